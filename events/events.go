@@ -1,0 +1,50 @@
+package events
+
+// Audience says who hears an event.
+type Audience string
+
+// The audiences of contract 8.
+const (
+	ToRoom       Audience = "room"       // every subscriber of the room, with a gap-free seq
+	ToUser       Audience = "user"       // the player alone, on every connection, with a gap-free seq
+	ToConnection Audience = "connection" // this connection, without a seq
+)
+
+// Type is one kind of event.
+type Type struct {
+	Name     string   // noun.past_verb, never renamed
+	Audience Audience // who hears it
+	Meaning  string   // when it happens, in a sentence
+	Data     string   // the members of "data", in the notation of docs/events.md
+}
+
+// The events of rooms. Every one stands in the room's stream with its seq, written by the script
+// that made the change.
+var (
+	RoomCreated     = define("room.created", ToRoom, "the room was opened; its creator is seated", `room`)
+	RoomJoined      = define("room.joined", ToRoom, "a player took a seat", `user, participants, totalWager, totalWagerAmount, version`)
+	RoomLeft        = define("room.left", ToRoom, "a seat was vacated or forfeited", `userId, reason: left|kicked|banned|forfeited|expired, participants, totalWager, totalWagerAmount, version`)
+	RoomReady       = define("room.ready", ToRoom, "a player said to be ready, or no longer", `userId, ready, version`)
+	RoomHostChanged = define("room.host_changed", ToRoom, "another player is the host now", `userId, version`)
+	RoomStarted     = define("room.started", ToRoom, "the game began; stakes are locked", `by: host|server|auto, startedAt, version`)
+	RoomFinished    = define("room.finished", ToRoom, "the room ended with a result and paid out", `results, payouts: [{userId, place, amount, amountUnits}], rake, rakeAmount, version`)
+	RoomCancelled   = define("room.cancelled", ToRoom, "the room ended without a result; every stake went back", `reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, amount, amountUnits}], version`)
+	RoomRematch     = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened", `newRoomId, code, by, version`)
+)
+
+// The events to one player.
+var (
+	UserBalance = define("user.balance", ToUser, "what the player can spend or holds in stakes changed", `tokenId, volume, amount, held, heldAmount, delta, deltaAmount, reason, ref`)
+	UserAsset   = define("user.asset", ToUser, "the player owns more of an asset", `assetId, quantity, owned, purchaseId`)
+)
+
+var types []Type
+
+func define(name string, to Audience, meaning, data string) Type {
+	t := Type{Name: name, Audience: to, Meaning: meaning, Data: data}
+	types = append(types, t)
+	return t
+}
+
+// All lists the events in the order of this page.
+func All() []Type { return types }

@@ -1,0 +1,143 @@
+package keys
+
+import "strconv"
+
+const economy = "{e:main}:"
+
+func id(n int64) string { return strconv.FormatInt(n, 10) }
+
+// The installation.
+
+// Meta (hash, for ever) is what was fixed when the store was first used: "layout", "homes".
+// A node refuses to start on a mismatch.
+func Meta() string { return "{p}:meta" }
+
+// UserNext (string counter, for ever) gives the next user id.
+func UserNext() string { return "{p}:user:next" }
+
+// GameNext (string counter, for ever) gives the next game id.
+func GameNext() string { return "{p}:game:next" }
+
+// Games (zset, for ever) lists game ids, scored by id.
+func Games() string { return "{p}:games" }
+
+// Lock (string, seconds) is a redsync lock: who leads the sweep of one home, who edits
+// what takes more than one script.
+func Lock(name string) string { return "{l:" + name + "}:lock" }
+
+// Fence (string counter, for ever) numbers the holders of a lock, beside it.
+func Fence(name string) string { return "{l:" + name + "}:fence" }
+
+// Ticket (string, 60 s) is a one-use admission to a socket, by the SHA-256 of its secret.
+func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
+
+// Rate (string, until full again) is the state of one rate limit for one caller.
+func Rate(class, who string) string { return "{q:" + who + "}:rate:" + class }
+
+// Answer (hash, at least 24 h) is the first answer to a POST that carried an Idempotency-Key
+// and is not a script with a receipt: "fp" fingerprint, "state" running or done, "status", "body" (sealed).
+func Answer(who, key string) string { return "{i:" + who + "}:answer:" + key }
+
+// A game.
+
+// Game (hash, for ever): "doc" its definition as JSON, "ver".
+func Game(gameID int64) string { return "{g:" + id(gameID) + "}:game" }
+
+// Identity (string, for ever) maps the digest of what a player proves (kind "device", "external",
+// "issuer") to a user id, within one game.
+func Identity(gameID int64, kind, digest string) string {
+	return "{g:" + id(gameID) + "}:identity:" + kind + ":" + digest
+}
+
+// A player.
+
+// User (hash, for ever): "username", "avatar", "game", "kind", "created" (ms), "granted".
+func User(userID int64) string { return "{u:" + id(userID) + "}:user" }
+
+// Friends (set, for ever) names the players with whom this one has something: a hint, the truth is the pair.
+func Friends(userID int64) string { return "{u:" + id(userID) + "}:friends" }
+
+// Refresh (hash, until the family expires) is a family of refresh tokens: "current" digest, "game".
+func Refresh(userID int64, family string) string {
+	return "{u:" + id(userID) + "}:refresh:" + family
+}
+
+// Pair (hash, for ever) is what two players are to each other; the lower id comes first.
+func Pair(a, b int64) string {
+	if a > b {
+		a, b = b, a
+	}
+	return "{f:" + id(a) + ":" + id(b) + "}:pair"
+}
+
+// Money, all under the economy's tag.
+
+// Wallet (hash, for ever): "free:<token>" what can be spent, "held:<token>" stakes in rooms that have
+// not ended, both minor units; "line" number of the last ledger line, "seq" of the last event.
+func Wallet(userID int64) string { return economy + "wallet:" + id(userID) }
+
+// WalletLines (stream, for ever) is the player's own ledger, one entry "<line>-0" each:
+// "at" (ms), "tok", "delta", "after", "why", "ref".
+func WalletLines(userID int64) string { return economy + "wallet:" + id(userID) + ":lines" }
+
+// WalletEvents (stream of about 32, 1 h; and a channel of the same name) tells the player user.balance and
+// user.asset: entries "<seq>-<nonce>" with "e" the event as JSON.
+func WalletEvents(userID int64) string { return economy + "wallet:" + id(userID) + ":events" }
+
+// Totals (hash, for ever): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>" in minor units,
+// and "seq", the number of the last ledger entry.
+func Totals() string { return economy + "total" }
+
+// Ledger (stream, for ever) is the double entry of every money script, "<seq>-0" each: "at" (ms), "tok", "why", "ref", "post"
+// postings "<account>:<±units>" joined by ";" that sum to zero, accounts w:<user> e:<room> h m.
+func Ledger() string { return economy + "ledger" }
+
+// Token (hash, for ever): "id", "doc" the token's definition as JSON, "decimals".
+func Token(code string) string { return economy + "token:" + code }
+
+// Tokens (hash, for ever) maps the integer id of a token to its code; field "next" counts.
+func Tokens() string { return economy + "tokens" }
+
+// Asset (hash, for ever): "game", "price" (minor units), "token", "decimals", "stock" (absent: no limit),
+// "limit" per user (absent: none), "on" 1 or 0, "sold", "ver", "doc" the rest as JSON.
+func Asset(assetID int64) string { return economy + "asset:" + id(assetID) }
+
+// AssetNext (string counter, for ever) gives the next asset id.
+func AssetNext() string { return economy + "asset:next" }
+
+// Assets (zset, for ever) lists a game's asset ids, scored by id.
+func Assets(gameID int64) string { return economy + "assets:" + id(gameID) }
+
+// Inventory (hash, for ever) maps asset id to the number owned.
+func Inventory(userID int64) string { return economy + "inventory:" + id(userID) }
+
+// MoneyReceipt (hash, at least 24 h) is the outcome of one keyed money request of one caller ("u<id>", "g<id>", "op"):
+// "fp" fingerprint, "answer" the script's answer as a JSON array, "replays".
+func MoneyReceipt(who, key string) string { return economy + "receipt:" + who + ":" + key }
+
+// Rooms, at their home.
+
+// Room (hash, until 24 h after its end) is the room and its seats; rooms/doc.go lists the fields.
+func Room(h Home, roomID string) string { return h.tag() + "room:" + roomID }
+
+// RoomEvents (stream of about 256, as the room; and a channel of the same name): entries "<seq>-<nonce>" with
+// "e" the event as JSON.
+func RoomEvents(h Home, roomID string) string { return h.tag() + "room:" + roomID + ":events" }
+
+// RoomNext (string counter, for ever) counts the rooms made at a home.
+func RoomNext(h Home) string { return h.tag() + "room:next" }
+
+// RoomCode (string, as the room) maps a short code to a room id.
+func RoomCode(h Home, code string) string { return h.tag() + "code:" + code }
+
+// RoomIndex (zset of room ids, all scores 0: ids sort by age) lists a game's rooms in one state. The room scripts keep it.
+// State is "open" (created, listed, a seat free) or a status in lower case.
+func RoomIndex(h Home, gameID int64, state string) string {
+	return h.tag() + "rooms:" + id(gameID) + ":" + state
+}
+
+// RoomsDue (zset of room ids by ms) says when each living room is next to be swept.
+func RoomsDue(h Home) string { return h.tag() + "rooms:due" }
+
+// RoomReceipt (hash, at least 24 h) is MoneyReceipt for the rooms of a home; in the economy it is the same record.
+func RoomReceipt(h Home, who, key string) string { return h.tag() + "receipt:" + who + ":" + key }

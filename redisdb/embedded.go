@@ -1,0 +1,57 @@
+package redisdb
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// embedded is miniredis with a clock that runs: by itself it lets no key expire.
+type embedded struct {
+	server *miniredis.Miniredis
+	quit   chan struct{}
+	done   sync.WaitGroup
+}
+
+const embeddedTick = 100 * time.Millisecond
+
+func openEmbedded() (*DB, error) {
+	server, err := miniredis.Run()
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded store: %w", err)
+	}
+	e := &embedded{server: server, quit: make(chan struct{})}
+	e.done.Go(e.runClock)
+	client := redis.NewClient(&redis.Options{
+		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
+		ContextTimeoutEnabled:    true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	return &DB{Client: client, Publish: "PUBLISH", kind: KindEmbedded, embedded: e}, nil
+}
+
+// runClock lets times to live pass by the time that really passed.
+func (e *embedded) runClock() {
+	tick := time.NewTicker(embeddedTick)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-e.quit:
+			return
+		case now := <-tick.C:
+			e.server.FastForward(now.Sub(last))
+			last = now
+		}
+	}
+}
+
+func (e *embedded) stop() {
+	close(e.quit)
+	e.done.Wait()
+	e.server.Close()
+}

@@ -1,0 +1,6 @@
+package scripts
+
+// Every script by its Go name: noun_verb.lua is NounVerb.
+var (
+	FenceTake = script("fence_take")
+)

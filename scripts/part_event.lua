@@ -1,0 +1,14 @@
+-- event: one entry in a stream and the same on the channel of the same name. Needs clock.
+-- gives emit(verb, stream, keep, nonce, seq, kind, subject, data)
+--
+-- seq is the event's number as a string, nonce a random decimal number of the call: together the
+-- position "<seq>-<nonce>", which is the stream entry's id, so that a history that forked in a
+-- failover does not look like its sibling. subject is a JSON fragment such as '"roomId":"…",' (or ''),
+-- data a JSON object. verb is PUBLISH, or SPUBLISH on Redis Cluster. keep bounds the stream.
+local function emit(verb, stream, keep, nonce, seq, kind, subject, data)
+  local position = seq .. '-' .. nonce
+  local event = '{"type":"' .. kind .. '",' .. subject .. '"seq":' .. seq .. ',"position":"' .. position ..
+    '","at":"' .. iso(now_ms) .. '","data":' .. data .. '}'
+  redis.call('XADD', stream, 'MAXLEN', '~', keep, position, 'e', event)
+  redis.call(verb, stream, position .. '|' .. event)
+end
