@@ -47,7 +47,8 @@ func startCluster() (string, error) {
 	var addrs []string
 	var nodes []*redis.Client
 	for i := range masters {
-		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "yes")
+		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "yes",
+			"--appendonly", "yes", "--appendfsync", "always")
 		if err != nil {
 			return "", err
 		}

@@ -34,11 +34,34 @@ func Main(m *testing.M) int {
 	return code
 }
 
+// Wrap puts Main around another package's Main.
+func Wrap(run func(m *testing.M) int) func(m *testing.M) int {
+	return func(m *testing.M) int {
+		code := run(m)
+		endAll()
+		return code
+	}
+}
+
 // Each runs a test on a single server and on a Cluster; every test of a domain does.
 func Each(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) { test(t, Single(t)) })
 	t.Run("cluster", func(t *testing.T) { test(t, Cluster(t)) })
+}
+
+// EachURL is Each for tests that hand the store's address to other processes; the stores write to disk before
+// they answer, as a node that keeps money demands.
+func EachURL(t *testing.T, test func(t *testing.T, url string, db *redisdb.DB)) {
+	t.Helper()
+	t.Run("single", func(t *testing.T) {
+		s := StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+		test(t, s.URL(), open(t, s.URL()))
+	})
+	t.Run("cluster", func(t *testing.T) {
+		db := Cluster(t)
+		test(t, clusterURL, db)
+	})
 }
 
 const databases = 4096
