@@ -18,8 +18,11 @@ func UserNext() string { return "{p}:user:next" }
 // GameNext (string counter, for ever) gives the next game id.
 func GameNext() string { return "{p}:game:next" }
 
-// Games (zset, for ever) lists game ids, scored by id.
-func Games() string { return "{p}:games" }
+// Issuers (hash, for ever) maps the digest of an outside issuer and audience to the game that accepts it: a hint, the truth is the game.
+func Issuers() string { return "{p}:issuers" }
+
+// Pepper (string, for ever) is the installation's random key for the digests of what players prove.
+func Pepper() string { return "{p}:pepper" }
 
 // Lock (string, seconds) is a redsync lock: who leads the sweep of one home, who edits
 // what takes more than one script.
@@ -34,13 +37,14 @@ func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 // Rate (string, until full again) is the state of one rate limit for one caller.
 func Rate(class, who string) string { return "{q:" + who + "}:rate:" + class }
 
-// Answer (hash, at least 24 h) is the first answer to a POST that carried an Idempotency-Key
-// and is not a script with a receipt: "fp" fingerprint, "state" running or done, "status", "body" (sealed).
+// Answer (hash, at least 24 h; 30 s while it runs) is the first answer to a POST that carried an Idempotency-Key
+// and is not a script with a receipt: "fp" fingerprint, "owner" the run, "answer" sealed, absent while it runs.
 func Answer(who, key string) string { return "{i:" + who + "}:answer:" + key }
 
 // A game.
 
-// Game (hash, for ever): "doc" its definition as JSON, "ver".
+// Game (hash, for ever): "doc" its definition as JSON, "ver", "created" (ms), "nonce" of the last change, and for each server key
+// "key:<SHA-256>" when it was made (ms).
 func Game(gameID int64) string { return "{g:" + id(gameID) + "}:game" }
 
 // Identity (string, for ever) maps the digest of what a player proves (kind "device", "external",
@@ -57,12 +61,30 @@ func User(userID int64) string { return "{u:" + id(userID) + "}:user" }
 // Friends (set, for ever) names the players with whom this one has something: a hint, the truth is the pair.
 func Friends(userID int64) string { return "{u:" + id(userID) + "}:friends" }
 
-// Refresh (hash, until the family expires) is a family of refresh tokens: "current" digest, "game".
+// Refresh (hash, until the family expires) is a family of refresh tokens: "current" digest, "game", "until" (ms) when
+// it ends at the latest, "nonce" of the last rotation, "reused" when a token was used twice: then it is revoked.
 func Refresh(userID int64, family string) string {
 	return "{u:" + id(userID) + "}:refresh:" + family
 }
 
-// Pair (hash, for ever) is what two players are to each other; the lower id comes first.
+// Save (hash, for ever) is one save slot and its last versions: "ver" the newest version, and for each version kept "<ver>"
+// its state as JSON and "<ver>:mark" what stands beside it: "<message> <at ms> <size> <key id> <signature> <pace as JSON>".
+func Save(userID, gameID int64, slot string) string {
+	return "{u:" + id(userID) + "}:save:" + id(gameID) + ":" + slot
+}
+
+// Saves (hash, for ever) lists a player's slots in one game: slot to "<ver> <at ms> <size>".
+func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:" + id(gameID) }
+
+// Progress (hash, for ever): "seq" the number of the last event in UserEvents.
+func Progress(userID int64) string { return "{u:" + id(userID) + "}:progress" }
+
+// UserEvents (stream of about 32, 1 h; and a channel of the same name) tells the player user.progress: entries "<seq>-<nonce>"
+// with "e" the event as JSON. It is beside the saves, as WalletEvents is beside the money.
+func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
+
+// Pair (hash, for ever) is what two players are to each other; the lower id comes first: "rel" is "friends" or the id of who
+// asked, "since" (ms), "block:<id>" (ms) when that one blocked the other.
 func Pair(a, b int64) string {
 	if a > b {
 		a, b = b, a
