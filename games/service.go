@@ -24,9 +24,10 @@ type Rules struct {
 
 // Service keeps games. It is safe for concurrent use.
 type Service struct {
-	store *store
-	rules Rules
-	cache cache
+	store   *store
+	rules   Rules
+	cache   cache
+	origins origins
 }
 
 // New makes the service with the rules of production; an installation for development gives its own.
@@ -97,6 +98,7 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 	if err != nil {
 		return Game{}, err
 	}
+	s.origins.forget()
 	return s.cache.put(g, began), nil
 }
 
