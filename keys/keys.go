@@ -95,7 +95,7 @@ func Pair(a, b int64) string {
 // Money, all under the economy's tag.
 
 // Wallet (hash, for ever): "free:<token>" what can be spent, "held:<token>" stakes in rooms that have
-// not ended, both minor units; "line" number of the last ledger line, "seq" of the last event.
+// not ended, both minor units; "line" number of the last ledger line, "seq" of the last event; "grant:<game>" the welcome grant, once given.
 func Wallet(userID int64) string { return economy + "wallet:" + id(userID) }
 
 // WalletLines (stream, for ever) is the player's own ledger, one entry "<line>-0" each:
@@ -114,14 +114,14 @@ func Totals() string { return economy + "total" }
 // postings "<account>:<±units>" joined by ";" that sum to zero, accounts w:<user> e:<room> h m.
 func Ledger() string { return economy + "ledger" }
 
-// Token (hash, for ever): "id", "doc" the token's definition as JSON, "decimals".
+// Token (hash, for ever): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy" hexadecimal, "nonce" of the call that made it.
 func Token(code string) string { return economy + "token:" + code }
 
 // Tokens (hash, for ever) maps the integer id of a token to its code; field "next" counts.
 func Tokens() string { return economy + "tokens" }
 
-// Asset (hash, for ever): "game", "price" (minor units), "token", "decimals", "stock" (absent: no limit),
-// "limit" per user (absent: none), "on" 1 or 0, "sold", "ver", "doc" the rest as JSON.
+// Asset (hash, for ever): "game", "token", "decimals" of the token, "price" (minor units), "on" 1 or 0, "stock" ("": no limit),
+// "limit" per user ("": none), "sold", "ver", "name", "meta" JSON, "created" (ms), "patch" nonce of the last patch.
 func Asset(assetID int64) string { return economy + "asset:" + id(assetID) }
 
 // AssetNext (string counter, for ever) gives the next asset id.

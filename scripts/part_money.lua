@@ -1,5 +1,5 @@
 -- money: exact amounts and the double entry. Needs clock and event.
--- gives covers(balance, units), decimal(units, decimals), move(...), ledger(...)
+-- gives covers(balance, units), plus(a, b), decimal(units, decimals), negated(units), mintable(...), move(...), tally(...), ledger(...)
 --
 -- Amounts are decimal strings of minor units. Lua's numbers are exact to 2^53 - 1, balances may pass
 -- it by winnings: so balances are changed by HINCRBY, read back by HGET and compared as text.
@@ -10,6 +10,15 @@ local function covers(balance, units)
   if not balance or string.byte(balance, 1) == 45 then return false end
   if #balance ~= #units then return #balance > #units end
   return balance >= units
+end
+
+-- plus adds two amounts >= 0 exactly, in two limbs of which the lower has nine digits.
+local function plus(a, b)
+  local low = tonumber(string.sub(a, -9)) + tonumber(string.sub(b, -9))
+  local high = (tonumber(string.sub(a, 1, -10)) or 0) + (tonumber(string.sub(b, 1, -10)) or 0)
+  if low >= 1000000000 then low = low - 1000000000; high = high + 1 end
+  if high == 0 then return whole(low) end
+  return whole(high) .. string.format('%09.0f', low)
 end
 
 -- decimal prints minor units as a JSON number without rounding: decimal('2500000', 6) is 2.5.
@@ -30,6 +39,14 @@ local function negated(units)
   if units == '0' then return units end
   if string.byte(units, 1) == 45 then return string.sub(units, 2) end
   return '-' .. units
+end
+
+-- mintable tells whether units may come into a wallet from outside: the player then has at most 2^53 - 1, held ones included, and
+-- of the token exist at most 4e18, so that no sum leaves Redis' integers.
+local function mintable(wallet, totals, token, units)
+  local has = redis.call('HMGET', wallet, 'free:' .. token, 'held:' .. token)
+  local minted = redis.call('HGET', totals, 'minted:' .. token) or '0'
+  return covers('9007199254740991', plus(plus(has[1] or '0', has[2] or '0'), units)) and covers('4000000000000000000', plus(minted, units))
 end
 
 -- move changes what a player can spend by delta and what is held by held (signed strings, '0' for none),
