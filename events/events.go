@@ -36,6 +36,8 @@ var (
 var (
 	UserBalance = define("user.balance", ToUser, "what the player can spend or holds in stakes changed", `tokenId, volume, amount, held, heldAmount, delta, deltaAmount, reason, ref`)
 	UserAsset   = define("user.asset", ToUser, "the player owns more of an asset", `assetId, quantity, owned, purchaseId`)
+
+	UserProgress = define("user.progress", ToUser, "a save slot has a new version", `gameId, slot, version, savedAt, size, restoredFrom?`)
 )
 
 var types []Type

@@ -32,6 +32,8 @@ var (
 	AssetNotFound = define("asset_not_found", 404, "No such asset", false)
 	SlotNotFound  = define("slot_not_found", 404, "No such save slot", false)
 
+	SaveVersionNotFound = define("save_version_not_found", 404, "The save slot keeps no such version", false)
+
 	MethodNotAllowed = define("method_not_allowed", 405, "The method is not allowed here", false)
 
 	// 409: right request, wrong moment.
@@ -41,6 +43,8 @@ var (
 	NotStarted        = define("not_started", 409, "The room has not started", false)
 	NotEnoughPlayers  = define("not_enough_players", 409, "The room has too few players", false)
 	VersionConflict   = define("version_conflict", 409, "Somebody changed it first", false)
+	SaveTampered      = define("save_tampered", 409, "The stored save was altered and cannot be trusted: restore an intact version", false)
+	SlotsFull         = define("slots_full", 409, "All save slots are in use", false)
 	AlreadyOwned      = define("already_owned", 409, "The per-user limit of the asset is reached", false)
 	SoldOut           = define("sold_out", 409, "The stock is too small", false)
 	PriceChanged      = define("price_changed", 409, "The price has changed", false)

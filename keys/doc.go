@@ -6,7 +6,7 @@
 //
 //	{e:main}  all money of the economy, its catalogue, and the rooms that take a stake
 //	{r<n>}    free rooms, spread over the installation's homes
-//	{u:<id>}  one player: profile, friends list, refresh tokens
+//	{u:<id>}  one player: profile, friends list, refresh tokens, saves
 //	{f:<a>:<b>} one pair of players: what they are to each other
 //	{g:<id>}  one game: configuration and the identities it knows
 //	{p}       the installation itself: counters, lists of games, leadership

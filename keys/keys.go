@@ -139,7 +139,7 @@ func MoneyReceipt(who, key string) string { return economy + "receipt:" + who + 
 
 // Rooms, at their home.
 
-// Room (hash, until 24 h after its end) is the room and its seats; rooms/doc.go lists the fields.
+// Room (hash, until the sweep finds it 24 h after its end) is the room and its seats; rooms/doc.go lists the fields.
 func Room(h Home, roomID string) string { return h.tag() + "room:" + roomID }
 
 // RoomEvents (stream of about 256, as the room; and a channel of the same name): entries "<seq>-<nonce>" with
@@ -153,13 +153,17 @@ func RoomNext(h Home) string { return h.tag() + "room:next" }
 func RoomCode(h Home, code string) string { return h.tag() + "code:" + code }
 
 // RoomIndex (zset of room ids, all scores 0: ids sort by age) lists a game's rooms in one state. The room scripts keep it.
-// State is "open" (created, listed, a seat free) or a status in lower case.
+// State is "open" (created, public, a seat free) or a status in lower case, both of public rooms only; or "all", whatever their
+// status and visibility. Game 0 has "all" only: the rooms of every game.
 func RoomIndex(h Home, gameID int64, state string) string {
 	return h.tag() + "rooms:" + id(gameID) + ":" + state
 }
 
-// RoomsDue (zset of room ids by ms) says when each living room is next to be swept.
+// RoomsDue (zset of room ids by ms) says when each room is next to be looked at by the sweep, never later than its time is over.
 func RoomsDue(h Home) string { return h.tag() + "rooms:due" }
+
+// RoomsFence (string, for ever) is the number of the newest leader of a home's sweep that changed something there.
+func RoomsFence(h Home) string { return h.tag() + "rooms:fence" }
 
 // RoomReceipt (hash, at least 24 h) is MoneyReceipt for the rooms of a home; in the economy it is the same record.
 func RoomReceipt(h Home, who, key string) string { return h.tag() + "receipt:" + who + ":" + key }

@@ -1,0 +1,7 @@
+package scripts
+
+// The scripts of saves.
+var (
+	SaveRead  = script("save_read")
+	SaveWrite = script("save_write")
+)
