@@ -21,13 +21,13 @@ type Type struct {
 // The events of rooms. Every one stands in the room's stream with its seq, written by the script
 // that made the change.
 var (
-	RoomCreated     = define("room.created", ToRoom, "the room was opened; its creator is seated", `room`)
+	RoomCreated     = define("room.created", ToRoom, "the room was opened; its creator is seated", `code, gameId, creator, maxPlayers, tokenId (null: free), roomEntry, roomEntryAmount, participants, totalWager, totalWagerAmount, version`)
 	RoomJoined      = define("room.joined", ToRoom, "a player took a seat", `user, participants, totalWager, totalWagerAmount, version`)
-	RoomLeft        = define("room.left", ToRoom, "a seat was vacated or forfeited", `userId, reason: left|kicked|banned|forfeited|expired, participants, totalWager, totalWagerAmount, version`)
+	RoomLeft        = define("room.left", ToRoom, "a seat, reserved ones too, was vacated or forfeited", `userId, reason: left|kicked|banned|forfeited|expired, participants, totalWager, totalWagerAmount, version`)
 	RoomReady       = define("room.ready", ToRoom, "a player said to be ready, or no longer", `userId, ready, version`)
 	RoomHostChanged = define("room.host_changed", ToRoom, "another player is the host now", `userId, version`)
-	RoomStarted     = define("room.started", ToRoom, "the game began; stakes are locked", `by: host|server|auto, startedAt, version`)
-	RoomFinished    = define("room.finished", ToRoom, "the room ended with a result and paid out", `results, payouts: [{userId, place, amount, amountUnits}], rake, rakeAmount, version`)
+	RoomStarted     = define("room.started", ToRoom, "the game began; stakes are locked, reserved seats fall away", `by: host|server|auto, startedAt, version`)
+	RoomFinished    = define("room.finished", ToRoom, "the room ended with a result and paid out", `results: [{userId, place, score?}], payouts: [{userId, place (null: forfeited), amount, amountUnits}], rake, rakeAmount, version`)
 	RoomCancelled   = define("room.cancelled", ToRoom, "the room ended without a result; every stake went back", `reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, amount, amountUnits}], version`)
 	RoomRematch     = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened", `newRoomId, code, by, version`)
 )

@@ -1,0 +1,572 @@
+package rooms
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/keys"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/wallet"
+	"github.com/redis/go-redis/v9"
+)
+
+// store is all that rooms knows of Redis.
+type store struct {
+	db         *redisdb.DB
+	homes      int // for free rooms
+	receiptTTL time.Duration
+}
+
+// deed is one logical call: who does something to which room, and by which receipt.
+type deed struct {
+	caller users.Caller
+	game   int64 // of the room
+	room   string
+	home   keys.Home
+	rc     wallet.Receipt
+	nonce  string
+}
+
+// deed prepares a call on a room; an id that no room can have is refused without a look.
+func (st *store) deed(caller users.Caller, roomID string, rc wallet.Receipt) (deed, error) {
+	home, ok := keys.RoomHome(roomID)
+	if !ok || home.Number() > st.homes {
+		return deed{}, fault.RoomNotFound
+	}
+	return deed{caller: caller, game: caller.Game, room: roomID, home: home, rc: rc, nonce: wallet.Nonce()}, nil
+}
+
+// outcome is what a room script said.
+type outcome struct {
+	word     string
+	rest     []string
+	room     Room // after "ok" and, as far as there is one, "stale"
+	replayed bool
+}
+
+// do runs a room script. purses are the players whose wallets it may move; a free room moves none.
+func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int64, more []string, args ...any) (outcome, error) {
+	if !d.home.Paid() {
+		purses = nil
+	}
+	room := keys.Room(d.home, d.room)
+	k := make([]string, 0, 13+len(more)+3*len(purses))
+	k = append(k, room, keys.RoomEvents(d.home, d.room), keys.RoomReceipt(d.home, d.caller.Who(), d.rc.Key), keys.RoomsDue(d.home))
+	for _, state := range states {
+		k = append(k, keys.RoomIndex(d.home, d.game, state))
+	}
+	k = append(k, keys.RoomIndex(d.home, 0, all))
+	if d.home.Paid() {
+		k = append(k, keys.Totals(), keys.Ledger())
+	} else {
+		k = append(k, room, room) // never touched; keys must be of one slot
+	}
+	k = append(k, more...)
+	var ids []byte
+	for i, id := range purses {
+		k = append(k, keys.Wallet(id), keys.WalletLines(id), keys.WalletEvents(id))
+		if i > 0 {
+			ids = append(ids, ',')
+		}
+		ids = strconv.AppendInt(ids, id, 10)
+	}
+	uid, who := "", d.caller.Who()
+	switch d.caller.Role {
+	case users.Player:
+		uid = strconv.FormatInt(d.caller.User, 10)
+	case sweeper:
+		who = ""
+	}
+	a := append(make([]any, 0, 8+len(args)), st.db.Publish, d.nonce, d.rc.Fingerprint, st.receiptTTL.Milliseconds(), who, uid, d.game, ids)
+	word, rest, err := st.db.Run(ctx, s, k, append(a, args...)...)
+	if err != nil {
+		return outcome{}, err
+	}
+	o := outcome{word: word, rest: rest}
+	if word == "replay" && len(rest) > 0 {
+		o.word, o.rest, o.replayed = rest[0], rest[1:], true
+	}
+	if (o.word == "ok" || o.word == "stale") && len(o.rest) > 0 {
+		if o.room, err = decode(o.rest); err != nil {
+			return outcome{}, err
+		}
+		// The client library may have sent this very call twice; then it is no replay to the caller.
+		o.replayed = o.replayed && !o.room.did(who, d.nonce)
+	}
+	return o, nil
+}
+
+// sweeper is the role under which the sweep acts.
+const sweeper users.Role = "sweeper"
+
+// The lists of a home, in the order in which scripts get them.
+const (
+	open = "open"
+	all  = "all"
+)
+
+var states = []string{open, "created", "started", "finished", "cancelled", all}
+
+// create tries one id and one code; the answer "stale" means that the code is taken.
+func (st *store) create(ctx context.Context, caller users.Caller, rc wallet.Receipt, n newRoom) (outcome, error) {
+	home := st.homeFor(n.entry > 0, rc)
+	room := st.name(caller, home, rc)
+	token, _ := json.Marshal(n.token)
+	if n.entry == 0 {
+		token = nil
+	}
+	table := make([]string, len(n.payout))
+	for i, bps := range n.payout {
+		table[i] = strconv.Itoa(bps)
+	}
+	return st.do(ctx, scripts.RoomCreate, room.deed, []int64{caller.User}, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
+		st.homes+1, home.Number(), n.profile,
+		"room", room.room, "code", room.code, "game", n.game, "token", n.token.TokenID, "etok", token, "dec", n.token.Decimals,
+		"entry", int64(n.entry), "max", n.maxPlayers, "min", n.minPlayers, "friends", flag(n.friendsOnly), "vis", string(n.visibility),
+		"auto", flag(n.autoStart), "settle", n.settlement, "rakebps", n.rakeBps, "payout", strings.Join(table, ","), "tie", string(n.tie),
+		"meta", n.metadata, "idle", n.idle.Milliseconds(), "age", n.age.Milliseconds(), "match", n.match.Milliseconds(), "keep", n.keep.Milliseconds())
+}
+
+type named struct {
+	deed
+	code string
+}
+
+// name makes an id and a code for a new room.
+func (st *store) name(caller users.Caller, home keys.Home, rc wallet.Receipt) named {
+	id := keys.NewRoomID(home, time.Now())
+	return named{
+		deed: deed{caller: caller, game: caller.Game, room: id, home: home, rc: rc, nonce: wallet.Nonce()},
+		code: newCode(home.Number(), st.homes),
+	}
+}
+
+// homeFor spreads free rooms over the homes. A keyed request always goes to the same one, where its receipt is.
+func (st *store) homeFor(paid bool, rc wallet.Receipt) keys.Home {
+	switch {
+	case paid:
+		return keys.Economy
+	case rc.Key == "":
+		return keys.FreeHome(rand.IntN(st.homes))
+	default:
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(rc.Key))
+		return keys.FreeHome(int(h.Sum32() % uint32(st.homes)))
+	}
+}
+
+func (st *store) join(ctx context.Context, d deed, profile, friend string) (outcome, error) {
+	return st.do(ctx, scripts.RoomJoin, d, []int64{d.caller.User}, nil, profile, friend)
+}
+
+func (st *store) leave(ctx context.Context, d deed, purses []int64, s settlement) (outcome, error) {
+	return st.do(ctx, scripts.RoomLeave, d, purses, nil, s.args()...)
+}
+
+func (st *store) finish(ctx context.Context, d deed, purses []int64, s settlement) (outcome, error) {
+	return st.do(ctx, scripts.RoomFinish, d, purses, nil, s.args()...)
+}
+
+// args are results, plan, rake and version as the scripts want them.
+func (s settlement) args() []any {
+	var plan []byte
+	for _, p := range s.payouts {
+		plan = fmt.Appendf(plan, "%d:%d:%d;", p.UserID, p.Place, p.Amount)
+	}
+	return []any{s.results, plan, int64(s.rake), s.version}
+}
+
+func (st *store) ready(ctx context.Context, d deed, ready bool) (outcome, error) {
+	return st.do(ctx, scripts.RoomReady, d, nil, nil, flag(ready))
+}
+
+func (st *store) kick(ctx context.Context, d deed, user int64, ban bool) (outcome, error) {
+	return st.do(ctx, scripts.RoomKick, d, []int64{user}, nil, user, flag(ban))
+}
+
+func (st *store) transfer(ctx context.Context, d deed, user int64) (outcome, error) {
+	return st.do(ctx, scripts.RoomTransfer, d, nil, nil, user)
+}
+
+func (st *store) start(ctx context.Context, d deed) (outcome, error) {
+	return st.do(ctx, scripts.RoomStart, d, nil, nil)
+}
+
+func (st *store) cancel(ctx context.Context, d deed, purses []int64, reason string) (outcome, error) {
+	return st.do(ctx, scripts.RoomCancel, d, purses, nil, reason)
+}
+
+// rematch tries one id and one code, or those of the rematch that is known; the answer "stale" with a room means that there is
+// another rematch, without one that the code is taken.
+func (st *store) rematch(ctx context.Context, d deed, known, profile string) (outcome, error) {
+	room := st.name(d.caller, d.home, d.rc)
+	if known != "" {
+		room.room = known
+	}
+	return st.do(ctx, scripts.RoomRematch, d, []int64{d.caller.User},
+		[]string{keys.Room(d.home, room.room), keys.RoomEvents(d.home, room.room), keys.RoomCode(d.home, room.code), keys.RoomNext(d.home)},
+		room.room, room.code, st.homes+1, d.home.Number(), profile)
+}
+
+// read answers a room, or refuses room_not_found.
+func (st *store) read(ctx context.Context, roomID string) (Room, error) {
+	home, ok := keys.RoomHome(roomID)
+	if !ok || home.Number() > st.homes {
+		return Room{}, fault.RoomNotFound
+	}
+	flat, err := hashes(st.db, ctx, []string{keys.Room(home, roomID)})
+	if err != nil {
+		return Room{}, err
+	}
+	if len(flat[0]) == 0 {
+		return Room{}, fault.RoomNotFound
+	}
+	return decode(flat[0])
+}
+
+// hashes reads many hashes in one go, each flat; an absent one is empty. Flat, since a map of each would only be walked again.
+func hashes(db *redisdb.DB, ctx context.Context, names []string) ([][]string, error) {
+	commands := make([]*redis.Cmd, len(names))
+	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, name := range names {
+			commands[i] = p.Do(ctx, "HGETALL", name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, redisdb.Fail("read rooms", err)
+	}
+	flat := make([][]string, len(names))
+	for i, c := range commands {
+		switch reply := c.Val().(type) {
+		case map[any]any: // RESP3
+			for field, value := range reply {
+				flat[i] = append(flat[i], fmt.Sprint(field), fmt.Sprint(value))
+			}
+		case []any:
+			for _, text := range reply {
+				flat[i] = append(flat[i], fmt.Sprint(text))
+			}
+		}
+	}
+	return flat, nil
+}
+
+// byCode finds the id of a room.
+func (st *store) byCode(ctx context.Context, code string) (string, error) {
+	code, number, ok := readCode(code, st.homes)
+	if !ok {
+		return "", fault.RoomNotFound
+	}
+	home := keys.Economy
+	if number > 0 {
+		home = keys.FreeHome(number - 1)
+	}
+	id, err := st.db.Client.Get(ctx, keys.RoomCode(home, code)).Result()
+	if err = redisdb.Fail("read a room's code", err); errors.Is(err, redis.Nil) {
+		return "", fault.RoomNotFound
+	}
+	return id, err
+}
+
+// everyHome lists the homes, the economy first.
+func (st *store) everyHome() []keys.Home {
+	homes := []keys.Home{keys.Economy}
+	for n := range st.homes {
+		homes = append(homes, keys.FreeHome(n))
+	}
+	return homes
+}
+
+// list answers up to n ids older than before ("" for the newest), newest first, over all homes.
+func (st *store) list(ctx context.Context, game int64, state, before string, n int) ([]string, error) {
+	top := "+"
+	if before != "" {
+		top = "(" + before
+	}
+	var parts []*redis.StringSliceCmd
+	_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, home := range st.everyHome() {
+			parts = append(parts, p.ZRevRangeByLex(ctx, keys.RoomIndex(home, game, state), &redis.ZRangeBy{Max: top, Min: "-", Count: int64(n)}))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, redisdb.Fail("list rooms", err)
+	}
+	var ids []string
+	for _, part := range parts {
+		ids = append(ids, part.Val()...)
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
+	return ids[:min(n, len(ids))], nil
+}
+
+// rooms reads many rooms; those that are gone are left out.
+func (st *store) rooms(ctx context.Context, ids []string) ([]Room, error) {
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		home, ok := keys.RoomHome(id)
+		if !ok {
+			return nil, fmt.Errorf("an index names %q, which is no room id", id)
+		}
+		names = append(names, keys.Room(home, id))
+	}
+	flat, err := hashes(st.db, ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Room, 0, len(flat))
+	for _, fields := range flat {
+		if len(fields) == 0 {
+			continue
+		}
+		room, err := decode(fields)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, room)
+	}
+	return list, nil
+}
+
+// sweepLease bounds how long one leader sweeps a home; sweepBatch how many rooms it looks at in one go.
+const (
+	sweepLease = 10 * time.Second
+	sweepBatch = 128
+)
+
+// sweep looks at every home that has something due, each as its elected leader, and answers how many rooms it looked at.
+func (st *store) sweep(ctx context.Context) (int, error) {
+	now, err := st.db.Client.Time(ctx).Result()
+	if err != nil {
+		return 0, redisdb.Fail("ask the time", err)
+	}
+	until := strconv.FormatInt(now.UnixMilli(), 10)
+	homes := st.everyHome()
+	due := make([]*redis.StringSliceCmd, len(homes))
+	_, err = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, home := range homes {
+			due[i] = p.ZRangeByScore(ctx, keys.RoomsDue(home), &redis.ZRangeBy{Min: "-inf", Max: until, Count: sweepBatch})
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, redisdb.Fail("list rooms that are due", err)
+	}
+	swept := 0
+	var troubles []error
+	for i, home := range homes {
+		ids := due[i].Val()
+		if len(ids) == 0 {
+			continue
+		}
+		name := "rooms:" + home.String()
+		_, err := st.db.Lead(ctx, keys.Lock(name), keys.Fence(name), sweepLease, func(ctx context.Context, fence int64) error {
+			for _, id := range ids {
+				if err := st.sweepRoom(ctx, home, id, fence); err != nil {
+					troubles = append(troubles, fmt.Errorf("sweep room %s: %w", id, err))
+					if ctx.Err() != nil || errors.Is(err, errFollowed) {
+						return nil
+					}
+					continue
+				}
+				swept++
+			}
+			return nil
+		})
+		troubles = append(troubles, err)
+	}
+	return swept, errors.Join(troubles...)
+}
+
+// errFollowed means that another node leads the sweep of this home by now.
+var errFollowed = errors.New("another leader has followed")
+
+func (st *store) sweepRoom(ctx context.Context, home keys.Home, id string, fence int64) error {
+	flat, err := hashes(st.db, ctx, []string{keys.Room(home, id)})
+	if err != nil {
+		return err
+	}
+	room, err := decode(flat[0])
+	if err != nil {
+		return err
+	}
+	d := deed{caller: users.Caller{Role: sweeper}, game: room.GameID, room: id, home: home, nonce: wallet.Nonce()}
+	for range tries {
+		o, err := st.do(ctx, scripts.RoomSweep, d, room.staked(), []string{keys.RoomCode(home, room.Code), keys.RoomsFence(home)}, id, fence)
+		switch {
+		case err != nil:
+			return err
+		case o.word == "ok":
+			return nil
+		case len(o.rest) == 0:
+			return errFollowed
+		}
+		room = o.room // somebody joined in between: with the wallets of all this time
+	}
+	return fault.VersionConflict
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// decode reads a room from its fields and values by turns; doc.go lists them. No fields are the zero Room.
+func decode(flat []string) (Room, error) {
+	var r Room
+	var n numbers
+	for i := 0; i+1 < len(flat); i += 2 {
+		field, text := flat[i], flat[i+1]
+		switch field {
+		case "id":
+			r.ID = n.read(text)
+		case "room":
+			r.RoomID = text
+		case "code":
+			r.Code = text
+		case "game":
+			r.GameID = n.read(text)
+		case "token":
+			r.Token = text
+		case "etok":
+			r.entryToken = text
+		case "dec":
+			r.Decimals = int(n.read(text))
+		case "entry":
+			r.Entry = wallet.Units(n.read(text))
+		case "pot":
+			r.Pot = wallet.Units(n.read(text))
+		case "max":
+			r.MaxPlayers = int(n.read(text))
+		case "min":
+			r.MinPlayers = int(n.read(text))
+		case "friends":
+			r.FriendsOnly = text == "1"
+		case "vis":
+			r.Visibility = Visibility(text)
+		case "auto":
+			r.AutoStart = text == "1"
+		case "settle":
+			r.Settlement = text
+		case "rakebps":
+			r.RakeBps = int(n.read(text))
+		case "payout":
+			for bps := range strings.SplitSeq(text, ",") {
+				r.Payout = append(r.Payout, int(n.read(bps)))
+			}
+		case "tie":
+			r.Tie = Tie(text)
+		case "meta":
+			r.metadata = text
+		case "creator":
+			r.Creator = n.read(text)
+		case "creatorp":
+			r.creator = text
+		case "host":
+			r.Host = n.read(text)
+		case "hostp":
+			r.host = text
+		case "status":
+			r.Status = Status(text)
+		case "ver":
+			r.Version = n.read(text)
+		case "seq":
+			r.Seq = n.read(text)
+		case "pos":
+			r.Position = text
+		case "created":
+			r.CreatedAt = n.time(text)
+		case "started":
+			r.StartedAt = n.time(text)
+		case "finished":
+			r.FinishedAt = n.time(text)
+		case "reason":
+			r.Reason = text
+		case "results":
+			r.results = text
+		case "payouts":
+			r.payouts = text
+		case "refunds":
+			r.refunds = text
+		case "rake":
+			r.Rake = wallet.Units(n.read(text))
+		case "rematch":
+			r.RematchID = text
+		default:
+			what, whose, _ := strings.Cut(field, ":")
+			switch what {
+			case "seat":
+				r.Seats = append(r.Seats, n.seat(whose, text))
+			case "ban":
+				if r.banned == nil {
+					r.banned = map[int64]bool{}
+				}
+				r.banned[n.read(whose)] = true
+			case "did":
+				r.calls = append(r.calls, whose, text)
+			}
+		}
+	}
+	slices.SortFunc(r.Seats, func(a, b Seat) int { return cmp.Compare(a.order, b.order) })
+	if n.err != nil {
+		return Room{}, fmt.Errorf("decode room %s: %w", r.RoomID, n.err)
+	}
+	return r, nil
+}
+
+// did tells whether a call is among the last ones of a caller.
+func (r *Room) did(who, nonce string) bool {
+	for i := 0; i < len(r.calls); i += 2 {
+		if r.calls[i] == who {
+			return strings.Contains(r.calls[i+1], ","+nonce+",")
+		}
+	}
+	return false
+}
+
+// numbers reads numbers and keeps the first trouble.
+type numbers struct{ err error }
+
+func (n *numbers) read(text string) int64 {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && n.err == nil {
+		n.err = err
+	}
+	return v
+}
+
+func (n *numbers) time(text string) time.Time { return time.UnixMilli(n.read(text)).UTC() }
+
+// seat reads "order|state|ready|joined|stake|profile".
+func (n *numbers) seat(user, text string) Seat {
+	order, text, _ := strings.Cut(text, "|")
+	state, text, _ := strings.Cut(text, "|")
+	ready, text, _ := strings.Cut(text, "|")
+	joined, text, _ := strings.Cut(text, "|")
+	stake, profile, _ := strings.Cut(text, "|")
+	return Seat{
+		UserID: n.read(user), State: SeatState(state), Ready: ready == "1", JoinedAt: n.time(joined), Stake: wallet.Units(n.read(stake)),
+		order: n.read(order), profile: profile,
+	}
+}
+
+func isRoomID(text string) bool {
+	_, ok := keys.RoomHome(text)
+	return ok
+}

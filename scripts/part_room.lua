@@ -1,0 +1,329 @@
+-- room: one room in memory, with its seats, its events, its places in the indexes, its start and its two ends.
+-- Needs clock, event, money, receipt.
+-- gives enter, open_room, answer, refuse, done, repeated, change, put, drop, seat_of, sit, rise, active, taken, staked_without_purse,
+-- affords, charge, give_back, tell, members, rehost, start, autostart, cancel, balanced, settle, found, save
+--
+-- Every room script has these first, and its own after them:
+--   KEYS 1 room 2 events 3 receipt 4 due 5 open 6 created 7 started 8 finished 9 cancelled 10 all 11 every 12 totals 13 ledger
+--        and at the very end wallet, lines and events of each player in purses
+--   ARGV 1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses (ids with commas)
+-- A free room has no purses; its totals and ledger are never touched.
+local room_key, stream_key, receipt_key, due_key, open_key, all_key, every_key, totals_key, ledger_key
+local status_key, purses = {}, {}
+local publish, nonce, fingerprint, ttl, who, uid, game
+
+-- enter names what every room script gets.
+local function enter(keys, ...)
+  local ids
+  room_key, stream_key, receipt_key, due_key, open_key = unpack(keys, 1, 5)
+  status_key.CREATED, status_key.STARTED, status_key.FINISHED, status_key.CANCELLED = unpack(keys, 6, 9)
+  all_key, every_key, totals_key, ledger_key = unpack(keys, 10, 13)
+  publish, nonce, fingerprint, ttl, who, uid, game, ids = ...
+  local list = {}
+  for id in string.gmatch(ids, '%d+') do list[#list + 1] = id end
+  local base = #keys - 3 * #list
+  for i, id in ipairs(list) do purses[id] = {unpack(keys, base + 3 * i - 2, base + 3 * i)} end
+end
+
+-- R maps every field of the room to its text, seats lists the seats in seating order. Changes are made here first;
+-- save() writes them.
+local R, seats, dirty = {}, {}, {}
+local was_status, was_open = nil, false
+
+local function put(field, value) R[field] = value; dirty[field] = true end
+local function drop(field) R[field] = nil; dirty[field] = true end
+
+local function active()
+  local list = {}
+  for _, s in ipairs(seats) do if s.state == 'active' then list[#list + 1] = s end end
+  return list
+end
+
+-- taken counts the seats that a newcomer cannot have.
+local function taken()
+  local n = 0
+  for _, s in ipairs(seats) do if s.state ~= 'forfeited' then n = n + 1 end end
+  return n
+end
+
+local function is_open() return R.status == 'CREATED' and R.vis == 'public' and taken() < tonumber(R.max) end
+
+-- open_room reads the room and answers whether it is there.
+local function open_room()
+  local flat = redis.call('HGETALL', room_key)
+  R, seats, dirty = {}, {}, {}
+  for i = 1, #flat, 2 do
+    local field, value = flat[i], flat[i + 1]
+    R[field] = value
+    if string.sub(field, 1, 5) == 'seat:' then
+      local s = {uid = string.sub(field, 6)}
+      s.order, s.state, s.ready, s.at, s.stake, s.profile = string.match(value, '^(%d+)|(%a+)|(%d)|(%d+)|(%d+)|(.*)$')
+      seats[#seats + 1] = s
+    end
+  end
+  table.sort(seats, function(a, b) return tonumber(a.order) < tonumber(b.order) end)
+  was_status, was_open = R.status, is_open()
+  return #flat > 0
+end
+
+-- answer is the word and the whole room, so that a call is one round trip.
+local function answer(word)
+  local list = {word}
+  for field, value in pairs(R) do
+    list[#list + 1] = field
+    list[#list + 1] = value
+  end
+  return list
+end
+
+-- refuse keeps a refusal under the caller's key and answers it.
+local function refuse(...) return keep(receipt_key, fingerprint, ttl, {...}) end
+
+-- done keeps the room as it is now and answers it.
+local function done() return keep(receipt_key, fingerprint, ttl, answer('ok')) end
+
+-- repeated tells whether this very call was done before: its reply was lost and the client library sent it again.
+-- Two calls of each caller are remembered, so that another call of the same caller in between does no harm.
+local function repeated()
+  local done = R['did:' .. who]
+  return done and string.find(done, ',' .. nonce .. ',', 1, true) ~= nil
+end
+
+-- change opens a change: one version, one mark of the call.
+local function change()
+  put('ver', whole(tonumber(R.ver) + 1))
+  put('changed', whole(now_ms))
+  if who ~= '' then
+    local last = string.match(R['did:' .. who] or '', '(%d+),$')
+    put('did:' .. who, ',' .. (last and last .. ',' or '') .. nonce .. ',')
+  end
+end
+
+local function seat_of(id)
+  for _, s in ipairs(seats) do if s.uid == id then return s end end
+end
+
+local function write_seat(s)
+  put('seat:' .. s.uid, table.concat({s.order, s.state, s.ready, s.at, s.stake, s.profile}, '|'))
+end
+
+-- rise takes a seat away.
+local function rise(id)
+  for i, s in ipairs(seats) do
+    if s.uid == id then table.remove(seats, i); break end
+  end
+  drop('seat:' .. id)
+end
+
+-- sit gives a seat, the last in order; it takes the place of a reserved one.
+local function sit(id, state, stake, profile)
+  if seat_of(id) then rise(id) end
+  put('order', whole(tonumber(R.order) + 1))
+  local s = {uid = id, order = R.order, state = state, ready = '0', at = whole(now_ms), stake = stake, profile = profile}
+  seats[#seats + 1] = s
+  write_seat(s)
+end
+
+-- staked_without_purse tells whether the caller left out the wallet of somebody who has a stake in the pot.
+local function staked_without_purse()
+  for _, s in ipairs(seats) do
+    if s.stake ~= '0' and not purses[s.uid] then return true end
+  end
+  return false
+end
+
+local function shift(id, delta, held, why)
+  local p = purses[id]
+  move(publish, nonce, p[1], p[2], p[3], R.token, R.dec, delta, held, why, R.room)
+end
+
+-- affords answers nil when the player can pay the entry, else the refusal.
+local function affords(id)
+  if R.entry == '0' then return nil end
+  local free = redis.call('HGET', purses[id][1], 'free:' .. R.token)
+  if covers(free, R.entry) then return nil end
+  return {'insufficient_funds', free or '0', R.entry, R.token, R.dec}
+end
+
+-- charge moves the entry from the player's wallet into the pot.
+local function charge(id)
+  if R.entry == '0' then return end
+  shift(id, '-' .. R.entry, R.entry, 'entry')
+  tally(totals_key, 'wallets', R.token, '-' .. R.entry)
+  tally(totals_key, 'escrow', R.token, R.entry)
+  ledger(totals_key, ledger_key, R.token, 'entry', R.room, 'w:' .. id .. ':-' .. R.entry .. ';e:' .. R.room .. ':' .. R.entry)
+  put('pot', whole(tonumber(R.pot) + tonumber(R.entry)))
+end
+
+-- give_back moves one stake from the pot to its player.
+local function give_back(s)
+  if s.stake == '0' then return end
+  shift(s.uid, s.stake, '-' .. s.stake, 'refund')
+  tally(totals_key, 'escrow', R.token, '-' .. s.stake)
+  tally(totals_key, 'wallets', R.token, s.stake)
+  ledger(totals_key, ledger_key, R.token, 'refund', R.room, 'e:' .. R.room .. ':-' .. s.stake .. ';w:' .. s.uid .. ':' .. s.stake)
+  put('pot', whole(tonumber(R.pot) - tonumber(s.stake)))
+end
+
+-- tell writes one event; members are those of its data, without braces.
+local function tell(kind, data)
+  local seq = whole(tonumber(R.seq) + 1)
+  put('seq', seq)
+  put('pos', seq .. '-' .. nonce)
+  emit(publish, stream_key, 256, nonce, seq, kind, '"roomId":"' .. R.room .. '",', '{' .. data .. ',"version":' .. R.ver .. '}')
+end
+
+-- members are what joins and leaves tell about the room.
+local function members()
+  local list = {}
+  for i, s in ipairs(active()) do list[i] = s.profile end
+  return '"participants":[' .. table.concat(list, ',') .. '],"totalWager":' .. decimal(R.pot, R.dec) ..
+    ',"totalWagerAmount":"' .. R.pot .. '"'
+end
+
+local function amount(units) return '"amount":' .. decimal(units, R.dec) .. ',"amountUnits":"' .. units .. '"' end
+
+-- rehost passes the role on when the host has gone; the last host of an empty room stays its host.
+local function rehost()
+  local list = active()
+  for _, s in ipairs(list) do if s.uid == R.host then return end end
+  if not list[1] then return end
+  put('host', list[1].uid)
+  put('hostp', list[1].profile)
+  tell('room.host_changed', '"userId":' .. R.host)
+end
+
+-- start locks the stakes; seats that are still reserved fall away.
+local function start(by)
+  for i = #seats, 1, -1 do
+    if seats[i].state == 'reserved' then rise(seats[i].uid) end
+  end
+  put('status', 'STARTED')
+  put('started', whole(now_ms))
+  redis.call('ZADD', due_key, whole(now_ms + tonumber(R.match)), R.room)
+  tell('room.started', '"by":"' .. by .. '","startedAt":"' .. iso(now_ms) .. '"')
+end
+
+-- autostart starts a room that wants it, when it is full or everybody (enough of them) is ready.
+local function autostart()
+  if R.auto ~= '1' or R.status ~= 'CREATED' then return end
+  local list = active()
+  local ready = true
+  for _, s in ipairs(list) do ready = ready and s.ready == '1' end
+  if #list == tonumber(R.max) or (ready and #list >= tonumber(R.min)) then start('auto') end
+end
+
+local function close(status)
+  put('status', status)
+  put('finished', whole(now_ms))
+  redis.call('ZADD', due_key, whole(now_ms + tonumber(R.keep)), R.room)
+end
+
+-- cancel ends the room and gives every stake back, those of the forfeited too.
+local function cancel(reason)
+  local refunds, posts = {}, {}
+  for _, s in ipairs(seats) do
+    if s.stake ~= '0' then
+      shift(s.uid, s.stake, '-' .. s.stake, 'refund')
+      refunds[#refunds + 1] = '{"userId":' .. s.uid .. ',' .. amount(s.stake) .. '}'
+      posts[#posts + 1] = ';w:' .. s.uid .. ':' .. s.stake
+    end
+  end
+  if #posts > 0 then
+    tally(totals_key, 'escrow', R.token, '-' .. R.pot)
+    tally(totals_key, 'wallets', R.token, R.pot)
+    ledger(totals_key, ledger_key, R.token, 'refund', R.room, 'e:' .. R.room .. ':-' .. R.pot .. table.concat(posts))
+  end
+  put('reason', reason)
+  put('refunds', '[' .. table.concat(refunds, ',') .. ']')
+  close('CANCELLED')
+  tell('room.cancelled', '"reason":"' .. reason .. '","refunds":' .. R.refunds)
+end
+
+-- balanced tells whether a plan ("<uid>:<place>:<units>;…", place 0 for a forfeited seat) and the rake share out the
+-- pot exactly, among players who have a seat. No partial sum passes the pot, so every one is exact.
+local function balanced(plan, rake)
+  local pot, sum = tonumber(R.pot), tonumber(rake)
+  for id, units in string.gmatch(plan, '(%d+):%d+:(%d+)') do
+    if not seat_of(id) or tonumber(units) > pot or sum > pot then return false end
+    sum = sum + tonumber(units)
+  end
+  return sum == pot
+end
+
+-- settle ends the room with a result: releases every stake, pays the plan and the rake. Ask balanced() and staked_without_purse() first.
+local function settle(results, plan, rake)
+  local paid, payouts, posts = {}, {}, {}
+  for id, place, units in string.gmatch(plan, '(%d+):(%d+):(%d+)') do
+    paid[id] = units
+    payouts[#payouts + 1] = '{"userId":' .. id .. ',"place":' .. (place == '0' and 'null' or place) .. ',' .. amount(units) .. '}'
+    if units ~= '0' then posts[#posts + 1] = ';w:' .. id .. ':' .. units end
+  end
+  for _, s in ipairs(seats) do
+    if s.stake ~= '0' then
+      local won = paid[s.uid] or '0'
+      shift(s.uid, won, '-' .. s.stake, won == '0' and 'lost' or 'payout')
+    end
+  end
+  if R.pot ~= '0' then
+    tally(totals_key, 'escrow', R.token, '-' .. R.pot)
+    tally(totals_key, 'wallets', R.token, whole(tonumber(R.pot) - tonumber(rake)))
+    tally(totals_key, 'house', R.token, rake)
+    if rake ~= '0' then posts[#posts + 1] = ';h:' .. rake end
+    ledger(totals_key, ledger_key, R.token, 'payout', R.room, 'e:' .. R.room .. ':-' .. R.pot .. table.concat(posts))
+  end
+  put('results', results)
+  put('payouts', '[' .. table.concat(payouts, ',') .. ']')
+  put('rake', rake)
+  close('FINISHED')
+  tell('room.finished', '"results":' .. results .. ',"payouts":' .. R.payouts .. ',"rake":' .. decimal(rake, R.dec) ..
+    ',"rakeAmount":"' .. rake .. '"')
+end
+
+-- found makes the room of the settings in R, seats its creator and takes the stake; reserve lists seats to hold.
+local function found(id, creator, profile, reserve)
+  put('id', id)
+  put('status', 'CREATED')
+  put('created', whole(now_ms))
+  put('ver', '0')
+  put('seq', '0')
+  put('pot', '0')
+  put('order', '0')
+  put('creator', creator)
+  put('creatorp', profile)
+  put('host', creator)
+  put('hostp', profile)
+  change()
+  sit(creator, 'active', R.entry, profile)
+  charge(creator)
+  for _, s in ipairs(reserve) do sit(s.uid, 'reserved', '0', s.profile) end
+  redis.call('ZADD', all_key, '0', R.room)
+  redis.call('ZADD', every_key, '0', R.room)
+  redis.call('ZADD', due_key, whole(now_ms + math.min(tonumber(R.idle), tonumber(R.age))), R.room)
+  tell('room.created', '"code":"' .. R.code .. '","gameId":' .. R.game .. ',"creator":' .. profile .. ',"maxPlayers":' .. R.max ..
+    ',"tokenId":' .. (R.token == '' and 'null' or '"' .. R.token .. '"') ..
+    ',"roomEntry":' .. decimal(R.entry, R.dec) .. ',"roomEntryAmount":"' .. R.entry .. '",' .. members())
+  autostart()
+end
+
+-- save writes what changed, and moves the room in the indexes.
+local function save()
+  local set, gone = {}, {}
+  for field in pairs(dirty) do
+    if R[field] then
+      set[#set + 1] = field
+      set[#set + 1] = R[field]
+    else
+      gone[#gone + 1] = field
+    end
+  end
+  if #set > 0 then redis.call('HSET', room_key, unpack(set)) end
+  if #gone > 0 then redis.call('HDEL', room_key, unpack(gone)) end
+  if R.vis ~= 'public' then return end
+  if R.status ~= was_status then
+    if was_status then redis.call('ZREM', status_key[was_status], R.room) end
+    redis.call('ZADD', status_key[R.status], '0', R.room)
+  end
+  local open = is_open()
+  if open ~= was_open then redis.call(open and 'ZADD' or 'ZREM', open_key, unpack(open and {'0', R.room} or {R.room})) end
+end

@@ -1,0 +1,25 @@
+-- room_create: opens a room, seats its creator and takes the stake, or changes nothing.
+-- USES  clock event money receipt room
+-- KEYS  1 room 2 events 3 receipt 4 due 5 open 6 created 7 started 8 finished 9 cancelled 10 all 11 every 12 totals 13 ledger
+--       14 code 15 next
+--       then wallet, lines and events of each in purses …
+-- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
+--       9 step 10 number 11 profile 12… the settings, field and value by turns
+-- GIVES ok replay stale idempotency_key_reused insufficient_funds
+-- KEEPS a code names one room; ids are unique over all homes
+enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
+local code_key, next_key = KEYS[14], KEYS[15]
+local step, number, profile = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+
+local again = seen(receipt_key, fingerprint)
+if again then return again end
+if open_room() then return done() end -- sent again
+for i = 12, #ARGV, 2 do put(ARGV[i], ARGV[i + 1]) end
+if redis.call('EXISTS', code_key) == 1 then return {'stale'} end
+local poor = affords(uid)
+if poor then return refuse(unpack(poor)) end
+
+redis.call('SET', code_key, R.room)
+found(whole(redis.call('INCR', next_key) * step + number), uid, profile, {})
+save()
+return done()
