@@ -1,0 +1,104 @@
+package realtime
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// One frame carries at most this much; what is left waits for the next.
+const (
+	frameEvents = 128
+	frameBytes  = 32 << 10
+)
+
+// join makes one frame of several events: a JSON array.
+func join(entries []entry) []byte {
+	size := 1
+	for i := range entries {
+		size += len(entries[i].event) + 1
+	}
+	frame := append(make([]byte, 0, size), '[')
+	for i := range entries {
+		if i > 0 {
+			frame = append(frame, ',')
+		}
+		frame = append(frame, entries[i].event...)
+	}
+	return append(frame, ']')
+}
+
+// isoTime is how every event spells a time.
+func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// helloFrame is the first frame of a socket that greets.
+func helloFrame(p *Peer, l Limits, subscriptions int) []byte {
+	now := isoTime(time.Now())
+	return []byte(`{"type":"hello","at":"` + now + `","data":{"connectionId":"` + p.id + `","userId":` + strconv.FormatInt(p.session.User, 10) +
+		`,"serverTime":"` + now + `","protocol":1,"limits":{"frameBytes":` + strconv.FormatInt(l.MaxFrame, 10) +
+		`,"framesPerSecond":` + strconv.Itoa(l.Rate) + `,"burst":` + strconv.Itoa(l.Burst) +
+		`,"subscriptions":` + strconv.Itoa(subscriptions) + `}}}`)
+}
+
+// drainingFrame tells a client when to come back.
+func drainingFrame(in time.Duration) []byte {
+	return []byte(`{"type":"server.draining","at":"` + isoTime(time.Now()) + `","data":{"reconnectInMs":` + strconv.FormatInt(in.Milliseconds(), 10) + `}}`)
+}
+
+// A relayed message travels on the topic's channel as "!<connection>.<number>|<user>,<user>…|<frame>". An event begins
+// with a digit, so that neither can be taken for the other.
+const relayMark = '!'
+
+// whisper is a relayed message: to some or all sessions of a topic, at most once, never stored.
+type whisper struct {
+	from   string // connection id of the sender
+	number uint64 // ascending per sender: a message that Redis was sent twice is heard once
+	to     []int64
+	frame  []byte
+}
+
+func (w whisper) String() string {
+	var b strings.Builder
+	b.Grow(len(w.from) + len(w.frame) + 16*len(w.to) + 24)
+	b.WriteByte(relayMark)
+	b.WriteString(w.from)
+	b.WriteByte('.')
+	b.WriteString(strconv.FormatUint(w.number, 10))
+	b.WriteByte('|')
+	for i, user := range w.to {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(user, 10))
+	}
+	b.WriteByte('|')
+	b.Write(w.frame)
+	return b.String()
+}
+
+// parseWhisper reads a payload that begins with relayMark.
+func parseWhisper(payload string) (w whisper, ok bool) {
+	parts := strings.SplitN(payload[1:], "|", 3)
+	if len(parts) != 3 {
+		return w, false
+	}
+	from, number, ok := strings.Cut(parts[0], ".")
+	if !ok {
+		return w, false
+	}
+	var err error
+	if w.number, err = strconv.ParseUint(number, 10, 64); err != nil {
+		return w, false
+	}
+	if parts[1] != "" {
+		for text := range strings.SplitSeq(parts[1], ",") {
+			user, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return w, false
+			}
+			w.to = append(w.to, user)
+		}
+	}
+	w.from, w.frame = from, []byte(parts[2])
+	return w, true
+}

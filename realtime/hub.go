@@ -1,0 +1,387 @@
+package realtime
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/redisdb"
+)
+
+// Options are the hub's settings. A zero field stands for its default.
+type Options struct {
+	Log *slog.Logger
+
+	Subscriptions int           // topics that one connection may follow: 16
+	PerUser       int           // connections that one user may have on this node: 10
+	Linger        time.Duration // a topic that nobody follows stays subscribed so long: 30 s
+	SnapshotTTL   time.Duration // a snapshot is good for everybody who asks within: 150 ms
+	CheckEvery    time.Duration // a silent topic is compared with its stream: 30 s
+
+	ProbeAfter time.Duration // silence after which the path of a message is proved by a message: 1 s
+	ProbeWait  time.Duration // how long that message may take before the connection is given up: 2 s
+
+	PingEvery time.Duration // to the client: 25 s
+	PongWait  time.Duration // a client that says nothing so long is gone: 60 s
+	WriteWait time.Duration // a frame that is not written by then ends the socket: 5 s
+	EchoWait  time.Duration // a client has so long to answer a close frame: 3 s
+
+	DrainSpread time.Duration // reconnections are spread over it: a second for every 500 connections, 2 to 30 s
+}
+
+func (o Options) filled() Options {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	o.Subscriptions = orElse(o.Subscriptions, 16)
+	o.PerUser = orElse(o.PerUser, 10)
+	o.Linger = orElse(o.Linger, 30*time.Second)
+	o.SnapshotTTL = orElse(o.SnapshotTTL, 150*time.Millisecond)
+	o.CheckEvery = orElse(o.CheckEvery, 30*time.Second)
+	o.ProbeAfter = orElse(o.ProbeAfter, time.Second)
+	o.ProbeWait = orElse(o.ProbeWait, 2*time.Second)
+	o.PingEvery = orElse(o.PingEvery, 25*time.Second)
+	o.PongWait = orElse(o.PongWait, 60*time.Second)
+	o.WriteWait = orElse(o.WriteWait, 5*time.Second)
+	o.EchoWait = orElse(o.EchoWait, 3*time.Second)
+	return o
+}
+
+func orElse[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// Hub is this node's side of real time: its sockets, the topics that they follow, and the connections to Redis that
+// carry them.
+type Hub struct {
+	db      *redisdb.DB
+	options Options
+	log     *slog.Logger
+	board   *board
+	healer  *healer
+	seed    maphash.Seed
+	workers []chan delivery
+	topics  sync.Map // name → *topic
+	count   counters
+
+	base context.Context // what handlers run on; ends when Run does
+	stop context.CancelFunc
+
+	conns sync.WaitGroup // sockets
+
+	mu       sync.Mutex
+	draining bool
+	closed   bool
+	peers    map[*Peer]struct{}
+	perUser  map[int64]int
+
+	taskMu sync.Mutex
+	ended  bool
+	tasks  sync.WaitGroup // snapshots, farewells
+}
+
+// delivery is a message from a channel.
+type delivery struct{ channel, payload string }
+
+const (
+	maxWorkers    = 4
+	workerBacklog = 4096
+	workerBatch   = 512 // messages taken up before the sessions are woken: the busier the node, the fuller its frames
+)
+
+// New makes a hub; Run brings it to life.
+func New(db *redisdb.DB, options Options) *Hub {
+	h := &Hub{db: db, options: options.filled(), seed: maphash.MakeSeed(), peers: map[*Peer]struct{}{}, perUser: map[int64]int{}}
+	h.log = h.options.Log
+	h.base, h.stop = context.WithCancel(context.Background())
+	h.board = newBoard(h)
+	h.healer = &healer{hub: h, bell: make(chan struct{}, healers)}
+	for range min(maxWorkers, runtime.GOMAXPROCS(0)) {
+		h.workers = append(h.workers, make(chan delivery, workerBacklog))
+	}
+	return h
+}
+
+// Run keeps the hub alive until ctx ends; then it cuts whatever socket is left (Drain first to part well) and returns
+// when nothing of it runs any more.
+func (h *Hub) Run(ctx context.Context) error {
+	// What the sockets need must outlive them.
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var parts sync.WaitGroup
+	parts.Go(func() { h.board.run(run) })
+	parts.Go(func() { h.keepHouse(run) })
+	for range healers {
+		parts.Go(func() { h.healer.run(run) })
+	}
+	for _, in := range h.workers {
+		parts.Go(func() { h.work(run, in) })
+	}
+
+	<-ctx.Done()
+	h.mu.Lock()
+	h.draining, h.closed = true, true
+	h.mu.Unlock()
+	h.cut()
+	impatience := time.AfterFunc(h.options.WriteWait, h.stop)
+	h.conns.Wait()
+	impatience.Stop()
+	h.stop()
+	h.taskMu.Lock()
+	h.ended = true
+	h.taskMu.Unlock()
+	h.tasks.Wait()
+	cancel()
+	parts.Wait()
+	return nil
+}
+
+// enter admits a peer, or tells why not.
+func (h *Hub) enter(p *Peer) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch user := p.session.User; {
+	case h.draining:
+		return fault.Draining
+	case h.perUser[user] >= h.options.PerUser:
+		return fault.RateLimited.Because("a player may have %d connections", h.options.PerUser)
+	default:
+		h.perUser[user]++
+	}
+	p.life, p.end = context.WithCancel(h.base)
+	h.peers[p] = struct{}{}
+	h.conns.Add(1)
+	return nil
+}
+
+func (h *Hub) leave(p *Peer) {
+	p.end()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.peers, p)
+	if h.perUser[p.session.User]--; h.perUser[p.session.User] == 0 {
+		delete(h.perUser, p.session.User)
+	}
+}
+
+// everyone lists the peers.
+func (h *Hub) everyone() []*Peer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Peer, 0, len(h.peers))
+	for p := range h.peers {
+		all = append(all, p)
+	}
+	return all
+}
+
+// cut ends all sockets without a word.
+func (h *Hub) cut() {
+	for _, p := range h.everyone() {
+		if p.conn != nil {
+			_ = p.conn.Close()
+		}
+	}
+}
+
+// spawn runs a task that Run waits for; it answers false when that is over.
+func (h *Hub) spawn(task func()) bool {
+	h.taskMu.Lock()
+	defer h.taskMu.Unlock()
+	if h.ended {
+		return false
+	}
+	h.tasks.Go(task)
+	return true
+}
+
+// acquire finds or makes a topic, for one more user.
+func (h *Hub) acquire(name string) (*topic, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, fault.Draining
+	}
+	if v, ok := h.topics.Load(name); ok {
+		t := v.(*topic)
+		t.users++
+		return t, nil
+	}
+	t := newTopic(h, name)
+	t.users = 1
+	h.topics.Store(name, t)
+	h.count.topics.Add(1)
+	h.board.join(t)
+	return t, nil
+}
+
+func (h *Hub) release(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.users--; t.users == 0 {
+		t.idleSince = time.Now()
+	}
+}
+
+// drop takes a cursor out of its topic.
+func (h *Hub) drop(c *cursor) {
+	c.topic.detach(c)
+	h.release(c.topic)
+}
+
+// route hands a message to the worker of its topic. It never waits: a line that waits is cut by Redis. What does
+// not fit is read from the stream.
+func (h *Hub) route(channel, payload string) {
+	select {
+	case h.workers[maphash.String(h.seed, channel)%uint64(len(h.workers))] <- delivery{channel, payload}:
+	default:
+		h.count.overflows.Add(1)
+		if v, ok := h.topics.Load(channel); ok && payload[0] != relayMark {
+			v.(*topic).ask(false)
+		}
+	}
+}
+
+// work delivers the messages of some topics, in order.
+func (h *Hub) work(ctx context.Context, in <-chan delivery) {
+	var changed []*topic
+	for {
+		var d delivery
+		select {
+		case <-ctx.Done():
+			return
+		case d = <-in:
+		}
+		changed = changed[:0]
+		for n := 1; ; n++ {
+			if t := h.deliver(d); t != nil && !t.changed {
+				t.changed = true
+				changed = append(changed, t)
+			}
+			if n == workerBatch {
+				break
+			}
+			select {
+			case d = <-in:
+				continue
+			default:
+			}
+			break
+		}
+		for i, t := range changed {
+			changed[i], t.changed = nil, false
+			t.fan(false)
+		}
+	}
+}
+
+// deliver takes one message and answers the topic that has something new by it.
+func (h *Hub) deliver(d delivery) *topic {
+	v, ok := h.topics.Load(d.channel)
+	if !ok || d.payload == "" {
+		return nil
+	}
+	t := v.(*topic)
+	h.count.messages.Add(1)
+	if d.payload[0] == relayMark {
+		if w, ok := parseWhisper(d.payload); ok {
+			t.hear(w)
+		}
+		return nil
+	}
+	if e, ok := parseMessage(d.payload); ok && t.take(e) {
+		return t
+	}
+	return nil
+}
+
+// Relay sends a frame to the other sessions that follow a topic, on every node, or to those of some users. It is not stored,
+// arrives at most once, and keeps the order of what one peer relays. The frame must be one JSON value: it may
+// share an array with others.
+func (h *Hub) Relay(ctx context.Context, topic string, from *Peer, to []int64, frame []byte) error {
+	w := whisper{from: from.id, number: from.whispered.Add(1), to: to, frame: frame}
+	return h.publish(ctx, topic, w.String())
+}
+
+// keepHouse lets go of topics that nobody follows and doubts those that are silent for long.
+func (h *Hub) keepHouse(ctx context.Context) {
+	tick := time.NewTicker(min(time.Second, h.options.Linger/2, h.options.CheckEvery/2))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			h.topics.Range(func(_, v any) bool {
+				h.tidy(v.(*topic), now)
+				return true
+			})
+		}
+	}
+}
+
+func (h *Hub) tidy(t *topic, now time.Time) {
+	h.mu.Lock()
+	if t.users == 0 && now.Sub(t.idleSince) >= h.options.Linger {
+		h.topics.Delete(t.name)
+		h.count.topics.Add(-1)
+		h.board.leave(t)
+		h.mu.Unlock()
+		return
+	}
+	followed := t.users > 0
+	h.mu.Unlock()
+	t.cool()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if followed && t.log.loaded && now.Sub(t.heard) >= h.options.CheckEvery {
+		t.heard = now
+		t.askLocked(false)
+	}
+}
+
+// Draining tells whether new sockets are refused.
+func (h *Hub) Draining() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.draining
+}
+
+// Drain refuses new sockets, tells every client when to come back and closes its socket then (1012). It returns when the last one
+// is gone; when ctx ends first, the rest is cut and the error is ctx's.
+func (h *Hub) Drain(ctx context.Context) error {
+	h.mu.Lock()
+	h.draining = true
+	h.mu.Unlock()
+	all := h.everyone()
+	spread := h.options.DrainSpread
+	if spread == 0 {
+		spread = min(max(time.Duration(len(all))*time.Second/500, 2*time.Second), 30*time.Second)
+	}
+	for _, p := range all {
+		slot := time.Duration(mathrand.Int64N(int64(spread) + 1))
+		_ = p.Send(drainingFrame(slot))
+		time.AfterFunc(slot, func() { p.Close(CloseRestart, "restart") })
+	}
+	gone := make(chan struct{})
+	go func() { h.conns.Wait(); close(gone) }()
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		h.cut()
+		select {
+		case <-gone:
+		case <-time.After(h.options.WriteWait):
+		}
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,551 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/olahol/melody"
+	"github.com/parlor-games/parlor/fault"
+	"golang.org/x/time/rate"
+)
+
+// ErrGone says that the socket has been closed, or is being closed.
+var ErrGone = errors.New("the socket is gone")
+
+const (
+	window       = 2   // frames handed to melody and not yet written
+	inboxFrames  = 128 // frames that came in and wait for their turn: the burst that a client may send
+	outboxFrames = 128
+	outboxBytes  = 1 << 20
+	slowLimit    = 3 // snapshots because of slowness …
+	slowSpan     = time.Minute
+)
+
+// Peer is one socket. Its methods are safe for concurrent use.
+//
+// What goes out is chosen when there is room for a frame, never before: replies and direct messages in their order,
+// and by turns with them, topic by topic, everything that a cursor has not had yet. So a session that keeps up gets the
+// frame that all others get too, and one that does not gets fewer and larger ones.
+type Peer struct {
+	hub     *Hub
+	socket  *Socket
+	session Session
+	id      string
+	life    context.Context // ends when the socket is gone
+	end     context.CancelFunc
+	conn    net.Conn // beneath the carrier, to cut it at any time
+
+	mu        sync.Mutex
+	carrier   *melody.Session // nil until the upgrade is done
+	inflight  int
+	direct    []parcel
+	bytes     int // in direct
+	cursors   []*cursor
+	ready     []*cursor // may have something to send, in turn
+	turn      bool      // the last frame was a direct one
+	shut      bool      // nothing more is sent
+	code      int       // why
+	reason    string
+	drained   chan struct{} // closed when nothing is in flight, once shut
+	slow      [slowLimit]time.Time
+	slowTurn  int
+	expiry    *time.Timer
+	whispered atomic.Uint64
+
+	// Of the goroutine that reads.
+	bucket *rate.Limiter
+
+	inMu    sync.Mutex
+	inbox   []func()
+	inBytes int
+	working bool
+	tasks   sync.WaitGroup
+}
+
+// parcel is a frame for one socket.
+type parcel struct {
+	frame []byte
+	event bool    // may share a frame with others
+	opens *cursor // its events begin after this frame
+}
+
+// cursor is the place of one peer in one topic.
+type cursor struct {
+	peer  *Peer
+	topic *topic
+	sub   Subscription
+
+	// Under Peer.mu.
+	at       position
+	live     bool // the reply is on its way
+	queued   bool // in Peer.ready
+	fetching bool // a snapshot is being taken
+	gone     bool
+	frame    []byte // a snapshot that goes first
+}
+
+// ID is the connection's own name, unique among all nodes.
+func (p *Peer) ID() string { return p.id }
+
+// User is the player on the socket.
+func (p *Peer) User() int64 { return p.session.User }
+
+// Value is what the caller gave with the session.
+func (p *Peer) Value() any { return p.session.Value }
+
+// Done is closed when the socket is gone.
+func (p *Peer) Done() <-chan struct{} { return p.life.Done() }
+
+// Send queues a frame of its own: a reply. Frames keep their order. It answers ErrGone when the socket is closed, or
+// when so much waits already that it is closed now (4008).
+func (p *Peer) Send(frame []byte) error { return p.push(parcel{frame: frame}) }
+
+func (p *Peer) push(out parcel) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shut {
+		return ErrGone
+	}
+	if len(p.direct) > 0 && (len(p.direct) >= outboxFrames || p.bytes+len(out.frame) > outboxBytes) {
+		p.hub.count.slowCloses.Add(1)
+		p.closeLocked(CloseTooSlow, "too slow")
+		return ErrGone
+	}
+	p.direct = append(p.direct, out)
+	p.bytes += len(out.frame)
+	p.flush()
+	return nil
+}
+
+// hear queues a whisper, or drops it when too much waits.
+func (p *Peer) hear(c *cursor, frame []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.shut || !c.live || c.gone:
+	case len(p.direct) >= outboxFrames/2 || p.bytes+len(frame) > outboxBytes/2:
+		p.hub.count.whispersDropped.Add(1)
+	default:
+		p.direct = append(p.direct, parcel{frame: frame, event: true})
+		p.bytes += len(frame)
+		p.hub.count.whispers.Add(1)
+		p.flush()
+	}
+}
+
+// wake tells the peer that a topic of its may have something new.
+func (p *Peer) wake(c *cursor, prove bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.gone || p.shut {
+		return
+	}
+	if prove && !c.fetching {
+		if held, _ := c.topic.holds(c.at); !held {
+			c.frame = nil
+			p.lose(c, false)
+			return
+		}
+	}
+	p.enqueue(c)
+	p.flush()
+}
+
+func (p *Peer) enqueue(c *cursor) {
+	if c.live && !c.queued && !p.shut {
+		c.queued = true
+		p.ready = append(p.ready, c)
+	}
+}
+
+// flush hands frames to melody while there is room. Peer.mu is held; melody's buffer is larger than the window,
+// so that it never calls back from here because it is full.
+func (p *Peer) flush() {
+	for p.inflight < window && p.carrier != nil {
+		frame := p.choose()
+		if frame == nil {
+			return
+		}
+		p.inflight++
+		p.hub.count.frames.Add(1)
+		p.socket.write(p.carrier, frame)
+	}
+}
+
+// choose takes the next frame, nil when there is none.
+func (p *Peer) choose() []byte {
+	for {
+		if len(p.direct) > 0 && (!p.turn || len(p.ready) == 0) {
+			p.turn = true
+			return p.chooseDirect()
+		}
+		if len(p.ready) == 0 {
+			return nil
+		}
+		p.turn = false
+		c := p.ready[0]
+		p.ready = slices.Delete(p.ready, 0, 1)
+		c.queued = false
+		switch {
+		case c.gone || c.fetching:
+			continue
+		case c.frame != nil:
+			frame := c.frame
+			c.frame = nil
+			p.enqueue(c)
+			return frame
+		}
+		frame, to, events, ok := c.topic.pull(c.at)
+		if !ok {
+			p.lose(c, true)
+			continue
+		}
+		if frame == nil {
+			continue
+		}
+		c.at = to
+		p.hub.count.deliveries.Add(uint64(events))
+		if events > 1 {
+			p.enqueue(c) // there may be more than one frame holds
+		}
+		return frame
+	}
+}
+
+func (p *Peer) chooseDirect() []byte {
+	first := p.direct[0]
+	n := 1
+	if first.event {
+		for size := len(first.frame); n < len(p.direct) && n < frameEvents && p.direct[n].event; n++ {
+			if size += len(p.direct[n].frame) + 1; size > frameBytes {
+				break
+			}
+		}
+	}
+	frame := first.frame
+	if n > 1 {
+		entries := make([]entry, n)
+		for i := range entries {
+			entries[i].event = p.direct[i].frame
+		}
+		frame = join(entries)
+	}
+	for _, out := range p.direct[:n] {
+		p.bytes -= len(out.frame)
+	}
+	p.direct = slices.Delete(p.direct, 0, n)
+	if c := first.opens; c != nil && !c.gone {
+		c.live = true
+		p.enqueue(c)
+	}
+	return frame
+}
+
+// sent gives back the room of one frame.
+func (p *Peer) sent() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inflight--
+	p.flush()
+	if p.drained != nil && p.inflight == 0 {
+		close(p.drained)
+		p.drained = nil
+	}
+}
+
+// lose replaces what a cursor missed by a snapshot. A session that needs that too often because it is slow is closed:
+// it comes back with its position when it can.
+func (p *Peer) lose(c *cursor, slow bool) {
+	if c.fetching || c.gone || p.shut {
+		return
+	}
+	if slow {
+		oldest := &p.slow[p.slowTurn]
+		if now := time.Now(); now.Sub(*oldest) < slowSpan {
+			p.hub.count.slowCloses.Add(1)
+			p.closeLocked(CloseTooSlow, "too slow")
+			return
+		}
+		*oldest = time.Now()
+		p.slowTurn = (p.slowTurn + 1) % slowLimit
+	}
+	if c.sub.Snapshot == nil {
+		p.closeLocked(CloseTooSlow, "the past is gone")
+		return
+	}
+	c.fetching = true
+	if !p.hub.spawn(func() { p.refresh(c) }) {
+		p.closeLocked(CloseRestart, "restart")
+	}
+}
+
+// refresh takes a snapshot for a cursor that lost its place. It tries until it has one or the socket is gone; a refusal
+// (the topic has ended, or is no longer the player's) closes the socket, for a new subscription will tell why.
+func (p *Peer) refresh(c *cursor) {
+	ctx, cancel := p.context(p.hub.base)
+	defer cancel()
+	fresh := false
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		s, at, err := c.topic.snapshot(ctx, fresh, c.sub.Snapshot)
+		if err == nil {
+			if held, ahead := c.topic.holds(at); held || ahead {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				c.fetching, c.at, c.frame = false, at, s.Frame
+				if !c.gone {
+					p.enqueue(c)
+					p.flush()
+				}
+				if ahead {
+					c.topic.ask(false)
+				}
+				return
+			}
+			fresh = true
+		}
+		if refusal, ok := fault.As(err); ok && !refusal.Retryable {
+			p.Close(CloseTooSlow, "subscribe again")
+			return
+		}
+		if err != nil {
+			p.hub.count.snapshotFailures.Add(1)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// context is ctx, ended when the socket is gone.
+func (p *Peer) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(p.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Mode tells how a subscription begins.
+type Mode string
+
+// The modes.
+const (
+	Resume Mode = "resume"   // after the position that the client has
+	Anew   Mode = "snapshot" // from a snapshot
+	Live   Mode = "live"     // from now on; only where there is no snapshot
+)
+
+// Subscription is the wish to follow a topic.
+type Subscription struct {
+	Topic string // the stream's key, which is the channel's name too
+	After string // the last position that the client has, "" for none
+	// Snapshot reads the topic's state. It is called on behalf of all who follow the topic: at the start of a subscription
+	// that cannot resume, and when a session lost its place. Without it a subscription begins with what happens next, and a
+	// session that lost its place is closed with 4008.
+	Snapshot func(context.Context) (Snapshot, error)
+	// Reply makes the frame that stands before the first event; nil for none.
+	Reply func(Start) []byte
+}
+
+// Start is where a subscription begins.
+type Start struct {
+	Mode     Mode
+	Position string
+	State    []byte // of the snapshot, when Mode is Anew
+}
+
+// Subscribe follows a topic from a position, or from a snapshot when there is none or its past is gone. The reply goes out
+// before the first event. Subscribing again replaces the subscription. It waits for Redis as long as ctx allows.
+func (p *Peer) Subscribe(ctx context.Context, s Subscription) (Start, error) {
+	ctx, cancel := p.context(ctx)
+	defer cancel()
+	old, room := p.cursor(s.Topic)
+	if old == nil && !room {
+		return Start{}, fault.RateLimited.Because("a connection follows at most %d topics", p.hub.options.Subscriptions)
+	}
+	t, err := p.hub.acquire(s.Topic)
+	if err != nil {
+		return Start{}, err
+	}
+	c := &cursor{peer: p, topic: t, sub: s}
+	start, err := c.begin(ctx)
+	if err == nil {
+		err = p.install(c, start)
+	}
+	if err != nil {
+		p.hub.release(t)
+		if p.life.Err() != nil {
+			err = ErrGone
+		}
+		return Start{}, err
+	}
+	return start, nil
+}
+
+// begin finds where the cursor stands.
+func (c *cursor) begin(ctx context.Context) (Start, error) {
+	t := c.topic
+	select {
+	case <-t.primed:
+	case <-ctx.Done():
+		return Start{}, fault.StoreUnavailable.Because("the events cannot be reached")
+	}
+	if at, ok := parsePosition(c.sub.After); ok {
+		found, err := t.find(ctx, at)
+		if err != nil {
+			return Start{}, err
+		}
+		if found {
+			c.at = at
+			return Start{Mode: Resume, Position: at.String()}, nil
+		}
+	}
+	if c.sub.Snapshot == nil {
+		c.at = t.head()
+		return Start{Mode: Live, Position: c.at.String()}, nil
+	}
+	for fresh := false; ; fresh = true {
+		s, at, err := t.snapshot(ctx, fresh, c.sub.Snapshot)
+		if err != nil {
+			return Start{}, err
+		}
+		held, ahead := t.holds(at)
+		if ahead {
+			t.ask(false) // the channel is behind, or has lost something
+		}
+		if !held && !ahead && fresh {
+			// The event of this very position is the oldest that the log has, and what was before it is not known: read it.
+			if held, err = t.find(ctx, at); err != nil {
+				return Start{}, err
+			}
+		}
+		if held || ahead || fresh {
+			c.at = at
+			return Start{Mode: Anew, Position: s.Position, State: s.State}, nil
+		}
+	}
+}
+
+// install puts the cursor in its place, behind its reply.
+func (p *Peer) install(c *cursor, start Start) error {
+	var reply []byte
+	if c.sub.Reply != nil {
+		reply = c.sub.Reply(start)
+	}
+	c.topic.attach(c)
+	p.mu.Lock()
+	if p.shut {
+		p.mu.Unlock()
+		c.topic.detach(c)
+		return ErrGone
+	}
+	var old *cursor
+	if i := slices.IndexFunc(p.cursors, func(o *cursor) bool { return o.sub.Topic == c.sub.Topic }); i >= 0 {
+		old, p.cursors[i] = p.cursors[i], c
+		old.gone = true
+	} else {
+		p.cursors = append(p.cursors, c)
+	}
+	if reply != nil {
+		p.direct = append(p.direct, parcel{frame: reply, opens: c})
+		p.bytes += len(reply)
+	} else {
+		c.live = true
+		p.enqueue(c)
+	}
+	p.flush()
+	p.mu.Unlock()
+	if old != nil {
+		p.hub.drop(old)
+	}
+	return nil
+}
+
+// cursor finds the subscription of a topic and tells whether there is room for another.
+func (p *Peer) cursor(topic string) (found *cursor, room bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.cursors {
+		if c.sub.Topic == topic {
+			found = c
+		}
+	}
+	return found, len(p.cursors) < p.hub.options.Subscriptions
+}
+
+// Follows tells whether the peer has subscribed to a topic.
+func (p *Peer) Follows(topic string) bool {
+	c, _ := p.cursor(topic)
+	return c != nil
+}
+
+// Unsubscribe ends a subscription and answers whether there was one. Frames already chosen still go out.
+func (p *Peer) Unsubscribe(topic string) bool {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.cursors, func(c *cursor) bool { return c.sub.Topic == topic })
+	if i < 0 {
+		p.mu.Unlock()
+		return false
+	}
+	c := p.cursors[i]
+	c.gone = true
+	p.cursors = slices.Delete(p.cursors, i, i+1)
+	p.mu.Unlock()
+	p.hub.drop(c)
+	return true
+}
+
+// The close codes of the protocol.
+const (
+	CloseGoingAway   = 1001
+	CloseInternal    = 1011
+	CloseRestart     = 1012
+	CloseExpired     = 4001
+	CloseTooSlow     = 4008
+	CloseRateLimited = 4009
+	CloseForbidden   = 4403
+	CloseTooOld      = 4426
+)
+
+// Close ends the socket with a code and a reason of at most 120 bytes, behind the frames that Send has queued; a client that
+// is too slow or too loud does not get those. It returns at once.
+func (p *Peer) Close(code int, reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeLocked(code, reason)
+}
+
+func (p *Peer) closeLocked(code int, reason string) {
+	if p.shut {
+		return
+	}
+	p.shut, p.code, p.reason = true, code, reason[:min(len(reason), 120)]
+	p.ready = nil
+	if code == CloseTooSlow || code == CloseRateLimited {
+		p.direct, p.bytes = nil, 0
+	}
+	if p.carrier == nil {
+		return // open closes it
+	}
+	p.farewell()
+}
+
+// farewell starts the end of an open socket: the frames in flight, the close frame, the client's echo, and the hard end
+// for whoever does not answer. Peer.mu is held.
+func (p *Peer) farewell() {
+	drained := make(chan struct{})
+	if p.inflight == 0 && len(p.direct) == 0 {
+		close(drained)
+	} else {
+		p.drained = drained
+	}
+	conn, code, reason := p.carrier.WebsocketConnection(), p.code, p.reason
+	if !p.hub.spawn(func() { p.socket.farewell(conn, p.life.Done(), drained, code, reason) }) {
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,360 @@
+package realtime
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/olahol/melody"
+	"github.com/parlor-games/parlor/fault"
+	"golang.org/x/time/rate"
+)
+
+// Limits are what one kind of socket allows its clients.
+type Limits struct {
+	MaxFrame int64 // bytes in one frame from the client; a larger one closes the socket with 1009
+	Rate     int   // frames a second from the client; more close it with 4009
+	Burst    int   // frames at once
+	Hello    bool  // the server greets with a hello frame
+}
+
+// Socket is one kind of socket. Each has a melody instance of its own, since melody's limits are an instance's.
+type Socket struct {
+	hub    *Hub
+	limits Limits
+	melody *melody.Melody
+}
+
+// Session is what the caller knows of a socket, and what it wants to be told. It lives as long as the socket: it must not
+// hold on to the request that opened it.
+//
+// OnOpen and OnMessage of one socket run one after the other, on a goroutine of their own; what came in before the socket
+// closed is still handled. A panic closes the socket with 1011. The context ends with the hub.
+type Session struct {
+	User    int64
+	Expires time.Time // the socket is closed with 4001 then; zero: never
+	Value   any       // the caller's own
+
+	OnOpen    func(ctx context.Context, p *Peer)             // before any message; may be nil
+	OnMessage func(ctx context.Context, p *Peer, raw []byte) // a text frame
+	OnRefuse  func(p *Peer, raw []byte, why error)           // a frame that is not handled: binary, or too many wait; must not block
+	OnClose   func(p *Peer)                                  // after the last message; may be nil
+}
+
+const (
+	bufferFrames = window + 2
+	handshake    = 5 * time.Second
+	largeFrame   = 64 << 10 // a larger frame gets longer than Options.WriteWait …
+	slowestRate  = 64 << 10 // … a second for each of so many bytes
+	inboxBytes   = 4        // frames of the largest size that wait for their turn
+)
+
+var writeBuffers sync.Pool
+
+// Socket makes a kind of socket. Call it before Run.
+func (h *Hub) Socket(limits Limits) *Socket {
+	m := melody.New()
+	m.Config.MaxMessageSize = limits.MaxFrame
+	m.Config.MessageBufferSize = bufferFrames
+	m.Config.WriteWait = h.options.WriteWait
+	m.Config.PingPeriod = h.options.PingEvery
+	m.Config.PongWait = h.options.PongWait
+	m.Upgrader.ReadBufferSize = 1024
+	m.Upgrader.WriteBufferSize = 4096
+	m.Upgrader.WriteBufferPool = &writeBuffers
+	m.Upgrader.HandshakeTimeout = handshake
+	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // decided by the caller, who knows the game
+	s := &Socket{hub: h, limits: limits, melody: m}
+	m.HandleConnect(func(c *melody.Session) { s.guard(c, s.open) })
+	m.HandleMessage(func(c *melody.Session, raw []byte) {
+		s.guard(c, func(p *Peer, c *melody.Session) { s.receive(p, c, raw, true) })
+	})
+	m.HandleMessageBinary(func(c *melody.Session, raw []byte) {
+		s.guard(c, func(p *Peer, c *melody.Session) { s.receive(p, c, raw, false) })
+	})
+	m.HandleSentMessage(func(c *melody.Session, _ []byte) { peerOf(c).sent() })
+	m.HandleError(s.failed)
+	return s
+}
+
+const peerKey = "peer"
+
+func peerOf(c *melody.Session) *Peer { return c.Keys[peerKey].(*Peer) }
+
+// guard keeps a panic of ours from leaving a socket that nobody reads, or from ending the process.
+func (s *Socket) guard(c *melody.Session, do func(*Peer, *melody.Session)) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.hub.panicked(r)
+			_ = c.WebsocketConnection().Close()
+		}
+	}()
+	do(peerOf(c), c)
+}
+
+// Serve takes a request over and returns at once; the caller has decided by then who is calling and from where, and has written
+// nothing. An error is a refusal for the caller to write; after nil the response is gone.
+//
+// The socket runs on goroutines of its own, away from the HTTP server's deep stack, buffers and request.
+func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) error {
+	if err := checkHandshake(r); err != nil {
+		return err
+	}
+	p := &Peer{hub: s.hub, socket: s, session: session, id: rand.Text(), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
+	if err := s.hub.enter(p); err != nil {
+		return err
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.hub.leave(p)
+		s.hub.conns.Done()
+		return fault.InvalidRequest.Because("this connection cannot become a WebSocket: %v", err)
+	}
+	p.conn = conn
+	request := &http.Request{Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr}
+	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Version", "Sec-Websocket-Key"} {
+		request.Header[name] = r.Header[name]
+	}
+	response := &detached{conn: conn, buffered: buffered, header: w.Header().Clone()}
+	go s.run(p, response, request)
+	return nil
+}
+
+func (s *Socket) run(p *Peer, w *detached, r *http.Request) {
+	defer s.hub.conns.Done()
+	defer p.teardown()
+	defer func() {
+		if r := recover(); r != nil {
+			s.hub.panicked(r)
+		}
+		_ = p.conn.Close()
+	}()
+	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{peerKey: p}); err != nil {
+		s.hub.count.handshakesFailed.Add(1)
+	}
+}
+
+// checkHandshake finds beforehand what the upgrade would refuse when nobody can answer any more.
+func checkHandshake(r *http.Request) error {
+	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-Websocket-Key"))
+	switch {
+	case r.Method != http.MethodGet || !websocket.IsWebSocketUpgrade(r):
+		return fault.InvalidRequest.Because("this address speaks WebSocket: the request must be an upgrade")
+	case !strings.Contains(r.Header.Get("Sec-Websocket-Version"), "13"):
+		return fault.InvalidRequest.Because("the WebSocket version must be 13")
+	case err != nil || len(key) != 16:
+		return fault.InvalidRequest.Because("Sec-WebSocket-Key must be 16 bytes in base64")
+	}
+	return nil
+}
+
+// detached is a response that has been hijacked already.
+type detached struct {
+	conn     net.Conn
+	buffered *bufio.ReadWriter
+	header   http.Header
+}
+
+func (d *detached) Header() http.Header         { return d.header }
+func (d *detached) Write(b []byte) (int, error) { return len(b), nil }
+func (d *detached) WriteHeader(int)             {}
+func (d *detached) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered := d.conn, d.buffered
+	d.buffered = nil
+	return conn, buffered, nil
+}
+
+// open makes the peer ready: melody calls it before its pumps run.
+func (s *Socket) open(p *Peer, c *melody.Session) {
+	c.Request = nil
+	conn := c.WebsocketConnection()
+	conn.SetPingHandler(func(data string) error {
+		s.extend(p, conn)
+		err := conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))
+		if errors.Is(err, websocket.ErrCloseSent) {
+			return nil
+		}
+		return err
+	})
+	if !p.session.Expires.IsZero() {
+		p.expiry = time.AfterFunc(time.Until(p.session.Expires), func() { p.Close(CloseExpired, "token expired") })
+	}
+	if p.session.OnOpen != nil {
+		p.enlist(0, func() { p.session.OnOpen(s.hub.base, p) })
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.carrier = c
+	if s.limits.Hello {
+		hello := parcel{frame: helloFrame(p, s.limits, s.hub.options.Subscriptions)}
+		p.direct = append([]parcel{hello}, p.direct...)
+		p.bytes += len(hello.frame)
+	}
+	p.flush()
+	if p.shut {
+		p.farewell()
+	}
+}
+
+// extend lets any traffic count as a sign of life, not only pongs.
+func (s *Socket) extend(p *Peer, conn *websocket.Conn) {
+	p.mu.Lock()
+	shut := p.shut
+	p.mu.Unlock()
+	if !shut {
+		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.PongWait))
+	}
+}
+
+// receive takes a frame from the client; it runs on the goroutine that reads and only puts it in line.
+func (s *Socket) receive(p *Peer, c *melody.Session, raw []byte, text bool) {
+	s.extend(p, c.WebsocketConnection())
+	s.hub.count.received.Add(1)
+	switch {
+	case !p.bucket.Allow():
+		s.hub.count.rateCloses.Add(1)
+		p.Close(CloseRateLimited, "rate limited")
+	case !text:
+		p.session.OnRefuse(p, raw, fault.InvalidRequest.Because("frames must be text"))
+	case !p.enlist(len(raw), func() { p.session.OnMessage(s.hub.base, p, raw) }):
+		p.session.OnRefuse(p, raw, fault.RateLimited.Because("too many frames wait for their turn"))
+	}
+}
+
+// failed is told of errors, sometimes in the middle of a write: it must not touch the session. Only a frame that is too large
+// needs care, on the goroutine that reads: gorilla has sent 1009, and closing with unread bytes would take it back.
+func (s *Socket) failed(c *melody.Session, err error) {
+	if errors.Is(err, websocket.ErrReadLimit) {
+		conn := c.WebsocketConnection().NetConn()
+		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.EchoWait))
+		_, _ = io.CopyN(io.Discard, conn, 64*s.limits.MaxFrame)
+	}
+}
+
+// write hands a frame to melody, which has room for it.
+func (s *Socket) write(c *melody.Session, frame []byte) {
+	if len(frame) > largeFrame {
+		_ = c.WriteWithDeadline(frame, s.hub.options.WriteWait+time.Duration(len(frame)/slowestRate)*time.Second)
+		return
+	}
+	_ = c.Write(frame)
+}
+
+// farewell sends the close frame when the frames in flight are written, and waits for the client's.
+func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, code int, reason string) {
+	defer func() { _ = conn.Close() }()
+	o := s.hub.options
+	late := time.NewTimer(o.WriteWait)
+	defer late.Stop()
+	select {
+	case <-drained:
+	case <-late.C:
+	case <-gone:
+		return
+	}
+	if conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(o.WriteWait)) != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(o.EchoWait))
+	late.Reset(o.EchoWait)
+	select {
+	case <-gone:
+	case <-late.C:
+	}
+}
+
+// enlist puts work in the peer's line and answers false when too much waits.
+func (p *Peer) enlist(size int, work func()) bool {
+	p.inMu.Lock()
+	defer p.inMu.Unlock()
+	if len(p.inbox) >= inboxFrames || p.inBytes > 0 && p.inBytes+size > inboxBytes*int(p.socket.limits.MaxFrame) {
+		return false
+	}
+	p.inBytes += size
+	p.inbox = append(p.inbox, func() {
+		work()
+		p.inMu.Lock()
+		p.inBytes -= size
+		p.inMu.Unlock()
+	})
+	if !p.working {
+		p.working = true
+		p.tasks.Go(p.work)
+	}
+	return true
+}
+
+// work handles what is in line and ends.
+func (p *Peer) work() {
+	for {
+		p.inMu.Lock()
+		if len(p.inbox) == 0 {
+			p.working, p.inbox = false, nil
+			p.inMu.Unlock()
+			return
+		}
+		work := p.inbox[0]
+		p.inbox = p.inbox[1:]
+		p.inMu.Unlock()
+		if !p.unwelcome() {
+			p.protect(work)
+		}
+	}
+}
+
+// unwelcome tells whether the socket was closed for what its client did.
+func (p *Peer) unwelcome() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.shut && p.code >= 4000
+}
+
+func (p *Peer) protect(work func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.hub.panicked(r)
+			p.Close(CloseInternal, "internal")
+		}
+	}()
+	work()
+}
+
+// teardown gives everything back; the socket is closed.
+func (p *Peer) teardown() {
+	p.mu.Lock()
+	p.shut = true
+	cursors := p.cursors
+	for _, c := range cursors {
+		c.gone = true
+	}
+	p.cursors, p.ready, p.direct, p.bytes = nil, nil, nil, 0
+	if p.expiry != nil {
+		p.expiry.Stop()
+	}
+	p.mu.Unlock()
+	p.end()
+	for _, c := range cursors {
+		p.hub.drop(c)
+	}
+	p.tasks.Wait()
+	p.hub.leave(p)
+	if p.session.OnClose != nil && p.carrier != nil {
+		p.protect(func() { p.session.OnClose(p) })
+	}
+}
+
+func (h *Hub) panicked(r any) {
+	h.count.panics.Add(1)
+	h.log.Error("a socket's handler panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
+}
