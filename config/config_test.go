@@ -116,6 +116,7 @@ func TestEveryFaultIsToldWithItsFix(t *testing.T) {
 		"a key of dev":       {source{env: []string{complete[0], complete[1], "PARLOR_SIGNING_KEY=" + goodKey + "1," + config.DevKeyPrefix + goodKey}}, config.Serve, []string{"PARLOR_SIGNING_KEY …made by parlor dev"}},
 		"one key for both":   {source{env: []string{complete[0], complete[1], "PARLOR_SIGNING_KEY=" + goodKey}}, config.Serve, []string{"PARLOR_ADMIN_KEY: …two different keys"}},
 		"weak keys in dev":   {source{env: []string{"PARLOR_ADMIN_KEY=x"}}, config.Dev, nil},
+		"a short key in dev": {source{env: []string{"PARLOR_SIGNING_KEY=x"}}, config.Dev, []string{"PARLOR_SIGNING_KEY …has 1 bytes"}},
 		"a wrong scheme":     {source{env: []string{"PARLOR_REDIS_URL=http://u:hunter2@h", complete[1], complete[2]}}, config.Serve, []string{"PARLOR_REDIS_URL (environment): …must start with one of: redis://"}},
 		"no such durability": {source{env: with("PARLOR_DURABILITY=paper")}, config.Serve, []string{`PARLOR_DURABILITY (environment): …"paper" is not one of: memory, disk, replica`}},
 		"replica":            {source{env: with("PARLOR_DURABILITY=replica")}, config.Serve, []string{"PARLOR_DURABILITY (environment): …not offered by this release yet"}},

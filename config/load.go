@@ -136,8 +136,8 @@ func (l *loader) set(f field) {
 	if check := l.from.Check[f.name]; err == nil && check != nil {
 		err = check(text)
 	}
-	if err == nil && l.mode == Serve {
-		err = f.weak(&l.settings)
+	if err == nil {
+		err = f.weak(&l.settings, l.mode)
 	}
 	if err != nil {
 		l.fault(f.at(origin), "%v", err)

@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 
 	"wallet": ground, "users": ground, "games": ground,
 	"rooms": domain, "assets": domain, "auth": domain, "progress": domain, "leaderboards": domain, "fraud": domain, "ads": domain,
-	"realtime": ground,
+	"answers": ground, "realtime": ground,
 	"handlers": {
 		"events", "fault", "users", "games", "wallet", "rooms", "assets", "auth", "progress", "leaderboards", "fraud", "ads", "realtime", "sdk", "web",
 	},
@@ -51,7 +51,7 @@ var onlyIn = map[string][]string{
 	"testing":                      {"redisdb/redistest/"},
 }
 
-var storeFiles = []string{"*/store.go", "*/store_*.go", "redisdb/", "realtime/redis*.go", "realtime/store*.go"}
+var storeFiles = []string{"*/store.go", "*/store_*.go", "redisdb/", "realtime/line.go"}
 
 func matches(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {

@@ -98,8 +98,23 @@ func functions(code string) map[string]string {
 	return list
 }
 
+// mentions tells whether a name stands in the code as a whole word.
 func mentions(code, name string) bool {
-	return regexp.MustCompile(`\b` + name + `\b`).MatchString(code)
+	for rest := code; ; {
+		at := strings.Index(rest, name)
+		if at < 0 {
+			return false
+		}
+		after := rest[at+len(name):]
+		if (at == 0 || !isWord(rest[at-1])) && (after == "" || !isWord(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 // whole is the script's code with its parts, less those of their functions that it never reaches.

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/wallet"
+	"github.com/spf13/cobra"
+)
+
+func auditCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "audit", Short: "Prove that no money was made or lost: exit 1 when some was", Args: cobra.NoArgs,
+		Long: "audit weighs, for every token, what was minted against wallets, escrow and house, at one instant.\n" +
+			"With --deep it replays the whole ledger and recounts every wallet besides; nodes may go on serving.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			deep, _ := c.Flags().GetBool("deep")
+			asJSON, _ := c.Flags().GetBool("json")
+			s, err := loadSettings(c, config.Tool, "redis-url")
+			if err != nil {
+				return err
+			}
+			db, err := redisdb.Open(s.RedisURL.Reveal())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = db.Close() }()
+			report, err := audit(c.Context(), wallet.New(db, wallet.Options{}), deep)
+			switch {
+			case err != nil:
+				return err
+			case asJSON && deep:
+				err = json.NewEncoder(c.OutOrStdout()).Encode(report)
+			case asJSON:
+				err = json.NewEncoder(c.OutOrStdout()).Encode(report.Report)
+			default:
+				err = printReport(c.OutOrStdout(), report, deep)
+			}
+			if err == nil && !report.Balanced {
+				return errShown
+			}
+			return err
+		},
+	}
+	c.Flags().Bool("deep", false, "replay the ledger and recount every wallet")
+	c.Flags().Bool("json", false, "print the report as JSON")
+	return settingFlags(c, "redis-url", "config")
+}
+
+// audit answers the deep report, or the quick one with nothing recounted.
+func audit(ctx context.Context, wallets *wallet.Service, deep bool) (wallet.DeepReport, error) {
+	if deep {
+		return wallets.AuditDeep(ctx)
+	}
+	quick, err := wallets.Audit(ctx)
+	return wallet.DeepReport{Report: quick}, err
+}
+
+func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\thouse\tdelta\t")
+	for _, t := range r.Tokens {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenID, text(t.Minted), text(t.Wallets), text(t.Escrow), text(t.House), text(t.Delta))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, d := range r.Differences {
+		_, _ = fmt.Fprintf(out, "%s of %s is %s and the ledger counts %s\n", d.Account, d.TokenID, d.Stored, d.Counted)
+	}
+	if deep {
+		held := ""
+		if !r.HeldCounted {
+			held = "; held stakes were not summed up, the store was too busy"
+		}
+		_, _ = fmt.Fprintf(out, "recounted %d ledger entries and %d wallets%s\n", r.Entries, r.Wallets, held)
+	}
+	verdict := "balanced"
+	if !r.Balanced {
+		verdict = "NOT BALANCED"
+	}
+	_, err := fmt.Fprintln(out, verdict)
+	return err
+}
+
+func text(a wallet.Amount) string { return a.Units.Decimal(a.Decimals) }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/games"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/spf13/cobra"
+)
+
+func devCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "dev", Short: "Run a node to play with: nothing to install, a seeded game, nothing kept", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := loadSettings(c, config.Dev)
+			if err != nil {
+				return err
+			}
+			if s.AdminKey == "" {
+				s.AdminKey = devKey()
+			}
+			if len(s.SigningKey) == 0 {
+				s.SigningKey = []config.Secret{devKey()}
+			}
+			log := newLog(s, c.ErrOrStderr())
+			db, err := openStore(c.Context(), s)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = db.Close() }()
+			n, err := newNode(db, s, config.Dev, log)
+			if err != nil {
+				return err
+			}
+			var origins []string
+			if db.Kind() == redisdb.KindEmbedded {
+				origins = []string{games.AnyOrigin}
+			}
+			made, err := n.seed(c.Context(), origins...)
+			if err != nil {
+				return err
+			}
+			tokens := make([]string, len(made.players))
+			for i, p := range made.players {
+				if tokens[i], err = n.auth.Mint(c.Context(), made.game.ID, p.id, devTokenTTL); err != nil {
+					return err
+				}
+			}
+			return n.run(c.Context(), func(public string) { n.welcome(c.OutOrStdout(), "http://"+local(public), made, tokens) })
+		},
+	}
+	return settingFlags(c)
+}
+
+// devTokenTTL is longer than the 15 minutes of a real access token: the printed lines are to work all day.
+const devTokenTTL = 24 * time.Hour
+
+// devKey is a key for one start; serve refuses it.
+func devKey() config.Secret { return config.Secret(config.DevKeyPrefix + rand.Text() + rand.Text()) }
+
+// welcome prints what a newcomer can click or paste: at most 16 lines, a comment or a whole command each.
+func (n *node) welcome(out io.Writer, url string, s seeded, tokens []string) {
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	if n.db.Kind() == redisdb.KindEmbedded {
+		line("# Parlor is at %s  ·  EVERYTHING IS GONE when this process ends; keep it with --redis-url", url)
+	} else {
+		line("# Parlor is at %s  ·  for development, on the store of --redis-url", url)
+	}
+	line("# the interface: %s/openapi.yaml", url)
+	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKey.Reveal())
+	if s.serverKey != "" {
+		line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)
+	}
+	for i, p := range s.players {
+		line("export %s=%s  # player %d", p.variable(), tokens[i], p.id)
+	}
+	ada, token := s.players[0], tokens[0]
+	line("# what %s has, a room with a stake, and where all money is:", ada.name)
+	line("curl -s %s/api/v1/user-balance/token-balances -H 'Authorization: Bearer %s'", url, token)
+	line(`curl -s %s/api/v1/game-session/create -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`,
+		url, token, s.stake)
+	line("curl -s %s/api/v1/admin/audit -H 'Authorization: Bearer %s'", url, n.settings.AdminKey.Reveal())
+}

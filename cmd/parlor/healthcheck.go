@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/parlor-games/parlor/config"
+	"github.com/spf13/cobra"
+)
+
+const healthTimeout = 3 * time.Second
+
+func healthcheckCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "healthcheck", Short: "Ask the node on this machine whether it can serve: exit 0 or 1", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := loadSettings(c, config.Tool)
+			if err != nil {
+				return err
+			}
+			client := http.Client{Timeout: healthTimeout}
+			response, err := client.Get("http://" + local(s.Listen) + "/readyz")
+			if err != nil {
+				return err
+			}
+			defer func() { _ = response.Body.Close() }()
+			if response.StatusCode != http.StatusOK {
+				body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+				return fmt.Errorf("not ready: %s %s", response.Status, body)
+			}
+			return nil
+		},
+	}
+	return settingFlags(c, "listen", "config")
+}
+
+// local is how a listening address is reached from the same machine.
+func local(listen string) string {
+	host, port, _ := net.SplitHostPort(listen) // which the settings have checked
+	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}

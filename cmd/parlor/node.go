@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/parlor-games/parlor/assets"
+	"github.com/parlor-games/parlor/auth"
+	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/games"
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/wallet"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// domains is every domain on one store.
+type domains struct {
+	db     *redisdb.DB
+	users  *users.Service
+	games  *games.Service
+	wallet *wallet.Service
+	assets *assets.Service
+	auth   *auth.Service
+	rooms  *rooms.Service
+}
+
+// newDomains puts the domains on a store.
+func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
+	playing := mode == config.Dev
+	d := domains{
+		db: db, users: users.New(db),
+		games:  games.New(db, games.Rules{AnyOrigin: playing, LoopbackIssuers: playing}),
+		wallet: wallet.New(db, wallet.Options{ReceiptTTL: s.IdempotencyTTL}),
+	}
+	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
+	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
+		SigningKeys: revealed(s.SigningKey), AdminKey: s.AdminKey.Reveal(), LoopbackIssuers: playing,
+	})
+	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
+		Homes: s.RoomHomes, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
+	})
+	return d
+}
+
+func revealed(keys []config.Secret) [][]byte {
+	list := make([][]byte, len(keys))
+	for i, key := range keys {
+		list[i] = []byte(key.Reveal())
+	}
+	return list
+}
+
+// node is one Parlor node: the domains and the edge in front of them.
+type node struct {
+	domains
+	settings config.Settings
+	log      *slog.Logger
+	edge     *handlers.Edge
+}
+
+// newNode puts an edge in front of the domains.
+func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger) (*node, error) {
+	n := &node{domains: newDomains(db, s, mode), settings: s, log: log}
+	var limits auth.Limits
+	if s.RateLimits {
+		limits = auth.DefaultLimits()
+	}
+	proxies := make([]string, len(s.TrustedProxies))
+	for i, p := range s.TrustedProxies {
+		proxies[i] = p.String()
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var err error
+	n.edge, err = handlers.New(handlers.Deps{
+		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
+		Limiter: auth.NewLimiter(db, limits), Store: db, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
+	})
+	return n, err
+}
+
+// openStore opens the store and passes its gate.
+func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
+	address := s.RedisURL.Reveal()
+	if address == "" {
+		address = redisdb.EmbeddedURL
+	}
+	db, err := redisdb.Open(address)
+	if err != nil {
+		return nil, err
+	}
+	err = db.Gate(ctx, redisdb.Needs{Wait: s.StoreWait, Disk: s.Durability == "disk", Homes: s.RoomHomes})
+	if err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// newLog makes the process' log, for what logs through slog's default and for the store's driver too.
+func newLog(s config.Settings, to io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: s.LogLevel}
+	var handler slog.Handler = slog.NewTextHandler(to, options)
+	if s.Log == "json" {
+		handler = slog.NewJSONHandler(to, options)
+	}
+	log := slog.New(handler)
+	slog.SetDefault(log)
+	redisdb.LogTo(log)
+	return log
+}

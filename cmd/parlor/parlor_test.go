@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/keys"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/tests/nodetest"
+)
+
+func TestMain(m *testing.M) {
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "PARLOR_") {
+			_ = os.Unsetenv(name)
+		}
+	}
+	os.Exit(redistest.Wrap(nodetest.Main)(m))
+}
+
+// command carries out a command line in this process and answers status, output and problems.
+func command(t *testing.T, args ...string) (status int, out, problems string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var o, p bytes.Buffer
+	status = run(ctx, args, &o, &p)
+	return status, o.String(), p.String()
+}
+
+// must is command for what succeeds; it answers the output.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	status, out, problems := command(t, args...)
+	if status != 0 {
+		t.Fatalf("parlor %s exits %d:\n%s%s", strings.Join(args, " "), status, out, problems)
+	}
+	return out
+}
+
+const (
+	testAdminKey   = "operator-key-of-these-tests-7c1f40a9"
+	testSigningKey = "signing-key-of-these-tests-91d2e6b3"
+)
+
+// sound sets every setting that serve needs.
+func sound(t *testing.T, store string) {
+	t.Helper()
+	for name, value := range map[string]string{
+		"PARLOR_REDIS_URL": store, "PARLOR_ADMIN_KEY": testAdminKey, "PARLOR_SIGNING_KEY": testSigningKey,
+		"PARLOR_LISTEN": "127.0.0.1:0", "PARLOR_INTERNAL_LISTEN": "127.0.0.1:0",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+func TestServeTellsEveryFaultOnItsLineAndExits78(t *testing.T) {
+	t.Setenv("PARLOR_ROOM_HOMES", "0")
+	t.Setenv("PARLOR_LISTNE", ":80")
+	t.Setenv("PARLOR_REDIS_URL", "redis://user:hunter2@host:6379/x")
+	file := filepath.Join(t.TempDir(), "parlor.yaml")
+	if err := os.WriteFile(file, []byte("admin-key: short\nroom_homes: 3\ntrusted-proxies: [10.0.0.0/8, nonsense]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, problems := command(t, "serve", "--config", file, "--log", "loud")
+	if status != config.ExitStatus || out != "" {
+		t.Errorf("exits %d and prints %q", status, out)
+	}
+	lines := strings.Split(strings.TrimSpace(problems), "\n")
+	for i, want := range []string{
+		"PARLOR_REDIS_URL (environment): ", "PARLOR_ADMIN_KEY (" + file + "): has 5 bytes", "PARLOR_ROOM_HOMES (environment): ", `--log (flag): "loud"`,
+		"PARLOR_TRUSTED_PROXIES (" + file + "): ", "room_homes (" + file + "): is not a setting; did you mean room-homes?",
+		"PARLOR_LISTNE (environment): is not a setting; did you mean PARLOR_LISTEN?", "PARLOR_SIGNING_KEY: is not set",
+	} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d should start with %q:\n%s", i, want, problems)
+		}
+	}
+	if len(lines) != 8 || strings.Contains(problems, "hunter2") {
+		t.Errorf("got:\n%s", problems)
+	}
+}
+
+func TestAFlagThatIsNoneExits78(t *testing.T) {
+	if status, _, problems := command(t, "serve", "--listne", ":80"); status != config.ExitStatus || !strings.Contains(problems, "--listne") {
+		t.Errorf("exits %d: %s", status, problems)
+	}
+}
+
+func TestConfigCommands(t *testing.T) {
+	sound(t, "redis://127.0.0.1:1")
+	if out := must(t, "config", "check"); !strings.Contains(out, "sound") {
+		t.Errorf("check: %q", out)
+	}
+	out := must(t, "config", "show", "--log-level", "warn")
+	if strings.Contains(out, testAdminKey) || strings.Contains(out, testSigningKey) {
+		t.Error("show tells a secret")
+	}
+	for _, want := range []string{`PARLOR_ADMIN_KEY +\[redacted\] +environment`, `PARLOR_LOG_LEVEL +warn +flag`, `PARLOR_DURABILITY +disk +default`} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("show has no %q:\n%s", want, out)
+		}
+	}
+	if out := must(t, "config", "env"); out != config.Example() {
+		t.Errorf("env: %s", out)
+	}
+	if out := must(t, "config", "env", "--markdown"); out != config.Reference() {
+		t.Errorf("env --markdown: %s", out)
+	}
+	t.Setenv("PARLOR_ROOM_HOMES", "x")
+	if status, _, _ := command(t, "config", "check"); status != config.ExitStatus {
+		t.Errorf("check of a wrong setting exits %d", status)
+	}
+}
+
+func TestVersionTellsTheBuild(t *testing.T) {
+	if out := must(t, "version"); !regexp.MustCompile(`^parlor \S+ commit \S+ go1\.\S+ linux/\w+\n$`).MatchString(out) {
+		t.Errorf("version: %q", out)
+	}
+}
+
+func TestServeRefusesAStoreThatCouldLoseMoney(t *testing.T) {
+	sound(t, redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru").URL())
+	status, _, problems := command(t, "serve")
+	if status != config.ExitStatus || !strings.Contains(problems, "set appendonly yes") || !strings.Contains(problems, "set maxmemory-policy noeviction") {
+		t.Errorf("exits %d:\n%s", status, problems)
+	}
+}
+
+func TestServeTellsAStoreThatIsNotThere(t *testing.T) {
+	sound(t, "redis://127.0.0.1:1")
+	t.Setenv("PARLOR_STORE_WAIT", "0s")
+	status, _, problems := command(t, "serve")
+	if status != 1 || strings.Count(problems, "\n") != 1 || !strings.Contains(problems, "127.0.0.1:1") {
+		t.Errorf("exits %d:\n%s", status, problems)
+	}
+}
+
+func TestServeTellsAnAddressThatIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	sound(t, redistest.StartFor(t, "--appendonly", "yes").URL())
+	status, _, problems := command(t, "serve", "--listen", taken.Addr().String())
+	if status != 1 || strings.Count(problems, "\n") != 1 || !strings.Contains(problems, "address already in use") {
+		t.Errorf("exits %d:\n%s", status, problems)
+	}
+}
+
+func TestANodeOutlivesItsStoreAndDrains(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	n := nodetest.Start(t, store.URL(), "PARLOR_DRAIN_DELAY=1s")
+	listen := strings.TrimPrefix(n.URL, "http://")
+	for _, url := range []string{n.URL + "/healthz", n.Internal + "/metrics"} {
+		if got := get(t, url); got != http.StatusOK {
+			t.Errorf("%s answers %d", url, got)
+		}
+	}
+	must(t, "healthcheck", "--listen", listen)
+
+	store.Kill()
+	n.WaitReady(http.StatusServiceUnavailable)
+	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
+		t.Errorf("without a store /healthz answers %d", got)
+	}
+	if status, _, problems := command(t, "healthcheck", "--listen", listen); status != 1 || !strings.Contains(problems, "not ready") {
+		t.Errorf("healthcheck without a store exits %d: %s", status, problems)
+	}
+	if err := store.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	n.WaitReady(http.StatusOK)
+
+	exited := make(chan int)
+	go func() { exited <- n.Terminate() }()
+	n.WaitReady(http.StatusServiceUnavailable)
+	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
+		t.Errorf("a node that drains answers %d on /healthz", got)
+	}
+	if status := <-exited; status != 0 {
+		t.Errorf("SIGTERM ends the node with %d:\n%s", status, n.Log())
+	}
+	if status, _, _ := command(t, "healthcheck", "--listen", listen); status != 1 {
+		t.Errorf("healthcheck without a node exits %d", status)
+	}
+}
+
+func get(t *testing.T, url string) int {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func TestDevPrintsLinesThatWorkWhenPasted(t *testing.T) {
+	dev := exec.Command(nodetest.Binary(t), "dev", "--listen", "127.0.0.1:0")
+	dev.Env = []string{"PATH=" + os.Getenv("PATH")}
+	dev.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var problems bytes.Buffer
+	dev.Stderr = &problems
+	out, err := dev.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dev.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dev.Process.Kill() }()
+
+	var lines []string
+	read := bufio.NewScanner(out)
+	for read.Scan() {
+		lines = append(lines, read.Text())
+		if strings.Contains(read.Text(), "/admin/audit") {
+			break // the last one
+		}
+	}
+	all := strings.Join(lines, "\n")
+	if len(lines) > 16 || !strings.Contains(all, "GONE") {
+		t.Fatalf("printed %d lines:\n%s\n%s", len(lines), all, problems.String())
+	}
+	curls := 0
+	for _, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "curl "):
+			curls++
+			if _, err := exec.LookPath("curl"); err != nil {
+				t.Log("curl is not installed; the lines are not pasted")
+				continue
+			}
+			answer, err := exec.Command("sh", "-c", line).Output()
+			var body map[string]any
+			if err == nil {
+				err = json.Unmarshal(answer, &body)
+			}
+			if err != nil || body["code"] != nil && body["status"] != "CREATED" {
+				t.Errorf("%s\nanswers %v %s", line, err, answer)
+			}
+			if strings.Contains(line, "token-balances") && !strings.Contains(string(answer), `"volume":100,`) {
+				t.Errorf("the seeded balance is not there: %s", answer)
+			}
+		default:
+			if answer, err := exec.Command("sh", "-ec", line).CombinedOutput(); err != nil {
+				t.Errorf("%s\n%v %s", line, err, answer)
+			}
+		}
+	}
+	if curls < 3 {
+		t.Errorf("%d curl lines:\n%s", curls, all)
+	}
+
+	_ = dev.Process.Signal(syscall.SIGTERM)
+	for read.Scan() { // Wait must not close what is still read
+	}
+	if err := dev.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, problems.String())
+	}
+	if strings.Contains(problems.String(), "DATA RACE") {
+		t.Error(problems.String())
+	}
+}
+
+func TestSeedingTwiceIsSeedingOnceAndTheAuditTells(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	seed := func() string { return must(t, "seed", "--redis-url", store, "--signing-key", testSigningKey) }
+	first, second := seed(), seed()
+	key := regexp.MustCompile(`(?m)^server key.*\n`)
+	if !key.MatchString(first) || key.ReplaceAllString(first, "") != second {
+		t.Errorf("first:\n%s\nsecond:\n%s", first, second)
+	}
+
+	audit := func(args ...string) (int, string) {
+		status, out, problems := command(t, append([]string{"audit", "--redis-url", store}, args...)...)
+		return status, out + problems
+	}
+	if status, out := audit(); status != 0 || !regexp.MustCompile(`GOLD +300 +300 +0 +0 +0`).MatchString(out) || !strings.HasSuffix(out, "\nbalanced\n") {
+		t.Errorf("exits %d:\n%s", status, out)
+	}
+	if status, out := audit("--deep"); status != 0 || !strings.Contains(out, "3 wallets") {
+		t.Errorf("--deep exits %d:\n%s", status, out)
+	}
+
+	db, err := redisdb.Open(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Client.HIncrBy(t.Context(), keys.Totals(), "wallets:GOLD", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if status, out := audit(); status != 1 || !strings.HasSuffix(out, "\nNOT BALANCED\n") {
+		t.Errorf("with money made of nothing it exits %d:\n%s", status, out)
+	}
+	for _, args := range [][]string{{"--json"}, {"--json", "--deep"}} {
+		status, out := audit(args...)
+		var report struct {
+			Balanced bool
+			Tokens   []struct{ TokenID string }
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil || status != 1 || report.Balanced || len(report.Tokens) != 2 {
+			t.Errorf("%v exits %d: %v\n%s", args, status, err, out)
+		}
+	}
+}
+
+func TestToolsTellWhatTheyNeed(t *testing.T) {
+	for _, c := range []string{"audit", "seed"} {
+		if status, _, problems := command(t, c); status != config.ExitStatus || !strings.Contains(problems, "PARLOR_REDIS_URL: is not set") {
+			t.Errorf("%s exits %d: %s", c, status, problems)
+		}
+	}
+}

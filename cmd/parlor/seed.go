@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parlor-games/parlor/assets"
+	"github.com/parlor-games/parlor/auth"
+	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/games"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/wallet"
+	"github.com/spf13/cobra"
+)
+
+// The game that newcomers find.
+const seededGame = "Arcade"
+
+var (
+	seededTokens = []wallet.Definition{
+		{TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}},
+		{TokenID: "GEM", Name: "Gem", Metadata: wallet.Metadata{Decimals: "0"}},
+	}
+	seededAssets = []assets.Input{
+		{Name: "Wooden sword", TokenID: "GOLD", Price: "2.50", Metadata: json.RawMessage(`{"kind":"weapon"}`)},
+		{Name: "Lantern", TokenID: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)), Metadata: json.RawMessage(`{"kind":"tool"}`)},
+		{Name: "Crown", TokenID: "GEM", Price: "40", Stock: new(int64(10)), Metadata: json.RawMessage(`{"kind":"hat"}`)},
+	}
+	seededPlayers  = []string{"ada", "bob", "cleo"}
+	seededBalances = map[string]wallet.Literal{"GOLD": "100.00", "GEM": "50"}
+)
+
+// seeded is what a seed made or found.
+type seeded struct {
+	game      games.Game
+	serverKey string // "" when the game was there already: a key is shown once
+	stake     int64  // id of a token that every player has
+	players   []seededPlayer
+}
+
+type seededPlayer struct {
+	id   int64
+	name string
+}
+
+// variable is the player's name for a shell.
+func (p seededPlayer) variable() string { return strings.ToUpper(p.name) + "_TOKEN" }
+
+// seed makes a game with tokens, assets and players, or what of it is missing. Doing it twice is doing it once.
+// origins are the pages that may call in the name of the game, where it is made.
+func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
+	var s seeded
+	for _, t := range seededTokens {
+		if _, err := d.wallet.CreateToken(ctx, t); err != nil && !errors.Is(err, fault.TokenExists) {
+			return s, fmt.Errorf("seed the token %s: %w", t.TokenID, err)
+		}
+	}
+	stake, err := d.wallet.Token(ctx, seededTokens[0].TokenID)
+	if err != nil {
+		return s, fmt.Errorf("seed the tokens: %w", err)
+	}
+	s.stake = stake.ID
+	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
+		return s, fmt.Errorf("seed the game: %w", err)
+	}
+	there, _, err := d.assets.List(ctx, s.game.ID, assets.ListQuery{Limit: 100, All: true})
+	if err != nil {
+		return s, fmt.Errorf("seed the assets: %w", err)
+	}
+	for _, a := range seededAssets {
+		if slices.ContainsFunc(there, func(x assets.Asset) bool { return x.Name == a.Name }) {
+			continue
+		}
+		if _, err := d.assets.Create(ctx, s.game.ID, a); err != nil {
+			return s, fmt.Errorf("seed the asset %s: %w", a.Name, err)
+		}
+	}
+	for _, name := range seededPlayers {
+		p, err := d.seedPlayer(ctx, s.game.ID, name)
+		if err != nil {
+			return s, fmt.Errorf("seed the player %s: %w", name, err)
+		}
+		s.players = append(s.players, p)
+	}
+	return s, nil
+}
+
+// seedGame finds the game by its name, or makes it.
+func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, string, error) {
+	for after := int64(0); ; {
+		page, next, err := d.games.List(ctx, after, 100)
+		if err != nil {
+			return games.Game{}, "", err
+		}
+		for _, g := range page {
+			if g.Name == seededGame {
+				return g, "", nil
+			}
+		}
+		if next == 0 {
+			return d.games.Create(ctx, games.Definition{Name: seededGame, Origins: origins})
+		}
+		after = next
+	}
+}
+
+func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seededPlayer, error) {
+	session, err := d.auth.Exchange(ctx, users.Caller{Role: users.Server, Game: game}, auth.ExchangeInput{ExternalID: "seed-" + name, Username: &name})
+	if err != nil {
+		return seededPlayer{}, err
+	}
+	p := seededPlayer{id: session.User.ID, name: name}
+	for code, amount := range seededBalances {
+		// The receipt makes two seeds at once one; the ledger tells after the receipt is gone.
+		lines, err := d.wallet.Ledger(ctx, p.id, wallet.LedgerQuery{TokenID: code, Limit: 1})
+		if err != nil {
+			return p, err
+		}
+		if len(lines.Lines) > 0 {
+			continue
+		}
+		digest := sha256.Sum256(fmt.Appendf(nil, "seed %d %s", p.id, code))
+		receipt := wallet.Receipt{Key: hex.EncodeToString(digest[:]), Fingerprint: "seed"}
+		if _, err := d.wallet.Credit(ctx, "op", p.id, code, amount, "seed", receipt); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func seedCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "seed", Short: "Make a game with tokens, assets and three players to try things with, where they are missing", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := loadSettings(c, config.Tool, "redis-url", "signing-key")
+			if err != nil {
+				return err
+			}
+			db, err := redisdb.Open(s.RedisURL.Reveal())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = db.Close() }()
+			made, err := newDomains(db, s, config.Tool).seed(c.Context())
+			if err != nil {
+				return err
+			}
+			out := c.OutOrStdout()
+			_, _ = fmt.Fprintf(out, "game %d %q\n", made.game.ID, made.game.Name)
+			if made.serverKey != "" {
+				_, _ = fmt.Fprintf(out, "server key, shown this once: %s\n", made.serverKey)
+			}
+			for _, p := range made.players {
+				_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
+			}
+			return nil
+		},
+	}
+	return settingFlags(c, "redis-url", "signing-key", "config")
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// settingFlags gives a command the flags of the named settings, or of all.
+func settingFlags(c *cobra.Command, names ...string) *cobra.Command {
+	for _, e := range config.Names() {
+		if len(names) == 0 || slices.Contains(names, e.Name) {
+			c.Flags().String(e.Name, "", e.Doc)
+		}
+	}
+	return c
+}
+
+// loadSettings reads the settings from their real sources. needs names what a tool cannot do without.
+func loadSettings(c *cobra.Command, mode config.Mode, needs ...string) (config.Settings, error) {
+	given := map[string]string{}
+	known := config.Names()
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if slices.ContainsFunc(known, func(e config.Entry) bool { return e.Name == f.Name }) {
+			given[f.Name] = f.Value.String()
+		}
+	})
+	s, err := config.Load(mode, config.Sources{
+		Flags: given, Environ: os.Environ(), Read: os.ReadFile,
+		Decode: func(text []byte) (file map[string]any, err error) { return file, yaml.Unmarshal(text, &file) },
+		Check: map[string]func(string) error{"redis-url": func(url string) error {
+			db, err := redisdb.Open(url) // which only reads the address
+			if err == nil {
+				_ = db.Close()
+			}
+			return err
+		}},
+	})
+	return s, s.Require(err, needs...)
+}
+
+func configCommand() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "Check and show settings"}
+	check := &cobra.Command{
+		Use: "check", Short: "Tell everything that parlor serve would refuse, and exit 78; 0 when there is nothing", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := loadSettings(c, config.Serve)
+			if err == nil {
+				c.Println("the settings are sound")
+			}
+			return err
+		},
+	}
+	show := &cobra.Command{
+		Use: "show", Short: "Print every setting of parlor serve with its origin; secrets are redacted", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := loadSettings(c, config.Serve)
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, e := range s.Entries() {
+				value := e.Value
+				if value == "" {
+					value = "-"
+				}
+				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", e.Env, value, e.Origin)
+			}
+			return errors.Join(err, w.Flush())
+		},
+	}
+	env := &cobra.Command{
+		Use: "env", Short: "Print every variable with what it means and its default, as the start of an environment file", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			text := config.Example()
+			if markdown, _ := c.Flags().GetBool("markdown"); markdown {
+				text = config.Reference()
+			}
+			_, err := strings.NewReader(text).WriteTo(c.OutOrStdout())
+			return err
+		},
+	}
+	env.Flags().Bool("markdown", false, "print docs/settings.md instead")
+	c.AddCommand(settingFlags(check), settingFlags(show), env)
+	return c
+}

@@ -1,0 +1,21 @@
+package redisdb
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// LogTo sends what go-redis itself has to say, such as every failed dial, to a log at the level debug. Whoever asked the
+// store is told by an error; these lines would only repeat it. It holds for the whole process.
+func LogTo(log *slog.Logger) { redis.SetLogger(driverLog{log}) }
+
+type driverLog struct{ log *slog.Logger }
+
+func (d driverLog) Printf(ctx context.Context, format string, args ...any) {
+	if d.log.Enabled(ctx, slog.LevelDebug) {
+		d.log.LogAttrs(ctx, slog.LevelDebug, "redis driver", slog.String("message", fmt.Sprintf(format, args...)))
+	}
+}
