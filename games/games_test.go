@@ -104,7 +104,8 @@ func TestOrigins(t *testing.T) {
 	}{
 		{"https://a.example.com", []string{"https://a.example.com"}, []string{"http://a.example.com", "https://a.example.com:8443", "https://b.a.example.com", "https://a.example.com.evil.com", "null", ""}},
 		{
-			"https://*.example.com", []string{"https://a.example.com", "https://b.a.example.com"},
+			"https://*.example.com",
+			[]string{"https://a.example.com", "https://b.a.example.com"},
 			[]string{"https://example.com", "https://.example.com", "https://evil.com/.example.com", "https://evil.com#.example.com", "https://evilexample.com", "https://a.example.com:444", "https://x:1.example.com", "https://u@a.example.com"},
 		},
 		{"http://localhost:3000", []string{"http://localhost:3000"}, []string{"http://localhost", "http://localhost:30001"}},
@@ -158,8 +159,11 @@ func TestEditorsAtTheSameTimeLoseNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		g, _ := create(t, games.New(db), games.Definition{})
 		changes := []games.Patch{
-			{Name: new("Go")}, {Origins: &[]string{"null"}}, {WelcomeGrant: new(&games.Grant{TokenID: "GOLD", Units: 1})},
-			{Settings: games.SettingsPatch{RakeBps: new(1)}}, {Settings: games.SettingsPatch{MaxPlayers: new(3)}},
+			{Name: new("Go")},
+			{Origins: &[]string{"null"}},
+			{WelcomeGrant: new(&games.Grant{TokenID: "GOLD", Units: 1})},
+			{Settings: games.SettingsPatch{RakeBps: new(1)}},
+			{Settings: games.SettingsPatch{MaxPlayers: new(3)}},
 		}
 		var wg sync.WaitGroup
 		for _, change := range changes {

@@ -226,8 +226,13 @@ func (r rule) conditions() []string {
 		name string
 		set  bool
 	}{
-		{ruleMin, r.min != nil}, {ruleMax, r.max != nil}, {ruleMaxLength, r.maxLength >= 0}, {ruleImmutable, r.immutable},
-		{ruleMonotonic, r.monotonic != ""}, {ruleGain, r.gain != nil}, {ruleServerOnly, r.serverOnly},
+		{ruleMin, r.min != nil},
+		{ruleMax, r.max != nil},
+		{ruleMaxLength, r.maxLength >= 0},
+		{ruleImmutable, r.immutable},
+		{ruleMonotonic, r.monotonic != ""},
+		{ruleGain, r.gain != nil},
+		{ruleServerOnly, r.serverOnly},
 	} {
 		if c.set {
 			names = append(names, c.name)

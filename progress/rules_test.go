@@ -25,10 +25,14 @@ func TestRulesAreReadOrRefusedWithEveryFault(t *testing.T) {
 		{`[{"path":"a"}]`, "progressRules[0] required"},
 		{`[{"path":"a","immutable":false}]`, "progressRules[0] required"},
 		{`[{"path":"a","initial":1}]`, "progressRules[0].maxGainPerMinute required"},
-		{`[{"path":"","max":1},{"path":"a..b","max":1},{"path":5,"max":1},{"path":"` + long + `","max":1}]`,
-			"progressRules[0].path format, progressRules[1].path format, progressRules[2].path type, progressRules[2].path format, progressRules[3].path format"},
-		{`[{"path":"a","maxGainPerMinute":-1},{"path":"b","monotonic":"sideways"},{"path":"c","maxLength":-1},{"path":"d","maxLength":1.5}]`,
-			"progressRules[0].maxGainPerMinute range, progressRules[1].monotonic range, progressRules[2].maxLength type, progressRules[3].maxLength type"},
+		{
+			`[{"path":"","max":1},{"path":"a..b","max":1},{"path":5,"max":1},{"path":"` + long + `","max":1}]`,
+			"progressRules[0].path format, progressRules[1].path format, progressRules[2].path type, progressRules[2].path format, progressRules[3].path format",
+		},
+		{
+			`[{"path":"a","maxGainPerMinute":-1},{"path":"b","monotonic":"sideways"},{"path":"c","maxLength":-1},{"path":"d","maxLength":1.5}]`,
+			"progressRules[0].maxGainPerMinute range, progressRules[1].monotonic range, progressRules[2].maxLength type, progressRules[3].maxLength type",
+		},
 		{`[{"path":"a","min":2,"max":1}]`, "progressRules[0].min range"},
 		{`[{"path":"a","serverOnly":true,"max":1}]`, "progressRules[0].serverOnly range"},
 		{`[{"path":"a","immutable":1,"mode":"off","colour":1}]`, "progressRules[0].immutable type, progressRules[0].mode range, progressRules[0].colour unknown"},
