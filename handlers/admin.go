@@ -1,0 +1,359 @@
+package handlers
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/parlor-games/parlor/assets"
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/games"
+	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/wallet"
+)
+
+// ownGame tells whether a game is there and the caller's to see.
+func (e *Edge) ownGame(c *call, game int64) error {
+	if !c.caller.May(game) {
+		return fault.GameNotFound
+	}
+	_, err := e.Games.Get(c.ctx(), game)
+	return err
+}
+
+// pathGame is the game in the path, where the caller may act on it.
+func (e *Edge) pathGame(c *call) (int64, error) {
+	game, err := c.pathID("gameId", fault.GameNotFound)
+	if err == nil {
+		err = e.ownGame(c, game)
+	}
+	return game, err
+}
+
+// pathUser is the player in the path, where the caller may act on them.
+func (e *Edge) pathUser(c *call) (users.User, error) {
+	id, err := c.pathID("userId", fault.UserNotFound)
+	if err != nil {
+		return users.User{}, err
+	}
+	u, err := e.Users.Get(c.ctx(), id)
+	if err == nil && !c.caller.May(u.Game) {
+		err = fault.UserNotFound
+	}
+	return u, err
+}
+
+// Games.
+
+// gameView is a game as operators and its server see it.
+type gameView struct {
+	ID           int64             `json:"id"`
+	Name         string            `json:"name"`
+	Origins      []string          `json:"origins"`
+	WelcomeGrant *grantView        `json:"welcomeGrant"`
+	Settings     games.Settings    `json:"settings"`
+	ServerKeys   []games.ServerKey `json:"serverKeys"`
+	CreatedAt    time.Time         `json:"createdAt"`
+	Version      int64             `json:"version"`
+}
+
+type grantView struct {
+	TokenID     string        `json:"tokenId"`
+	Amount      wallet.Amount `json:"amount"`
+	AmountUnits wallet.Units  `json:"amountUnits,string"`
+}
+
+type gameWithKey struct {
+	Game      gameView `json:"game"`
+	ServerKey string   `json:"serverKey"`
+}
+
+// view shows a game, its grant with the token's decimals.
+func (e *Edge) view(c *call, g games.Game) (gameView, error) {
+	v := gameView{
+		ID: g.ID, Name: g.Name, Origins: g.Origins, Settings: g.Settings, ServerKeys: g.ServerKeys(), CreatedAt: g.CreatedAt, Version: g.Version,
+	}
+	if g.WelcomeGrant == nil {
+		return v, nil
+	}
+	t, err := e.Wallet.Token(c.ctx(), g.WelcomeGrant.TokenID)
+	units := wallet.Units(g.WelcomeGrant.Units)
+	v.WelcomeGrant = &grantView{TokenID: t.TokenID, Amount: t.Amount(units), AmountUnits: units}
+	return v, err
+}
+
+func (e *Edge) showGame(c *call, g games.Game, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	v, err := e.view(c, g)
+	return ok(&v), err
+}
+
+func (e *Edge) showKey(c *call, g games.Game, key string, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	v, err := e.view(c, g)
+	return created(&gameWithKey{Game: v, ServerKey: key}), err
+}
+
+type grantInput struct {
+	TokenID string         `json:"tokenId"`
+	Amount  wallet.Literal `json:"amount"`
+}
+
+// grant reads a welcome grant in the decimals of its token.
+func (e *Edge) grant(c *call, in *grantInput) (*games.Grant, error) {
+	if in == nil {
+		return nil, nil
+	}
+	t, err := e.Wallet.Token(c.ctx(), in.TokenID)
+	if err != nil {
+		return nil, err
+	}
+	units, err := in.Amount.Positive(t.Decimals)
+	return &games.Grant{TokenID: t.TokenID, Units: int64(units)}, err
+}
+
+type gameInput struct {
+	Name         string              `json:"name"`
+	Origins      []string            `json:"origins"`
+	WelcomeGrant *grantInput         `json:"welcomeGrant"`
+	Settings     games.SettingsPatch `json:"settings"`
+}
+
+func (e *Edge) createGame(c *call, in *gameInput) (reply, error) {
+	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
+		return reply{}, err
+	}
+	grant, err := e.grant(c, in.WelcomeGrant)
+	if err != nil {
+		return reply{}, err
+	}
+	g, key, err := e.Games.Create(c.ctx(), games.Definition{Name: in.Name, Origins: in.Origins, WelcomeGrant: grant, Settings: in.Settings})
+	return e.showKey(c, g, key, err)
+}
+
+func (e *Edge) listGames(c *call) (reply, error) {
+	q := c.query()
+	after, limit := q.after(), q.limit()
+	if err := q.err(); err != nil {
+		return reply{}, err
+	}
+	list, next, err := e.Games.List(c.ctx(), after, limit)
+	if err != nil {
+		return reply{}, err
+	}
+	views := make([]gameView, len(list))
+	for i, g := range list {
+		if views[i], err = e.view(c, g); err != nil {
+			return reply{}, err
+		}
+	}
+	return ok(pageOf(views, next)), nil
+}
+
+func (e *Edge) getGame(c *call) (reply, error) {
+	id, err := e.pathGame(c)
+	if err != nil {
+		return reply{}, err
+	}
+	g, err := e.Games.Get(c.ctx(), id)
+	return e.showGame(c, g, err)
+}
+
+type gamePatch struct {
+	Version      int64                `json:"version"`
+	Name         *string              `json:"name"`
+	Origins      *[]string            `json:"origins"`
+	WelcomeGrant nullable[grantInput] `json:"welcomeGrant,omitzero"`
+	Settings     games.SettingsPatch  `json:"settings"`
+}
+
+func (e *Edge) patchGame(c *call, in *gamePatch) (reply, error) {
+	id, err := e.pathGame(c)
+	if err != nil {
+		return reply{}, err
+	}
+	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
+		return reply{}, err
+	}
+	p := games.Patch{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
+	if in.WelcomeGrant.Given {
+		grant, err := e.grant(c, in.WelcomeGrant.Value)
+		if err != nil {
+			return reply{}, err
+		}
+		p.WelcomeGrant = &grant
+	}
+	g, err := e.Games.Patch(c.ctx(), id, p)
+	return e.showGame(c, g, err)
+}
+
+func (e *Edge) addServerKey(c *call) (reply, error) {
+	id, err := e.pathGame(c)
+	if err != nil {
+		return reply{}, err
+	}
+	g, key, err := e.Games.RotateServerKey(c.ctx(), id)
+	return e.showKey(c, g, key, err)
+}
+
+func (e *Edge) revokeServerKey(c *call) (reply, error) {
+	id, err := e.pathGame(c)
+	if err != nil {
+		return reply{}, err
+	}
+	g, err := e.Games.RevokeServerKey(c.ctx(), id, c.Param("keyId"))
+	return e.showGame(c, g, err)
+}
+
+// Assets.
+
+type assetInput struct {
+	Name         string          `json:"name"`
+	TokenID      string          `json:"tokenId"`
+	Price        wallet.Literal  `json:"price"`
+	Stock        *int64          `json:"stock"`
+	PerUserLimit *int64          `json:"perUserLimit"`
+	Metadata     json.RawMessage `json:"metadata"`
+}
+
+func (e *Edge) createAsset(c *call, in *assetInput) (reply, error) {
+	game, err := e.pathGame(c)
+	if err != nil {
+		return reply{}, err
+	}
+	a, err := e.Assets.Create(c.ctx(), game, assets.Input(*in))
+	return created(&a), err
+}
+
+func (e *Edge) listAssets(c *call) (reply, error) {
+	game, err := c.pathID("gameId", fault.GameNotFound)
+	if err != nil {
+		return reply{}, err
+	}
+	q := c.query()
+	ask := assets.ListQuery{After: q.after(), Limit: q.limit(), All: true}
+	if err := q.err(); err != nil {
+		return reply{}, err
+	}
+	return e.assetPage(c, game, ask)
+}
+
+func (e *Edge) getAsset(c *call) (reply, error) {
+	game, asset, err := e.pathAsset(c)
+	if err != nil {
+		return reply{}, err
+	}
+	a, err := e.Assets.Get(c.ctx(), game, asset)
+	return ok(&a), err
+}
+
+type assetPatch struct {
+	Name         *string         `json:"name"`
+	Active       *bool           `json:"active"`
+	Price        *wallet.Literal `json:"price"`
+	Stock        nullable[int64] `json:"stock,omitzero"`
+	PerUserLimit nullable[int64] `json:"perUserLimit,omitzero"`
+	Metadata     json.RawMessage `json:"metadata"`
+}
+
+func (e *Edge) patchAsset(c *call, in *assetPatch) (reply, error) {
+	game, asset, err := e.pathAsset(c)
+	if err != nil {
+		return reply{}, err
+	}
+	a, err := e.Assets.Patch(c.ctx(), game, asset, assets.Patch{
+		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.change(), PerUserLimit: in.PerUserLimit.change(), Metadata: in.Metadata,
+	})
+	return ok(&a), err
+}
+
+func (e *Edge) pathAsset(c *call) (game, asset int64, err error) {
+	if game, err = e.pathGame(c); err != nil {
+		return 0, 0, err
+	}
+	asset, err = c.pathID("assetId", fault.AssetNotFound)
+	return game, asset, err
+}
+
+// Tokens.
+
+func (e *Edge) createToken(c *call, in *wallet.Definition) (reply, error) {
+	t, err := e.Wallet.CreateToken(c.ctx(), *in)
+	return created(&t), err
+}
+
+func (e *Edge) listTokens(c *call) (reply, error) {
+	list, err := e.Wallet.Tokens(c.ctx())
+	return ok(pageOf(list, 0)), err
+}
+
+func (e *Edge) getToken(c *call) (reply, error) {
+	t, err := e.Wallet.Token(c.ctx(), c.Param("tokenId"))
+	return ok(&t), err
+}
+
+type tokenPatch struct {
+	Name     *string          `json:"tokenName"`
+	LogoURL  nullable[string] `json:"logoUrl,omitzero"`
+	Metadata struct {
+		AssetName *string `json:"assetName"`
+		PolicyID  *string `json:"policyId"`
+	} `json:"metadata"`
+}
+
+func (e *Edge) patchToken(c *call, in *tokenPatch) (reply, error) {
+	t, err := e.Wallet.PatchToken(c.ctx(), c.Param("tokenId"), wallet.TokenPatch{
+		Name: in.Name, LogoURL: in.LogoURL.change(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
+	})
+	return ok(&t), err
+}
+
+// Players.
+
+func (e *Edge) getUser(c *call) (reply, error) {
+	u, err := e.pathUser(c)
+	if err != nil {
+		return reply{}, err
+	}
+	all, err := e.Wallet.Balances(c.ctx(), u.ID)
+	return ok(struct {
+		User     account          `json:"user"`
+		Balances []wallet.Balance `json:"balances"`
+	}{accountOf(u), all.Balances}), err
+}
+
+type adjustment struct {
+	TokenID string         `json:"tokenId"`
+	Amount  wallet.Literal `json:"amount"`
+	Reason  string         `json:"reason"`
+}
+
+func (e *Edge) credit(c *call, in *adjustment) (reply, error) {
+	u, err := e.pathUser(c)
+	if err != nil {
+		return reply{}, err
+	}
+	change, err := e.Wallet.Credit(c.ctx(), c.caller.Who(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	return ok(&change).again(change.Replayed), err
+}
+
+func (e *Edge) debit(c *call, in *adjustment) (reply, error) {
+	u, err := e.pathUser(c)
+	if err != nil {
+		return reply{}, err
+	}
+	change, err := e.Wallet.Debit(c.ctx(), c.caller.Who(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	return ok(&change).again(change.Replayed), err
+}
+
+// The whole.
+
+func (e *Edge) audit(c *call) (reply, error) {
+	report, err := e.Wallet.Audit(c.ctx())
+	return reply{status: http.StatusOK, body: &report}, err
+}

@@ -1,0 +1,61 @@
+package handlers
+
+import (
+	"github.com/parlor-games/parlor/assets"
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/wallet"
+)
+
+type purchaseInput struct {
+	Quantity      *int64         `json:"quantity"`
+	ExpectedPrice wallet.Literal `json:"expectedPrice"`
+}
+
+func (e *Edge) purchase(c *call, in *purchaseInput) (reply, error) {
+	asset, err := c.pathID("gameAssetId", fault.AssetNotFound)
+	if err != nil {
+		return reply{}, err
+	}
+	ask := assets.PurchaseInput{Quantity: 1, ExpectedPrice: in.ExpectedPrice}
+	if in.Quantity != nil {
+		ask.Quantity = *in.Quantity
+	}
+	sale, err := e.Assets.Purchase(c.ctx(), c.caller, asset, ask, c.receipt)
+	return created(&sale).again(sale.Replayed), err
+}
+
+func (e *Edge) ownedAssets(c *call) (reply, error) {
+	q := c.query()
+	after, limit := q.after(), q.limit()
+	if err := q.err(); err != nil {
+		return reply{}, err
+	}
+	owned, next, err := e.Assets.Owned(c.ctx(), c.caller.User, after, limit)
+	return ok(pageOf(owned, next)), err
+}
+
+// catalogue is what a game sells: the caller's own, or the one that an operator names.
+func (e *Edge) catalogue(c *call) (reply, error) {
+	q := c.query()
+	game := q.id("gameId")
+	ask := assets.ListQuery{After: q.after(), Limit: q.limit()}
+	switch {
+	case game == 0 && c.caller.Role == users.Operator:
+		q.refuse("gameId", "required", "is required")
+	case game == 0:
+		game = c.caller.Game
+	}
+	if err := q.err(); err != nil {
+		return reply{}, err
+	}
+	return e.assetPage(c, game, ask)
+}
+
+func (e *Edge) assetPage(c *call, game int64, ask assets.ListQuery) (reply, error) {
+	if err := e.ownGame(c, game); err != nil {
+		return reply{}, err
+	}
+	list, next, err := e.Assets.List(c.ctx(), game, ask)
+	return ok(pageOf(list, next)), err
+}

@@ -1,0 +1,135 @@
+package handlers
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// reply is what a handler answers: a status and a value that becomes JSON.
+type reply struct {
+	status    int
+	body      any    // encoded as JSON, unless raw is set; nil for no body
+	raw       []byte // a body that stands already
+	media     []string
+	etag      string
+	replayed  bool // the first answer to this Idempotency-Key, again
+	retryable bool // a refusal that is not kept under its Idempotency-Key
+}
+
+func ok(body any) reply      { return reply{status: http.StatusOK, body: body} }
+func created(body any) reply { return reply{status: http.StatusCreated, body: body} }
+
+// again marks the reply as the first answer to its Idempotency-Key, given once more.
+func (r reply) again(replayed bool) reply {
+	r.replayed = replayed
+	return r
+}
+
+// page is the answer of every list.
+type page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"nextCursor"` // null at the end
+}
+
+// pageOf wraps a list that is ordered by id; next is the last id of the page, or 0 at the end.
+func pageOf[T any](items []T, next int64) page[T] {
+	p := page[T]{Items: items}
+	if next != 0 {
+		p.NextCursor = new(strconv.FormatInt(next, 10))
+	}
+	return p
+}
+
+// Header values that are shared by all answers; nobody changes them.
+var (
+	mediaJSON    = []string{"application/json"}
+	mediaProblem = []string{"application/problem+json"}
+	mediaYAML    = []string{"application/yaml"}
+	valueNoSniff = []string{"nosniff"}
+	valueNoStore = []string{"no-store"}
+	valueTrue    = []string{"true"}
+	valueClose   = []string{"close"}
+)
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func takeBuffer() *bytes.Buffer { return buffers.Get().(*bytes.Buffer) }
+
+func giveBuffer(b *bytes.Buffer) {
+	if b.Cap() <= bodyLimit {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
+// wire is how values become JSON: times in UTC with milliseconds, always.
+var wire = json.JoinOptions(json.Deterministic(true), json.WithMarshalers(json.MarshalToFunc(
+	func(e *jsontext.Encoder, t time.Time) error {
+		b := append(e.AvailableBuffer(), '"')
+		b = t.UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+		return e.WriteValue(append(b, '"'))
+	})))
+
+// encode renders the body of the reply into a buffer that the caller gives back.
+func (r *reply) encode(into *bytes.Buffer) error {
+	if r.raw != nil {
+		_, err := into.Write(r.raw)
+		return err
+	}
+	if r.body == nil {
+		return nil
+	}
+	return json.MarshalWrite(into, r.body, wire)
+}
+
+// write sends the reply, in one piece and with its length.
+func (c *call) write(r *reply, body []byte) {
+	h := c.Writer.Header()
+	if c.edge.draining.Load() {
+		h["Connection"] = valueClose
+	}
+	if r.replayed {
+		h["Idempotent-Replayed"] = valueTrue
+	}
+	if r.etag != "" {
+		h["Etag"] = []string{r.etag}
+	} else if h["Cache-Control"] == nil {
+		h["Cache-Control"] = valueNoStore
+	}
+	if len(body) > 0 {
+		media := r.media
+		if media == nil {
+			media = mediaJSON
+		}
+		h["Content-Type"] = media
+	}
+	if r.status != http.StatusNoContent && r.status != http.StatusNotModified {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	c.Writer.WriteHeader(r.status)
+	if len(body) == 0 {
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	_, _ = c.Writer.Write(body) // a client that went away is nobody's fault
+}
+
+// unchanged tells whether the caller has this version already, RFC 9110 13.1.2.
+func (c *call) unchanged(etag string) bool {
+	for _, header := range c.Request.Header["If-None-Match"] {
+		for candidate := range strings.SplitSeq(header, ",") {
+			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+			if candidate == etag || candidate == "*" {
+				return true
+			}
+		}
+	}
+	return false
+}

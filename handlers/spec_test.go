@@ -1,0 +1,244 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/redisdb/redistest"
+)
+
+// Every request that a test of this package makes is held against openapi.yaml, and so is its answer. When the whole package ran, every
+// operation must have answered well once and refused once.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := redistest.Main(m)
+	if only := flag.Lookup("test.run").Value.String(); code == 0 && (only == "" || only == ".") && flag.Lookup("test.list").Value.String() == "" {
+		if missing := spec.missing(); len(missing) > 0 {
+			fmt.Println("openapi.yaml is not fully exercised:\n" + strings.Join(missing, "\n"))
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// contract is openapi.yaml, and what was seen of it.
+type contract struct {
+	doc    *openapi3.T
+	router routers.Router
+	mu     sync.Mutex
+	seen   map[string][2]bool // operation id → answered well, refused
+}
+
+var spec = readContract()
+
+func readContract() *contract {
+	loader := openapi3.NewLoader()
+	doc, err := loader.LoadFromData(handlers.OpenAPI())
+	if err != nil {
+		panic("openapi.yaml: " + err.Error())
+	}
+	if err := doc.Validate(loader.Context, openapi3.EnableExamplesValidation()); err != nil {
+		panic("openapi.yaml: " + err.Error())
+	}
+	// Whoever reads the contract must expect further members; the tests must not, so that none goes undocumented.
+	for _, s := range doc.Components.Schemas {
+		closeSchema(s, map[*openapi3.Schema]bool{})
+	}
+	for _, r := range doc.Components.Responses {
+		closeContent(r.Value.Content)
+	}
+	for _, path := range doc.Paths.Map() {
+		for _, operation := range path.Operations() {
+			for _, r := range operation.Responses.Map() {
+				closeContent(r.Value.Content)
+			}
+		}
+	}
+	doc.Servers = nil // the tests' servers have other addresses each time
+	router, err := legacy.NewRouter(doc)
+	if err != nil {
+		panic("openapi.yaml: " + err.Error())
+	}
+	return &contract{doc: doc, router: router, seen: map[string][2]bool{}}
+}
+
+func closeContent(content openapi3.Content) {
+	for _, media := range content {
+		closeSchema(media.Schema, map[*openapi3.Schema]bool{})
+	}
+}
+
+func closeSchema(ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) {
+	if ref == nil || ref.Value == nil || done[ref.Value] {
+		return
+	}
+	s := ref.Value
+	done[s] = true
+	if len(s.Properties) > 0 && s.AdditionalProperties.Has == nil && s.AdditionalProperties.Schema == nil {
+		s.AdditionalProperties.Has = new(false)
+	}
+	for _, p := range s.Properties {
+		closeSchema(p, done)
+	}
+	closeSchema(s.Items, done)
+}
+
+// check holds one exchange against the contract.
+func (c *contract) check(t testing.TB, r *http.Request, sent []byte, a *answer) {
+	t.Helper()
+	found, params, err := c.router.FindRoute(r)
+	if err != nil {
+		if a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed && r.Method != http.MethodOptions {
+			t.Errorf("%s %s is not in openapi.yaml and answers %d", r.Method, r.URL.Path, a.status)
+		}
+		return
+	}
+	c.note(found.Operation.OperationID, a.status)
+	options := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, SkipSettingDefaults: true,
+		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.DisableSchemaErrorDetails()}}
+	again := r.Clone(t.Context())
+	again.Body = io.NopCloser(bytes.NewReader(sent))
+	if len(sent) == 0 {
+		again.Body = http.NoBody
+	}
+	asked := &openapi3filter.RequestValidationInput{Request: again, PathParams: params, Route: found, Options: options}
+	if err := openapi3filter.ValidateRequest(t.Context(), asked); err != nil && a.status < 300 {
+		t.Errorf("%s %s answers %d to a request that openapi.yaml forbids: %v", r.Method, r.URL.Path, a.status, err)
+	}
+	answered := &openapi3filter.ResponseValidationInput{RequestValidationInput: asked, Status: a.status, Header: a.header, Options: options}
+	answered.SetBodyBytes(a.raw)
+	if err := openapi3filter.ValidateResponse(t.Context(), answered); err != nil {
+		t.Errorf("%s %s answers what openapi.yaml does not promise: %v\n%d %s", r.Method, r.URL.Path, err, a.status, a.raw)
+	}
+}
+
+func (c *contract) note(operation string, status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := c.seen[operation]
+	seen[0] = seen[0] || status < 300
+	seen[1] = seen[1] || status >= 400
+	c.seen[operation] = seen
+}
+
+func (c *contract) missing() []string {
+	var missing []string
+	for _, path := range slices.Sorted(maps.Keys(c.doc.Paths.Map())) {
+		for method, operation := range c.doc.Paths.Value(path).Operations() {
+			seen := c.seen[operation.OperationID]
+			if !seen[0] {
+				missing = append(missing, method+" "+path+" never answered well")
+			}
+			if !seen[1] && !slices.Contains(neverRefuse, path) {
+				missing = append(missing, method+" "+path+" never refused")
+			}
+		}
+	}
+	return missing
+}
+
+// neverRefuse is what answers everyone, always.
+var neverRefuse = []string{"/healthz", "/openapi.yaml"}
+
+func TestRoutesAndContractAreTheSame(t *testing.T) {
+	w := newWorld(t)
+	served := w.edge.Operations()
+	var written []string
+	for path, item := range spec.doc.Paths.Map() {
+		for method := range item.Operations() {
+			written = append(written, method+" "+path)
+		}
+	}
+	slices.Sort(written)
+	slices.Sort(served)
+	if !slices.Equal(served, written) {
+		t.Errorf("served and not in openapi.yaml: %v\nin openapi.yaml and not served: %v", without(served, written), without(written, served))
+	}
+}
+
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// What changes from run to run stands in golden files by its kind.
+var volatile = []struct {
+	form *regexp.Regexp
+	as   string
+}{
+	{regexp.MustCompile(`"accessToken": "[^"]+"`), `"accessToken": "<jwt>"`},
+	{regexp.MustCompile(`"refreshToken": "[^"]+"`), `"refreshToken": "<secret>"`},
+	{regexp.MustCompile(`"ticket": "[^"]+"`), `"ticket": "<secret>"`},
+	{regexp.MustCompile(`"serverKey": "[^"]+"`), `"serverKey": "<secret>"`},
+	{regexp.MustCompile(`"[0-9a-f]{16}"`), `"<key id>"`},
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `<uuid>`},
+	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]+Z`), `<time>`},
+	{regexp.MustCompile(`"position": "([0-9]+)-[0-9]+"`), `"position": "$1-<nonce>"`},
+	{regexp.MustCompile(`"code": "[0-9A-Z]{4,10}"`), `"code": "<code>"`},
+}
+
+// golden compares an answer, headers that matter and body, with the file of that name.
+func golden(t *testing.T, name string, a *answer) {
+	t.Helper()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%d\n", a.status)
+	for _, header := range []string{
+		"Content-Type", "Etag", "Cache-Control", "Idempotent-Replayed", "Parlor-Durability", "Www-Authenticate", "Allow", "X-Content-Type-Options",
+		"Access-Control-Allow-Origin", "Vary",
+	} {
+		if value := a.header.Get(header); value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", header, value)
+		}
+	}
+	b.WriteByte('\n')
+	b.Write(indented(t, a.raw))
+	got := b.Bytes()
+	for _, v := range volatile {
+		got = v.form.ReplaceAll(got, []byte(v.as))
+	}
+	file := "testdata/" + name + ".golden"
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; after a look, run with -update:\ngot:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+// indented makes a JSON body readable, member by member as it was sent.
+func indented(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	if len(raw) == 0 || raw[0] != '{' {
+		return raw
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
