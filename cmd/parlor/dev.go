@@ -29,7 +29,7 @@ func devCommand() *cobra.Command {
 			log := newLog(s, c.ErrOrStderr())
 			db, err := openStore(c.Context(), s)
 			if err != nil {
-				return err
+				return ended(err) // told to stop while it waited for the store
 			}
 			defer func() { _ = db.Close() }()
 			n, err := newNode(db, s, config.Dev, log)

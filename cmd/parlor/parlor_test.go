@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/redisdb"
 	"github.com/parlor-games/parlor/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -277,6 +279,66 @@ func TestDevPrintsLinesThatWorkWhenPasted(t *testing.T) {
 	}
 	if strings.Contains(problems.String(), "DATA RACE") {
 		t.Error(problems.String())
+	}
+}
+
+// served is an output that ends the node as soon as it has printed its last line.
+type served struct {
+	bytes.Buffer
+	last string
+	end  context.CancelFunc
+}
+
+func (s *served) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(s.last)) {
+		s.end()
+	}
+	return s.Buffer.Write(b)
+}
+
+func TestANodeLeavesNothingRunning(t *testing.T) {
+	sound(t, redistest.StartFor(t, "--appendonly", "yes").URL())
+	before := goleak.IgnoreCurrent()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	log := &served{last: `"msg":"serving"`, end: end}
+	if status := run(ctx, []string{"serve", "--drain-delay", "0s"}, io.Discard, log); status != 0 {
+		t.Errorf("exits %d", status)
+	}
+	if !strings.HasSuffix(log.String(), "\"msg\":\"stopped\"}\n") {
+		t.Errorf("the log ends with:\n%s", log)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
+	store := redistest.StartFor(t).URL()
+	var printed [2]string
+	for i := range printed {
+		ctx, end := context.WithCancel(t.Context())
+		out := &served{last: "/admin/audit", end: end}
+		if status := run(ctx, []string{"dev", "--redis-url", store, "--listen", "127.0.0.1:0", "--log-level", "error"}, out, io.Discard); status != 0 {
+			t.Fatalf("exits %d", status)
+		}
+		end()
+		printed[i] = out.String()
+	}
+	if strings.Contains(printed[0], "GONE") || !strings.Contains(printed[0], "SERVER_KEY") || strings.Contains(printed[1], "SERVER_KEY") ||
+		!strings.Contains(printed[1], "# player 3") || strings.Contains(printed[1], "# player 4") {
+		t.Errorf("first:\n%s\nthen:\n%s", printed[0], printed[1])
+	}
+}
+
+func TestATokenIsGoodForItsPlayer(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	must(t, "seed", "--redis-url", store, "--signing-key", nodetest.SigningKey)
+	token := strings.TrimSpace(must(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "1", "--user", "2"))
+	n := nodetest.Start(t, store)
+	if a := n.Must(t, http.StatusOK, http.MethodGet, "/api/v1/me", token, nil); !strings.Contains(string(a.Raw), `"bob"`) {
+		t.Errorf("GET /me answers %s", a)
+	}
+	if status, _, problems := command(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "2", "--user", "2"); status != 1 || !strings.Contains(problems, "user_not_found") {
+		t.Errorf("a player of another game: exits %d: %s", status, problems)
 	}
 }
 

@@ -16,7 +16,7 @@ func serveCommand() *cobra.Command {
 			log := newLog(s, c.ErrOrStderr())
 			db, err := openStore(c.Context(), s)
 			if err != nil {
-				return err
+				return ended(err) // told to stop while it waited for the store
 			}
 			defer func() { _ = db.Close() }()
 			n, err := newNode(db, s, config.Serve, log)
