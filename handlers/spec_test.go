@@ -110,8 +110,10 @@ func (c *contract) check(t testing.TB, r *http.Request, sent []byte, a *answer) 
 		return
 	}
 	c.note(found.Operation.OperationID, a.status)
-	options := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, SkipSettingDefaults: true,
-		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.DisableSchemaErrorDetails()}}
+	options := &openapi3filter.Options{
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, SkipSettingDefaults: true,
+		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.DisableSchemaErrorDetails()},
+	}
 	again := r.Clone(t.Context())
 	again.Body = io.NopCloser(bytes.NewReader(sent))
 	if len(sent) == 0 {
