@@ -1,0 +1,139 @@
+package rooms
+
+import (
+	"errors"
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/wallet"
+	"pgregory.net/rapid"
+)
+
+func TestThePotIsSharedByTheTable(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		pot    wallet.Units
+		bps    int
+		table  []int
+		places []int
+		want   []wallet.Units
+		rake   wallet.Units
+	}{
+		{"the first takes all", 300, 0, []int{10000}, []int{1, 2, 3}, []wallet.Units{300, 0, 0}, 0},
+		{"rake rounds down", 333, 250, []int{10000}, []int{1, 2}, []wallet.Units{325, 0}, 8},
+		{"all is rake", 100, 10000, []int{10000}, []int{1, 2}, []wallet.Units{0, 0}, 100},
+		{"two places", 1000, 0, []int{7000, 3000}, []int{1, 2, 3}, []wallet.Units{700, 300, 0}, 0},
+		{"rounding goes to the first", 10, 0, []int{3334, 3333, 3333}, []int{1, 2, 3}, []wallet.Units{4, 3, 3}, 0},
+		{"a place that nobody reaches goes to the first", 100, 0, []int{5000, 3000, 2000}, []int{1, 2}, []wallet.Units{70, 30}, 0},
+		{"a tie for the first", 101, 0, []int{10000}, []int{1, 1, 3}, []wallet.Units{51, 50, 0}, 0},
+		{"a tie shares what the places get", 1000, 0, []int{5000, 3000, 2000}, []int{1, 2, 2}, []wallet.Units{500, 250, 250}, 0},
+		{"a tie of all with a rest of two", 101, 100, []int{10000}, []int{1, 1, 1}, []wallet.Units{34, 33, 33}, 1},
+		{"one player alone", 7, 1000, []int{6000, 4000}, []int{1}, []wallet.Units{7}, 0},
+		{"a tie past the table", 100, 0, []int{10000}, []int{1, 2, 2}, []wallet.Units{100, 0, 0}, 0},
+		{"the largest pot", wallet.MaxUnits, 1, []int{9999, 1}, []int{1, 2}, []wallet.Units{9005397904962036, 900629853481}, 900719925474},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var ranked []Result
+			for i, place := range c.places {
+				ranked = append(ranked, Result{UserID: int64(i + 1), Place: place})
+			}
+			payouts, rake := share(c.pot, c.bps, c.table, ranked)
+			var got []wallet.Units
+			for _, p := range payouts {
+				got = append(got, p.Amount)
+			}
+			if !slices.Equal(got, c.want) || rake != c.rake {
+				t.Fatalf("payouts %v and rake %d; want %v and %d", got, rake, c.want, c.rake)
+			}
+		})
+	}
+}
+
+func TestNoUnitIsMadeOrLostInSharing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pot := wallet.Units(rapid.Int64Range(1, int64(wallet.MaxUnits)).Draw(t, "pot"))
+		bps := rapid.IntRange(0, whole).Draw(t, "bps")
+		var table []int
+		for left := whole; left > 0; {
+			part := rapid.IntRange(0, left).Draw(t, "share")
+			if len(table) == 7 {
+				part = left
+			}
+			table = append(table, part)
+			left -= part
+		}
+		var ranked []Result
+		for i := range rapid.IntRange(1, 9).Draw(t, "players") {
+			place := i + 1
+			if i > 0 && rapid.Bool().Draw(t, "tied") {
+				place = ranked[i-1].Place
+			}
+			ranked = append(ranked, Result{UserID: int64(i + 1), Place: place})
+		}
+		payouts, rake := share(pot, bps, table, ranked)
+		exact := new(big.Int).Mul(big.NewInt(int64(pot)), big.NewInt(int64(bps)))
+		if exact.Quo(exact, big.NewInt(whole)).Int64() != int64(rake) {
+			t.Fatalf("the rake is %d, not %v", rake, exact)
+		}
+		sum := rake
+		for i, p := range payouts {
+			sum += p.Amount
+			if p.Amount < 0 {
+				t.Fatalf("player %d gets %d", p.UserID, p.Amount)
+			}
+			if i > 0 && p.Place == payouts[i-1].Place && (payouts[i-1].Amount-p.Amount > 1 || p.Amount > payouts[i-1].Amount) {
+				t.Fatalf("tied players get %d and %d", payouts[i-1].Amount, p.Amount)
+			}
+		}
+		if sum != pot || len(payouts) != len(ranked) {
+			t.Fatalf("%d payouts and the rake are %d of %d", len(payouts), sum, pot)
+		}
+	})
+}
+
+func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
+	active := []int64{7, 8, 9}
+	for name, results := range map[string][]Result{
+		"empty":          nil,
+		"one missing":    {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}},
+		"one twice":      {{UserID: 7, Place: 1}, {UserID: 7, Place: 2}, {UserID: 9, Place: 3}},
+		"a stranger":     {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}, {UserID: 10, Place: 3}},
+		"place 0":        {{UserID: 7, Place: 0}, {UserID: 8, Place: 1}, {UserID: 9, Place: 2}},
+		"nobody first":   {{UserID: 7, Place: 2}, {UserID: 8, Place: 2}, {UserID: 9, Place: 3}},
+		"a gap":          {{UserID: 7, Place: 1}, {UserID: 8, Place: 3}, {UserID: 9, Place: 3}},
+		"after a tie":    {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 2}},
+		"past the seats": {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}, {UserID: 9, Place: 4}},
+	} {
+		err := rank(results, active)
+		if refusal, ok := fault.As(err); !errors.Is(err, fault.InvalidRequest) || !ok || len(refusal.Fields) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, results := range map[string][]Result{
+		"plain":    {{UserID: 9, Place: 2}, {UserID: 7, Place: 3}, {UserID: 8, Place: 1}},
+		"tied":     {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 3}},
+		"all tied": {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 1}},
+	} {
+		if err := rank(results, active); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestACodeTellsItsHome(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		homes := rapid.IntRange(1, 16384).Draw(t, "homes")
+		home := rapid.IntRange(0, homes).Draw(t, "home")
+		code := newCode(home, homes)
+		if got, number, ok := readCode(code, homes); !ok || number != home || got != code {
+			t.Fatalf("%s of home %d reads as %s, %d, %v", code, home, got, number, ok)
+		}
+	})
+	for _, text := range []string{"", "234567", "2345678X", "234567A", "234567ı", "2345671"} {
+		if _, _, ok := readCode(text, 1); ok {
+			t.Errorf("%q reads as a code", text)
+		}
+	}
+}
