@@ -197,6 +197,9 @@ type Answer struct {
 
 // Code is the refusal's word, or "".
 func (a Answer) Code() string {
+	if a.Status < 400 {
+		return "" // a room has a code of its own
+	}
 	code, _ := a.Body["code"].(string)
 	return code
 }
