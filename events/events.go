@@ -15,7 +15,7 @@ type Type struct {
 	Name     string   // noun.past_verb, never renamed
 	Audience Audience // who hears it
 	Meaning  string   // when it happens, in a sentence
-	Data     string   // the members of "data", in the notation of docs/events.md
+	Data     string   // the members of "data": "a, b: what it may be, c (when it is null), d?" where d may be absent
 }
 
 // The events of rooms. Every one stands in the room's stream with its seq, written by the script
@@ -38,6 +38,14 @@ var (
 	UserAsset   = define("user.asset", ToUser, "the player owns more of an asset", `assetId, quantity, owned, purchaseId`)
 
 	UserProgress = define("user.progress", ToUser, "a save slot has a new version", `gameId, slot, version, savedAt, size, restoredFrom?`)
+)
+
+// What goes to one connection. It stands in no stream: the node makes it.
+var (
+	Hello          = define("hello", ToConnection, "the connection is open; the first frame", `connectionId, userId, serverTime, protocol, limits: {frameBytes, framesPerSecond, burst, subscriptions}`)
+	ServerDraining = define("server.draining", ToConnection, "this node goes; another one serves", `reconnectInMs`)
+	RoomSnapshot   = define("room.snapshot", ToConnection, "the room as it is, in the place of events that this connection missed", `mode: snapshot, room, position`)
+	RoomMessage    = define("room.message", ToConnection, "another participant said something; at most once, in the sender's order", `from, op, payload`)
 )
 
 var types []Type

@@ -3,7 +3,7 @@ package handlers
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed" // openapi.yaml
+	_ "embed" // the contracts
 	"encoding/base64"
 	"net/http"
 	"time"
@@ -11,23 +11,30 @@ import (
 	"github.com/parlor-games/parlor/fault"
 )
 
-//go:embed openapi.yaml
-var openAPI []byte
+var (
+	//go:embed openapi.yaml
+	openAPI []byte
+	//go:embed asyncapi.yaml
+	asyncAPI []byte
+)
 
 // OpenAPI is the contract of the HTTP interface, as it is served.
 func OpenAPI() []byte { return openAPI }
 
-var openAPITag = func() string {
-	sum := sha256.Sum256(openAPI)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-}()
+// AsyncAPI is the contract of the sockets, as it is served.
+func AsyncAPI() []byte { return asyncAPI }
 
-func (e *Edge) openapi(c *call) (reply, error) {
-	c.Writer.Header()["Cache-Control"] = []string{"public, max-age=300"}
-	if c.unchanged(openAPITag) {
-		return reply{status: http.StatusNotModified, etag: openAPITag}, nil
+// serveContract answers a contract, or that the caller has it already.
+func serveContract(text []byte) func(*call) (reply, error) {
+	sum := sha256.Sum256(text)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	return func(c *call) (reply, error) {
+		c.Writer.Header()["Cache-Control"] = []string{"public, max-age=300"}
+		if c.unchanged(tag) {
+			return reply{status: http.StatusNotModified, etag: tag}, nil
+		}
+		return reply{status: http.StatusOK, raw: text, media: mediaYAML, etag: tag}, nil
 	}
-	return reply{status: http.StatusOK, raw: openAPI, media: mediaYAML, etag: openAPITag}, nil
 }
 
 func (e *Edge) healthz(*call) (reply, error) {

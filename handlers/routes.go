@@ -129,7 +129,8 @@ func (e *Edge) routes() []route {
 
 		{get, "/healthz", anyone, "", unkeyed, false, e.healthz},
 		{get, "/readyz", anyone, "", unkeyed, false, e.readyz},
-		{get, "/openapi.yaml", anyone, "", unkeyed, false, e.openapi},
+		{get, "/openapi.yaml", anyone, "", unkeyed, false, serveContract(openAPI)},
+		{get, "/asyncapi.yaml", anyone, "", unkeyed, false, serveContract(asyncAPI)},
 	}
 }
 

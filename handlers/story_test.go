@@ -119,11 +119,14 @@ func TestEveryOperationAnswersAsTheContractSays(t *testing.T) {
 		if t.Name() == "TestEveryOperationAnswersAsTheContractSays/single" {
 			keep("audit", w.must(200, "GET", "/api/v1/admin/audit", adminKey, ""))
 		}
+		w.wantEventsOfTheContract()
 
 		// The node.
 		keep("healthz", w.must(200, "GET", "/healthz", "", ""))
 		keep("readyz", w.must(200, "GET", "/readyz", "", ""))
-		document := w.must(200, "GET", "/openapi.yaml", "", "")
-		w.must(304, "GET", "/openapi.yaml", "", "", "If-None-Match", document.header.Get("Etag"))
+		for _, path := range []string{"/openapi.yaml", "/asyncapi.yaml"} {
+			document := w.must(200, "GET", path, "", "")
+			w.must(304, "GET", path, "", "", "If-None-Match", document.header.Get("Etag"))
+		}
 	})
 }
