@@ -56,7 +56,7 @@ func (s *signer) sign(user users.User, session string, now time.Time, ttl time.D
 			Subject:   strconv.FormatInt(user.ID, 10),
 			Audience:  jwt.ClaimStrings{audiencePrefix + strconv.FormatInt(user.Game, 10)},
 			IssuedAt:  jwt.NewNumericDate(now),
-			ExpiresAt: jwt.NewNumericDate(now.Add(ttl)),
+			ExpiresAt: jwt.NewNumericDate(now.Add(ttl + time.Second - 1)), // whole seconds: rounded up, never shorter than promised
 		},
 		Session: session,
 	})
@@ -73,8 +73,7 @@ func (s *signer) verify(text string, now time.Time) (Credential, error) {
 	var claims accessClaims
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithIssuer(games.OwnIssuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(0),
-		jwt.WithTimeFunc(func() time.Time { return now.Add(time.Nanosecond) }), // at its very end a token is over
+		jwt.WithIssuer(games.OwnIssuer), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }),
 	)
 	_, err := parser.ParseWithClaims(text, &claims, func(token *jwt.Token) (any, error) {
 		kid, _ := token.Header["kid"].(string)
