@@ -1,0 +1,103 @@
+package handlers_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Who may do what: every operation, asked by nobody, a player, a player of another game, the game's server, the server of another
+// game, the operator and somebody with a token that is none. Each row starts in a new world and is asked in that order.
+func TestWhoMayDoWhat(t *testing.T) {
+	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
+	const room = `{"roomId":"<room>"}`
+	rows := []struct{ operation, body, want string }{
+		//                                                       nobody player other server other operator garbage
+		{"POST /api/v1/auth/guest", `{"gameId":<game>}`, "           201 201 201 201 201 201 201"},
+		{"POST /api/v1/auth/exchange", `{"externalId":"x"}`, "       401 403 403 201 201 403 401"},
+		{"POST /api/v1/auth/refresh", `{"refreshToken":"x"}`, "      401 401 401 401 401 401 401"},
+		{"POST /api/v1/auth/logout", "", "                           401 204 204 204 204 204 401"},
+		{"POST /api/v1/auth/link", `{"deviceSecret":"0123456789abcdef"}`, "401 200 200 400 400 403 401"},
+		{"POST /api/v1/auth/ticket", "", "                           401 200 200 403 403 403 401"},
+		{"GET /api/v1/me", "", "                                     401 200 200 403 403 403 401"},
+		{"PATCH /api/v1/me", "{}", "                                 401 200 200 403 403 403 401"},
+		{"GET /api/v1/friends", "", "                                401 200 200 403 403 403 401"},
+		{"POST /api/v1/friends/<friend>", "", "                      401 200 404 403 403 403 401"},
+		{"DELETE /api/v1/friends/<friend>", "", "                    401 204 404 403 403 403 401"},
+		{"POST /api/v1/friends/<friend>/block", "", "                401 200 404 403 403 403 401"},
+		{"POST " + session + "create", `{"maxPlayers":2}`, "         401 201 201 403 403 403 401"},
+		{"GET " + session + "get?roomId=<room>", "", "               401 200 404 200 404 200 401"},
+		{"GET " + session + "get?code=<code>", "", "                 401 200 404 200 404 200 401"},
+		{"GET " + session + "list?gameId=<game>", "", "              401 200 404 200 404 200 401"},
+		{"POST " + session + "join", room, "                         401 200 404 403 403 403 401"},
+		{"POST /join", room, "                                       401 200 404 403 403 403 401"},
+		{"POST " + session + "leave", room, "                        401 200 404 403 403 403 401"},
+		{"POST " + session + "ready", `{"roomId":"<room>","ready":true}`, "401 200 404 403 403 403 401"},
+		{"POST " + session + "kick", `{"roomId":"<room>","userId":<friend>}`, "401 200 404 403 404 403 401"},
+		{"POST " + session + "transfer-host", `{"roomId":"<room>","userId":<friend>}`, "401 200 404 200 404 403 401"},
+		{"POST " + session + "start", room, "                        401 200 404 409 404 403 401"},
+		{"POST " + session + "finish", `{"roomId":"<room>","results":[{"userId":<player>,"place":1},{"userId":<friend>,"place":2}]}`, "401 403 403 409 404 403 401"},
+		{"POST " + session + "cancel", room, "                       401 200 404 409 404 409 401"},
+		{"POST " + session + "rematch", room, "                      401 409 404 403 403 403 401"},
+		{"GET /api/v1/user-balance/token-balances", "", "            401 200 200 403 403 403 401"},
+		{"GET /api/v1/user-balance/ledger", "", "                    401 200 200 403 403 403 401"},
+		{"POST /api/v1/user-assets/add/game-asset/<asset>", "", "    401 201 404 403 403 403 401"},
+		{"GET /api/v1/user-assets", "", "                            401 200 200 403 403 403 401"},
+		{"GET /api/v1/game-assets?gameId=<game>", "", "              401 200 404 200 404 200 401"},
+		{"POST " + admin + "games", `{"name":"New"}`, "              401 403 403 403 403 201 401"},
+		{"GET " + admin + "games", "", "                             401 403 403 403 403 200 401"},
+		{"GET " + admin + "games/<game>", "", "                      401 403 403 200 404 200 401"},
+		{"PATCH " + admin + "games/<game>", "{}", "                  401 403 403 200 404 200 401"},
+		{"POST " + admin + "games/<game>/server-keys", "", "         401 403 403 403 403 201 401"},
+		{"DELETE " + admin + "games/<game>/server-keys/x", "", "     401 403 403 403 403 400 401"},
+		{"POST " + admin + "games/<game>/assets", `{"name":"Bow","tokenId":"GOLD","price":1}`, "401 403 403 201 404 201 401"},
+		{"GET " + admin + "games/<game>/assets", "", "               401 403 403 200 404 200 401"},
+		{"GET " + admin + "games/<game>/assets/<asset>", "", "       401 403 403 200 404 200 401"},
+		{"PATCH " + admin + "games/<game>/assets/<asset>", "{}", "   401 403 403 200 404 200 401"},
+		{"POST " + admin + "tokens", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`, "401 403 403 403 403 201 401"},
+		{"GET " + admin + "tokens", "", "                            401 403 403 403 403 200 401"},
+		{"GET " + admin + "tokens/GOLD", "", "                       401 403 403 403 403 200 401"},
+		{"PATCH " + admin + "tokens/GOLD", "{}", "                   401 403 403 403 403 200 401"},
+		{"GET " + admin + "users/<player>", "", "                    401 403 403 200 404 200 401"},
+		{"POST " + admin + "users/<player>/credit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "401 403 403 200 404 200 401"},
+		{"POST " + admin + "users/<player>/debit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, " 401 403 403 200 404 200 401"},
+		{"GET " + admin + "rooms?gameId=<game>", "", "               401 403 403 200 404 200 401"},
+		{"GET " + admin + "audit", "", "                             401 403 403 403 403 200 401"},
+		{"GET /healthz", "", "                                       200 200 200 200 200 200 200"},
+		{"GET /readyz", "", "                                        200 200 200 200 200 200 200"},
+		{"GET /openapi.yaml", "", "                                  200 200 200 200 200 200 200"},
+		{"GET /asyncapi.yaml", "", "                                 200 200 200 200 200 200 200"},
+	}
+	var asked []string
+	for _, row := range rows {
+		method, path, _ := strings.Cut(row.operation, " ")
+		t.Run(row.operation, func(t *testing.T) {
+			t.Parallel()
+			w := settled(t)
+			otherGame, otherKey := w.otherGame()
+			player, friend, stranger := w.guest("Ann"), w.guest("Bob"), w.guestOf(otherGame, "Eve")
+			made := w.must(201, "POST", session+"create", player.token, `{"maxPlayers":4,"minPlayers":1}`)
+			w.must(200, "POST", session+"join", friend.token, roomBody(made.text("roomId")))
+			fill := strings.NewReplacer("<game>", strconv.FormatInt(w.game, 10), "<player>", strconv.FormatInt(player.id, 10),
+				"<friend>", strconv.FormatInt(friend.id, 10), "<room>", made.text("roomId"), "<code>", made.text("code"),
+				"<asset>", strconv.FormatInt(w.sword(), 10))
+			var got []string
+			for i, bearer := range []string{"", player.token, stranger.token, w.serverKey, otherKey, adminKey, "no token at all"} {
+				a := w.ask(method, fill.Replace(path), bearer, fill.Replace(row.body), "Idempotency-Key", "key-"+strconv.Itoa(i))
+				got = append(got, strconv.Itoa(a.status))
+				if a.status == 401 && a.header.Get("Www-Authenticate") == "" {
+					t.Errorf("a 401 without WWW-Authenticate: %s", a.raw)
+				}
+			}
+			if want := strings.Fields(row.want); !slices.Equal(got, want) {
+				t.Errorf("nobody, player, other player, server, other server, operator, garbage get\n%v, want\n%v", got, want)
+			}
+		})
+		operation, _, _ := strings.Cut(row.operation, "?")
+		asked = append(asked, operation)
+	}
+	if n := len(slices.Compact(slices.Sorted(slices.Values(asked)))); n != len(newWorld(t).edge.Operations()) {
+		t.Errorf("%d operations are asked, %d are there", n, len(newWorld(t).edge.Operations()))
+	}
+}

@@ -1,0 +1,348 @@
+package handlers_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/auth"
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/redisdb/redistest"
+)
+
+func TestRequestIDsAreTheCallersWhereTheyAreSane(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/healthz", "/nothing"} {
+		if got := w.ask("GET", path, "", "", "X-Request-Id", "mine-1").header.Get("X-Request-Id"); got != "mine-1" {
+			t.Errorf("%s answers the id %q", path, got)
+		}
+		for _, bad := range []string{"two words", strings.Repeat("x", 129), "ümlaut"} {
+			if got := w.ask("GET", path, "", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad || len(got) != 36 {
+				t.Errorf("%s answers the id %q to %q", path, got, bad)
+			}
+		}
+	}
+	if a := w.ask("GET", "/nothing", "", "", "X-Request-Id", "mine-2"); a.text("requestId") != "mine-2" || a.text("instance") != "/nothing" {
+		t.Errorf("the problem does not tell where it happened: %s", a.raw)
+	}
+}
+
+func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
+	w := settled(t)
+	golden(t, "not_found", w.refused(404, "not_found", "GET", "/api/v1/nothing", "", "", "X-Request-Id", "fixed"))
+	golden(t, "method_not_allowed", w.refused(405, "method_not_allowed", "DELETE", "/api/v1/me", "", "", "X-Request-Id", "fixed"))
+	golden(t, "unauthenticated", w.refused(401, "unauthenticated", "GET", "/api/v1/me", "", "", "X-Request-Id", "fixed"))
+	golden(t, "invalid_request", w.refused(400, "invalid_request", "POST", "/join", w.guest("Ann").token, `{"roomid":"x"}`, "X-Request-Id", "fixed"))
+	w.refused(404, "not_found", "GET", "/api/v1/me/", "", "")
+	w.refused(404, "not_found", "GET", "//api/v1/me", "", "")
+}
+
+func TestSchemesOtherThanBearerAreNobody(t *testing.T) {
+	w := settled(t)
+	ann := w.guest("Ann")
+	for header, status := range map[string]int{
+		"Bearer " + ann.token: 200, "bearer " + ann.token: 200, "Basic " + ann.token: 401, ann.token: 401, "Bearer ": 401, "Bearer " + ann.token + "x": 401,
+	} {
+		w.must(status, "GET", "/api/v1/me", "", "", "Authorization", header)
+	}
+}
+
+// Origins: what the caller's game lists is echoed, and nothing else.
+func TestOriginsAreThoseOfTheCallersGame(t *testing.T) {
+	w := settled(t)
+	other, otherKey := w.otherGame() // lists https://other.example and null
+	w.must(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", w.game), w.serverKey, `{"origins":["https://duel.example","https://*.duel.example"]}`)
+	ann, eve := w.guest("Ann"), w.guestOf(other, "Eve")
+	allowed := func(want bool, a *answer, origin string) {
+		t.Helper()
+		got := a.header.Get("Access-Control-Allow-Origin")
+		if want && got != origin || !want && got != "" {
+			t.Errorf("%q is answered with the origin %q", origin, got)
+		}
+		if want && !strings.Contains(a.header.Get("Access-Control-Expose-Headers")+a.header.Get("Access-Control-Allow-Headers"), "X-Request-Id") {
+			t.Errorf("%q may not see what it needs: %v", origin, a.header)
+		}
+		if !strings.Contains(a.header.Get("Vary"), "Origin") || a.header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("the answer to %q could be mistaken: %v", origin, a.header)
+		}
+	}
+	for _, c := range []struct {
+		origin    string
+		ann, eve  bool
+		preflight bool
+	}{
+		{"https://duel.example", true, false, true},
+		{"https://eu.duel.example", true, false, true},
+		{"https://other.example", false, true, true},
+		{"null", false, true, true},
+		{"https://evil.example", false, false, false},
+		{"https://duel.example.evil.example", false, false, false},
+		{"http://duel.example", false, false, false},
+	} {
+		allowed(c.ann, w.must(200, "GET", "/api/v1/me", ann.token, "", "Origin", c.origin), c.origin)
+		allowed(c.eve, w.must(200, "GET", "/api/v1/me", eve.token, "", "Origin", c.origin), c.origin)
+		allowed(c.eve, w.must(200, "GET", fmt.Sprintf("/api/v1/admin/games/%d", other), otherKey, "", "Origin", c.origin), c.origin)
+		allowed(c.preflight, w.must(401, "GET", "/api/v1/me", "", "", "Origin", c.origin), c.origin)
+		allowed(c.ann, w.must(201, "POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, w.game), "Origin", c.origin), c.origin)
+		for _, path := range []string{"/api/v1/me", "/join", "/api/v1/nothing"} {
+			a := w.must(204, "OPTIONS", path, "", "", "Origin", c.origin, "Access-Control-Request-Method", "POST")
+			allowed(c.preflight, a, c.origin)
+			if methods := a.header.Get("Access-Control-Allow-Methods"); c.preflight != strings.Contains(methods, "PATCH") {
+				t.Errorf("the preflight of %s allows %q", c.origin, methods)
+			}
+		}
+	}
+	w.refused(405, "method_not_allowed", "OPTIONS", "/api/v1/me", "", "")
+}
+
+func TestLimitsAreToldAndKept(t *testing.T) {
+	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
+			auth.Read:   {PerSecond: 1, Burst: 3, Key: auth.ByUser},
+			auth.SignIn: {PerSecond: 1, Burst: 4, Key: auth.ByAddress},
+		})
+	}).settle()
+	ann, bob := w.guest("Ann"), w.guest("Bob")
+	first := w.must(200, "GET", "/api/v1/me", ann.token, "")
+	if got := first.header.Get("Ratelimit-Policy"); got != `"read";q=3;w=3` {
+		t.Errorf("the policy is %s", got)
+	}
+	if got := first.header.Get("Ratelimit"); !strings.HasPrefix(got, `"read";r=2;t=`) {
+		t.Errorf("the limit is %s", got)
+	}
+	var last *answer
+	for range 4 {
+		last = w.ask("GET", "/api/v1/me", ann.token, "")
+	}
+	if last.status != 429 || last.code() != "rate_limited" || last.header.Get("Retry-After") == "" || last.text("retryable") != "true" {
+		t.Errorf("the fifth read answers %d %s %v", last.status, last.raw, last.header)
+	}
+	w.must(200, "GET", "/api/v1/me", bob.token, "") // others are not counted with it
+	w.must(200, "PATCH", "/api/v1/me", ann.token, "{}")
+	w.must(200, "GET", "/api/v1/admin/audit", adminKey, "")
+	for range 4 {
+		last = w.ask("POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, w.game), "X-Forwarded-For", "192.0.2.77") // nobody's word is taken for it
+	}
+	if last.status != 429 {
+		t.Errorf("the sixth sign-in from one address answers %d", last.status)
+	}
+}
+
+func TestTrustedProxiesAreBelievedAboutAddresses(t *testing.T) {
+	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 1, Key: auth.ByAddress}})
+	}).settle()
+	body := fmt.Sprintf(`{"gameId":%d}`, w.game)
+	w.must(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::1")
+	w.must(429, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::2") // one subscriber has a /64
+	w.must(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8:0:1::1")
+	w.must(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "192.0.2.1")
+	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"not an address"}}); err == nil {
+		t.Error("a proxy that is no address was accepted")
+	}
+}
+
+func TestALostStoreIsToldAndForgottenWhenItIsBack(t *testing.T) {
+	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	w := worldOn(t, db, nil).settle()
+	ann := w.guest("Ann")
+	sword := w.sword()
+	buy := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword)
+	w.must(200, "GET", "/readyz", "", "")
+	server.Kill()
+	w.refused(503, "store_unavailable", "GET", "/readyz", "", "")
+	w.must(200, "GET", "/healthz", "", "")
+	for _, ask := range [][2]string{{"GET", "/api/v1/me"}, {"GET", "/api/v1/user-balance/token-balances"}, {"POST", buy}, {"POST", "/api/v1/game-session/create"}} {
+		body := ""
+		if strings.HasSuffix(ask[1], "create") {
+			body = fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":1,"maxPlayers":2}`, w.gold)
+		}
+		a := w.refused(503, "store_unavailable", ask[0], ask[1], ann.token, body, "Idempotency-Key", "during")
+		if a.text("retryable") != "true" || strings.Contains(string(a.raw), "sock") {
+			t.Errorf("the problem says %s", a.raw)
+		}
+	}
+	if log := w.log.String(); !strings.Contains(log, "store_unavailable") {
+		t.Errorf("the outage is not in the log: %s", log)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	w.must(200, "GET", "/readyz", "", "")
+	w.must(201, "POST", buy, ann.token, "", "Idempotency-Key", "during")
+	w.wantPurse(ann, "9250+0")
+	w.wantBalanced()
+}
+
+// A store that does not answer must not keep the readiness probe waiting.
+func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
+	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = stuck{} })
+	began := time.Now()
+	if a := w.ask("GET", "/readyz", "", ""); a.status != 503 || time.Since(began) > 5*time.Second {
+		t.Errorf("/readyz answers %d after %v", a.status, time.Since(began))
+	}
+}
+
+type stuck struct{}
+
+func (stuck) Ping(ctx context.Context) error {
+	<-ctx.Done()
+	return redisdb.Fail("ping the store", ctx.Err())
+}
+
+func TestADrainingNodeSaysSoAndServesOn(t *testing.T) {
+	w := settled(t)
+	ann := w.guest("Ann")
+	w.edge.Drain()
+	a := w.refused(503, "draining", "GET", "/readyz", "", "")
+	if a.text("retryable") != "true" {
+		t.Errorf("draining says %s", a.raw)
+	}
+	w.must(200, "GET", "/healthz", "", "")
+	w.must(200, "GET", "/api/v1/me", ann.token, "")
+}
+
+func TestAPanicReachesNobody(t *testing.T) {
+	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = broken{} })
+	for range 2 {
+		a := w.must(500, "GET", "/readyz", "", "")
+		if a.code() != "internal" || strings.Contains(string(a.raw), "plans") {
+			t.Errorf("the panic is told: %s", a.raw)
+		}
+	}
+	if log := w.log.String(); strings.Count(log, "secret plans") != 2 || !strings.Contains(log, "panic contained") {
+		t.Errorf("the log has the panics not once each: %s", log)
+	}
+}
+
+type broken struct{}
+
+func (broken) Ping(context.Context) error { panic("secret plans") }
+
+func TestAFailureIsInternalAndLoggedOnce(t *testing.T) {
+	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = failing{} })
+	a := w.must(500, "GET", "/readyz", "", "")
+	if a.code() != "internal" || strings.Contains(string(a.raw), "plans") {
+		t.Errorf("the failure is told: %s", a.raw)
+	}
+	if log := w.log.String(); strings.Count(log, "secret plans") != 1 {
+		t.Errorf("the log has the failure not once: %s", log)
+	}
+}
+
+type failing struct{}
+
+func (failing) Ping(context.Context) error { return errors.New("secret plans") }
+
+func TestARoomThatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
+	w := settled(t)
+	ann := w.guest("Ann")
+	room := w.room(ann)
+	path := "/api/v1/game-session/get?roomId=" + room
+	first := w.must(200, "GET", path, ann.token, "")
+	if tag := first.header.Get("Etag"); tag != `"`+first.text("version")+`"` {
+		t.Errorf("the tag is %s of version %s", tag, first.text("version"))
+	}
+	for header, status := range map[string]int{
+		`"1"`: 304, `W/"1"`: 304, `"0", W/"1"`: 304, `*`: 304, `"2"`: 200, `1`: 200, `"0","10"`: 200,
+	} {
+		a := w.must(status, "GET", path, ann.token, "", "If-None-Match", header)
+		if status == 304 && (len(a.raw) != 0 || a.header.Get("Etag") != `"1"`) {
+			t.Errorf("304 with %q and the tag %s", a.raw, a.header.Get("Etag"))
+		}
+	}
+	w.must(200, "POST", "/join", w.guest("Bob").token, roomBody(room))
+	w.must(200, "GET", path, ann.token, "", "If-None-Match", `"1"`)
+}
+
+func TestRequestsAreCountedByRoute(t *testing.T) {
+	w := settled(t)
+	ann := w.guest("Ann")
+	w.must(200, "GET", "/api/v1/me", ann.token, "")
+	w.must(401, "GET", "/api/v1/me", "", "")
+	w.must(404, "GET", "/api/v1/nothing/1", "", "")
+	w.must(404, "GET", "/api/v1/nothing/2", "", "")
+	inside := httptest.NewServer(w.edge.Internal())
+	defer inside.Close()
+	for path, want := range map[string][]string{
+		"/metrics": {
+			`parlor_http_requests_total{method="GET",route="/api/v1/me",status="2xx"} 1`,
+			`parlor_http_requests_total{method="GET",route="/api/v1/me",status="4xx"} 1`,
+			`route="none",status="4xx"} 2`,
+			`parlor_http_request_duration_seconds_count{method="GET",route="/api/v1/me"} 2`,
+			`parlor_http_requests_in_flight 0`,
+		},
+		"/debug/pprof/": {"goroutine"},
+		"/readyz":       {"ready"},
+		"/healthz":      {"ok"},
+	} {
+		got, err := client.Get(inside.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(got.Body)
+		_ = got.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range want {
+			if !strings.Contains(string(text), line) {
+				t.Errorf("%s has not %s", path, line)
+			}
+		}
+	}
+	w.refused(404, "not_found", "GET", "/metrics", "", "") // not for the public
+	w.refused(404, "not_found", "GET", "/debug/pprof/", "", "")
+}
+
+// A body that is cut off, or longer than it says, is refused like any other that is no JSON.
+func TestABodyThatEndsEarlyIsRefused(t *testing.T) {
+	w := settled(t)
+	ann := w.guest("Ann")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fmt.Fprintf(conn, "POST /join HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"roomId\":", ann.token)
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if got.StatusCode != 400 {
+		t.Errorf("a body that ends early is answered with %d", got.StatusCode)
+	}
+	chunked, err := http.NewRequestWithContext(t.Context(), "POST", w.url+"/join", io.MultiReader(strings.NewReader(`{"roomId":"`), strings.NewReader(strings.Repeat("x", 70<<10))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunked.Header.Set("Authorization", "Bearer "+ann.token)
+	chunked.Header.Set("Content-Type", "application/json")
+	got, err = client.Do(chunked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = got.Body.Close()
+	if got.StatusCode != 413 {
+		t.Errorf("a body without end is answered with %d", got.StatusCode)
+	}
+}
