@@ -180,13 +180,13 @@ func (b *board) lost(l *line, why error) {
 		return
 	}
 	r := b.rests[l.place]
-	if time.Since(l.begun) >= steady {
-		r.failures = 0
-	}
-	// The first time it is tried again at once.
-	if r.failures++; r.failures > 1 {
-		d := min(restFirst<<min(r.failures-2, 10), restLongest)
-		r.until = time.Now().Add(d/2 + mathrand.N(d/2))
+	// A line that worked is made again at once, however often that happens; one that never did, or fell silent, rests in
+	// between, shortly: what happens meanwhile must still be in the stream when it is back.
+	if l.ready.Load() && !errors.Is(why, errSilent) || time.Since(l.begun) >= steady {
+		r = rest{until: l.begun.Add(restFirst)}
+	} else {
+		d := min(restFirst<<min(r.failures, 10), restLongest)
+		r = rest{failures: r.failures + 1, until: time.Now().Add(d/2 + mathrand.N(d/2))}
 	}
 	b.rests[l.place] = r
 	if client, ok := b.hub.db.Client.(*redis.ClusterClient); ok {

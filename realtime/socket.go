@@ -55,9 +55,10 @@ type Session struct {
 const (
 	bufferFrames = window + 2
 	handshake    = 5 * time.Second
-	largeFrame   = 64 << 10 // a larger frame gets longer than Options.WriteWait …
-	slowestRate  = 64 << 10 // … a second for each of so many bytes
-	inboxBytes   = 4        // frames of the largest size that wait for their turn
+	largeFrame   = 64 << 10  // a larger frame gets longer than Options.WriteWait …
+	slowestRate  = 64 << 10  // … a second for each of so many bytes
+	kernelBytes  = 128 << 10 // may wait in the kernel for one client
+	inboxBytes   = 4         // frames of the largest size that wait for their turn
 )
 
 var writeBuffers sync.Pool
@@ -122,6 +123,9 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 		return fault.InvalidRequest.Because("this connection cannot become a WebSocket: %v", err)
 	}
 	p.conn = conn
+	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = tcp.SetWriteBuffer(kernelBytes) // else the kernel lets a slow reader fall megabytes behind before we learn of it
+	}
 	request := &http.Request{Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr}
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Version", "Sec-Websocket-Key"} {
 		request.Header[name] = r.Header[name]

@@ -1,0 +1,469 @@
+package realtime
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/redisdb/redistest"
+)
+
+func TestEventsArriveInOrderOnEveryNode(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		a, b := startNode(t, db, Options{}), startNode(t, db, Options{})
+		topics := []string{"{r1}:room:a:events", "{r2}:room:b:events", "{e:main}:room:c:events"}
+		for i := range topics {
+			topics[i] += t.Name()
+		}
+		var clients []*client
+		for i := range 12 {
+			c := dial(t, []*node{a, b}[i%2], fmt.Sprintf("user=%d", i)).listen()
+			if hello := c.next(); hello.Type != "hello" {
+				t.Fatalf("first came %+v", hello)
+			}
+			for _, topic := range topics {
+				if mode, at := c.follow(topic, ""); mode != "snapshot" || at != "0-0" {
+					t.Fatalf("subscribed as %s at %s", mode, at)
+				}
+			}
+			clients = append(clients, c)
+		}
+		const events = 100
+		for range events {
+			for _, topic := range topics {
+				emit(t, db, topic, "x")
+			}
+		}
+		for _, c := range clients {
+			last := map[string]uint64{}
+			for range events * len(topics) {
+				e := c.next()
+				if e.Seq != last[e.RoomID]+1 {
+					t.Fatalf("after %d came %+v", last[e.RoomID], e)
+				}
+				last[e.RoomID] = e.Seq
+			}
+		}
+	})
+}
+
+func TestASubscriptionResumesFromRingAndStreamAndElseStartsFromASnapshot(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		topic := "{r1}:room:resume:events"
+		warm := startNode(t, db, Options{})
+		first := dial(t, warm, "user=1").listen()
+		first.follow(topic, "")
+		var at []string
+		for range 50 {
+			at = append(at, emit(t, db, topic, "x"))
+		}
+		for range 50 {
+			first.next()
+		}
+		check := func(n *node, after, mode string, missed int) {
+			t.Helper()
+			c := dial(t, n, "user=2").listen()
+			got, from := c.follow(topic, after)
+			if got != mode {
+				t.Fatalf("after %s: %s, want %s", after, got, mode)
+			}
+			if mode == "snapshot" {
+				missed = len(at) - 1 - slices.Index(at, from) // the snapshot may be a moment old
+			}
+			next := emit(t, db, topic, "y")
+			at = append(at, next)
+			for i := range missed + 1 {
+				want := at[len(at)-1-missed+i]
+				if e := c.next(); e.Position != want {
+					t.Fatalf("after %s came %s, want %s", after, e.Position, want)
+				}
+			}
+		}
+		check(warm, at[10], "resume", len(at)-11)
+		refills := warm.Stats().Refills
+		check(warm, at[30], "resume", len(at)-31)
+		if now := warm.Stats().Refills; now != refills {
+			t.Errorf("a warm topic read the stream %d times", now-refills)
+		}
+		check(warm, at[len(at)-1], "resume", 0)
+		cold := func() *node { return startNode(t, db, Options{}) }
+		check(cold(), at[20], "resume", len(at)-21)
+		check(cold(), at[len(at)-1], "resume", 0)
+		check(cold(), "0-0", "resume", len(at))
+		check(cold(), "", "snapshot", 0)
+		check(cold(), "rubbish", "snapshot", 0)
+		seq, nonce, _ := strings.Cut(at[20], "-")
+		check(cold(), seq+"-1"+nonce, "snapshot", 0) // another history's 21
+		check(warm, seq+"-1"+nonce, "snapshot", 0)
+		check(cold(), "9999-1", "snapshot", 0)
+		if err := db.Client.XTrimMaxLen(t.Context(), topic, 5).Err(); err != nil {
+			t.Fatal(err)
+		}
+		check(cold(), at[30], "snapshot", 0)
+		check(cold(), at[len(at)-2], "resume", 1)
+	})
+}
+
+func TestAForkedHistoryIsReplacedByASnapshot(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:fork:events"
+	n := startNode(t, db, Options{CheckEvery: 100 * time.Millisecond})
+	c := dial(t, n, "user=1").listen()
+	c.follow(topic, "")
+	for range 10 {
+		emit(t, db, topic, "x")
+		c.next()
+	}
+	// A failover loses the last three events; the new master numbers its own like them.
+	entries := db.Client.XRevRangeN(t.Context(), topic, "+", "-", 4).Val()
+	lost := []string{entries[0].ID, entries[1].ID, entries[2].ID}
+	script := `redis.call('DEL', KEYS[1]) for i = 1, 7 do redis.call('XADD', KEYS[1], ARGV[i], 'e', ARGV[i+7]) end redis.call('HSET', KEYS[2], 'seq', 7, 'position', ARGV[7])`
+	args := make([]any, 14)
+	for i, m := range db.Client.XRange(t.Context(), topic, "-", "+").Val()[:7] {
+		args[i], args[i+7] = m.ID, m.Values["e"]
+	}
+	if err := db.Client.Eval(t.Context(), script, []string{topic, stateKey(topic)}, args...).Err(); err != nil && err.Error() != "redis: nil" {
+		t.Fatal(err)
+	}
+	e := c.next()
+	if e.Type != "room.snapshot" || e.Seq != 7 {
+		t.Fatalf("after the fork came %+v, want a snapshot at 7", e)
+	}
+	if got := emit(t, db, topic, "y"); c.next().Position != got {
+		t.Fatal("the new eighth event did not follow")
+	}
+	// Who was away meanwhile has a position that never was.
+	away := dial(t, n, "user=2").listen()
+	if mode, _ := away.follow(topic, lost[0]); mode != "snapshot" {
+		t.Errorf("a lost position was resumed: %s", mode)
+	}
+	if n.Stats().Resets == 0 {
+		t.Error("no reset was counted")
+	}
+}
+
+func TestAForkIsSeenByTheNextEventToo(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:fork2:events"
+	n := startNode(t, db, Options{})
+	c := dial(t, n, "user=1").listen()
+	c.follow(topic, "")
+	for range 10 {
+		emit(t, db, topic, "x")
+		c.next()
+	}
+	ids := db.Client.XRange(t.Context(), topic, "-", "+").Val()
+	db.Client.Del(t.Context(), topic)
+	for _, m := range ids[:7] {
+		db.Client.XAdd(t.Context(), addArgs(topic, m.ID, m.Values["e"]))
+	}
+	db.Client.HSet(t.Context(), stateKey(topic), "seq", 7, "position", ids[6].ID)
+	want := emit(t, db, topic, "y")
+	if e := c.next(); e.Type != "room.snapshot" || e.Position != want {
+		t.Fatalf("after the fork came %+v, want a snapshot at %s", e, want)
+	}
+}
+
+func TestALostMessageIsReadFromTheStream(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		topic := "{r1}:room:gap:events"
+		n := startNode(t, db, Options{CheckEvery: 200 * time.Millisecond})
+		c := dial(t, n, "user=1").listen()
+		c.follow(topic, "")
+		emit(t, db, topic, "1")
+		lose(t, db, topic)
+		lose(t, db, topic)
+		emit(t, db, topic, "4") // tells of the gap
+		lose(t, db, topic)      // nothing tells of this one but the comparison
+		for want := range uint64(5) {
+			if e := c.next(); e.Seq != want+1 {
+				t.Fatalf("came %+v, want %d", e, want+1)
+			}
+		}
+	})
+}
+
+func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *testing.T) {
+	server := redistest.StartFor(t)
+	direct := openAt(t, server.URL())
+	cable := startProxy(t, server.Addr)
+	url := "redis://" + cable.listener.Addr().String()
+	nodes := []*node{startNode(t, openAt(t, url), Options{}), startNode(t, openAt(t, url), Options{})}
+	const members, events = 100, 500
+	topic := "{r1}:room:chaos:events"
+	var clients []*client
+	for i := range members {
+		c := dial(t, nodes[i%2], fmt.Sprintf("user=%d", i)).listen()
+		c.follow(topic, "")
+		clients = append(clients, c)
+	}
+	var sent atomic.Int64
+	var trouble sync.WaitGroup
+	trouble.Go(func() {
+		wait := func(events int64) {
+			for until := sent.Load() + events; sent.Load() < until; {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		for i := range 13 {
+			if i%4 != 3 {
+				wait(12)
+				if err := direct.Client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+					t.Errorf("kill: %v", err)
+				}
+				continue
+			}
+			wait(20)
+			cable.cut()
+			time.Sleep(300 * time.Millisecond)
+			cable.mend()
+			wait(20)
+		}
+	})
+	for range events {
+		emit(t, direct, topic, strings.Repeat("x", 100))
+		sent.Add(1)
+		time.Sleep(4 * time.Millisecond)
+	}
+	trouble.Wait()
+	for i, c := range clients {
+		for want := range uint64(events) {
+			if e := c.next(); e.Seq != want+1 || e.Type != "room.test" {
+				t.Logf("%+v", nodes[i%2].Stats())
+				t.Fatalf("member %d: came %s %d, want %d", i, e.Type, e.Seq, want+1)
+			}
+		}
+	}
+	for _, n := range nodes {
+		s := n.Stats()
+		if s.Rebuilds < 8 {
+			t.Errorf("only %d connections were made again: the trouble did not reach the node", s.Rebuilds)
+		}
+		t.Logf("%+v", s)
+	}
+}
+
+func TestRelayedMessagesReachTheOthersInOrderOnce(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		topic := "{r1}:room:relay:events"
+		a, b := startNode(t, db, Options{}), startNode(t, db, Options{})
+		sender, near, far, other := dial(t, a, "user=1").listen(), dial(t, a, "user=2").listen(), dial(t, b, "user=3").listen(), dial(t, b, "user=1").listen()
+		stranger := dial(t, b, "user=4").listen()
+		for _, c := range []*client{sender, near, far, other} {
+			c.follow(topic, "")
+		}
+		for i := range 50 {
+			sender.say(request{Type: "relay", Topic: topic, Payload: fmt.Sprint("all", i)})
+			sender.say(request{Type: "relay", Topic: topic, Payload: fmt.Sprint("one", i), To: []int64{3, 4}})
+		}
+		for i := range 50 {
+			for _, c := range []*client{near, far, other} {
+				if got := string(c.next().Data); got != fmt.Sprintf(`"all%d"`, i) {
+					t.Fatalf("heard %s, want all%d", got, i)
+				}
+				if c != far {
+					continue
+				}
+				if got := string(c.next().Data); got != fmt.Sprintf(`"one%d"`, i) {
+					t.Fatalf("heard %s, want one%d", got, i)
+				}
+			}
+		}
+		// A message that Redis was given twice is heard once; nobody hears itself, strangers hear nothing.
+		twice := whisper{from: "elsewhere", number: 1, frame: []byte(`{"type":"room.message","data":"twice"}`)}
+		for range 2 {
+			if err := a.publish(t.Context(), topic, twice.String()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last := emit(t, db, topic, "end")
+		for _, c := range []*client{sender, near, far, other} {
+			if got := string(c.next().Data); got != `"twice"` {
+				t.Fatalf("heard %s", got)
+			}
+			if e := c.next(); e.Position != last {
+				t.Fatalf("heard %+v, want the event", e)
+			}
+		}
+		stranger.say(request{ID: "e", Payload: "echo"})
+		stranger.next() // hello
+		if e := stranger.next(); e.ReplyTo != "e" {
+			t.Errorf("a stranger heard %+v", e)
+		}
+	})
+}
+
+func TestWhatWaitsSharesFrames(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:batch:events"
+	n := startNode(t, db, Options{})
+	c := dial(t, n, "user=1").listen()
+	_, start := c.follow(topic, "")
+	for range 200 {
+		emit(t, db, topic, "x")
+	}
+	for range 200 {
+		c.next()
+	}
+	back := dial(t, n, "user=1").listen()
+	back.follow(topic, start)
+	frames := map[int]int{}
+	for want := range uint64(200) {
+		e := back.next()
+		if e.Seq != want+1 {
+			t.Fatalf("came %d, want %d", e.Seq, want+1)
+		}
+		frames[e.frame]++
+	}
+	if len(frames) > 3 {
+		t.Errorf("200 events that waited came in %d frames", len(frames))
+	}
+}
+
+func TestASlowReaderIsClosedAndResumes(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:slow:events"
+	n := startNode(t, db, Options{WriteWait: 10 * time.Second})
+	slow, _ := tryDial(t, n, "user=1", &websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
+		conn, err := net.Dial(network, addr)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(16 << 10)
+		}
+		return conn, err
+	}})
+	slow.say(request{ID: "s", Type: "sub", Topic: topic})
+	until(t, "subscribed", func() bool {
+		return n.Stats().Topics == 1 && n.count1(func(n *node) int { return len(n.peers) }) == 1 && n.peers[0].Follows(topic)
+	})
+	quick := dial(t, n, "user=2").listen()
+	quick.follow(topic, "")
+	pad := strings.Repeat("x", 8000)
+	last, seen := "", uint64(0)
+	sent := 0
+	read := func() bool { // one frame
+		_, raw, err := slow.conn.ReadMessage()
+		if err != nil {
+			slow.err = err
+			return false
+		}
+		for _, e := range parseFrame(t, raw) {
+			switch e.Type {
+			case "room.test":
+				if e.Seq != seen+1 {
+					t.Fatalf("a hole: after %d came %d", seen, e.Seq)
+				}
+				seen, last = e.Seq, e.Position
+			case "room.snapshot":
+				if e.Seq <= seen {
+					t.Fatalf("a snapshot of the past: after %d came %d", seen, e.Seq)
+				}
+				seen, last = e.Seq, e.Position
+			}
+		}
+		return true
+	}
+	closed := false
+	for n.Stats().SlowCloses == 0 {
+		emit(t, db, topic, pad)
+		if e := quick.nextEvent(); e.Seq != uint64(sent+1) {
+			t.Fatalf("the quick one heard %d, want %d", e.Seq, sent+1)
+		}
+		if sent++; sent > 20000 {
+			t.Fatal("the slow reader is still there")
+		}
+		if sent%10 == 0 && !read() {
+			closed = true
+			break
+		}
+	}
+	for !closed && read() {
+	}
+	close(slow.end)
+	if code := slow.code(); code != CloseTooSlow {
+		t.Fatalf("closed with %d (%v)", code, slow.err)
+	}
+	back := dial(t, n, "user=1").listen()
+	mode, _ := back.follow(topic, last)
+	want := emit(t, db, topic, "y")
+	for seen != uint64(sent+1) {
+		e := back.next()
+		if mode == "resume" && e.Seq != seen+1 {
+			t.Fatalf("after %d came %d", seen, e.Seq)
+		}
+		seen, last = e.Seq, e.Position
+	}
+	if last != want {
+		t.Errorf("ended at %s, want %s", last, want)
+	}
+	t.Logf("%d events, %s, %+v", sent, mode, n.Stats())
+}
+
+func TestUserTopicsWithoutASnapshotBeginWithWhatHappensNext(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		topic := "{e:main}:wallet:7:events"
+		db.Client.HSet(t.Context(), stateKey(topic), "seq", 16) // its stream has expired
+		n := startNode(t, db, Options{})
+		c := dial(t, n, "user=7").listen()
+		c.say(request{ID: "l", Type: "live", Topic: topic})
+		for c.next().ReplyTo != "l" {
+		}
+		for want := uint64(17); want < 20; want++ {
+			emit(t, db, topic, "x")
+			if e := c.next(); e.Seq != want {
+				t.Fatalf("came %+v, want %d", e, want)
+			}
+		}
+	})
+}
+
+func TestSubscribingAgainReplacesAndUnsubscribingEnds(t *testing.T) {
+	db := redistest.Single(t)
+	topic, other := "{r1}:room:again:events", "{r1}:room:other:events"
+	n := startNode(t, db, Options{Subscriptions: 2, Linger: 100 * time.Millisecond})
+	c := dial(t, n, "user=1").listen()
+	_, start := c.follow(topic, "")
+	at := emit(t, db, topic, "1")
+	if c.next().Position != at {
+		t.Fatal("the first event")
+	}
+	if mode, _ := c.follow(topic, start); mode != "resume" {
+		t.Fatal(mode)
+	}
+	if c.next().Position != at {
+		t.Fatal("the first event again")
+	}
+	c.follow(other, "")
+	c.say(request{ID: "t", Type: "sub", Topic: "{r1}:room:third:events"})
+	if e := c.next(); e.OK {
+		t.Fatal("a third topic was allowed")
+	}
+	c.say(request{ID: "u", Type: "unsub", Topic: topic})
+	if e := c.next(); e.ReplyTo != "u" {
+		t.Fatalf("%+v", e)
+	}
+	emit(t, db, topic, "2")
+	at = emit(t, db, other, "1")
+	if e := c.next(); e.Position != at {
+		t.Fatalf("came %+v", e)
+	}
+	until(t, "the topic is let go", func() bool { return n.Stats().Topics == 1 })
+	until(t, "Redis knows", func() bool {
+		m, _ := db.Client.PubSubNumSub(t.Context(), topic).Result()
+		return m[topic] == 0
+	})
+	if mode, _ := c.follow(topic, start); mode != "resume" {
+		t.Fatal("after the topic was let go")
+	}
+	for want := range uint64(2) {
+		if e := c.next(); e.Seq != want+1 {
+			t.Fatalf("came %+v", e)
+		}
+	}
+}
