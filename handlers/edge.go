@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
+	"github.com/parlor-games/parlor/answers"
 	"github.com/parlor-games/parlor/assets"
 	"github.com/parlor-games/parlor/auth"
 	"github.com/parlor-games/parlor/fault"
@@ -36,6 +36,7 @@ type Deps struct {
 	Rooms   *rooms.Service
 	Auth    *auth.Service
 	Limiter *auth.Limiter
+	Answers *answers.Service
 	Store   Store
 
 	Durability     string               // the mode that answers about money and rooms promise: "memory", "disk", "replica"
@@ -106,7 +107,7 @@ type call struct {
 	shown     auth.Credential
 	game      int64          // the game whose origins count, or 0 while it is not known
 	receipt   wallet.Receipt // of the Idempotency-Key, or zero
-	keeping   bool           // the answer is to be kept under the receipt
+	run       *answers.Run   // under which the answer is kept, or nil
 }
 
 func (c *call) ctx() context.Context { return c.Request.Context() }
@@ -134,13 +135,13 @@ func (e *Edge) serve(r *route) gin.HandlerFunc {
 			c.preflight()
 			return
 		}
-		answer, err := c.run()
+		answer, err := c.perform()
 		c.finish(answer, err)
 	}
 }
 
-// run admits the call and lets the operation answer.
-func (c *call) run() (reply, error) {
+// perform admits the call and lets the operation answer.
+func (c *call) perform() (reply, error) {
 	if c.route.class == "" {
 		return c.route.handle(c)
 	}
@@ -170,8 +171,8 @@ func (c *call) finish(answer reply, err error) {
 		answer = c.problemOf(fmt.Errorf("encode the answer: %w", err))
 		_ = answer.encode(buffer)
 	}
-	if c.keeping {
-		c.keep(&answer, buffer)
+	if c.run != nil {
+		c.settle(&answer, buffer.Bytes())
 	}
 	if c.route.durable {
 		c.Writer.Header()["Parlor-Durability"] = c.edge.durability()
@@ -189,17 +190,9 @@ func (c *call) contain(cause any) {
 	}
 	c.edge.log.LogAttrs(c.ctx(), slog.LevelError, "panic contained", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())),
 		slog.String("method", c.Request.Method), slog.String("route", c.route.path), slog.String("requestId", c.requestID))
-	if c.keeping {
-		c.release()
+	if !c.Writer.Written() {
+		c.finish(reply{}, fault.Internal)
 	}
-	if c.Writer.Written() {
-		return
-	}
-	answer := c.problemOf(fault.Internal)
-	var buffer bytes.Buffer
-	_ = answer.encode(&buffer)
-	c.allowOrigin()
-	c.write(&answer, buffer.Bytes())
 }
 
 // slow is when a request is worth a line of its own.

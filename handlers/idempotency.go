@@ -2,13 +2,18 @@ package handlers
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	rawjson "encoding/json"
+	"log/slog"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parlor-games/parlor/answers"
 	"github.com/parlor-games/parlor/fault"
 	"github.com/parlor-games/parlor/wallet"
 )
@@ -20,7 +25,7 @@ const (
 	unkeyed         keyed = iota // not a POST
 	receipt                      // the script that makes the change keeps the first answer
 	receiptRequired              // the same, and a request without a key is refused
-	answers                      // the first answer is kept beside the operation, sealed
+	answered                     // the first answer is kept beside the operation, sealed
 )
 
 // canonical makes two requests that ask the same look the same, whatever their white space, order of members and way of
@@ -50,31 +55,64 @@ func plain(amount string) string {
 }
 
 // recognise reads the Idempotency-Key and digests what is asked, so that the same request can be told from another one.
-// Where the answer to the first request is kept beside the operation, it finds it.
+// Where the first answer is kept beside the operation, it finds that answer, or claims the key for this run.
 func (c *call) recognise(in any) (first reply, found bool, err error) {
-	if err := c.digest(in); err != nil || c.receipt.Key == "" || c.route.keyed != answers {
+	key, err := c.digest(in)
+	if err != nil || key == "" || c.route.keyed != answered {
 		return reply{}, false, err
 	}
-	return reply{}, false, nil
+	run, kept, err := c.edge.Answers.Begin(c.ctx(), c.who(), key, c.receipt.Fingerprint)
+	if err != nil || kept == nil {
+		c.run = run
+		return reply{}, false, err
+	}
+	return reply{status: kept.Status, raw: kept.Body, media: kept.Header["Content-Type"], replayed: true}, true, nil
 }
 
-func (c *call) keep(*reply, *bytes.Buffer) {}
-func (c *call) release()                   {}
+// settleTimeout bounds how long an answer may take to be kept. A client that went away does not shorten it.
+const settleTimeout = 5 * time.Second
 
-func (c *call) digest(in any) error {
+// settle ends a run: what a later try must be told again is kept, everything else leaves the key free.
+func (c *call) settle(r *reply, body []byte) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), settleTimeout)
+	defer cancel()
+	var err error
+	if r.lasting() {
+		err = c.run.Finish(ctx, answers.Answer{Status: r.status, Header: http.Header{"Content-Type": r.media}, Body: bytes.Clone(body)})
+	} else {
+		err = c.run.Release(ctx)
+	}
+	if err != nil { // the answer stands; the same key would run the request anew, which does no harm
+		c.report(slog.LevelWarn, "answer not kept", err)
+	}
+}
+
+// lasting tells whether an answer is the last word under its key: a success, or a refusal that depends on state. What was malformed or
+// failed is not.
+func (r *reply) lasting() bool {
+	switch r.status {
+	case http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusConflict:
+		return !r.retryable
+	default:
+		return r.status < http.StatusBadRequest
+	}
+}
+
+// digest makes the receipt, where there is a key, and answers the key.
+func (c *call) digest(in any) (string, error) {
 	given := c.Request.Header["Idempotency-Key"]
 	if len(given) == 0 {
 		if c.route.keyed == receiptRequired {
-			return fault.IdempotencyKeyRequired
+			return "", fault.IdempotencyKeyRequired
 		}
-		return nil
+		return "", nil
 	}
 	if len(given) > 1 || !isVisible(given[0], 255) {
-		return fault.InvalidRequest.At("Idempotency-Key", "format", "must be one header of 1 to 255 visible ASCII characters")
+		return "", fault.InvalidRequest.At("Idempotency-Key", "format", "must be one header of 1 to 255 visible ASCII characters")
 	}
 	body, err := json.Marshal(in, canonical)
 	if err != nil {
-		return err
+		return "", err
 	}
 	key := sha256.Sum256([]byte(given[0]))
 	what := sha256.New()
@@ -87,7 +125,7 @@ func (c *call) digest(in any) error {
 		Key:         base64.RawURLEncoding.EncodeToString(key[:])[:22],
 		Fingerprint: base64.RawURLEncoding.EncodeToString(what.Sum(nil))[:22],
 	}
-	return nil
+	return given[0], nil
 }
 
 // isVisible tells whether a text has 1 to longest visible ASCII characters.

@@ -77,14 +77,22 @@ var wire = json.JoinOptions(json.Deterministic(true), json.WithMarshalers(json.M
 		return e.WriteValue(append(b, '"'))
 	})))
 
+type appender interface {
+	AppendJSON(b []byte) []byte
+}
+
 // encode renders the body of the reply into a buffer that the caller gives back.
 func (r *reply) encode(into *bytes.Buffer) error {
 	if r.raw != nil {
 		_, err := into.Write(r.raw)
 		return err
 	}
-	if r.body == nil {
+	switch body := r.body.(type) {
+	case nil:
 		return nil
+	case appender: // rooms are most of the traffic and write themselves
+		_, err := into.Write(body.AppendJSON(into.AvailableBuffer()))
+		return err
 	}
 	return json.MarshalWrite(into, r.body, wire)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/answers"
 	"github.com/parlor-games/parlor/assets"
 	"github.com/parlor-games/parlor/auth"
 	"github.com/parlor-games/parlor/games"
@@ -73,13 +74,12 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	people, catalogue := users.New(db), games.New(db)
 	w.wallets = wallet.New(db, wallet.Options{})
-	who := auth.New(db, people, catalogue, w.wallets, auth.Options{
-		SigningKeys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}, AdminKey: adminKey,
-	})
+	signing := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
+	who := auth.New(db, people, catalogue, w.wallets, auth.Options{SigningKeys: signing, AdminKey: adminKey})
 	w.deps = handlers.Deps{
 		Users: people, Games: catalogue, Wallet: w.wallets, Assets: assets.New(db, w.wallets, assets.Options{}),
 		Rooms: rooms.New(db, w.wallets, people, catalogue, rooms.Options{}), Auth: who, Limiter: auth.NewLimiter(db, auth.Limits{}),
-		Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
+		Answers: answers.New(db, signing, answers.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
 	}
 	if change != nil {
 		change(&w.deps)

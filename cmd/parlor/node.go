@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/parlor-games/parlor/answers"
 	"github.com/parlor-games/parlor/assets"
 	"github.com/parlor-games/parlor/auth"
 	"github.com/parlor-games/parlor/config"
@@ -79,7 +80,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	var err error
 	n.edge, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
-		Limiter: auth.NewLimiter(db, limits), Store: db, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
+		Limiter: auth.NewLimiter(db, limits), Answers: answers.New(db, revealed(s.SigningKey), answers.Options{TTL: s.IdempotencyTTL}), Store: db, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
 	})
 	return n, err
 }
