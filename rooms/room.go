@@ -126,7 +126,6 @@ type Room struct {
 	payouts       string
 	refunds       string
 	banned        map[int64]bool
-	calls         []string // caller and nonces of the last calls, by turns
 }
 
 // Active lists the players in seating order, without the forfeited and the reserved.

@@ -161,7 +161,7 @@ func told(t testing.TB, db *redisdb.DB, home string, r rooms.Room) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return eventTypes(t, entries, r.RoomID)
+	return eventTypes(t, entries, 0, r.RoomID)
 }
 
 type fataler interface {
@@ -169,7 +169,8 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-func eventTypes(t fataler, entries []redis.XMessage, roomID string) []string {
+// eventTypes lists the types of the entries that follow the first told ones.
+func eventTypes(t fataler, entries []redis.XMessage, told int, roomID string) []string {
 	t.Helper()
 	var types []string
 	for i, entry := range entries {
@@ -183,9 +184,10 @@ func eventTypes(t fataler, entries []redis.XMessage, roomID string) []string {
 		if err := json.Unmarshal([]byte(text), &e); err != nil {
 			t.Fatalf("event %s: %v: %s", entry.ID, err, text)
 		}
-		if e.Seq != int64(i+1) || e.Position != entry.ID || !strings.HasPrefix(entry.ID, fmt.Sprintf("%d-", i+1)) || e.RoomID != roomID ||
+		seq := told + i + 1
+		if e.Seq != int64(seq) || e.Position != entry.ID || !strings.HasPrefix(entry.ID, fmt.Sprintf("%d-", seq)) || e.RoomID != roomID ||
 			e.At.IsZero() || e.Data["version"] == nil {
-			t.Fatalf("event %d is %s: %s", i+1, entry.ID, text)
+			t.Fatalf("event %d is %s: %s", seq, entry.ID, text)
 		}
 		types = append(types, e.Type)
 	}
@@ -735,6 +737,14 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 		}
 		h.has(a, 1000, 0)
 		h.has(b, 250, 0)
+
+		// The first answer stands although the same request would be refused now.
+		h.set.MaxPlayers = 1
+		if again, err := h.rooms.Create(ctx, a, h.paid("2", 4), key("create2")); err != nil || !again.Replayed {
+			t.Fatalf("a create after the game's limits have changed: %+v, %v", again, err)
+		}
+		refuses(t, fault.InvalidRequest)(h.rooms.Create(ctx, a, h.paid("2", 4), key("new")))
+		h.set.MaxPlayers = 256
 
 		// A refusal that depends on the state is kept: its late duplicate never succeeds.
 		dear := does(t)(h.rooms.Create(ctx, a, h.paid("3", 2), noKey))

@@ -73,7 +73,7 @@ func (s *Service) Create(ctx context.Context, caller users.Caller, in CreateInpu
 	}
 	n, err := s.plan(ctx, caller, in)
 	if err != nil {
-		return Answer{}, err
+		return s.recall(ctx, caller, in, rc, err)
 	}
 	if n.profile, err = s.profile(ctx, caller.User); err != nil {
 		return Answer{}, err
@@ -85,6 +85,19 @@ func (s *Service) Create(ctx context.Context, caller users.Caller, in CreateInpu
 		}
 	}
 	return Answer{}, fault.VersionConflict
+}
+
+// recall answers what was answered first to a keyed request that cannot be done now, say because the game's limits
+// have changed; a request that was never done is refused with err.
+func (s *Service) recall(ctx context.Context, caller users.Caller, in CreateInput, rc wallet.Receipt, err error) (Answer, error) {
+	if _, refused := fault.As(err); !refused || rc.Key == "" {
+		return Answer{}, err
+	}
+	o, failure := s.store.recall(ctx, caller, in.EntryTokenID != 0, rc)
+	if failure != nil || o.word != "stale" {
+		return o.answer(failure)
+	}
+	return Answer{}, err
 }
 
 // Join seats the calling player and takes the stake. Who is seated already gets the same room. It refuses
@@ -200,16 +213,20 @@ func (s *Service) Finish(ctx context.Context, caller users.Caller, roomID string
 		return Answer{}, err
 	}
 	for range tries {
-		report := settlement{results: canonical(ordered(results, room.Active()))}
+		ranked := ordered(results, room.Active())
+		report, wrong := settlement{results: canonical(ranked)}, error(nil)
 		if room.Status == Started && room.GameID == caller.Game {
-			if err := rank(results, room.Active()); err != nil {
-				return Answer{}, err
+			if wrong = rank(results, room.Active()); wrong == nil {
+				report = room.settle(ranked)
 			}
-			report = room.settle(ordered(results, room.Active()))
 		}
+		// The script is asked even when the results are wrong: an earlier request with this key has its first answer.
 		o, err := s.store.finish(ctx, d, room.staked(), report)
 		if err != nil || o.word != "stale" {
 			return o.answer(err)
+		}
+		if wrong != nil && o.room.Version == room.Version {
+			return Answer{}, wrong
 		}
 		room = o.room
 	}

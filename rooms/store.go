@@ -94,16 +94,12 @@ func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int
 	if err != nil {
 		return outcome{}, err
 	}
-	o := outcome{word: word, rest: rest}
-	if word == "replay" && len(rest) > 0 {
-		o.word, o.rest, o.replayed = rest[0], rest[1:], true
-	}
+	var o outcome
+	o.word, o.rest, o.replayed = wallet.FirstAnswer(d.nonce, word, rest)
 	if (o.word == "ok" || o.word == "stale") && len(o.rest) > 0 {
 		if o.room, err = decode(o.rest); err != nil {
 			return outcome{}, err
 		}
-		// The client library may have sent this very call twice; then it is no replay to the caller.
-		o.replayed = o.replayed && !o.room.did(who, d.nonce)
 	}
 	return o, nil
 }
@@ -137,6 +133,14 @@ func (st *store) create(ctx context.Context, caller users.Caller, rc wallet.Rece
 		"entry", int64(n.entry), "max", n.maxPlayers, "min", n.minPlayers, "friends", flag(n.friendsOnly), "vis", string(n.visibility),
 		"auto", flag(n.autoStart), "settle", n.settlement, "rakebps", n.rakeBps, "payout", strings.Join(table, ","), "tie", string(n.tie),
 		"meta", n.metadata, "idle", n.idle.Milliseconds(), "age", n.age.Milliseconds(), "match", n.match.Milliseconds(), "keep", n.keep.Milliseconds())
+}
+
+// recall asks for the receipt of a create; "stale" means that there is none.
+func (st *store) recall(ctx context.Context, caller users.Caller, paid bool, rc wallet.Receipt) (outcome, error) {
+	home := st.homeFor(paid, rc)
+	room := st.name(caller, home, rc)
+	return st.do(ctx, scripts.RoomCreate, room.deed, nil, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
+		st.homes+1, home.Number(), "")
 }
 
 type named struct {
@@ -518,8 +522,6 @@ func decode(flat []string) (Room, error) {
 					r.banned = map[int64]bool{}
 				}
 				r.banned[n.read(whose)] = true
-			case "did":
-				r.calls = append(r.calls, whose, text)
 			}
 		}
 	}
@@ -528,16 +530,6 @@ func decode(flat []string) (Room, error) {
 		return Room{}, fmt.Errorf("decode room %s: %w", r.RoomID, n.err)
 	}
 	return r, nil
-}
-
-// did tells whether a call is among the last ones of a caller.
-func (r *Room) did(who, nonce string) bool {
-	for i := 0; i < len(r.calls); i += 2 {
-		if r.calls[i] == who {
-			return strings.Contains(r.calls[i+1], ","+nonce+",")
-		}
-	}
-	return false
 }
 
 // numbers reads numbers and keeps the first trouble.

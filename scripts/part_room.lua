@@ -66,9 +66,10 @@ local function open_room()
   return #flat > 0
 end
 
--- answer is the word and the whole room, so that a call is one round trip.
+-- answer is the word, the nonce (which tells a resend of this call from another call with its key) and the whole room, so that
+-- a call is one round trip.
 local function answer(word)
-  local list = {word}
+  local list = {word, nonce}
   for field, value in pairs(R) do
     list[#list + 1] = field
     list[#list + 1] = value
@@ -77,7 +78,7 @@ local function answer(word)
 end
 
 -- refuse keeps a refusal under the caller's key and answers it.
-local function refuse(...) return keep(receipt_key, fingerprint, ttl, {...}) end
+local function refuse(word, ...) return keep(receipt_key, fingerprint, ttl, {word, nonce, ...}) end
 
 -- done keeps the room as it is now and answers it.
 local function done() return keep(receipt_key, fingerprint, ttl, answer('ok')) end

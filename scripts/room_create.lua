@@ -4,7 +4,7 @@
 --       14 code 15 next
 --       then wallet, lines and events of each in purses …
 -- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
---       9 step 10 number 11 profile 12… the settings, field and value by turns
+--       9 step 10 number 11 profile 12… the settings, field and value by turns; none: only the receipt is asked for
 -- GIVES ok replay stale idempotency_key_reused insufficient_funds
 -- KEEPS a code names one room; ids are unique over all homes
 enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
@@ -13,9 +13,10 @@ local step, number, profile = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
 
 local again = seen(receipt_key, fingerprint)
 if again then return again end
+if #ARGV < 12 then return {'stale', nonce} end
 if open_room() then return done() end -- sent again
 for i = 12, #ARGV, 2 do put(ARGV[i], ARGV[i + 1]) end
-if redis.call('EXISTS', code_key) == 1 then return {'stale'} end
+if redis.call('EXISTS', code_key) == 1 then return {'stale', nonce} end
 local poor = affords(uid)
 if poor then return refuse(unpack(poor)) end
 

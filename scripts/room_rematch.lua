@@ -25,7 +25,7 @@ if R.rematch then
   if not open_room() then return refuse('room_not_found') end
   return done()
 end
-if redis.call('EXISTS', new_code_key) == 1 then return {'stale'} end
+if redis.call('EXISTS', new_code_key) == 1 then return {'stale', nonce} end
 local poor = affords(uid)
 if poor then return refuse(unpack(poor)) end
 

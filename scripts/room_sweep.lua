@@ -12,11 +12,11 @@ local code_key, fence_key = KEYS[14], KEYS[15]
 local room_id, holder = ARGV[9], ARGV[10]
 
 local newest = redis.call('GET', fence_key)
-if newest and tonumber(holder) < tonumber(newest) then return {'stale'} end
+if newest and tonumber(holder) < tonumber(newest) then return {'stale', nonce} end
 if not open_room() then
   redis.call('SET', fence_key, holder)
   redis.call('ZREM', due_key, room_id)
-  return {'ok'}
+  return {'ok', nonce}
 end
 local deadline, reason
 if R.status == 'CREATED' then
