@@ -37,6 +37,12 @@ func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 // Rate (string, until full again) is the state of one rate limit for one caller.
 func Rate(class, who string) string { return "{q:" + who + "}:rate:" + class }
 
+// Probe (a channel; nothing is stored) lies on the same server as the topics of a hash tag: a message to oneself on it
+// proves that theirs arrive.
+func Probe(tag string, number uint64) string {
+	return "{" + tag + "}:probe:" + strconv.FormatUint(number, 36)
+}
+
 // Answer (hash, at least 24 h; 30 s while it runs) is the first answer to a POST that carried an Idempotency-Key
 // and is not a script with a receipt: "fp" fingerprint, "owner" the run, "answer" sealed, absent while it runs.
 func Answer(who, key string) string { return "{i:" + who + "}:answer:" + key }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parlor-games/parlor/keys"
 	"github.com/parlor-games/parlor/redisdb"
 	"github.com/redis/go-redis/v9"
 )
@@ -241,7 +242,7 @@ func newLine(b *board, place string, base *redis.Options, tag string) *line {
 		bell: make(chan struct{}, 1), end: make(chan struct{}),
 		topics: map[string]*topic{}, awaited: map[string]time.Time{}, parting: map[string]int{},
 		// The topic's tag puts the probe on the same server.
-		probe: "{" + tag + "}:probe:" + strconv.FormatUint(mathrand.Uint64(), 36),
+		probe: keys.Probe(tag, mathrand.Uint64()),
 	}
 	o := *base
 	dial := o.Dialer

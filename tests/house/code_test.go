@@ -20,7 +20,7 @@ var arrows = map[string][]string{
 	"rooms": domain, "assets": domain, "auth": domain, "progress": domain, "leaderboards": domain, "fraud": domain, "ads": domain,
 	"answers": ground, "realtime": ground,
 	"handlers": {
-		"events", "fault", "users", "games", "wallet", "rooms", "assets", "auth", "progress", "leaderboards", "fraud", "ads", "realtime", "sdk", "web",
+		"events", "fault", "answers", "users", "games", "wallet", "rooms", "assets", "auth", "progress", "leaderboards", "fraud", "ads", "realtime", "sdk", "web",
 	},
 	"sdk": nil, "web": nil,
 }

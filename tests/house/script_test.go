@@ -78,22 +78,35 @@ func counted(line string) int {
 	return n
 }
 
+var (
+	byNumber   = map[string]*regexp.Regexp{"KEYS": regexp.MustCompile(`KEYS\[(\d+)\]`), "ARGV": regexp.MustCompile(`ARGV\[(\d+)\]`)}
+	byVariable = map[string]*regexp.Regexp{
+		"KEYS": regexp.MustCompile(`#KEYS\b|\bKEYS\[[^\d\]]|\bKEYS\s*[,)]`), "ARGV": regexp.MustCompile(`#ARGV\b|\bARGV\[[^\d\]]|\bARGV\s*[,)]`),
+	}
+)
+
 // used tells the highest number with which the code reads KEYS or ARGV, and whether it reads more by a variable.
 func used(code, array string) (highest int, more bool) {
-	for _, m := range regexp.MustCompile(array+`\[(\d+)\]`).FindAllStringSubmatch(code, -1) {
+	for _, m := range byNumber[array].FindAllStringSubmatch(code, -1) {
 		n, _ := strconv.Atoi(m[1])
 		highest = max(highest, n)
 	}
-	return highest, regexp.MustCompile(`#` + array + `\b|\b` + array + `\[[^\d\]]|\b` + array + `\s*[,)]`).MatchString(code)
+	return highest, byVariable[array].MatchString(code)
 }
 
 var function = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end$|^local function (\w+)\([^\n]* end$`)
 
+var cut = map[string]map[string]string{}
+
 // functions cuts the functions at the top level of a part by name.
 func functions(code string) map[string]string {
-	list := map[string]string{}
-	for _, m := range function.FindAllStringSubmatch(code, -1) {
-		list[m[1]+m[2]] = m[0]
+	list, known := cut[code]
+	if !known {
+		list = map[string]string{}
+		for _, m := range function.FindAllStringSubmatch(code, -1) {
+			list[m[1]+m[2]] = m[0]
+		}
+		cut[code] = list
 	}
 	return list
 }
@@ -110,6 +123,20 @@ func mentions(code, name string) bool {
 			return true
 		}
 		rest = after
+	}
+}
+
+// calls tells whether the code calls a function by its bare name.
+func calls(code, name string) bool {
+	for rest := code; ; {
+		at := strings.Index(rest, name+"(")
+		if at < 0 {
+			return false
+		}
+		if at == 0 || !isWord(rest[at-1]) && rest[at-1] != '.' {
+			return true
+		}
+		rest = rest[at+len(name):]
 	}
 }
 
@@ -143,6 +170,8 @@ var (
 	built    = regexp.MustCompile(`(?:\w+\(|[,=]|\()\s*\{\s*'(\w+)'\s*[,}]`)
 	passed   = regexp.MustCompile(`\b(?:return|local function)?\s*(\w+)\(\s*'(\w+)'\s*[,)]`)
 	called   = regexp.MustCompile(`redis\.p?call\(\s*'[A-Za-z]+'\s*,\s*(?:[\w\[\]]+\s*\.\.|'[^']*\{)`)
+	numbered = regexp.MustCompile(`KEYS\[\d`)
+	extended = regexp.MustCompile(`KEYS\[\w+\]\s*\.\.`)
 	event    = regexp.MustCompile(`'((?:room|user|server)\.[a-z_]+)'`)
 )
 
@@ -226,10 +255,10 @@ var scriptRules = []rule{
 			for _, s := range slices.Concat(list, slices.Collect(maps.Values(parts))) {
 				for line := range strings.Lines(wrapped.ReplaceAllString(s.code, "$1 ")) {
 					line = strings.TrimSpace(line)
-					if regexp.MustCompile(`KEYS\[\d`).MatchString(line) && !strings.HasPrefix(line, "local ") && !strings.HasPrefix(line, "for ") {
+					if numbered.MatchString(line) && !strings.HasPrefix(line, "local ") && !strings.HasPrefix(line, "for ") {
 						complaints = append(complaints, s.name+" uses a key without a name: "+line)
 					}
-					if called.MatchString(line) || regexp.MustCompile(`KEYS\[\w+\]\s*\.\.`).MatchString(line) || key.MatchString(strings.Join(literal.FindAllString(line, -1), " ")) {
+					if called.MatchString(line) || extended.MatchString(line) || key.MatchString(strings.Join(literal.FindAllString(line, -1), " ")) {
 						complaints = append(complaints, s.name+" makes up a key: "+line)
 					}
 				}
@@ -304,8 +333,7 @@ var scriptRules = []rule{
 				}
 				for _, name := range slices.Sorted(maps.Keys(parts)) {
 					for f := range functions(parts[name].code) {
-						calls := regexp.MustCompile(`(^|[^\w.])` + f + `\(`).MatchString(s.code)
-						if calls && !slices.Contains(uses, name) && !strings.Contains(s.code, "function "+f+"(") {
+						if calls(s.code, f) && !slices.Contains(uses, name) && !strings.Contains(s.code, "function "+f+"(") {
 							complaints = append(complaints, fmt.Sprintf("%s calls %s and does not use part %s", s.name, f, name))
 						}
 					}
