@@ -211,8 +211,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		if _, err := s.buy(1, palace.ID, 2, "two"); !errors.Is(err, fault.InvalidAmount) {
 			t.Fatalf("a total past 2^53-1: %v", err)
 		}
-		// 3 × 3002399751580330.33… is 2^53-1 exactly where it divides, and one unit above where it does not.
-		third := s.asset(assets.Input{Price: "30023997515803.31"}) // × 3 = 2^53+1, a number that no double holds
+		third := s.asset(assets.Input{Price: "30023997515803.31"}) // three of it are 2^53+1 units, a number that no double holds
 		if _, err := s.buy(1, third.ID, 3, "three"); !errors.Is(err, fault.InvalidAmount) {
 			t.Fatalf("a total of 2^53+1: %v", err)
 		}
