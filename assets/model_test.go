@@ -26,6 +26,7 @@ import (
 // balance, total, stock, inventory and ledger entry, must be the model's.
 
 func TestMoneyScriptsAgreeWithTheModel(t *testing.T) {
+	t.Parallel()
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		hundreds := 6
 		if db.Kind() == redisdb.KindCluster { // the same scripts, at three times the price
@@ -36,6 +37,7 @@ func TestMoneyScriptsAgreeWithTheModel(t *testing.T) {
 }
 
 func TestMoneyScriptsAgreeWithTheModelOnTheEmbeddedStore(t *testing.T) {
+	t.Parallel()
 	db, err := redisdb.Open(redisdb.EmbeddedURL)
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +48,7 @@ func TestMoneyScriptsAgreeWithTheModelOnTheEmbeddedStore(t *testing.T) {
 
 // The store's client sends a script again when its reply was lost: here it loses the reply of every script.
 func TestMoneyScriptsAgreeWithTheModelWhenEveryReplyIsLostOnce(t *testing.T) {
+	t.Parallel()
 	db := redistest.Single(t)
 	db.Client.(*redis.Client).AddHook(loseReplies{})
 	playCases(t, db, 1, true)
