@@ -230,6 +230,18 @@ func TestAPanicReachesNobody(t *testing.T) {
 	}
 }
 
+// A panic in the middle of a keyed request leaves the key free.
+func TestAPanicLeavesTheKeyFree(t *testing.T) {
+	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Users = nil }).settle()
+	ann := w.guest("Ann")
+	for range 2 {
+		if a := w.must(500, "POST", "/api/v1/friends/2", ann.token, "", "Idempotency-Key", "k"); a.code() != "internal" {
+			t.Errorf("the panic is told: %s", a.raw)
+		}
+	}
+	w.must(200, "GET", "/healthz", "", "")
+}
+
 type broken struct{}
 
 func (broken) Ping(context.Context) error { panic("secret plans") }
