@@ -339,9 +339,7 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 		return conn, err
 	}})
 	slow.say(request{ID: "s", Type: "sub", Topic: topic})
-	until(t, "subscribed", func() bool {
-		return n.Stats().Topics == 1 && n.count1(func(n *node) int { return len(n.peers) }) == 1 && n.peers[0].Follows(topic)
-	})
+	until(t, "subscribed", func() bool { return n.peer(t).Follows(topic) })
 	quick := dial(t, n, "user=2").listen()
 	quick.follow(topic, "")
 	pad := strings.Repeat("x", 8000)

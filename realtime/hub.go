@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"net"
 	"runtime"
 	"sync"
 	"time"
@@ -127,9 +128,6 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 
 	<-ctx.Done()
-	h.mu.Lock()
-	h.draining, h.closed = true, true
-	h.mu.Unlock()
 	h.cut()
 	impatience := time.AfterFunc(h.options.WriteWait, h.stop)
 	h.conns.Wait()
@@ -183,12 +181,25 @@ func (h *Hub) everyone() []*Peer {
 	return all
 }
 
-// cut ends all sockets without a word.
+// cut ends all sockets without a word, those too that are about to open.
 func (h *Hub) cut() {
-	for _, p := range h.everyone() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.draining, h.closed = true, true
+	for p := range h.peers {
 		if p.conn != nil {
 			_ = p.conn.Close()
 		}
+	}
+}
+
+// hold makes the connection of a peer known, so that it can be cut.
+func (h *Hub) hold(p *Peer, conn net.Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.conn = conn
+	if h.closed {
+		_ = conn.Close()
 	}
 }
 

@@ -26,6 +26,8 @@ type log struct {
 	// opened tells that the stream was empty when it was read and that nothing was dropped since: whoever
 	// stood before the first event, whatever its number, has missed nothing that entries does not hold.
 	opened bool
+	// doubted tells that an event came whose number another one has: nothing is taken before the stream has been read.
+	doubted bool
 }
 
 // verdict is what the log says to an event that comes in.
@@ -49,12 +51,13 @@ func (l *log) head() position {
 func (l *log) append(e entry) verdict {
 	head := l.head()
 	switch {
-	case !l.loaded:
+	case !l.loaded || l.doubted:
 		return gap
 	case l.opened && len(l.entries) == 0:
 		l.base = position{seq: e.at.seq - 1}
 	case e.at.seq <= head.seq:
 		if at, ok := l.at(e.at.seq); ok && at != e.at {
+			l.doubted = true
 			return forked
 		}
 		return known
@@ -118,6 +121,7 @@ func (l *log) extend(asked position, found []entry) bool {
 	if len(found) == 0 || found[0].at != asked {
 		return false
 	}
+	l.doubted = false
 	for _, e := range found[1:] {
 		if v := l.append(e); v == forked || v == gap {
 			return false
@@ -130,6 +134,7 @@ func (l *log) extend(asked position, found []entry) bool {
 // It answers true when the log had to begin anew, so that not everybody's position is still in it.
 func (l *log) merge(asked position, tail []entry) (anew bool) {
 	tail = unbroken(tail)
+	l.doubted = false
 	if !l.loaded {
 		l.begin(tail)
 		l.opened = len(tail) == 0

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -385,10 +386,33 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func (n *node) count1(read func(*node) int) int {
+// peer waits for the first peer whose handler was told that it is open.
+func (n *node) peer(t testing.TB) *Peer {
+	t.Helper()
+	var p *Peer
+	until(t, "a peer is here", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if len(n.peers) > 0 {
+			p = n.peers[0]
+		}
+		return p != nil
+	})
+	return p
+}
+
+// notes are the payloads of "note", in order.
+func (n *node) notes() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return read(n)
+	return slices.Clone(n.got)
+}
+
+// closes is how often OnClose ran.
+func (n *node) closes() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closed
 }
 
 // proxy stands between a node and Redis, to be cut.
@@ -422,7 +446,10 @@ func startProxy(t testing.TB, target string) *proxy {
 
 func (p *proxy) carry(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	other, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	other, err := net.Dial("tcp", target)
 	if err != nil {
 		return
 	}

@@ -20,7 +20,7 @@ var ErrGone = errors.New("the socket is gone")
 const (
 	window       = 2   // frames handed to melody and not yet written
 	inboxFrames  = 128 // frames that came in and wait for their turn: the burst that a client may send
-	outboxFrames = 128
+	outboxFrames = 256
 	outboxBytes  = 1 << 20
 	slowLimit    = 3 // snapshots because of slowness …
 	slowSpan     = time.Minute
@@ -38,7 +38,7 @@ type Peer struct {
 	id      string
 	life    context.Context // ends when the socket is gone
 	end     context.CancelFunc
-	conn    net.Conn // beneath the carrier, to cut it at any time
+	conn    net.Conn // beneath the carrier, to cut it at any time; under Hub.mu
 
 	mu        sync.Mutex
 	carrier   *melody.Session // nil until the upgrade is done

@@ -122,7 +122,7 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 		s.hub.conns.Done()
 		return fault.InvalidRequest.Because("this connection cannot become a WebSocket: %v", err)
 	}
-	p.conn = conn
+	s.hub.hold(p, conn)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = tcp.SetWriteBuffer(kernelBytes) // else the kernel lets a slow reader fall megabytes behind before we learn of it
 	}
@@ -131,18 +131,18 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 		request.Header[name] = r.Header[name]
 	}
 	response := &detached{conn: conn, buffered: buffered, header: w.Header().Clone()}
-	go s.run(p, response, request)
+	go s.run(p, conn, response, request)
 	return nil
 }
 
-func (s *Socket) run(p *Peer, w *detached, r *http.Request) {
+func (s *Socket) run(p *Peer, conn net.Conn, w *detached, r *http.Request) {
 	defer s.hub.conns.Done()
 	defer p.teardown()
 	defer func() {
 		if r := recover(); r != nil {
 			s.hub.panicked(r)
 		}
-		_ = p.conn.Close()
+		_ = conn.Close()
 	}()
 	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{peerKey: p}); err != nil {
 		s.hub.count.handshakesFailed.Add(1)

@@ -1,0 +1,209 @@
+package realtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
+	server := redistest.StartFor(t)
+	cable := startProxy(t, server.Addr)
+	db := openAt(t, "redis://"+cable.listener.Addr().String())
+	topic := "{r1}:room:frozen:events"
+	n := startNode(t, db, Options{})
+	c := dial(t, n, "user=1").listen()
+	c.follow(topic, "")
+	direct := openAt(t, server.URL())
+	emit(t, direct, topic, "1")
+	c.next()
+	server.Pause()
+	begun := time.Now()
+	until(t, "the connection is given up", func() bool { return n.Stats().Rebuilds > 0 })
+	if d := time.Since(begun); d > 4*time.Second {
+		t.Errorf("it took %v", d)
+	}
+	server.Resume()
+	emit(t, direct, topic, "2")
+	emit(t, direct, topic, "3")
+	for want := uint64(2); want <= 3; want++ {
+		if e := c.next(); e.Seq != want {
+			t.Fatalf("came %+v, want %d", e, want)
+		}
+	}
+}
+
+func TestASilentPathIsNoticedThoughTheConnectionStands(t *testing.T) {
+	// As after a failover: the subscriber stays with a server to which nobody publishes any more.
+	old, heir := redistest.StartFor(t), redistest.StartFor(t)
+	cable := startProxy(t, old.Addr)
+	db := openAt(t, "redis://"+cable.listener.Addr().String())
+	topic := "{r1}:room:left:events"
+	n := startNode(t, db, Options{ProbeAfter: 200 * time.Millisecond, ProbeWait: 300 * time.Millisecond})
+	c := dial(t, n, "user=1").listen()
+	c.follow(topic, "")
+	until(t, "a probe has come back", func() bool { return n.Stats().Lag > 0 })
+	cable.mu.Lock()
+	cable.target = heir.Addr
+	cable.mu.Unlock()
+	// Commands move, the listening connection does not.
+	if err := openAt(t, old.URL()).Client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	at := emit(t, openAt(t, heir.URL()), topic, "1")
+	if e := c.next(); e.Position != at {
+		t.Fatalf("came %+v", e)
+	}
+	if n.Stats().Rebuilds == 0 {
+		t.Error("no connection was made again")
+	}
+}
+
+func TestAQuietLineProvesItselfAndStays(t *testing.T) {
+	db := redistest.Single(t)
+	n := startNode(t, db, Options{ProbeAfter: 20 * time.Millisecond, ProbeWait: time.Second})
+	c := dial(t, n, "user=1").listen()
+	c.follow("{r1}:room:quiet:events", "")
+	begun := time.Now()
+	until(t, "some probes have come back", func() bool { return n.Stats().Lag > 0 && time.Since(begun) > 500*time.Millisecond })
+	if r := n.Stats().Rebuilds; r != 0 {
+		t.Errorf("%d rebuilds", r)
+	}
+}
+
+func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) { // r6, r7
+	db := redistest.Cluster(t)
+	n := startNode(t, db, Options{Subscriptions: 1000})
+	c := dial(t, n, "user=1").listen()
+	var topics []string
+	for i := range 60 {
+		topics = append(topics, fmt.Sprintf("{r%d}:room:%d:events", i/2, i))
+		c.follow(topics[i], "")
+	}
+	if lines := n.Stats().Lines; lines != 3 {
+		t.Errorf("%d lines, want one for each master", lines)
+	}
+	last := map[string]uint64{}
+	for round := range 4 {
+		for _, topic := range topics {
+			emit(t, db, topic, "x")
+		}
+		err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+			return node.ClientKillByFilter(ctx, "TYPE", "pubsub").Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range topics {
+			e := c.next()
+			if e.Seq != last[e.RoomID]+1 || e.Seq != uint64(round+1) {
+				t.Fatalf("round %d: %+v", round, e)
+			}
+			last[e.RoomID] = e.Seq
+		}
+	}
+	// Again subscribed, to every one: the channel carries it, not only the stream.
+	until(t, "all are subscribed", func() bool {
+		var total atomic.Int64
+		_ = db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+			for _, topic := range topics {
+				total.Add(node.PubSubShardNumSub(ctx, topic).Val()[topic])
+			}
+			return nil
+		})
+		return total.Load() == int64(len(topics))
+	})
+}
+
+func TestOnAClusterAMovedSlotIsFollowed(t *testing.T) { // r8
+	db := redistest.Cluster(t)
+	topic := "{moving}:room:1:events"
+	n := startNode(t, db, Options{})
+	c := dial(t, n, "user=1").listen()
+	c.follow(topic, "")
+	cluster := db.Client.(*redis.ClusterClient)
+	slot := cluster.ClusterKeySlot(t.Context(), topic).Val()
+	from, err := cluster.MasterForKey(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var to *redis.Client
+	for _, other := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		if m, _ := cluster.MasterForKey(t.Context(), other); m.Options().Addr != from.Options().Addr {
+			to = m
+		}
+	}
+	ids := func(node *redis.Client) string { return node.ClusterMyID(t.Context()).Val() }
+	do := func(node *redis.Client, args ...any) {
+		t.Helper()
+		if err := node.Do(t.Context(), args...).Err(); err != nil && !strings.Contains(err.Error(), "No such key") {
+			t.Fatalf("%v: %v", args, err)
+		}
+	}
+	move := func(from, to *redis.Client) {
+		t.Helper()
+		do(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids(from))
+		do(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids(to))
+		host, port, _ := strings.Cut(to.Options().Addr, ":")
+		for _, key := range from.ClusterGetKeysInSlot(t.Context(), int(slot), 100).Val() {
+			do(from, "MIGRATE", host, port, key, 0, 5000)
+		}
+		do(to, "CLUSTER", "SETSLOT", slot, "NODE", ids(to))
+		do(from, "CLUSTER", "SETSLOT", slot, "NODE", ids(to))
+		_ = cluster.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+			return node.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", ids(to)).Err()
+		})
+	}
+	emit(t, db, topic, "1")
+	c.next()
+	move(from, to)
+	defer move(to, from)
+	for want := uint64(2); want < 6; want++ {
+		emit(t, db, topic, "x")
+		if e := c.next(); e.Seq != want {
+			t.Fatalf("came %+v, want %d", e, want)
+		}
+	}
+	until(t, "the new master carries it", func() bool {
+		return to.PubSubShardNumSub(t.Context(), topic).Val()[topic] == 1
+	})
+}
+
+func TestALineWithoutTopicsEnds(t *testing.T) {
+	n := startNode(t, redistest.Single(t), Options{Linger: 100 * time.Millisecond})
+	c := dial(t, n, "user=1").listen()
+	c.follow("{r1}:room:short:events", "")
+	_ = c.conn.Close()
+	until(t, "the line has ended", func() bool { s := n.Stats(); return s.Lines == 0 && s.Topics == 0 })
+	back := dial(t, n, "user=1").listen()
+	back.follow("{r1}:room:short:events", "")
+	if n.Stats().Rebuilds != 0 {
+		t.Error("that is no loss")
+	}
+}
+
+func TestSubscribingWithoutRedisIsRefusedInTime(t *testing.T) {
+	server := redistest.StartFor(t)
+	db := openAt(t, server.URL())
+	n := startNode(t, db, Options{})
+	c := dial(t, n, "user=1").listen()
+	c.next()
+	server.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := n.peer(t).Subscribe(ctx, Subscription{Topic: "{r1}:room:down:events"}); err == nil {
+		t.Fatal("subscribed to nothing")
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if mode, _ := c.follow("{r1}:room:down:events", ""); mode != "snapshot" {
+		t.Fatal(mode)
+	}
+}
