@@ -116,7 +116,8 @@ func (c *call) digest(in any) (string, error) {
 	}
 	key := sha256.Sum256([]byte(given[0]))
 	what := sha256.New()
-	what.Write([]byte(c.route.method + "\x00" + c.route.path + "\x00"))
+	path := strings.TrimPrefix(c.route.path, "/api/v1/game-session") // /join stands for both of its paths
+	what.Write([]byte(c.route.method + "\x00" + path + "\x00"))
 	for _, p := range c.Params {
 		what.Write([]byte(p.Value + "\x00"))
 	}

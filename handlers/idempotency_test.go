@@ -137,6 +137,17 @@ func TestWhatIsKeptUnderAKey(t *testing.T) {
 	w.must(201, "POST", "/api/v1/admin/games", adminKey, `{"name":"New"}`, "Idempotency-Key", "g1")
 }
 
+func TestBothPathsOfJoinAreOneOperation(t *testing.T) {
+	w, _, fill := scene(t)
+	cid := w.guest("Cid")
+	room := fill.Replace(`{"roomId":"<room>"}`)
+	first := w.must(200, "POST", "/join", cid.token, room, "Idempotency-Key", "j1")
+	again := w.must(200, "POST", "/api/v1/game-session/join", cid.token, room, "Idempotency-Key", "j1")
+	if again.header.Get("Idempotent-Replayed") != "true" || string(again.raw) != string(first.raw) {
+		t.Errorf("the other path answers %v %s", again.header, again.raw)
+	}
+}
+
 // Keys belong to who uses them.
 func TestOneKeyOfTwoPlayersIsTwo(t *testing.T) {
 	w, ann, fill := scene(t)
