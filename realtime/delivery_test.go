@@ -208,9 +208,8 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *t
 	var trouble sync.WaitGroup
 	trouble.Go(func() {
 		wait := func(events int64) {
-			for until := sent.Load() + events; sent.Load() < until; {
-				time.Sleep(time.Millisecond)
-			}
+			goal := sent.Load() + events
+			until(t, "more events", func() bool { return sent.Load() >= goal })
 		}
 		for i := range 13 {
 			if i%4 != 3 {
@@ -222,15 +221,17 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *t
 			}
 			wait(20)
 			cable.cut()
-			time.Sleep(300 * time.Millisecond)
+			<-time.After(300 * time.Millisecond) // as long as the cut takes
 			cable.mend()
 			wait(20)
 		}
 	})
+	pace := time.NewTicker(4 * time.Millisecond)
+	defer pace.Stop()
 	for range events {
 		emit(t, direct, topic, strings.Repeat("x", 100))
 		sent.Add(1)
-		time.Sleep(4 * time.Millisecond)
+		<-pace.C
 	}
 	trouble.Wait()
 	for i, c := range clients {

@@ -378,11 +378,12 @@ func (c *client) code() int {
 // until waits for a condition.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); {
+	look := time.NewTicker(2 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(patience); !ok(); <-look.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("still not: %s", what)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 }
 

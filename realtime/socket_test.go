@@ -113,13 +113,15 @@ func TestAnActiveClientThatDoesNotPongStays(t *testing.T) { // m8
 	pings := dial(t, n, "user=3").listen()
 	pings.conn.SetPingHandler(func(string) error { return nil })
 	begun := time.Now()
+	pace := time.NewTicker(50 * time.Millisecond)
+	defer pace.Stop()
 	for i := 0; time.Since(begun) < time.Second; i++ {
 		active.say(request{ID: fmt.Sprint(i)})
 		if e := active.next(); e.ReplyTo != fmt.Sprint(i) {
 			t.Fatalf("%+v", e)
 		}
 		_ = pings.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
-		time.Sleep(50 * time.Millisecond)
+		<-pace.C
 	}
 	if code := silent.code(); code != websocket.CloseAbnormalClosure {
 		t.Errorf("the silent one was closed with %d", code)
