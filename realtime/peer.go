@@ -45,6 +45,7 @@ type Peer struct {
 	inflight  int
 	direct    []parcel
 	bytes     int // in direct
+	greeted   bool // frames may go out
 	cursors   []*cursor
 	ready     []*cursor // may have something to send, in turn
 	turn      bool      // the last frame was a direct one
@@ -84,7 +85,7 @@ type cursor struct {
 	at       position
 	live     bool // the reply is on its way
 	queued   bool // in Peer.ready
-	fetching bool // a snapshot is being taken
+	fetching bool // a snapshot is being taken, or the gate is being asked
 	gone     bool
 	frame    []byte // a snapshot that goes first
 }
@@ -166,7 +167,7 @@ func (p *Peer) enqueue(c *cursor) {
 // flush hands frames to melody while there is room. Peer.mu is held; melody's buffer is larger than the window,
 // so that it never calls back from here because it is full.
 func (p *Peer) flush() {
-	for p.inflight < window && p.carrier != nil {
+	for p.inflight < window && p.greeted {
 		frame := p.choose()
 		if frame == nil {
 			return
@@ -175,6 +176,20 @@ func (p *Peer) flush() {
 		p.hub.count.frames.Add(1)
 		p.socket.write(p.carrier, frame)
 	}
+}
+
+// greet lets frames go out, hello before all others. Peer.mu is held.
+func (p *Peer) greet() {
+	if p.greeted || p.carrier == nil {
+		return
+	}
+	p.greeted = true
+	if p.socket.limits.Hello {
+		hello := parcel{frame: helloFrame(p, p.socket.limits, p.hub.options.Subscriptions)}
+		p.direct = append([]parcel{hello}, p.direct...)
+		p.bytes += len(hello.frame)
+	}
+	p.flush()
 }
 
 // choose takes the next frame, nil when there is none.
@@ -200,20 +215,23 @@ func (p *Peer) choose() []byte {
 			p.enqueue(c)
 			return frame
 		}
-		frame, to, events, ok := c.topic.pull(c.at)
+		next, ok := c.topic.pull(c.at, c.sub.Doubt)
 		if !ok {
 			p.lose(c, true)
 			continue
 		}
-		if frame == nil {
+		if next.events == 0 {
 			continue
 		}
-		c.at = to
-		p.hub.count.deliveries.Add(uint64(events))
-		if events > 1 {
+		c.at = next.to
+		p.hub.count.deliveries.Add(uint64(next.events))
+		switch {
+		case next.doubted:
+			p.hold(c)
+		case next.events > 1:
 			p.enqueue(c) // there may be more than one frame holds
 		}
-		return frame
+		return next.frame
 	}
 }
 
@@ -284,40 +302,86 @@ func (p *Peer) lose(c *cursor, slow bool) {
 	}
 }
 
+var errOutdated = errors.New("the snapshot is older than the log")
+
 // refresh takes a snapshot for a cursor that lost its place. It tries until it has one or the socket is gone; a refusal
 // (the topic has ended, or is no longer the player's) closes the socket, for a new subscription will tell why.
 func (p *Peer) refresh(c *cursor) {
-	ctx, cancel := p.context(p.hub.base)
-	defer cancel()
 	fresh := false
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	refused := p.persist(func(ctx context.Context) error {
 		s, at, err := c.topic.snapshot(ctx, fresh, c.sub.Snapshot)
 		if err == nil {
-			if held, ahead := c.topic.holds(at); held || ahead {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				c.fetching, c.at, c.frame = false, at, s.Frame
-				if !c.gone {
-					p.enqueue(c)
-					p.flush()
-				}
-				if ahead {
-					c.topic.ask(false)
-				}
-				return
-			}
-			fresh = true
-		}
-		if refusal, ok := fault.As(err); ok && !refusal.Retryable {
-			p.Close(CloseTooSlow, "subscribe again")
-			return
+			err = c.sub.ask(ctx)
 		}
 		if err != nil {
 			p.hub.count.snapshotFailures.Add(1)
+			return err
+		}
+		held, ahead := c.topic.holds(at)
+		switch {
+		case ahead:
+			c.topic.ask(false)
+		case !held:
+			fresh = true
+			return errOutdated
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		c.at, c.frame = at, s.Frame
+		p.resume(c)
+		return nil
+	})
+	if refused {
+		p.Close(CloseTooSlow, "subscribe again")
+	}
+}
+
+// hold stops a cursor behind an event that is doubted, until its gate has been asked. Peer.mu is held.
+func (p *Peer) hold(c *cursor) {
+	c.fetching = true
+	pass := func() {
+		refused := p.persist(func(ctx context.Context) error {
+			err := c.sub.ask(ctx)
+			if err == nil {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.resume(c)
+			}
+			return err
+		})
+		if refused {
+			p.remove(func(o *cursor) bool { return o == c })
+		}
+	}
+	if !p.hub.spawn(pass) {
+		p.closeLocked(CloseRestart, "restart")
+	}
+}
+
+// resume lets a cursor go on that waited. Peer.mu is held.
+func (p *Peer) resume(c *cursor) {
+	c.fetching = false
+	if !c.gone {
+		p.enqueue(c)
+		p.flush()
+	}
+}
+
+// persist tries until it succeeds, the socket is gone, or the answer is a refusal for good: then it answers true.
+func (p *Peer) persist(try func(context.Context) error) (refused bool) {
+	ctx, cancel := p.context(p.hub.base)
+	defer cancel()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := try(ctx)
+		if err == nil {
+			return false
+		}
+		if refusal, ok := fault.As(err); ok && !refusal.Retryable {
+			return true
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-time.After(pause):
 		}
 	}
@@ -350,6 +414,20 @@ type Subscription struct {
 	Snapshot func(context.Context) (Snapshot, error)
 	// Reply makes the frame that stands before the first event; nil for none.
 	Reply func(Start) []byte
+	// Gate tells whether the peer may follow the topic; nil: it may. It is asked when the place of the subscription is known,
+	// so that nothing can change in between, before a snapshot replaces what was missed, and behind every event of which Doubt
+	// answers true: what follows waits for the answer. When it refuses there, that event was the last one.
+	Gate  func(context.Context) error
+	Doubt func(event []byte) bool // must be quick; nil: of none
+	// Unasked marks what the server does of its own accord: it does not count against Options.Subscriptions.
+	Unasked bool
+}
+
+func (s *Subscription) ask(ctx context.Context) error {
+	if s.Gate == nil {
+		return nil
+	}
+	return s.Gate(ctx)
 }
 
 // Start is where a subscription begins.
@@ -365,7 +443,7 @@ func (p *Peer) Subscribe(ctx context.Context, s Subscription) (Start, error) {
 	ctx, cancel := p.context(ctx)
 	defer cancel()
 	old, room := p.cursor(s.Topic)
-	if old == nil && !room {
+	if old == nil && !room && !s.Unasked {
 		return Start{}, fault.RateLimited.Because("a connection follows at most %d topics", p.hub.options.Subscriptions)
 	}
 	t, err := p.hub.acquire(s.Topic)
@@ -374,6 +452,9 @@ func (p *Peer) Subscribe(ctx context.Context, s Subscription) (Start, error) {
 	}
 	c := &cursor{peer: p, topic: t, sub: s}
 	start, err := c.begin(ctx)
+	if err == nil {
+		err = s.ask(ctx)
+	}
 	if err == nil {
 		err = p.install(c, start)
 	}
@@ -470,12 +551,16 @@ func (p *Peer) install(c *cursor, start Start) error {
 func (p *Peer) cursor(topic string) (found *cursor, room bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	asked := 0
 	for _, c := range p.cursors {
 		if c.sub.Topic == topic {
 			found = c
 		}
+		if !c.sub.Unasked {
+			asked++
+		}
 	}
-	return found, len(p.cursors) < p.hub.options.Subscriptions
+	return found, asked < p.hub.options.Subscriptions
 }
 
 // Follows tells whether the peer has subscribed to a topic.
@@ -486,8 +571,12 @@ func (p *Peer) Follows(topic string) bool {
 
 // Unsubscribe ends a subscription and answers whether there was one. Frames already chosen still go out.
 func (p *Peer) Unsubscribe(topic string) bool {
+	return p.remove(func(c *cursor) bool { return c.sub.Topic == topic })
+}
+
+func (p *Peer) remove(which func(*cursor) bool) bool {
 	p.mu.Lock()
-	i := slices.IndexFunc(p.cursors, func(c *cursor) bool { return c.sub.Topic == topic })
+	i := slices.IndexFunc(p.cursors, which)
 	if i < 0 {
 		p.mu.Unlock()
 		return false
@@ -532,6 +621,7 @@ func (p *Peer) closeLocked(code int, reason string) {
 	if p.carrier == nil {
 		return // open closes it
 	}
+	p.greet()
 	p.farewell()
 }
 

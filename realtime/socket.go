@@ -46,7 +46,7 @@ type Session struct {
 	Expires time.Time // the socket is closed with 4001 then; zero: never
 	Value   any       // the caller's own
 
-	OnOpen    func(ctx context.Context, p *Peer)             // before any message; may be nil
+	OnOpen    func(ctx context.Context, p *Peer)             // before any message, and before anything is sent; may be nil
 	OnMessage func(ctx context.Context, p *Peer, raw []byte) // a text frame
 	OnRefuse  func(p *Peer, raw []byte, why error)           // a frame that is not handled: binary, or too many wait; must not block
 	OnClose   func(p *Peer)                                  // after the last message; may be nil
@@ -109,7 +109,7 @@ func (s *Socket) guard(c *melody.Session, do func(*Peer, *melody.Session)) {
 //
 // The socket runs on goroutines of its own, away from the HTTP server's deep stack, buffers and request.
 func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) error {
-	if err := checkHandshake(r); err != nil {
+	if err := CheckHandshake(r); err != nil {
 		return err
 	}
 	p := &Peer{hub: s.hub, socket: s, session: session, id: rand.Text(), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
@@ -149,8 +149,8 @@ func (s *Socket) run(p *Peer, conn net.Conn, w *detached, r *http.Request) {
 	}
 }
 
-// checkHandshake finds beforehand what the upgrade would refuse when nobody can answer any more.
-func checkHandshake(r *http.Request) error {
+// CheckHandshake finds beforehand what the upgrade would refuse when nobody can answer any more.
+func CheckHandshake(r *http.Request) error {
 	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-Websocket-Key"))
 	switch {
 	case r.Method != http.MethodGet || !websocket.IsWebSocketUpgrade(r):
@@ -194,20 +194,23 @@ func (s *Socket) open(p *Peer, c *melody.Session) {
 	if !p.session.Expires.IsZero() {
 		p.expiry = time.AfterFunc(time.Until(p.session.Expires), func() { p.Close(CloseExpired, "token expired") })
 	}
-	if p.session.OnOpen != nil {
-		p.enlist(0, func() { p.session.OnOpen(s.hub.base, p) })
-	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.carrier = c
-	if s.limits.Hello {
-		hello := parcel{frame: helloFrame(p, s.limits, s.hub.options.Subscriptions)}
-		p.direct = append([]parcel{hello}, p.direct...)
-		p.bytes += len(hello.frame)
+	if p.session.OnOpen == nil {
+		p.greet()
 	}
-	p.flush()
 	if p.shut {
+		p.greet()
 		p.farewell()
+	}
+	p.mu.Unlock()
+	if p.session.OnOpen != nil {
+		p.enlist(0, func() {
+			p.session.OnOpen(s.hub.base, p)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.greet()
+		})
 	}
 }
 

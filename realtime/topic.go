@@ -94,36 +94,54 @@ func (t *topic) settle() {
 	t.pending, t.strikes = nil, 0
 }
 
-// pull answers the frame that follows at, where it leads to and how many events it holds; nil when there is nothing
-// new. It answers false when the log no longer holds at.
-func (t *topic) pull(at position) (frame []byte, to position, events int, ok bool) {
+// stretch is what one frame carries.
+type stretch struct {
+	frame   []byte
+	to      position // of its last event
+	events  int      // none: there is nothing new
+	doubted bool     // the last event is one that Subscription.Doubt pointed out
+}
+
+// pull answers the frame that follows at, up to and with the first event that is doubted, where doubt is not nil. It answers
+// false when the log no longer holds at.
+func (t *topic) pull(at position, doubt func([]byte) bool) (s stretch, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if at.seq > t.log.head().seq {
-		return nil, at, 0, true // a snapshot that was ahead of the channel
+		return s, true // a snapshot that was ahead of the channel
 	}
 	if !t.log.holds(at) {
-		return nil, at, 0, false
+		return s, false
 	}
 	entries := t.log.after(at)
-	switch len(entries) {
-	case 0:
-		return nil, at, 0, true
-	case 1:
-		return entries[0].event, entries[0].at, 1, true
+	if doubt != nil {
+		if i := slices.IndexFunc(entries, func(e entry) bool { return doubt(e.event) }); i >= 0 {
+			entries, s.doubted = entries[:i+1], true
+		}
 	}
-	to = entries[len(entries)-1].at
+	if s.events = len(entries); s.events == 0 {
+		return s, true
+	}
+	s.to = entries[s.events-1].at
+	s.frame = t.frameOf(at, s.to, entries)
+	return s, true
+}
+
+func (t *topic) frameOf(at, to position, entries []entry) []byte {
+	if len(entries) == 1 {
+		return entries[0].event
+	}
 	t.jointMu.Lock()
 	defer t.jointMu.Unlock()
 	for i := range t.joints {
 		if j := &t.joints[i]; j.from == at && j.to == to && j.frame != nil {
-			return j.frame, to, len(entries), true
+			return j.frame
 		}
 	}
-	frame = join(entries)
+	frame := join(entries)
 	t.joints[t.turn] = joint{at, to, frame}
 	t.turn = (t.turn + 1) % len(t.joints)
-	return frame, to, len(entries), true
+	return frame
 }
 
 // fan tells every cursor that there may be something new. After a log began anew, anew makes them prove their position.
