@@ -22,6 +22,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 64, "connections that ask at the same time")
 	flag.DurationVar(&o.span, "span", 2*time.Second, "how long one measurement of a row takes")
 	flag.StringVar(&o.only, "only", "", "measure only rows whose name contains this")
+	flag.StringVar(&o.profiles, "profiles", "", "a folder for CPU profiles of the node, one for each row of the last pass")
 	bare := flag.String("bare", "", "internal: serve the bare handler on this address")
 	store := flag.String("store", "", "internal: the store of the bare handler")
 	flag.Parse()
@@ -39,6 +40,7 @@ type options struct {
 	passes, workers int
 	span            time.Duration
 	only            string
+	profiles        string
 }
 
 // row is one line of the report: the name of a measured operation and what each pass gave.

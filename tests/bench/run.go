@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +24,7 @@ const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"
 type site struct {
 	redis      *redistest.Server
 	node, bare string // host:port
+	internal   string // host:port of the node's metrics and profiles
 	nodePID    int
 	barePID    int
 	processes  []*exec.Cmd
@@ -68,13 +70,12 @@ func open() (*site, error) {
 	if s.node, err = freeAddr(); err != nil {
 		return s, err
 	}
-	internal, err := freeAddr()
-	if err != nil {
+	if s.internal, err = freeAddr(); err != nil {
 		return s, err
 	}
 	node := exec.Command(parlor, "serve")
 	node.Env = []string{
-		"PARLOR_LISTEN=" + s.node, "PARLOR_INTERNAL_LISTEN=" + internal, "PARLOR_REDIS_URL=" + s.redis.URL(),
+		"PARLOR_LISTEN=" + s.node, "PARLOR_INTERNAL_LISTEN=" + s.internal, "PARLOR_REDIS_URL=" + s.redis.URL(),
 		"PARLOR_ADMIN_KEY=" + adminKey, "PARLOR_SIGNING_KEY=signing-key-of-the-bench-a90b55c1e6d3",
 		"PARLOR_RATE_LIMITS=off", "PARLOR_LOG_LEVEL=warn", "HOME=" + s.dir,
 	}
@@ -326,8 +327,14 @@ func (w *world) pass(pass int, rows []*row) error {
 		if err != nil {
 			return err
 		}
+		profile := make(chan error, 1)
+		if w.o.profiles != "" && pass == w.o.passes-1 {
+			go func() { profile <- w.profile(rows[i].name) }()
+		} else {
+			profile <- nil
+		}
 		m, err := measure(w.o.workers, w.o.span, pid, operations[i])
-		if err != nil {
+		if err = errors.Join(err, <-profile); err != nil {
 			return err
 		}
 		redisAfter, err := cpuTime(w.redis.Pid())
@@ -351,6 +358,27 @@ func (w *world) pass(pass int, rows []*row) error {
 		}
 	}
 	return nil
+}
+
+// profile keeps a CPU profile of the node over about the span of a row.
+func (w *world) profile(name string) error {
+	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", w.internal, max(1, w.o.span.Seconds()-1)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	file := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, name)
+	f, err := os.Create(filepath.Join(w.o.profiles, file+".pprof"))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, response.Body)
+	return errors.Join(err, f.Close())
 }
 
 // openRooms makes the rooms of one pass, all by the first player.
