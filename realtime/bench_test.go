@@ -320,17 +320,21 @@ func BenchmarkDeliveriesPerNodeCPUSecond(b *testing.B) {
 	db := openAt(b, server.URL())
 	for _, shape := range []struct{ rooms, members int }{{1, 1000}, {100, 10}, {1000, 4}} {
 		for _, kind := range []string{"hub", "raw", "gorilla", "naive"} {
-			b.Run(fmt.Sprintf("%dx%d/%s", shape.rooms, shape.members, kind), func(b *testing.B) {
-				for b.Loop() {
-					db.Client.FlushAll(b.Context())
-					benchDeliveries(b, db, server.URL(), kind, shape.rooms, shape.members)
-				}
-			})
+			// Every room has at most so many events under way: many, so that the node is as busy as it can be, or one, so that
+			// nothing can be sent together with something else.
+			for _, underway := range []int64{64, 1} {
+				b.Run(fmt.Sprintf("%dx%d/%s/underway=%d", shape.rooms, shape.members, kind, underway), func(b *testing.B) {
+					for b.Loop() {
+						db.Client.FlushAll(b.Context())
+						benchDeliveries(b, db, server.URL(), kind, shape.rooms, shape.members, underway)
+					}
+				})
+			}
 		}
 	}
 }
 
-func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, members int) {
+func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, members int, underway int64) {
 	p := startProcess(b, kind, store, rooms)
 	size, err := benchEvent.Run(b.Context(), db.Client, []string{"bench:size", "bench:size:events"}, 1<<47).Int()
 	if err != nil {
@@ -360,8 +364,6 @@ func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, me
 		})
 	}
 
-	// Every room has at most so many events under way, of its slowest member.
-	const underway = 64
 	published := make([]atomic.Int64, rooms)
 	ctx, stop := context.WithCancel(b.Context())
 	var publishers sync.WaitGroup

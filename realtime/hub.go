@@ -154,14 +154,12 @@ func (h *Hub) enter(p *Peer) error {
 	default:
 		h.perUser[user]++
 	}
-	p.life, p.end = context.WithCancel(h.base)
 	h.peers[p] = struct{}{}
 	h.conns.Add(1)
 	return nil
 }
 
 func (h *Hub) leave(p *Peer) {
-	p.end()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.peers, p)

@@ -36,15 +36,14 @@ type Peer struct {
 	socket  *Socket
 	session Session
 	id      string
-	life    context.Context // ends when the socket is gone
-	end     context.CancelFunc
-	conn    net.Conn // beneath the carrier, to cut it at any time; under Hub.mu
+	done    chan struct{} // closed when the socket is gone
+	conn    net.Conn      // beneath the carrier, to cut it at any time; under Hub.mu
 
 	mu        sync.Mutex
 	carrier   *melody.Session // nil until the upgrade is done
 	inflight  int
 	direct    []parcel
-	bytes     int // in direct
+	bytes     int  // in direct
 	greeted   bool // frames may go out
 	cursors   []*cursor
 	ready     []*cursor // may have something to send, in turn
@@ -100,7 +99,7 @@ func (p *Peer) User() int64 { return p.session.User }
 func (p *Peer) Value() any { return p.session.Value }
 
 // Done is closed when the socket is gone.
-func (p *Peer) Done() <-chan struct{} { return p.life.Done() }
+func (p *Peer) Done() <-chan struct{} { return p.done }
 
 // Send queues a frame of its own: a reply. Frames keep their order. It answers ErrGone when the socket is closed, or
 // when so much waits already that it is closed now (4008).
@@ -387,11 +386,26 @@ func (p *Peer) persist(try func(context.Context) error) (refused bool) {
 	}
 }
 
-// context is ctx, ended when the socket is gone.
+// context is ctx, ended when the socket is gone. It exists while it is needed only: ten thousand idle sockets have none.
 func (p *Peer) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(p.life, cancel)
-	return ctx, func() { stop(); cancel() }
+	go func() {
+		select {
+		case <-p.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+func (p *Peer) gone() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Mode tells how a subscription begins.
@@ -460,7 +474,7 @@ func (p *Peer) Subscribe(ctx context.Context, s Subscription) (Start, error) {
 	}
 	if err != nil {
 		p.hub.release(t)
-		if p.life.Err() != nil {
+		if p.gone() {
 			err = ErrGone
 		}
 		return Start{}, err
@@ -635,7 +649,7 @@ func (p *Peer) farewell() {
 		p.drained = drained
 	}
 	conn, code, reason := p.carrier.WebsocketConnection(), p.code, p.reason
-	if !p.hub.spawn(func() { p.socket.farewell(conn, p.life.Done(), drained, code, reason) }) {
+	if !p.hub.spawn(func() { p.socket.farewell(conn, p.done, drained, code, reason) }) {
 		_ = conn.Close()
 	}
 }

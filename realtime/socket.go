@@ -71,7 +71,7 @@ func (h *Hub) Socket(limits Limits) *Socket {
 	m.Config.WriteWait = h.options.WriteWait
 	m.Config.PingPeriod = h.options.PingEvery
 	m.Config.PongWait = h.options.PongWait
-	m.Upgrader.ReadBufferSize = 1024
+	m.Upgrader.ReadBufferSize = 512 // larger frames are read past it
 	m.Upgrader.WriteBufferSize = 4096
 	m.Upgrader.WriteBufferPool = &writeBuffers
 	m.Upgrader.HandshakeTimeout = handshake
@@ -112,7 +112,7 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 	if err := CheckHandshake(r); err != nil {
 		return err
 	}
-	p := &Peer{hub: s.hub, socket: s, session: session, id: rand.Text(), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
+	p := &Peer{hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
 	if err := s.hub.enter(p); err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func (p *Peer) teardown() {
 		p.expiry.Stop()
 	}
 	p.mu.Unlock()
-	p.end()
+	close(p.done)
 	for _, c := range cursors {
 		p.hub.drop(c)
 	}

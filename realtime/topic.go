@@ -35,13 +35,16 @@ type topic struct {
 	strikes int // repairs in a row that left a gap
 
 	jointMu sync.Mutex
-	joints  [4]joint
+	joints  []joint // the last few
 	turn    int
 
 	snap snapshots
 }
 
-const pendingEvents = 1024
+const (
+	pendingEvents = 1024
+	jointsKept    = 4
+)
 
 // joint is a frame of several events, kept because many sessions wait for the same ones.
 type joint struct {
@@ -134,13 +137,17 @@ func (t *topic) frameOf(at, to position, entries []entry) []byte {
 	t.jointMu.Lock()
 	defer t.jointMu.Unlock()
 	for i := range t.joints {
-		if j := &t.joints[i]; j.from == at && j.to == to && j.frame != nil {
+		if j := &t.joints[i]; j.from == at && j.to == to {
 			return j.frame
 		}
 	}
 	frame := join(entries)
-	t.joints[t.turn] = joint{at, to, frame}
-	t.turn = (t.turn + 1) % len(t.joints)
+	if len(t.joints) < jointsKept {
+		t.joints = append(t.joints, joint{at, to, frame})
+	} else {
+		t.joints[t.turn] = joint{at, to, frame}
+		t.turn = (t.turn + 1) % jointsKept
+	}
 	return frame
 }
 
@@ -220,7 +227,7 @@ func (t *topic) hear(w whisper) {
 // cool drops what only a busy topic needs.
 func (t *topic) cool() {
 	t.jointMu.Lock()
-	t.joints = [4]joint{}
+	t.joints, t.turn = nil, 0
 	t.jointMu.Unlock()
 }
 
