@@ -25,6 +25,7 @@ const longestMetadata = 4 << 10
 type newRoom struct {
 	game                   int64
 	token                  wallet.Token // the zero Token for a free room
+	entryToken             string       // the same as JSON
 	entry                  wallet.Units
 	maxPlayers, minPlayers int
 	friendsOnly, autoStart bool
@@ -82,7 +83,11 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 		f.at("roomEntry", "required", "is required with an entry token")
 		return nil
 	}
-	n.token = token
+	text, err := json.Marshal(token)
+	if err != nil {
+		return err
+	}
+	n.token, n.entryToken = token, string(text)
 	if n.entry, err = in.RoomEntry.Positive(token.Decimals); err != nil {
 		return err
 	}

@@ -22,13 +22,12 @@
 // # One hash
 //
 // A room is one hash at keys.Room, so reading it is one command, and every script answers all of it, so changing it is one
-// round trip. The settings, which never change: "room" its id, "id", "code", "game", "token" (code, or empty), "etok" (the EntryToken as of the
-// opening, JSON), "dec", "entry" (minor units), "max", "min", "friends", "vis", "auto", "settle", "rakebps", "payout" (basis points with
-// commas), "tie", "meta" (JSON), "creator" and "creatorp" (profile, JSON), "created", and in ms "idle", "age", "match" (time limits), "keep" (how
-// long it stays after its end). The state: "status", "host" and "hostp", "ver", "seq", "pos", "pot", "order" (counts seats), "started",
-// "finished", "changed" (ms), "reason", "results", "payouts", "refunds" (JSON), "rake", "rematch" (id of the room). A seat is
-// "seat:<uid>", "order|state|ready|joined ms|stake|profile". "ban:<uid>" bars a player, "did:<who>" has the nonces of a caller's last
-// two calls.
+// round trip; few fields, because reading and answering them is what a small change costs the store. What never changes: "id"; "code"; "set", what
+// scripts need, "room|game|token|decimals|entry|max|min|friends|visibility|auto"; "limits" in ms, "idle|age|match|keep" (keep: after the
+// end); "doc", what only readers need, with tabs: settlement, rake, payout, tie, metadata, the EntryToken as of the opening; "creator" and
+// "creatorp" (profile as JSON), "created". The state: "status", "host" and "hostp", "ver", "seq", "pos", "pot", "started", "finished",
+// "changed" (ms), "reason", "results", "payouts", "refunds" (JSON), "rake", "rematch" (id of the room), and "seats" in seating order with tabs
+// between them, each "uid|state|ready|since ms|stake|profile". "ban:<uid>" bars a player, "did:<who>" has the nonces of a caller's last two calls.
 //
 // Profiles and the entry token are shown as of sitting down and opening: a room can be read without asking anybody else.
 //

@@ -62,7 +62,6 @@ type Seat struct {
 	JoinedAt time.Time    // when the seat was taken, or reserved
 	Stake    wallet.Units // what the player has in the pot
 
-	order   int64  // seats are in the order in which they were taken
 	profile string // users.Profile as JSON, as of sitting down
 }
 

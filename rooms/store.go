@@ -3,7 +3,6 @@ package rooms
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -97,7 +96,7 @@ func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int
 	var o outcome
 	o.word, o.rest, o.replayed = wallet.FirstAnswer(d.nonce, word, rest)
 	if (o.word == "ok" || o.word == "stale") && len(o.rest) > 0 {
-		if o.room, err = decode(o.rest); err != nil {
+		if o.room, err = decode(strings.Split(o.rest[0], "\n")); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -119,20 +118,19 @@ var states = []string{open, "created", "started", "finished", "cancelled", all}
 func (st *store) create(ctx context.Context, caller users.Caller, rc wallet.Receipt, n newRoom) (outcome, error) {
 	home := st.homeFor(n.entry > 0, rc)
 	room := st.name(caller, home, rc)
-	token, _ := json.Marshal(n.token)
-	if n.entry == 0 {
-		token = nil
-	}
-	table := make([]string, len(n.payout))
+	set := fmt.Sprintf("%s|%d|%s|%d|%d|%d|%d|%s|%s|%s", room.room, n.game, n.token.TokenID, n.token.Decimals, int64(n.entry), n.maxPlayers, n.minPlayers,
+		flag(n.friendsOnly), n.visibility, flag(n.autoStart))
+	limits := fmt.Sprintf("%d|%d|%d|%d", n.idle.Milliseconds(), n.age.Milliseconds(), n.match.Milliseconds(), n.keep.Milliseconds())
+	var table []byte
 	for i, bps := range n.payout {
-		table[i] = strconv.Itoa(bps)
+		if i > 0 {
+			table = append(table, ',')
+		}
+		table = strconv.AppendInt(table, int64(bps), 10)
 	}
+	doc := fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t%s", n.settlement, n.rakeBps, table, n.tie, n.metadata, n.entryToken)
 	return st.do(ctx, scripts.RoomCreate, room.deed, []int64{caller.User}, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
-		st.homes+1, home.Number(), n.profile,
-		"room", room.room, "code", room.code, "game", n.game, "token", n.token.TokenID, "etok", token, "dec", n.token.Decimals,
-		"entry", int64(n.entry), "max", n.maxPlayers, "min", n.minPlayers, "friends", flag(n.friendsOnly), "vis", string(n.visibility),
-		"auto", flag(n.autoStart), "settle", n.settlement, "rakebps", n.rakeBps, "payout", strings.Join(table, ","), "tie", string(n.tie),
-		"meta", n.metadata, "idle", n.idle.Milliseconds(), "age", n.age.Milliseconds(), "match", n.match.Milliseconds(), "keep", n.keep.Milliseconds())
+		st.homes+1, home.Number(), n.profile, room.code, set, limits, doc)
 }
 
 // recall asks for the receipt of a create; "stale" means that there is none.
@@ -140,7 +138,7 @@ func (st *store) recall(ctx context.Context, caller users.Caller, paid bool, rc 
 	home := st.homeFor(paid, rc)
 	room := st.name(caller, home, rc)
 	return st.do(ctx, scripts.RoomCreate, room.deed, nil, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
-		st.homes+1, home.Number(), "")
+		st.homes+1, home.Number(), "", room.code, "", "", "")
 }
 
 type named struct {
@@ -238,6 +236,15 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 		return Room{}, fault.RoomNotFound
 	}
 	return decode(flat[0])
+}
+
+// Topic names the stream of a room's events, which is the channel that tells of them too; false for an id that no room can have.
+func (s *Service) Topic(roomID string) (string, bool) {
+	home, ok := keys.RoomHome(roomID)
+	if !ok || home.Number() > s.store.homes {
+		return "", false
+	}
+	return keys.RoomEvents(home, roomID), true
 }
 
 // hashes reads many hashes in one go, each flat; an absent one is empty. Flat, since a map of each would only be walked again.
@@ -438,64 +445,36 @@ func decode(flat []string) (Room, error) {
 	for i := 0; i+1 < len(flat); i += 2 {
 		field, text := flat[i], flat[i+1]
 		switch field {
+		case "set":
+			r.readSet(&n, text)
+		case "doc":
+			r.readDoc(&n, text)
 		case "id":
 			r.ID = n.read(text)
-		case "room":
-			r.RoomID = text
 		case "code":
 			r.Code = text
-		case "game":
-			r.GameID = n.read(text)
-		case "token":
-			r.Token = text
-		case "etok":
-			r.entryToken = text
-		case "dec":
-			r.Decimals = int(n.read(text))
-		case "entry":
-			r.Entry = wallet.Units(n.read(text))
-		case "pot":
-			r.Pot = wallet.Units(n.read(text))
-		case "max":
-			r.MaxPlayers = int(n.read(text))
-		case "min":
-			r.MinPlayers = int(n.read(text))
-		case "friends":
-			r.FriendsOnly = text == "1"
-		case "vis":
-			r.Visibility = Visibility(text)
-		case "auto":
-			r.AutoStart = text == "1"
-		case "settle":
-			r.Settlement = text
-		case "rakebps":
-			r.RakeBps = int(n.read(text))
-		case "payout":
-			for bps := range strings.SplitSeq(text, ",") {
-				r.Payout = append(r.Payout, int(n.read(bps)))
-			}
-		case "tie":
-			r.Tie = Tie(text)
-		case "meta":
-			r.metadata = text
 		case "creator":
 			r.Creator = n.read(text)
 		case "creatorp":
 			r.creator = text
+		case "created":
+			r.CreatedAt = n.time(text)
+		case "status":
+			r.Status = Status(text)
 		case "host":
 			r.Host = n.read(text)
 		case "hostp":
 			r.host = text
-		case "status":
-			r.Status = Status(text)
 		case "ver":
 			r.Version = n.read(text)
 		case "seq":
 			r.Seq = n.read(text)
 		case "pos":
 			r.Position = text
-		case "created":
-			r.CreatedAt = n.time(text)
+		case "pot":
+			r.Pot = wallet.Units(n.read(text))
+		case "seats":
+			r.Seats = n.seats(text)
 		case "started":
 			r.StartedAt = n.time(text)
 		case "finished":
@@ -513,23 +492,38 @@ func decode(flat []string) (Room, error) {
 		case "rematch":
 			r.RematchID = text
 		default:
-			what, whose, _ := strings.Cut(field, ":")
-			switch what {
-			case "seat":
-				r.Seats = append(r.Seats, n.seat(whose, text))
-			case "ban":
+			if user, ok := strings.CutPrefix(field, "ban:"); ok {
 				if r.banned == nil {
 					r.banned = map[int64]bool{}
 				}
-				r.banned[n.read(whose)] = true
+				r.banned[n.read(user)] = true
 			}
 		}
 	}
-	slices.SortFunc(r.Seats, func(a, b Seat) int { return cmp.Compare(a.order, b.order) })
 	if n.err != nil {
 		return Room{}, fmt.Errorf("decode room %s: %w", r.RoomID, n.err)
 	}
 	return r, nil
+}
+
+// readSet reads "room|game|token|decimals|entry|max|min|friends|visibility|auto".
+func (r *Room) readSet(n *numbers, text string) {
+	next := func() (part string) { part, text, _ = strings.Cut(text, "|"); return part }
+	r.RoomID, r.GameID, r.Token, r.Decimals, r.Entry = next(), n.read(next()), next(), int(n.read(next())), wallet.Units(n.read(next()))
+	r.MaxPlayers, r.MinPlayers = int(n.read(next())), int(n.read(next()))
+	r.FriendsOnly, r.Visibility, r.AutoStart = next() == "1", Visibility(next()), next() == "1"
+}
+
+// readDoc reads settlement, rake, table of payouts, rule for ties, metadata and entry token, with tabs between them.
+func (r *Room) readDoc(n *numbers, text string) {
+	next := func() (part string) { part, text, _ = strings.Cut(text, "\t"); return part }
+	r.Settlement, r.RakeBps = next(), int(n.read(next()))
+	table := next()
+	r.Payout = make([]int, 0, strings.Count(table, ",")+1)
+	for bps := range strings.SplitSeq(table, ",") {
+		r.Payout = append(r.Payout, int(n.read(bps)))
+	}
+	r.Tie, r.metadata, r.entryToken = Tie(next()), next(), next()
 }
 
 // numbers reads numbers and keeps the first trouble.
@@ -545,17 +539,23 @@ func (n *numbers) read(text string) int64 {
 
 func (n *numbers) time(text string) time.Time { return time.UnixMilli(n.read(text)).UTC() }
 
-// seat reads "order|state|ready|joined|stake|profile".
-func (n *numbers) seat(user, text string) Seat {
-	order, text, _ := strings.Cut(text, "|")
-	state, text, _ := strings.Cut(text, "|")
-	ready, text, _ := strings.Cut(text, "|")
-	joined, text, _ := strings.Cut(text, "|")
-	stake, profile, _ := strings.Cut(text, "|")
-	return Seat{
-		UserID: n.read(user), State: SeatState(state), Ready: ready == "1", JoinedAt: n.time(joined), Stake: wallet.Units(n.read(stake)),
-		order: n.read(order), profile: profile,
+// seats reads "uid|state|ready|since|stake|profile", with tabs between the seats.
+func (n *numbers) seats(text string) []Seat {
+	if text == "" {
+		return nil
 	}
+	list := make([]Seat, 0, strings.Count(text, "\t")+1)
+	for seat := range strings.SplitSeq(text, "\t") {
+		user, rest, _ := strings.Cut(seat, "|")
+		state, rest, _ := strings.Cut(rest, "|")
+		ready, rest, _ := strings.Cut(rest, "|")
+		since, rest, _ := strings.Cut(rest, "|")
+		stake, profile, _ := strings.Cut(rest, "|")
+		list = append(list, Seat{
+			UserID: n.read(user), State: SeatState(state), Ready: ready == "1", JoinedAt: n.time(since), Stake: wallet.Units(n.read(stake)), profile: profile,
+		})
+	}
+	return list
 }
 
 func isRoomID(text string) bool {

@@ -1,6 +1,6 @@
 -- room: one room in memory, with its seats, its events, its places in the indexes, its start and its two ends.
 -- Needs clock, event, money, receipt.
--- gives enter, open_room, answer, refuse, done, repeated, change, put, drop, seat_of, sit, rise, active, taken, staked_without_purse,
+-- gives enter, open_room, unpack_settings, limit, answer, refuse, done, repeated, change, put, seat_of, alter, sit, rise, active, taken, staked_without_purse,
 -- affords, charge, give_back, tell, members, rehost, start, autostart, cancel, balanced, settle, found, save
 --
 -- Every room script has these first, and its own after them:
@@ -25,13 +25,24 @@ local function enter(keys, ...)
   for i, id in ipairs(list) do purses[id] = {unpack(keys, base + 3 * i - 2, base + 3 * i)} end
 end
 
--- R maps every field of the room to its text, seats lists the seats in seating order. Changes are made here first;
--- save() writes them.
-local R, seats, dirty = {}, {}, {}
+-- R maps every field of the room to its text, and what is packed in "set" by its own names; flat is the hash itself, fields and
+-- values by turns, at tells where in flat a value stands; seats lists the seats in seating order. Changes are made here first; save() writes
+-- them. Few fields and one text for all seats, since reading and answering the hash is what a small change costs.
+local R, flat, at, seats, dirty = {}, {}, {}, {}, {}
+local seats_changed = false
 local was_status, was_open = nil, false
 
-local function put(field, value) R[field] = value; dirty[field] = true end
-local function drop(field) R[field] = nil; dirty[field] = true end
+local function put(field, value)
+  R[field] = value
+  dirty[field] = true
+  local i = at[field]
+  if not i then
+    i = #flat + 2
+    flat[i - 1] = field
+    at[field] = i
+  end
+  flat[i] = value
+end
 
 local function active()
   local list = {}
@@ -48,34 +59,36 @@ end
 
 local function is_open() return R.status == 'CREATED' and R.vis == 'public' and taken() < tonumber(R.max) end
 
--- open_room reads the room and answers whether it is there.
-local function open_room()
-  local flat = redis.call('HGETALL', room_key)
-  R, seats, dirty = {}, {}, {}
-  for i = 1, #flat, 2 do
-    local field, value = flat[i], flat[i + 1]
-    R[field] = value
-    if string.sub(field, 1, 5) == 'seat:' then
-      local s = {uid = string.sub(field, 6)}
-      s.order, s.state, s.ready, s.at, s.stake, s.profile = string.match(value, '^(%d+)|(%a+)|(%d)|(%d+)|(%d+)|(.*)$')
-      seats[#seats + 1] = s
-    end
-  end
-  table.sort(seats, function(a, b) return tonumber(a.order) < tonumber(b.order) end)
-  was_status, was_open = R.status, is_open()
-  return #flat > 0
+local function unpack_settings()
+  R.room, R.game, R.token, R.dec, R.entry, R.max, R.min, R.friends, R.vis, R.auto =
+    string.match(R.set, '^(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)$')
 end
 
--- answer is the word, the nonce (which tells a resend of this call from another call with its key) and the whole room, so that
--- a call is one round trip.
-local function answer(word)
-  local list = {word, nonce}
-  for field, value in pairs(R) do
-    list[#list + 1] = field
-    list[#list + 1] = value
-  end
-  return list
+-- limit answers one of the room's times in ms: 1 idle, 2 age, 3 match, 4 keep.
+local function limit(n)
+  return tonumber((select(n, string.match(R.limits, '^(%d+)|(%d+)|(%d+)|(%d+)$'))))
 end
+
+-- open_room reads the room and answers whether it is there.
+local function open_room()
+  flat = redis.call('HGETALL', room_key)
+  R, at, seats, dirty, seats_changed, was_status, was_open = {}, {}, {}, {}, false, nil, false
+  for i = 1, #flat, 2 do
+    R[flat[i]] = flat[i + 1]
+    at[flat[i]] = i + 1
+  end
+  if #flat == 0 then return false end
+  unpack_settings()
+  for id, state, ready, since, stake, profile in string.gmatch(R.seats or '', '(%d+)|(%a+)|(%d)|(%d+)|(%d+)|([^\t]*)') do
+    seats[#seats + 1] = {uid = id, state = state, ready = ready, since = since, stake = stake, profile = profile}
+  end
+  was_status, was_open = R.status, is_open()
+  return true
+end
+
+-- answer is the word, the nonce (which tells a resend of this call from another call with its key) and the whole room in one
+-- text, so that a call is one round trip. No value has a line break: all free text is in JSON.
+local function answer(word) return {word, nonce, table.concat(flat, '\n')} end
 
 -- refuse keeps a refusal under the caller's key and answers it.
 local function refuse(word, ...) return keep(receipt_key, fingerprint, ttl, {word, nonce, ...}) end
@@ -104,8 +117,10 @@ local function seat_of(id)
   for _, s in ipairs(seats) do if s.uid == id then return s end end
 end
 
-local function write_seat(s)
-  put('seat:' .. s.uid, table.concat({s.order, s.state, s.ready, s.at, s.stake, s.profile}, '|'))
+-- alter changes one member of a seat.
+local function alter(s, member, value)
+  s[member] = value
+  seats_changed = true
 end
 
 -- rise takes a seat away.
@@ -113,16 +128,13 @@ local function rise(id)
   for i, s in ipairs(seats) do
     if s.uid == id then table.remove(seats, i); break end
   end
-  drop('seat:' .. id)
+  seats_changed = true
 end
 
 -- sit gives a seat, the last in order; it takes the place of a reserved one.
 local function sit(id, state, stake, profile)
-  if seat_of(id) then rise(id) end
-  put('order', whole(tonumber(R.order) + 1))
-  local s = {uid = id, order = R.order, state = state, ready = '0', at = whole(now_ms), stake = stake, profile = profile}
-  seats[#seats + 1] = s
-  write_seat(s)
+  rise(id)
+  seats[#seats + 1] = {uid = id, state = state, ready = '0', since = whole(now_ms), stake = stake, profile = profile}
 end
 
 -- staked_without_purse tells whether the caller left out the wallet of somebody who has a stake in the pot.
@@ -201,7 +213,7 @@ local function start(by)
   end
   put('status', 'STARTED')
   put('started', whole(now_ms))
-  redis.call('ZADD', due_key, whole(now_ms + tonumber(R.match)), R.room)
+  redis.call('ZADD', due_key, whole(now_ms + limit(3)), R.room)
   tell('room.started', '"by":"' .. by .. '","startedAt":"' .. iso(now_ms) .. '"')
 end
 
@@ -217,7 +229,7 @@ end
 local function close(status)
   put('status', status)
   put('finished', whole(now_ms))
-  redis.call('ZADD', due_key, whole(now_ms + tonumber(R.keep)), R.room)
+  redis.call('ZADD', due_key, whole(now_ms + limit(4)), R.room)
 end
 
 -- cancel ends the room and gives every stake back, those of the forfeited too.
@@ -281,7 +293,8 @@ local function settle(results, plan, rake)
     ',"rakeAmount":"' .. rake .. '"')
 end
 
--- found makes the room of the settings in R, seats its creator and takes the stake; reserve lists seats to hold.
+-- found makes the room of the settings that were put before ("set", "limits", "doc", "code"), seats its creator and takes the stake;
+-- reserve lists seats to hold.
 local function found(id, creator, profile, reserve)
   put('id', id)
   put('status', 'CREATED')
@@ -289,7 +302,6 @@ local function found(id, creator, profile, reserve)
   put('ver', '0')
   put('seq', '0')
   put('pot', '0')
-  put('order', '0')
   put('creator', creator)
   put('creatorp', profile)
   put('host', creator)
@@ -300,7 +312,7 @@ local function found(id, creator, profile, reserve)
   for _, s in ipairs(reserve) do sit(s.uid, 'reserved', '0', s.profile) end
   redis.call('ZADD', all_key, '0', R.room)
   redis.call('ZADD', every_key, '0', R.room)
-  redis.call('ZADD', due_key, whole(now_ms + math.min(tonumber(R.idle), tonumber(R.age))), R.room)
+  redis.call('ZADD', due_key, whole(now_ms + math.min(limit(1), limit(2))), R.room)
   tell('room.created', '"code":"' .. R.code .. '","gameId":' .. R.game .. ',"creator":' .. profile .. ',"maxPlayers":' .. R.max ..
     ',"tokenId":' .. (R.token == '' and 'null' or '"' .. R.token .. '"') ..
     ',"roomEntry":' .. decimal(R.entry, R.dec) .. ',"roomEntryAmount":"' .. R.entry .. '",' .. members())
@@ -309,17 +321,17 @@ end
 
 -- save writes what changed, and moves the room in the indexes.
 local function save()
-  local set, gone = {}, {}
-  for field in pairs(dirty) do
-    if R[field] then
-      set[#set + 1] = field
-      set[#set + 1] = R[field]
-    else
-      gone[#gone + 1] = field
-    end
+  if seats_changed then
+    local list = {}
+    for i, s in ipairs(seats) do list[i] = table.concat({s.uid, s.state, s.ready, s.since, s.stake, s.profile}, '|') end
+    put('seats', table.concat(list, '\t'))
   end
-  if #set > 0 then redis.call('HSET', room_key, unpack(set)) end
-  if #gone > 0 then redis.call('HDEL', room_key, unpack(gone)) end
+  local set = {}
+  for field in pairs(dirty) do
+    set[#set + 1] = field
+    set[#set + 1] = R[field]
+  end
+  redis.call('HSET', room_key, unpack(set))
   if R.vis ~= 'public' then return end
   if R.status ~= was_status then
     if was_status then redis.call('ZREM', status_key[was_status], R.room) end

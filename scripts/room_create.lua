@@ -4,18 +4,23 @@
 --       14 code 15 next
 --       then wallet, lines and events of each in purses …
 -- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
---       9 step 10 number 11 profile 12… the settings, field and value by turns; none: only the receipt is asked for
+--       9 step 10 number 11 profile 12 code 13 set 14 limits 15 doc (no set: only the receipt is asked for)
 -- GIVES ok replay stale idempotency_key_reused insufficient_funds
 -- KEEPS a code names one room; ids are unique over all homes
 enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local code_key, next_key = KEYS[14], KEYS[15]
 local step, number, profile = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local code, set, limits, doc = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
 
 local again = seen(receipt_key, fingerprint)
 if again then return again end
-if #ARGV < 12 then return {'stale', nonce} end
+if set == '' then return {'stale', nonce} end
 if open_room() then return done() end -- sent again
-for i = 12, #ARGV, 2 do put(ARGV[i], ARGV[i + 1]) end
+put('set', set)
+put('limits', limits)
+put('doc', doc)
+put('code', code)
+unpack_settings()
 if redis.call('EXISTS', code_key) == 1 then return {'stale', nonce} end
 local poor = affords(uid)
 if poor then return refuse(unpack(poor)) end

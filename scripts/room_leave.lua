@@ -25,8 +25,7 @@ if won and (ver ~= R.ver or not balanced(plan, rake)) then return answer('stale'
 
 change()
 if R.status == 'STARTED' then
-  seat.state = 'forfeited'
-  write_seat(seat)
+  alter(seat, 'state', 'forfeited')
   tell('room.left', '"userId":' .. uid .. ',"reason":"forfeited",' .. members())
 else
   give_back(seat)

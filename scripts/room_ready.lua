@@ -21,8 +21,7 @@ if R.status ~= 'CREATED' then return refuse('already_started') end
 if seat.ready == ready then return done() end
 
 change()
-seat.ready = ready
-write_seat(seat)
+alter(seat, 'ready', ready)
 tell('room.ready', '"userId":' .. uid .. ',"ready":' .. (ready == '1' and 'true' or 'false'))
 autostart()
 save()

@@ -40,10 +40,11 @@ for _, s in ipairs(active()) do
 end
 room_key, stream_key = new_room_key, new_stream_key
 open_room()
-for _, field in ipairs({'game', 'token', 'etok', 'dec', 'entry', 'max', 'min', 'friends', 'vis', 'auto', 'settle', 'rakebps',
-  'payout', 'tie', 'meta', 'idle', 'age', 'match', 'keep'}) do put(field, old[field]) end
-put('room', new_id)
+put('set', new_id .. string.match(old.set, '|.*$'))
+put('limits', old.limits)
+put('doc', old.doc)
 put('code', code)
+unpack_settings()
 redis.call('SET', new_code_key, new_id)
 found(whole(redis.call('INCR', next_key) * step + number), uid, profile, others)
 save()

@@ -20,12 +20,12 @@ if not open_room() then
 end
 local deadline, reason
 if R.status == 'CREATED' then
-  local idle, age = tonumber(R.changed) + tonumber(R.idle), tonumber(R.created) + tonumber(R.age)
+  local idle, age = tonumber(R.changed) + limit(1), tonumber(R.created) + limit(2)
   deadline, reason = math.min(idle, age), idle < age and 'idle' or 'expired'
 elseif R.status == 'STARTED' then
-  deadline, reason = tonumber(R.started) + tonumber(R.match), 'timeout'
+  deadline, reason = tonumber(R.started) + limit(3), 'timeout'
 else
-  deadline = tonumber(R.finished) + tonumber(R.keep)
+  deadline = tonumber(R.finished) + limit(4)
 end
 if now_ms >= deadline and reason and staked_without_purse() then return answer('stale') end
 
