@@ -191,6 +191,7 @@ func TestALostMessageIsReadFromTheStream(t *testing.T) {
 }
 
 func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *testing.T) {
+	t.Parallel()
 	server := redistest.StartFor(t)
 	direct := openAt(t, server.URL())
 	cable := startProxy(t, server.Addr)
@@ -329,6 +330,7 @@ func TestWhatWaitsSharesFrames(t *testing.T) {
 }
 
 func TestASlowReaderIsClosedAndResumes(t *testing.T) {
+	t.Parallel()
 	db := redistest.Single(t)
 	topic := "{r1}:room:slow:events"
 	n := startNode(t, db, Options{WriteWait: 10 * time.Second})

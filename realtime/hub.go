@@ -365,7 +365,7 @@ func (h *Hub) Draining() bool {
 }
 
 // Drain refuses new sockets, tells every client when to come back and closes its socket then (1012). It returns when the last one
-// is gone; when ctx ends first, the rest is cut and the error is ctx's.
+// is gone, which takes two thirds of ctx's time or less; when ctx ends first, the rest is cut and the error is ctx's.
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
@@ -374,6 +374,9 @@ func (h *Hub) Drain(ctx context.Context) error {
 	spread := h.options.DrainSpread
 	if spread == 0 {
 		spread = min(max(time.Duration(len(all))*time.Second/500, 2*time.Second), 30*time.Second)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		spread = max(0, min(spread, time.Until(deadline)*2/3))
 	}
 	for _, p := range all {
 		slot := time.Duration(mathrand.Int64N(int64(spread) + 1))

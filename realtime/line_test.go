@@ -13,6 +13,7 @@ import (
 )
 
 func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
+	t.Parallel()
 	server := redistest.StartFor(t)
 	cable := startProxy(t, server.Addr)
 	db := openAt(t, "redis://"+cable.listener.Addr().String())
@@ -40,6 +41,7 @@ func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
 }
 
 func TestASilentPathIsNoticedThoughTheConnectionStands(t *testing.T) {
+	t.Parallel()
 	// As after a failover: the subscriber stays with a server to which nobody publishes any more.
 	old, heir := redistest.StartFor(t), redistest.StartFor(t)
 	cable := startProxy(t, old.Addr)
@@ -66,6 +68,7 @@ func TestASilentPathIsNoticedThoughTheConnectionStands(t *testing.T) {
 }
 
 func TestAQuietLineProvesItselfAndStays(t *testing.T) {
+	t.Parallel()
 	db := redistest.Single(t)
 	n := startNode(t, db, Options{ProbeAfter: 20 * time.Millisecond, ProbeWait: time.Second})
 	c := dial(t, n, "user=1").listen()
@@ -189,6 +192,7 @@ func TestALineWithoutTopicsEnds(t *testing.T) {
 }
 
 func TestSubscribingWithoutRedisIsRefusedInTime(t *testing.T) {
+	t.Parallel()
 	server := redistest.StartFor(t)
 	db := openAt(t, server.URL())
 	n := startNode(t, db, Options{})

@@ -36,6 +36,7 @@ func (h *history) tail(n int) []entry { return h.events[max(0, len(h.events)-n):
 // TestTheLogIsAlwaysARunOfTheHistory drives a log as topics do, with lost and late messages, and checks after each
 // repair that it holds an unbroken run that ends where the history ends, within its bounds.
 func TestTheLogIsAlwaysARunOfTheHistory(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{}
 		for range rapid.IntRange(0, 300).Draw(t, "before") {

@@ -104,6 +104,7 @@ func TestAPanicWhileAFrameIsRefusedLeavesNoZombie(t *testing.T) { // m7, on the 
 }
 
 func TestAnActiveClientThatDoesNotPongStays(t *testing.T) { // m8
+	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{PongWait: 400 * time.Millisecond, PingEvery: 100 * time.Millisecond})
 	active, silent := dial(t, n, "user=1"), dial(t, n, "user=2")
 	for _, c := range []*client{active, silent} {
@@ -132,6 +133,7 @@ func TestAnActiveClientThatDoesNotPongStays(t *testing.T) { // m8
 }
 
 func TestASlowHandlerHoldsUpNeitherPongsNorOrder(t *testing.T) { // m9
+	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{PongWait: 300 * time.Millisecond, PingEvery: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	c.next()
@@ -158,6 +160,7 @@ func TestASlowHandlerHoldsUpNeitherPongsNorOrder(t *testing.T) { // m9
 }
 
 func TestFramesUpToTheLimitAndNoLarger(t *testing.T) { // m10, m18
+	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{})
 	large := n.Socket(Limits{MaxFrame: 256 << 10, Rate: 10, Burst: 20})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -309,6 +312,7 @@ func TestWhatIsNoUpgradeIsRefusedWhileItCanBeAnswered(t *testing.T) {
 }
 
 func TestDrainTellsThenClosesThenEnds(t *testing.T) { // m5, m6, m19
+	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{DrainSpread: 300 * time.Millisecond, EchoWait: 300 * time.Millisecond})
 	var clients []*client
 	for i := range 20 {
