@@ -64,6 +64,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST " + admin + "users/<player>/debit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, " 401 403 403 200 404 200 401"},
 		{"GET " + admin + "rooms?gameId=<game>", "", "               401 403 403 200 404 200 401"},
 		{"GET " + admin + "audit", "", "                             401 403 403 403 403 200 401"},
+		{"GET /api/v1/game-data/save", "", "                         401 400 400 403 403 403 401"}, // 400: it is no upgrade
+		{"GET /api/v1/game-data/load", "", "                         401 400 400 403 403 403 401"},
+		{"GET /api/v1/realtime", "", "                               401 400 400 403 403 403 401"},
 		{"GET /healthz", "", "                                       200 200 200 200 200 200 200"},
 		{"GET /readyz", "", "                                        200 200 200 200 200 200 200"},
 		{"GET /openapi.yaml", "", "                                  200 200 200 200 200 200 200"},

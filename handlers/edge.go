@@ -20,6 +20,8 @@ import (
 	"github.com/parlor-games/parlor/auth"
 	"github.com/parlor-games/parlor/fault"
 	"github.com/parlor-games/parlor/games"
+	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/users"
 	"github.com/parlor-games/parlor/wallet"
@@ -39,6 +41,9 @@ type Deps struct {
 	Answers *answers.Service
 	Store   Store
 
+	Progress *progress.Service
+	Realtime *realtime.Hub // not running yet: the edge makes its sockets
+
 	Durability     string               // the mode that answers about money and rooms promise: "memory", "disk", "replica"
 	TrustedProxies []string             // addresses or networks whose X-Forwarded-For is believed; none by default
 	Metrics        *prometheus.Registry // what /metrics of the internal listener shows
@@ -56,6 +61,8 @@ type Edge struct {
 	engine   *gin.Engine
 	log      *slog.Logger
 	metrics  *metrics
+	saves    *desk
+	live     *desk
 	outages  rate.Sometimes
 	policies sync.Map // class → value of RateLimit-Policy
 	draining atomic.Bool
@@ -74,6 +81,10 @@ func New(deps Deps) (*Edge, error) {
 	if e.metrics, err = newMetrics(deps.Metrics); err != nil {
 		return nil, err
 	}
+	if err = deps.Metrics.Register(&socketMetrics{deps.Realtime}); err != nil {
+		return nil, err
+	}
+	e.saves, e.live = e.newSaves(), e.newLive()
 	for _, r := range e.routes() {
 		e.engine.Handle(r.method, ginPath(r.path), e.serve(&r))
 	}
@@ -85,7 +96,8 @@ func New(deps Deps) (*Edge, error) {
 // ServeHTTP serves one request.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.engine.ServeHTTP(w, r) }
 
-// Drain tells balancers and clients to go elsewhere: /readyz answers 503 and connections close after their answer. Requests that come still are served.
+// Drain tells balancers and clients to go elsewhere: /readyz answers 503, so do new sockets, and connections close after their answer. Requests
+// that come still are served; the sockets that are open are the hub's to drain.
 func (e *Edge) Drain() { e.draining.Store(true) }
 
 // ginPath writes a path of the contract, "/users/{userId}", as gin wants it, "/users/:userId".
@@ -161,6 +173,9 @@ func (c *call) perform() (reply, error) {
 
 // finish renders the answer or the problem, keeps it where the caller may ask again, and sends it.
 func (c *call) finish(answer reply, err error) {
+	if answer.upgraded {
+		return
+	}
 	if err != nil {
 		answer = c.problemOf(err)
 	}
@@ -221,11 +236,7 @@ func requestID(r *http.Request) string {
 
 // authenticate finds out who is calling and whether the operation is for them.
 func (c *call) authenticate() error {
-	token := c.bearer()
-	if token == "" {
-		return fault.Unauthenticated.Because("an Authorization header with a Bearer token is needed")
-	}
-	shown, err := c.edge.Auth.Credential(c.ctx(), token)
+	shown, err := c.credential()
 	if err != nil {
 		return err
 	}
@@ -234,6 +245,20 @@ func (c *call) authenticate() error {
 		return fault.Forbidden.Because("this operation is for %s", c.route.callers)
 	}
 	return nil
+}
+
+// credential is what the caller shows: a ticket where one is good, else a token.
+func (c *call) credential() (auth.Credential, error) {
+	if c.route.callers&ticketed != 0 {
+		if shown, given, err := c.redeem(); given || err != nil {
+			return shown, err
+		}
+	}
+	token := c.bearer()
+	if token == "" {
+		return auth.Credential{}, fault.Unauthenticated.Because("an Authorization header with a Bearer token is needed")
+	}
+	return c.edge.Auth.Credential(c.ctx(), token)
 }
 
 // bearer is the token that the caller shows, or "".

@@ -49,18 +49,22 @@ func (c *call) problemOf(err error) reply {
 	case refusal.Status == http.StatusServiceUnavailable: // one line a second tells as much as thousands
 		c.edge.outages.Do(func() { c.report(slog.LevelWarn, "request not served", err) })
 	}
+	if refusal.Status == http.StatusUnauthorized {
+		c.Writer.Header()["Www-Authenticate"] = challenge
+	}
+	return reply{status: refusal.Status, media: mediaProblem, retryable: refusal.Retryable, body: newProblem(refusal, c.Request.URL.EscapedPath(), c.requestID)}
+}
+
+func newProblem(refusal *fault.Refusal, instance, requestID string) *problem {
 	detail := refusal.Detail
 	if detail == "" {
 		detail = refusal.Title + "."
 	}
-	if refusal.Status == http.StatusUnauthorized {
-		c.Writer.Header()["Www-Authenticate"] = challenge
-	}
-	return reply{status: refusal.Status, media: mediaProblem, retryable: refusal.Retryable, body: &problem{
+	return &problem{
 		Type: problemBase + refusal.Code, Title: refusal.Title, Status: refusal.Status, Detail: detail,
-		Instance: c.Request.URL.EscapedPath(), Code: refusal.Code, RequestID: c.requestID, Retryable: refusal.Retryable,
+		Instance: instance, Code: refusal.Code, RequestID: requestID, Retryable: refusal.Retryable,
 		Errors: refusal.Fields, Members: refusal.Members,
-	}}
+	}
 }
 
 func (c *call) report(level slog.Level, what string, err error) {

@@ -21,6 +21,7 @@ type reply struct {
 	etag      string
 	replayed  bool // the first answer to this Idempotency-Key, again
 	retryable bool // a refusal that is not kept under its Idempotency-Key
+	upgraded  bool // the connection is a socket now: there is nothing to write
 }
 
 func ok(body any) reply      { return reply{status: http.StatusOK, body: body} }

@@ -26,6 +26,7 @@ const (
 	player callers = 1 << iota
 	server
 	operator
+	ticketed // with a ticket instead of a token, too
 
 	anyone   callers = 0 // nobody needs to be known
 	everyone         = player | server | operator
@@ -126,6 +127,10 @@ func (e *Edge) routes() []route {
 		{post, admin + "users/{userId}/debit", staff, auth.Admin, receiptRequired, true, body(e.debit)},
 		{get, admin + "rooms", staff, auth.Admin, unkeyed, true, e.adminRooms},
 		{get, admin + "audit", operator, auth.Admin, unkeyed, true, e.audit},
+
+		{get, "/api/v1/game-data/save", player | ticketed, auth.Socket, unkeyed, false, e.upgrade(e.saves)},
+		{get, "/api/v1/game-data/load", player | ticketed, auth.Socket, unkeyed, false, e.upgrade(e.saves)},
+		{get, "/api/v1/realtime", player | ticketed, auth.Socket, unkeyed, false, e.upgrade(e.live)},
 
 		{get, "/healthz", anyone, "", unkeyed, false, e.healthz},
 		{get, "/readyz", anyone, "", unkeyed, false, e.readyz},

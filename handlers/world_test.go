@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ import (
 	"github.com/parlor-games/parlor/auth"
 	"github.com/parlor-games/parlor/games"
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/redisdb"
 	"github.com/parlor-games/parlor/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
@@ -72,6 +75,7 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 	t.Helper()
 	w := &world{t: t, db: db, log: &lines{}}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
+	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
 	people, catalogue := users.New(db), games.New(db)
 	w.wallets = wallet.New(db, wallet.Options{})
 	signing := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
@@ -80,15 +84,22 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 		Users: people, Games: catalogue, Wallet: w.wallets, Assets: assets.New(db, w.wallets, assets.Options{}),
 		Rooms: rooms.New(db, w.wallets, people, catalogue, rooms.Options{}), Auth: who, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Answers: answers.New(db, signing, answers.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
+		Realtime: hub,
+	}
+	var err error
+	if w.deps.Progress, err = progress.New(db, catalogue, progress.Options{SigningKeys: signing, Log: log}); err != nil {
+		t.Fatal(err)
 	}
 	if change != nil {
 		change(&w.deps)
 	}
-	edge, err := handlers.New(w.deps)
-	if err != nil {
+	if w.edge, err = handlers.New(w.deps); err != nil {
 		t.Fatal(err)
 	}
-	w.edge = edge
+	run, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.deps.Realtime.Run(run) }()
+	t.Cleanup(func() { end(); <-ended })
 	server := httptest.NewServer(w.edge)
 	t.Cleanup(server.Close)
 	w.url = server.URL

@@ -17,6 +17,9 @@ import (
 
 type store struct{ db *redisdb.DB }
 
+// Topic names the stream of a player's user.progress, which is the channel that tells of them too.
+func (s *Service) Topic(user int64) string { return keys.UserEvents(user) }
+
 // read answers the newest version, with its state only if whole, and the version other (0: none is asked for); what is not
 // there has the version 0. now is ms by the clock of Redis.
 func (s store) read(ctx context.Context, a address, whole bool, other int64) (newest, old record, now int64, err error) {

@@ -21,6 +21,9 @@ type store struct {
 	receiptTTL time.Duration
 }
 
+// Topic names the stream of a player's user.balance and user.asset, which is the channel that tells of them too.
+func (s *Service) Topic(user int64) string { return keys.WalletEvents(user) }
+
 // Tokens.
 
 // tokenFields is what a token's hash holds, in the order in which scripts answer it.

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, out, problems io.Writer) int {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return config.Faults{{Setting: "flags", Problem: fmt.Sprintf("%v; %s --help lists them", err, c.CommandPath())}}
 	})
-	root.AddCommand(devCommand(), serveCommand(), configCommand(), tokenCommand(), seedCommand(), auditCommand(), healthcheckCommand(), versionCommand())
+	root.AddCommand(devCommand(), serveCommand(), configCommand(), tokenCommand(), seedCommand(), auditCommand(), tailCommand(), healthcheckCommand(), versionCommand())
 	return status(root.ExecuteContext(ctx), problems)
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/parlor-games/parlor/config"
 	"github.com/parlor-games/parlor/games"
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/redisdb"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/users"
@@ -62,6 +64,7 @@ type node struct {
 	settings config.Settings
 	log      *slog.Logger
 	edge     *handlers.Edge
+	hub      *realtime.Hub
 }
 
 // newNode puts an edge in front of the domains.
@@ -77,10 +80,15 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	var err error
+	n.hub = realtime.New(db, realtime.Options{Log: log})
+	saves, err := progress.New(db, n.games, progress.Options{SigningKeys: revealed(s.SigningKey), Log: log})
+	if err != nil {
+		return nil, err
+	}
 	n.edge, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
-		Limiter: auth.NewLimiter(db, limits), Answers: answers.New(db, revealed(s.SigningKey), answers.Options{TTL: s.IdempotencyTTL}), Store: db, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
+		Limiter: auth.NewLimiter(db, limits), Answers: answers.New(db, revealed(s.SigningKey), answers.Options{TTL: s.IdempotencyTTL}), Store: db,
+		Progress: saves, Realtime: n.hub, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
 	})
 	return n, err
 }

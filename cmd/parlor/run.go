@@ -33,6 +33,7 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	group.Go(func() error { return ended(front.Serve(public)) })
 	group.Go(func() error { return ended(back.Serve(internal)) })
 	group.Go(func() error { return ended(n.rooms.Run(failing)) })
+	group.Go(func() error { return ended(n.hub.Run(failing)) })
 
 	release, commit := version()
 	n.log.Info("serving", "listen", public.Addr().String(), "internal", internal.Addr().String(), "store", string(n.db.Kind()),
@@ -49,7 +50,7 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	return err
 }
 
-// drain lets balancers see that the node goes, then lets requests under way end.
+// drain lets balancers see that the node goes, sends its sockets elsewhere, then lets requests under way end.
 func (n *node) drain(failing context.Context, servers ...*http.Server) {
 	n.edge.Drain()
 	n.log.Info("draining", "delay", n.settings.DrainDelay, "timeout", n.settings.DrainTimeout)
@@ -59,6 +60,9 @@ func (n *node) drain(failing context.Context, servers ...*http.Server) {
 	}
 	patience, cancel := context.WithTimeout(context.Background(), n.settings.DrainTimeout)
 	defer cancel()
+	if err := n.hub.Drain(patience); err != nil {
+		n.log.Warn("sockets were cut off", "cause", err)
+	}
 	for _, s := range servers {
 		if err := s.Shutdown(patience); err != nil {
 			n.log.Warn("requests were cut off", "cause", err)

@@ -42,7 +42,7 @@ var onlyIn = map[string][]string{
 	"github.com/gin-gonic":         {"handlers/"},
 	"github.com/go-playground":     {"handlers/"},
 	"github.com/olahol/melody":     {"realtime/", "handlers/socket*.go"},
-	"github.com/gorilla/websocket": {"realtime/", "handlers/socket*.go"},
+	"github.com/gorilla/websocket": {"realtime/", "handlers/socket*.go", "cmd/parlor/tail.go"},
 	"github.com/golang-jwt":        {"auth/"},
 	"github.com/spf13":             {"cmd/"},
 	"go.yaml.in":                   {"cmd/"},

@@ -1,0 +1,192 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parlor-games/parlor/events"
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/users"
+)
+
+const eventFrame = 16 << 10 // bytes, from the client
+
+// newLive is the desk of /realtime.
+func (e *Edge) newLive() *desk {
+	return &desk{
+		socket: e.Realtime.Socket(realtime.Limits{MaxFrame: eventFrame, Rate: framesPerSecond, Burst: framesAtOnce, Hello: true}),
+		verbs:  map[string]verb{"room.subscribe": said(subscribe), "room.unsubscribe": said(unsubscribe), "room.send": said(send)},
+		greet:  followSelf,
+	}
+}
+
+// followSelf subscribes a connection to what happens to its player, before hello: who reads that has missed nothing since.
+func followSelf(ctx context.Context, v *visitor, p *realtime.Peer) {
+	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	defer cancel()
+	for _, topic := range []string{v.edge.Wallet.Topic(v.caller.User), v.edge.Progress.Topic(v.caller.User)} {
+		if _, err := p.Subscribe(ctx, realtime.Subscription{Topic: topic, Unasked: true}); err != nil {
+			p.Close(realtime.CloseRestart, "the store cannot be reached")
+			return
+		}
+	}
+}
+
+type subscribeInput struct {
+	RoomID string `json:"roomId"`
+	After  string `json:"after"`
+}
+
+func (in *subscribeInput) lacks() needs { return needs{}.that(in.RoomID != "", "roomId") }
+
+// subscribe follows a room that the player may see. Leaving it does not end that, but where the room is private: whoever loses
+// sight of it by leaving, being kicked or banned hears of that event, and of nothing after it.
+func subscribe(ctx context.Context, v *visitor, p *realtime.Peer, m *message, in *subscribeInput) (any, error) {
+	room, err := v.edge.Rooms.Get(ctx, v.caller, in.RoomID)
+	if err != nil {
+		return nil, err
+	}
+	topic, _ := v.edge.Rooms.Topic(room.RoomID)
+	s := realtime.Subscription{
+		Topic: topic, After: in.After,
+		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) { return v.edge.snapshot(ctx, room.RoomID) },
+		Reply: func(start realtime.Start) []byte {
+			frame, err := json.Marshal(response{ReplyTo: &m.ID, OK: true, Data: begun{start.Mode, start.State, start.Position}}, wire)
+			if err != nil {
+				panic(err) // see visitor.reply
+			}
+			return frame
+		},
+	}
+	if room.Visibility == rooms.Private {
+		s.Gate = func(ctx context.Context) error {
+			_, err := v.edge.Rooms.Get(ctx, v.caller, room.RoomID)
+			return err
+		}
+		s.Doubt = func(event []byte) bool { return bytes.HasPrefix(event, vacated) || bytes.HasPrefix(event, started) }
+	}
+	if _, err := p.Subscribe(ctx, s); err != nil {
+		return nil, err
+	}
+	return replied, nil
+}
+
+// The events by which somebody may lose a seat; a reserved one falls away at the start.
+var (
+	vacated = []byte(`{"type":"` + events.RoomLeft.Name + `"`)
+	started = []byte(`{"type":"` + events.RoomStarted.Name + `"`)
+)
+
+// begun is where a subscription begins, and what replaces events that were missed.
+type begun struct {
+	Mode     realtime.Mode  `json:"mode"`
+	Room     jsontext.Value `json:"room,omitzero"`
+	Position string         `json:"position"`
+}
+
+// event is what the node itself says to a connection.
+type event struct {
+	Type     string    `json:"type"`
+	RoomID   string    `json:"roomId"`
+	Seq      int64     `json:"seq,omitzero"`
+	Position string    `json:"position,omitzero"`
+	At       time.Time `json:"at"`
+	Data     any       `json:"data"`
+}
+
+// snapshot is a room as it is now. It is taken once for all who follow the room; each of them has been let in before.
+func (e *Edge) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, error) {
+	room, err := e.Rooms.Get(ctx, users.Caller{Role: users.Operator}, roomID)
+	if err != nil {
+		return realtime.Snapshot{}, err
+	}
+	state := room.AppendJSON(nil)
+	frame, err := json.Marshal(event{
+		Type: events.RoomSnapshot.Name, RoomID: roomID, Seq: room.Seq, Position: room.Position, At: time.Now(),
+		Data: begun{realtime.Anew, state, room.Position},
+	}, wire)
+	if err != nil {
+		return realtime.Snapshot{}, fmt.Errorf("encode a snapshot: %w", err)
+	}
+	return realtime.Snapshot{Position: room.Position, State: state, Frame: frame}, nil
+}
+
+func unsubscribe(_ context.Context, v *visitor, p *realtime.Peer, _ *message, in *roomInput) (any, error) {
+	topic, ok := v.edge.Rooms.Topic(in.RoomID)
+	if !ok {
+		return nil, fault.RoomNotFound
+	}
+	p.Unsubscribe(topic)
+	return struct{}{}, nil
+}
+
+type sendInput struct {
+	RoomID  string         `json:"roomId"`
+	Op      string         `json:"op"`
+	Payload jsontext.Value `json:"payload"`
+	To      *[]int64       `json:"to"`
+}
+
+func (in *sendInput) lacks() needs {
+	return needs{}.that(in.RoomID != "", "roomId").that(in.Op != "", "op")
+}
+
+const longestOp = 64
+
+// spoken is what passes between participants; what a game makes of it is the game's.
+type spoken struct {
+	From    int64          `json:"from"`
+	Op      string         `json:"op"`
+	Payload jsontext.Value `json:"payload"`
+}
+
+// send tells the other participants, or some of them, as far as they follow the room.
+func send(ctx context.Context, v *visitor, p *realtime.Peer, _ *message, in *sendInput) (any, error) {
+	if len(in.Op) > longestOp {
+		return nil, fault.InvalidRequest.At("op", "range", "may have at most "+strconv.Itoa(longestOp)+" bytes")
+	}
+	room, err := v.edge.Rooms.Get(ctx, v.caller, in.RoomID)
+	if err != nil {
+		return nil, err
+	}
+	seated := room.Active()
+	if !slices.Contains(seated, v.caller.User) {
+		return nil, fault.NotParticipant
+	}
+	to := seated
+	if in.To != nil {
+		to = *in.To
+		refusal := fault.NotParticipant
+		for i, user := range to {
+			if !slices.Contains(seated, user) {
+				refusal = refusal.At("to["+strconv.Itoa(i)+"]", "not_participant", "is not seated in the room")
+			}
+		}
+		if len(refusal.Fields) > 0 {
+			return nil, refusal
+		}
+	}
+	to = slices.DeleteFunc(slices.Clone(to), func(user int64) bool { return user == v.caller.User })
+	if len(to) == 0 {
+		return struct{}{}, nil
+	}
+	if len(in.Payload) == 0 {
+		in.Payload = jsontext.Value("null")
+	}
+	frame, err := json.Marshal(event{
+		Type: events.RoomMessage.Name, RoomID: room.RoomID, At: time.Now(), Data: spoken{v.caller.User, in.Op, in.Payload},
+	}, wire)
+	if err != nil {
+		return nil, fmt.Errorf("encode a message: %w", err)
+	}
+	topic, _ := v.edge.Rooms.Topic(room.RoomID)
+	return struct{}{}, v.edge.Realtime.Relay(ctx, topic, p, to, frame)
+}

@@ -1,0 +1,271 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"github.com/parlor-games/parlor/auth"
+	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/users"
+)
+
+// A socket is opened by a request like any other: its row in routes.go says by whom and how often. What is said on it then is a
+// message {"id","type","data"}, and each gets one reply, in order. desk.verbs lists the types; every refusal is the problem that
+// HTTP would answer, and none of them closes the socket.
+
+// desk is one kind of socket.
+type desk struct {
+	socket *realtime.Socket
+	verbs  map[string]verb
+	greet  func(context.Context, *visitor, *realtime.Peer) // before the first message
+}
+
+// verb does what a message asks, and answers the data of its reply; replied where that is on its way already.
+type verb func(context.Context, *visitor, *realtime.Peer, *message) (any, error)
+
+var replied any = theReply{}
+
+type theReply struct{}
+
+// visitor is a player on a socket.
+type visitor struct {
+	edge   *Edge
+	desk   *desk
+	caller users.Caller
+	path   string
+}
+
+// message is what a client says.
+type message struct {
+	ID   string         `json:"id"`
+	Type string         `json:"type"`
+	Data jsontext.Value `json:"data"`
+}
+
+// response is what it hears about it.
+type response struct {
+	ReplyTo *string  `json:"replyTo"` // null where the message could not be read
+	OK      bool     `json:"ok"`
+	Data    any      `json:"data,omitzero"`
+	Error   *problem `json:"error,omitzero"`
+}
+
+// The manners of contract 8, for every kind of socket.
+const (
+	framesPerSecond = 60
+	framesAtOnce    = 120
+	protocolVersion = 1
+	longestID       = 128
+	messageTimeout  = 10 * time.Second
+)
+
+// upgrade is the operation that opens a socket at a desk.
+func (e *Edge) upgrade(d *desk) func(*call) (reply, error) {
+	return func(c *call) (reply, error) {
+		if e.draining.Load() {
+			return reply{}, c.later(fault.Draining)
+		}
+		if err := c.checkOrigin(); err != nil {
+			return reply{}, err
+		}
+		q := c.query()
+		protocol := q.id("protocol")
+		if err := q.err(); err != nil {
+			return reply{}, err
+		}
+		v := &visitor{edge: e, desk: d, caller: c.caller, path: c.route.path}
+		session := realtime.Session{User: c.caller.User, Expires: c.shown.Expires, OnOpen: v.enter, OnMessage: v.hear, OnRefuse: v.turnDown}
+		if protocol != 0 && protocol != protocolVersion { // a page learns why by the close code only
+			session.OnOpen = func(_ context.Context, p *realtime.Peer) {
+				p.Close(realtime.CloseTooOld, "this server speaks protocol 1")
+			}
+		}
+		if err := d.socket.Serve(c.Writer, c.Request, session); err != nil {
+			return reply{}, c.later(err)
+		}
+		return reply{upgraded: true}, nil
+	}
+}
+
+// later tells a client that may come back to do so after a moment.
+func (c *call) later(err error) error {
+	if refusal, ok := fault.As(err); ok && refusal.Retryable {
+		c.Writer.Header()["Retry-After"] = []string{"1"}
+	}
+	return err
+}
+
+// checkOrigin keeps pages of other origins out: a socket is open to every page that a browser shows, unlike an answer. Programs send none.
+func (c *call) checkOrigin() error {
+	origins := c.Request.Header["Origin"]
+	if len(origins) == 0 {
+		return nil
+	}
+	game, err := c.edge.Games.Get(c.ctx(), c.game)
+	switch {
+	case err != nil:
+		return err
+	case len(origins) > 1 || !game.AllowsOrigin(origins[0]):
+		return fault.Forbidden.Because("the game does not list this origin")
+	default:
+		return nil
+	}
+}
+
+// redeem finds the caller by the ticket in the address. A ticket is good once, so what is wrong anyway is refused before.
+func (c *call) redeem() (shown auth.Credential, given bool, err error) {
+	q := c.query()
+	for _, name := range []string{"token", "access_token", "accessToken"} {
+		if q.values.Has(name) {
+			q.refuse(name, "forbidden", "does not belong in an address, where others read it: get a ticket")
+		}
+	}
+	ticket := q.text("ticket")
+	if err := q.err(); err != nil || ticket == "" {
+		return shown, false, err
+	}
+	if c.edge.draining.Load() {
+		return shown, true, c.later(fault.Draining)
+	}
+	if err := realtime.CheckHandshake(c.Request); err != nil {
+		return shown, true, err
+	}
+	shown, err = c.edge.Auth.RedeemTicket(c.ctx(), ticket)
+	return shown, true, err
+}
+
+func (v *visitor) enter(ctx context.Context, p *realtime.Peer) {
+	if v.desk.greet != nil {
+		v.desk.greet(ctx, v, p)
+	}
+}
+
+// hear answers one message.
+func (v *visitor) hear(ctx context.Context, p *realtime.Peer, raw []byte) {
+	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	defer cancel()
+	m, err := readMessage(raw)
+	var data any
+	if err == nil {
+		data, err = v.perform(ctx, p, &m)
+	}
+	switch {
+	case err != nil:
+		v.refuse(p, m, err)
+	case data != replied:
+		v.reply(p, response{ReplyTo: &m.ID, OK: true, Data: data})
+	}
+}
+
+func (v *visitor) perform(ctx context.Context, p *realtime.Peer, m *message) (any, error) {
+	do, known := v.desk.verbs[m.Type]
+	if !known {
+		return nil, fault.InvalidRequest.At("type", "unknown", "is none of "+strings.Join(slices.Sorted(maps.Keys(v.desk.verbs)), ", "))
+	}
+	return do(ctx, v, p, m)
+}
+
+// readMessage reads a frame to the letter. Where it is JSON at all, the message has its id even when it is refused.
+func readMessage(raw []byte) (message, error) {
+	var m message
+	if err := json.Unmarshal(raw, &m, strict); err != nil {
+		return message{ID: idOf(raw)}, decodingFault(err)
+	}
+	refusal := needs{}.that(m.ID != "", "id").that(m.Type != "", "type").refusal
+	if len(m.ID) > longestID {
+		refusal = fault.InvalidRequest.At("id", "range", "may have at most 128 bytes")
+		m.ID = ""
+	}
+	switch {
+	case firstByte(raw) != '{': // null would decode into any struct
+		return m, fault.InvalidRequest.At("body", "type", "must be an object")
+	case refusal != nil:
+		return m, refusal
+	default:
+		return m, nil
+	}
+}
+
+// idOf finds the id in a frame that is not as it should be, or "".
+func idOf(raw []byte) string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(raw, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil || len(m.ID) > longestID {
+		return ""
+	}
+	return strings.ToValidUTF8(m.ID, "")
+}
+
+// said is the way of a message: decode its data, strictly, and do it.
+func said[T any](do func(context.Context, *visitor, *realtime.Peer, *message, *T) (any, error)) verb {
+	return func(ctx context.Context, v *visitor, p *realtime.Peer, m *message) (any, error) {
+		in := new(T)
+		if len(m.Data) > 0 {
+			if m.Data.Kind() != '{' {
+				return nil, fault.InvalidRequest.At("data", "type", "must be an object")
+			}
+			if err := json.Unmarshal(m.Data, in, strict); err != nil {
+				return nil, decodingFault(err)
+			}
+		}
+		if lacking, checked := any(in).(interface{ lacks() needs }); checked {
+			if err := lacking.lacks().err(); err != nil {
+				return nil, err
+			}
+		}
+		return do(ctx, v, p, m, in)
+	}
+}
+
+// turnDown answers a frame that is not handled. It runs where the socket reads.
+func (v *visitor) turnDown(p *realtime.Peer, raw []byte, why error) {
+	var m message
+	if errors.Is(why, fault.RateLimited) {
+		m.ID = idOf(raw)
+	}
+	v.refuse(p, m, why)
+}
+
+// refuse says why a message had no effect, and logs what is no refusal.
+func (v *visitor) refuse(p *realtime.Peer, m message, err error) {
+	if errors.Is(err, realtime.ErrGone) {
+		return
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fault.StoreUnavailable
+	}
+	refusal, failed := refusalOf(err)
+	id := uuid.NewString()
+	if failed && !errors.Is(err, context.Canceled) {
+		v.edge.log.LogAttrs(context.Background(), slog.LevelError, "message failed", slog.Any("error", err), slog.String("route", v.path),
+			slog.String("type", m.Type), slog.String("caller", v.caller.Who()), slog.String("requestId", id))
+	} else if refusal.Status == http.StatusServiceUnavailable {
+		v.edge.outages.Do(func() {
+			v.edge.log.LogAttrs(context.Background(), slog.LevelWarn, "message not served", slog.Any("error", err), slog.String("route", v.path), slog.String("requestId", id))
+		})
+	}
+	r := response{Error: newProblem(refusal, v.path, id)}
+	if m.ID != "" {
+		r.ReplyTo = &m.ID
+	}
+	v.reply(p, r)
+}
+
+func (v *visitor) reply(p *realtime.Peer, r response) {
+	frame, err := json.Marshal(r, wire)
+	if err != nil {
+		panic(err) // what we answer is ours; the socket ends with 1011
+	}
+	_ = p.Send(frame)
+}
