@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -60,7 +61,14 @@ type loseReplies struct{}
 func (loseReplies) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (loseReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		scripts := slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return strings.HasPrefix(c.Name(), "eval") })
+		if err != nil || !scripts {
+			return err
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func (loseReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -28,10 +28,15 @@ func openEmbedded() (*DB, error) {
 	e.done.Go(e.runClock)
 	client := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled:    true,
+		ContextTimeoutEnabled: true, DialerRetries: dialTries,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	return &DB{Client: client, Publish: "PUBLISH", kind: KindEmbedded, embedded: e}, nil
+	db, err := newDB(client, KindEmbedded)
+	if err != nil {
+		return nil, err
+	}
+	db.embedded = e
+	return db, nil
 }
 
 // runClock lets times to live pass by the time that really passed.

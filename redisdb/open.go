@@ -15,8 +15,11 @@ import (
 
 // DB is an open store. It is safe for concurrent use; Close it once.
 type DB struct {
-	// Client sends single commands. Stores use it for reads; every change goes through Run.
+	// Client sends single commands. Stores use it for what is read now and then; every change goes through Run.
 	Client redis.UniversalClient
+	// Shared sends a command in one round trip with those of other requests that wait at the same moment. It is for single reads
+	// on hot paths, and Run uses it. It returns when the reply is there; a context that ends meanwhile does not end the wait.
+	Shared redis.Cmdable
 	// Publish is the verb that scripts use to ring a channel: SPUBLISH on Cluster, where a message
 	// then stays on the shard of its hash tag, else PUBLISH.
 	Publish string
@@ -46,6 +49,7 @@ const EmbeddedURL = "embedded:"
 // times; that is harmless because every script is idempotent, by a receipt or by nature.
 const (
 	dialTimeout = 2 * time.Second
+	dialTries   = 1 // a store that is gone is told at once; whoever asks decides whether to ask again
 	ioTimeout   = 3 * time.Second
 	maxRetries  = 2
 )
@@ -72,9 +76,9 @@ func Open(rawURL string) (*DB, error) {
 			return nil, fmt.Errorf("%s:// address: %w", scheme, withoutURL(err))
 		}
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
-		o.ContextTimeoutEnabled = true
+		o.ContextTimeoutEnabled, o.DialerRetries = true, dialTries
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		return &DB{Client: redis.NewClient(o), Publish: "PUBLISH", kind: KindSingle}, nil
+		return newDB(redis.NewClient(o), KindSingle)
 	case "redis-cluster", "redis-sentinel":
 	default:
 		return nil, fmt.Errorf("the store's address has the unknown scheme %q", scheme)
@@ -88,20 +92,38 @@ func Open(rawURL string) (*DB, error) {
 		if a.path != "" {
 			return nil, errors.New("redis-cluster:// address: a cluster has no database number")
 		}
-		return &DB{Client: redis.NewClusterClient(&redis.ClusterOptions{
+		return newDB(redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: a.hosts, Username: a.user, Password: a.password,
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-			ContextTimeoutEnabled: true,
-		}), Publish: "SPUBLISH", kind: KindCluster}, nil
+			ContextTimeoutEnabled: true, DialerRetries: dialTries,
+		}), KindCluster)
 	}
 	if a.path == "" {
 		return nil, errors.New("redis-sentinel:// address: the name of the master must follow the hosts")
 	}
-	return &DB{Client: redis.NewFailoverClient(&redis.FailoverOptions{
+	return newDB(redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.db,
 		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true,
-	}), Publish: "PUBLISH", kind: KindSentinel}, nil
+		ContextTimeoutEnabled: true, DialerRetries: dialTries,
+	}), KindSentinel)
+}
+
+// batching is implemented by both kinds of client.
+type batching interface {
+	redis.UniversalClient
+	AutoPipeline() (*redis.AutoPipeliner, error)
+}
+
+func newDB(client batching, kind Kind) (*DB, error) {
+	shared, err := client.AutoPipeline()
+	if err != nil {
+		return nil, fmt.Errorf("share round trips: %w", err)
+	}
+	db := &DB{Client: client, Shared: shared, Publish: "PUBLISH", kind: kind}
+	if kind == KindCluster {
+		db.Publish = "SPUBLISH"
+	}
+	return db, nil
 }
 
 type hosts struct {

@@ -16,9 +16,9 @@ import (
 // Run runs a script and answers its word and what follows it. A word that is in the vocabulary of
 // package fault is still an answer, not an error: the caller knows what its details mean.
 func (db *DB) Run(ctx context.Context, s *scripts.Script, keys []string, args ...any) (word string, rest []string, err error) {
-	reply, err := db.Client.EvalSha(ctx, s.SHA, keys, args...).StringSlice()
+	reply, err := db.Shared.EvalSha(ctx, s.SHA, keys, args...).StringSlice()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = db.Client.Eval(ctx, s.Source, keys, args...).StringSlice()
+		reply, err = db.Shared.Eval(ctx, s.Source, keys, args...).StringSlice()
 	}
 	if err != nil {
 		return "", nil, Fail("run "+s.Name, err)

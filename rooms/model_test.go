@@ -115,8 +115,15 @@ type resender struct{ on atomic.Bool }
 
 func (*resender) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (*resender) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func (r *resender) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		scripts := slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return strings.HasPrefix(c.Name(), "eval") })
+		if err != nil || !scripts || !r.on.Load() {
+			return err
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func (r *resender) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -228,14 +228,23 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	if !ok || home.Number() > st.homes {
 		return Room{}, fault.RoomNotFound
 	}
-	flat, err := hashes(st.db, ctx, []string{keys.Room(home, roomID)})
+	fields, err := st.db.Shared.HGetAll(ctx, keys.Room(home, roomID)).Result()
 	if err != nil {
-		return Room{}, err
+		return Room{}, redisdb.Fail("read a room", err)
 	}
-	if len(flat[0]) == 0 {
+	if len(fields) == 0 {
 		return Room{}, fault.RoomNotFound
 	}
-	return decode(flat[0])
+	return decode(flattened(fields))
+}
+
+// flattened lists fields and values by turns.
+func flattened(fields map[string]string) []string {
+	flat := make([]string, 0, 2*len(fields))
+	for field, value := range fields {
+		flat = append(flat, field, value)
+	}
+	return flat
 }
 
 // Topic names the stream of a room's events, which is the channel that tells of them too; false for an id that no room can have.
@@ -247,12 +256,12 @@ func (s *Service) Topic(roomID string) (string, bool) {
 	return keys.RoomEvents(home, roomID), true
 }
 
-// hashes reads many hashes in one go, each flat; an absent one is empty. Flat, since a map of each would only be walked again.
+// hashes reads many hashes in one go, each flat; an absent one is empty.
 func hashes(db *redisdb.DB, ctx context.Context, names []string) ([][]string, error) {
-	commands := make([]*redis.Cmd, len(names))
+	commands := make([]*redis.MapStringStringCmd, len(names))
 	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, name := range names {
-			commands[i] = p.Do(ctx, "HGETALL", name)
+			commands[i] = p.HGetAll(ctx, name)
 		}
 		return nil
 	})
@@ -261,16 +270,7 @@ func hashes(db *redisdb.DB, ctx context.Context, names []string) ([][]string, er
 	}
 	flat := make([][]string, len(names))
 	for i, c := range commands {
-		switch reply := c.Val().(type) {
-		case map[any]any: // RESP3
-			for field, value := range reply {
-				flat[i] = append(flat[i], fmt.Sprint(field), fmt.Sprint(value))
-			}
-		case []any:
-			for _, text := range reply {
-				flat[i] = append(flat[i], fmt.Sprint(text))
-			}
-		}
+		flat[i] = flattened(c.Val())
 	}
 	return flat, nil
 }

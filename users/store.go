@@ -81,7 +81,7 @@ func (s *store) set(ctx context.Context, id int64, changes ...any) error {
 func isUnknown(err error) bool { return errors.Is(err, fault.UserNotFound) }
 
 func (s *store) load(ctx context.Context, id int64) (User, error) {
-	fields, err := s.db.Client.HMGet(ctx, keys.User(id), userFields...).Result()
+	fields, err := s.db.Shared.HMGet(ctx, keys.User(id), userFields...).Result()
 	if err != nil {
 		return User{}, redisdb.Fail("read a player", err)
 	}
@@ -96,6 +96,13 @@ func (s *store) load(ctx context.Context, id int64) (User, error) {
 func (s *store) loadAll(ctx context.Context, ids []int64) (map[int64]User, error) {
 	if len(ids) == 0 {
 		return nil, nil
+	}
+	if len(ids) == 1 { // the profile of who joins or opens a room
+		u, err := s.load(ctx, ids[0])
+		if isUnknown(err) {
+			return nil, nil
+		}
+		return map[int64]User{ids[0]: u}, err
 	}
 	replies := make(map[int64]*redis.SliceCmd, len(ids))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {

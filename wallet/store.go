@@ -165,7 +165,7 @@ func texts(values []any) []string {
 type pocket struct{ free, held Units }
 
 func (s store) purse(ctx context.Context, user int64) (map[string]pocket, error) {
-	fields, err := s.db.Client.HGetAll(ctx, keys.Wallet(user)).Result()
+	fields, err := s.db.Shared.HGetAll(ctx, keys.Wallet(user)).Result()
 	if err != nil {
 		return nil, redisdb.Fail("read a wallet", err)
 	}
