@@ -214,13 +214,13 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *t
 		}
 		for i := range 13 {
 			if i%4 != 3 {
-				wait(12)
+				wait(8)
 				if err := direct.Client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
 					t.Errorf("kill: %v", err)
 				}
 				continue
 			}
-			wait(20)
+			wait(12)
 			cable.cut()
 			<-time.After(300 * time.Millisecond) // as long as the cut takes
 			cable.mend()
@@ -337,7 +337,7 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 	slow, _ := tryDial(t, n, "user=1", &websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
 		conn, err := net.Dial(network, addr)
 		if err == nil {
-			err = conn.(*net.TCPConn).SetReadBuffer(16 << 10)
+			err = conn.(*net.TCPConn).SetReadBuffer(128 << 10)
 		}
 		return conn, err
 	}})

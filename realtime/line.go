@@ -38,7 +38,7 @@ type rest struct {
 
 const (
 	restFirst    = 50 * time.Millisecond
-	restLongest  = 2 * time.Second
+	restLongest  = 250 * time.Millisecond
 	steady       = 10 * time.Second // a line that lasted so long was a good one
 	channelBatch = 512              // channels in one SUBSCRIBE
 	resolveWait  = 2 * time.Second
@@ -342,7 +342,7 @@ func (l *line) run(ctx context.Context) {
 // tend sends orders and proves that the line is alive.
 func (l *line) tend(ctx context.Context) {
 	o := l.board.hub.options
-	tick := time.NewTicker(min(o.ProbeAfter, o.ProbeWait) / 4)
+	tick := time.NewTicker(min(o.ProbeAfter, o.ProbeWait) / 8)
 	defer tick.Stop()
 	idle := time.Now()
 	for {

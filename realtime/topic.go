@@ -182,7 +182,7 @@ func (t *topic) head() position {
 	return t.log.head()
 }
 
-// place tells where at stands: before what the log holds (or beside it), in it, or ahead of it.
+// holds tells whether the log holds at, and if not, whether at is ahead of it.
 func (t *topic) holds(at position) (held, ahead bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
