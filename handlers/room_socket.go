@@ -59,11 +59,7 @@ func subscribe(ctx context.Context, v *visitor, p *realtime.Peer, m *message, in
 		Topic: topic, After: in.After,
 		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) { return v.edge.snapshot(ctx, room.RoomID) },
 		Reply: func(start realtime.Start) []byte {
-			frame, err := json.Marshal(response{ReplyTo: &m.ID, OK: true, Data: begun{start.Mode, start.State, start.Position}}, wire)
-			if err != nil {
-				panic(err) // see visitor.reply
-			}
-			return frame
+			return (&response{ReplyTo: &m.ID, OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
 		},
 	}
 	if room.Visibility == rooms.Private {

@@ -154,16 +154,27 @@ func (v *visitor) enter(ctx context.Context, p *realtime.Peer) {
 func (v *visitor) hear(ctx context.Context, p *realtime.Peer, raw []byte) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
+	if r := v.respond(ctx, p, raw); r != nil {
+		_ = p.Send(r.encode())
+	}
+}
+
+// respond does what a frame asks and answers what is to be said about it, nil for nothing more.
+func (v *visitor) respond(ctx context.Context, p *realtime.Peer, raw []byte) *response {
 	m, err := readMessage(raw)
 	var data any
 	if err == nil {
 		data, err = v.perform(ctx, p, &m)
 	}
 	switch {
+	case errors.Is(err, realtime.ErrGone):
+		return nil
 	case err != nil:
-		v.refuse(p, m, err)
-	case data != replied:
-		v.reply(p, response{ReplyTo: &m.ID, OK: true, Data: data})
+		return v.refusal(&m, err)
+	case data == replied:
+		return nil
+	default:
+		return &response{ReplyTo: &m.ID, OK: true, Data: data}
 	}
 }
 
@@ -234,14 +245,11 @@ func (v *visitor) turnDown(p *realtime.Peer, raw []byte, why error) {
 	if errors.Is(why, fault.RateLimited) {
 		m.ID = idOf(raw)
 	}
-	v.refuse(p, m, why)
+	_ = p.Send(v.refusal(&m, why).encode())
 }
 
-// refuse says why a message had no effect, and logs what is no refusal.
-func (v *visitor) refuse(p *realtime.Peer, m message, err error) {
-	if errors.Is(err, realtime.ErrGone) {
-		return
-	}
+// refusal says why a message had no effect, and logs what is no refusal.
+func (v *visitor) refusal(m *message, err error) *response {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fault.StoreUnavailable
 	}
@@ -255,17 +263,17 @@ func (v *visitor) refuse(p *realtime.Peer, m message, err error) {
 			v.edge.log.LogAttrs(context.Background(), slog.LevelWarn, "message not served", slog.Any("error", err), slog.String("route", v.path), slog.String("requestId", id))
 		})
 	}
-	r := response{Error: newProblem(refusal, v.path, id)}
+	r := &response{Error: newProblem(refusal, v.path, id)}
 	if m.ID != "" {
 		r.ReplyTo = &m.ID
 	}
-	v.reply(p, r)
+	return r
 }
 
-func (v *visitor) reply(p *realtime.Peer, r response) {
+func (r *response) encode() []byte {
 	frame, err := json.Marshal(r, wire)
 	if err != nil {
 		panic(err) // what we answer is ours; the socket ends with 1011
 	}
-	_ = p.Send(frame)
+	return frame
 }
