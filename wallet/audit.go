@@ -17,14 +17,20 @@ type Report struct {
 	CheckedAt time.Time    `json:"checkedAt"`
 }
 
-// TokenTotal is where the units of one token are.
+// TokenTotal is where the units of one token are. Totals may pass what a browser's number holds, so each has its minor
+// units beside it.
 type TokenTotal struct {
-	TokenID string `json:"tokenId"`
-	Minted  Amount `json:"minted"`
-	Wallets Amount `json:"wallets"` // what players can spend
-	Escrow  Amount `json:"escrow"`  // stakes in rooms that have not ended
-	House   Amount `json:"house"`   // takings from purchases and rake
-	Delta   Amount `json:"delta"`   // minted - wallets - escrow - house; anything but 0 is a fault of Parlor
+	TokenID       string `json:"tokenId"`
+	Minted        Amount `json:"minted"`
+	MintedAmount  Units  `json:"mintedAmount,string"`
+	Wallets       Amount `json:"wallets"` // what players can spend
+	WalletsAmount Units  `json:"walletsAmount,string"`
+	Escrow        Amount `json:"escrow"` // stakes in rooms that have not ended
+	EscrowAmount  Units  `json:"escrowAmount,string"`
+	House         Amount `json:"house"` // takings from purchases and rake
+	HouseAmount   Units  `json:"houseAmount,string"`
+	Delta         Amount `json:"delta"` // minted - wallets - escrow - house; anything but 0 is a fault of Parlor
+	DeltaAmount   Units  `json:"deltaAmount,string"`
 }
 
 // DeepReport is what a recount found.
@@ -58,8 +64,12 @@ func (s *Service) report(ctx context.Context, t totals) (Report, error) {
 			r.Balanced = false
 		}
 		r.Tokens = append(r.Tokens, TokenTotal{
-			TokenID: code, Minted: of.Amount(a["minted"]), Wallets: of.Amount(a["wallets"]), Escrow: of.Amount(a["escrow"]),
-			House: of.Amount(a["house"]), Delta: of.Amount(delta),
+			TokenID: code,
+			Minted:  of.Amount(a["minted"]), MintedAmount: a["minted"],
+			Wallets: of.Amount(a["wallets"]), WalletsAmount: a["wallets"],
+			Escrow: of.Amount(a["escrow"]), EscrowAmount: a["escrow"],
+			House: of.Amount(a["house"]), HouseAmount: a["house"],
+			Delta: of.Amount(delta), DeltaAmount: delta,
 		})
 	}
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {

@@ -354,7 +354,7 @@ func TestTheAuditSeesEveryUnitThatIsNotWhereTheLedgerPutIt(t *testing.T) {
 		if err != nil || !d.Balanced || !d.HeldCounted || d.Entries != 5 || d.Wallets != 5 {
 			t.Fatalf("%+v, %v", d, err)
 		}
-		const want = `[{"tokenId":"GOLD","minted":50,"wallets":50,"escrow":0,"house":0,"delta":0}]`
+		const want = `[{"tokenId":"GOLD","minted":50,"mintedAmount":"5000","wallets":50,"walletsAmount":"5000","escrow":0,"escrowAmount":"0","house":0,"houseAmount":"0","delta":0,"deltaAmount":"0"}]`
 		if got, err := json.Marshal(d.Tokens); err != nil || string(got) != want {
 			t.Fatalf("%s, %v", got, err)
 		}
