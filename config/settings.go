@@ -20,7 +20,7 @@ type Settings struct {
 	InternalListen string         `name:"internal-listen" default:"127.0.0.1:9090" dev:"127.0.0.1:0" doc:"Address for metrics and profiling. Keep it away from the internet."`
 	RedisURL       Secret         `name:"redis-url" doc:"The store: redis:// or rediss://user:pass@host:port/db, unix:///path, redis-cluster://host:port,host:port, redis-sentinel://host:port,host:port/master. serve needs it; dev embeds a store without it."`
 	AdminKey       Secret         `name:"admin-key" doc:"The operator's key, at least 32 bytes. serve needs it; dev makes one at every start. Make one with: openssl rand -hex 32"`
-	SigningKey     []Secret       `name:"signing-key" doc:"Signs access tokens; at least 32 bytes. A comma-separated list rotates: the first signs, all verify. serve needs it; dev makes one at every start."`
+	SigningKey     []Secret       `name:"signing-key" doc:"Signs access tokens and saves; at least 32 bytes. A comma-separated list rotates: the first signs, all verify. A save is readable only while the key that signed it is in the list. serve needs it; dev makes one at every start."`
 	Durability     string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica" doc:"What an acknowledged change survives. memory: nothing (dev only). disk: a crash of Redis, which must have its append-only file on. replica is not offered by this release yet."`
 	RoomHomes      int            `name:"room-homes" default:"1" min:"1" max:"1024" doc:"Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits a Cluster."`
 	Log            string         `name:"log" default:"json" dev:"text" oneof:"json text" doc:"Form of the log on stderr."`

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-
 	"slices"
 	"strconv"
 	"strings"
