@@ -23,7 +23,7 @@ build: ## Build bin/parlor
 	@go build -o bin/parlor ./cmd/parlor
 
 .PHONY: test
-test: redis ## Run every test with the race detector, on real Redis servers
+test: servers ## Run every test with the race detector, on real Redis servers
 	go test -race -count=1 -p $(PARALLEL) -timeout 10m ./...
 
 .PHONY: check
@@ -41,14 +41,17 @@ format: ## Format the sources
 generate: ## Write the generated files anew
 	go generate ./...
 	go run ./cmd/parlor config env --markdown > docs/settings.md.new && mv docs/settings.md.new docs/settings.md
+	go run ./cmd/parlor config env > deploy/.env.example.new && mv deploy/.env.example.new deploy/.env.example
 
 .PHONY: bench
-bench: redis ## Measure scripts and requests
+bench: servers ## Measure scripts, requests, saves, deliveries and idle connections
 	go run ./tests/bench
+	go test ./realtime -run '^$$' -bench . -benchtime 1x
 
-.PHONY: redis
-redis: ## Install redis-server where it is missing (needs root)
-	@command -v redis-server >/dev/null || { \
-		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "redis-server is missing: install Redis 7.0 or newer" >&2; exit 1; }; \
-		echo "installing redis-server"; \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null; }
+.PHONY: servers
+servers: ## Install redis-server and haproxy where they are missing (needs root)
+	@missing="$$(for s in redis-server haproxy; do command -v $$s >/dev/null || test -x /usr/sbin/$$s || echo $$s; done)"; \
+	test -z "$$missing" || { \
+		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "missing: $$missing; install Redis 7.0 and HAProxy 2.6 or newer" >&2; exit 1; }; \
+		echo "installing $$missing"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }

@@ -10,7 +10,8 @@ import (
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
 	for name, want := range map[string]string{
-		"docs/settings.md": config.Reference(),
+		"docs/settings.md":    config.Reference(),
+		"deploy/.env.example": config.Example(),
 	} {
 		have, err := os.ReadFile(filepath.Join(root(t), name))
 		if err != nil {

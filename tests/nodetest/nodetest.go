@@ -121,6 +121,9 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 	return n
 }
 
+// At is a node that somebody else runs, or a balancer in front of several; it can only be asked.
+func At(t testing.TB, url string) *Node { return &Node{URL: url, t: t, done: make(chan struct{})} }
+
 // WaitReady waits until /readyz answers the status.
 func (n *Node) WaitReady(status int) {
 	n.t.Helper()
