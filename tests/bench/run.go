@@ -141,7 +141,8 @@ type world struct {
 	tokenID int64
 	asset   string // path of the purchase
 	players []player
-	keyed   int // counts passes, so that keys are new in each
+	savers  []*saver // one for each worker
+	keyed   int      // counts passes, so that keys are new in each
 }
 
 type player struct {
@@ -197,6 +198,13 @@ func (s *site) prepare(o options) (*world, error) {
 		}
 		w.players = append(w.players, player{id: guest.User.ID, token: guest.AccessToken})
 	}
+	for i := range o.workers {
+		saver, err := w.openSaver(w.players[2*i : 2*i+2])
+		if err != nil {
+			return nil, err
+		}
+		w.savers = append(w.savers, saver)
+	}
 	return w, nil
 }
 
@@ -246,6 +254,7 @@ const (
 	rowCycle
 	rowPurchase
 	rowOneWallet
+	rowSave
 	rowJoinRedis
 	rowPurchaseRedis
 )
@@ -259,6 +268,7 @@ func (w *world) rows() []*row {
 		rowCycle:         {name: "cycle: create, join, leave, leave", of: "node"},
 		rowPurchase:      {name: "purchase", of: "node"},
 		rowOneWallet:     {name: fmt.Sprintf("purchase, %d workers on one wallet", w.o.workers), of: "node"},
+		rowSave:          {name: "save of 1 KiB over a WebSocket", of: "node"},
 		rowJoinRedis:     {name: "join", of: "redis"},
 		rowPurchaseRedis: {name: "purchase", of: "redis"},
 	}
@@ -311,10 +321,11 @@ func (w *world) pass(pass int, rows []*row) error {
 		},
 		rowPurchase:  buy(func(worker int) player { return w.players[worker] }),
 		rowOneWallet: buy(func(int) player { return w.players[0] }),
+		rowSave:      func(worker, turn int) error { return w.savers[worker].save(turn) },
 	}
 	onRedis := map[int]int{rowJoin: rowJoinRedis, rowPurchase: rowPurchaseRedis}
 	bare := 0.0
-	for i := rowBare; i <= rowOneWallet; i++ {
+	for i := rowBare; i <= rowSave; i++ {
 		if !strings.Contains(rows[i].name, w.o.only) && i != rowBare {
 			continue
 		}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/gorilla/websocket"
+)
+
+// saver saves progress over several connections by turns, so that none passes the 60 messages a second of the contract.
+type saver struct {
+	conns    []*websocket.Conn
+	slots    []string
+	versions []int
+	state    string
+}
+
+// socketsPerPlayer keeps below what one player may open on a node.
+const socketsPerPlayer = 4
+
+func (w *world) openSaver(players []player) (*saver, error) {
+	s := &saver{state: `{"level":7,"inventory":"` + strings.Repeat("abcdefgh", 120) + `"}`}
+	for _, p := range players {
+		for slot := range socketsPerPlayer {
+			conn, _, err := websocket.DefaultDialer.Dial("ws://"+w.node+"/api/v1/game-data/save", http.Header{"Authorization": {"Bearer " + p.token}})
+			if err != nil {
+				return nil, fmt.Errorf("open a socket for saves: %w", err)
+			}
+			s.conns = append(s.conns, conn)
+			s.slots = append(s.slots, fmt.Sprintf("slot-%d", slot))
+			s.versions = append(s.versions, 0)
+		}
+	}
+	return s, nil
+}
+
+// save makes the next version of one slot.
+func (s *saver) save(turn int) error {
+	i := turn % len(s.conns)
+	message := fmt.Sprintf(`{"id":"%d-%d","type":"save","data":{"slot":"%s","version":%d,"state":%s}}`, i, s.versions[i]+1, s.slots[i], s.versions[i], s.state)
+	if err := s.conns[i].WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
+		return errors.Join(errExhausted, err)
+	}
+	_, answer, err := s.conns[i].ReadMessage()
+	if err != nil {
+		return errors.Join(errExhausted, err)
+	}
+	if !strings.Contains(string(answer), `"ok":true`) {
+		return fmt.Errorf("a save answers %s", answer)
+	}
+	s.versions[i]++
+	return nil
+}
