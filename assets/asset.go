@@ -83,34 +83,20 @@ const (
 	longestName = 100
 )
 
-// faults collects what is wrong with a request, so that all of it is told at once.
-type faults struct{ refusal *fault.Refusal }
-
-func (f *faults) at(field, code, message string) {
-	if f.refusal == nil {
-		f.refusal = fault.InvalidRequest
-	}
-	f.refusal = f.refusal.At(field, code, message)
-}
-
-func (f *faults) err() error {
-	if f.refusal == nil {
-		return nil
-	}
-	return f.refusal
-}
+// faults is what is wrong with a request of this package.
+type faults struct{ fault.Faults }
 
 func (f *faults) name(text string) {
 	if strings.TrimSpace(text) == "" {
-		f.at("name", "required", "is required")
+		f.At("name", "required", "is required")
 	} else if !utf8.ValidString(text) || utf8.RuneCountInString(text) > longestName || strings.IndexFunc(text, unicode.IsControl) >= 0 {
-		f.at("name", "length", "must be at most 100 printable characters")
+		f.At("name", "length", "must be at most 100 printable characters")
 	}
 }
 
 func (f *faults) number(field string, n *int64, least int64) {
 	if n != nil && (*n < least || *n > MaxStock) {
-		f.at(field, "range", "must be a number from "+wallet.Units(least).String()+" to "+wallet.Units(MaxStock).String()+", or null")
+		f.At(field, "range", "must be a number from "+wallet.Units(least).String()+" to "+wallet.Units(MaxStock).String()+", or null")
 	}
 }
 
@@ -121,7 +107,7 @@ func (f *faults) metadata(text json.RawMessage) {
 	}
 	var members map[string]json.RawMessage
 	if len(text) > MaxMetadata || !utf8.Valid(text) || json.Unmarshal(text, &members) != nil || members == nil {
-		f.at("metadata", "format", "must be a JSON object of at most 4096 bytes")
+		f.At("metadata", "format", "must be a JSON object of at most 4096 bytes")
 	}
 }
 
@@ -129,15 +115,15 @@ func (in Input) validate() error {
 	var f faults
 	f.name(in.Name)
 	if in.TokenID == "" {
-		f.at("tokenId", "required", "is required")
+		f.At("tokenId", "required", "is required")
 	}
 	if in.Price == "" {
-		f.at("price", "required", "is required")
+		f.At("price", "required", "is required")
 	}
 	f.number("stock", in.Stock, 0)
 	f.number("perUserLimit", in.PerUserLimit, 1)
 	f.metadata(in.Metadata)
-	return f.err()
+	return f.Err()
 }
 
 func (p Patch) validate() error {
@@ -152,13 +138,13 @@ func (p Patch) validate() error {
 		f.number("perUserLimit", *p.PerUserLimit, 1)
 	}
 	f.metadata(p.Metadata)
-	return f.err()
+	return f.Err()
 }
 
 func (in PurchaseInput) validate() error {
 	var f faults
 	if in.Quantity < 1 || in.Quantity > MaxQuantity {
-		f.at("quantity", "range", "must be a number from 1 to 1000000")
+		f.At("quantity", "range", "must be a number from 1 to 1000000")
 	}
-	return f.err()
+	return f.Err()
 }

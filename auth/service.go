@@ -97,15 +97,15 @@ type GuestInput struct {
 
 // Guest signs a guest in. It refuses game_not_found and invalid_request.
 func (s *Service) Guest(ctx context.Context, in GuestInput) (Session, error) {
-	var faults faults
+	var faults fault.Faults
 	if in.DeviceSecret != nil {
-		faults.add(checkLength("deviceSecret", *in.DeviceSecret, 16, 256))
+		faults.Add(checkLength("deviceSecret", *in.DeviceSecret, 16, 256))
 	}
 	if in.Username != nil {
 		_, err := users.CheckUsername(*in.Username)
-		faults.add(err)
+		faults.Add(err)
 	}
-	if err := faults.err(); err != nil {
+	if err := faults.Err(); err != nil {
 		return Session{}, err
 	}
 	game, err := s.games.Get(ctx, in.GameID)
@@ -140,20 +140,20 @@ func (s *Service) Exchange(ctx context.Context, caller users.Caller, in Exchange
 	if caller.Role != users.Server {
 		return Session{}, fault.Forbidden.Because("only a server key can exchange an external id")
 	}
-	var faults faults
-	faults.add(checkLength("externalId", in.ExternalID, 1, 255))
+	var faults fault.Faults
+	faults.Add(checkLength("externalId", in.ExternalID, 1, 255))
 	newcomer := users.Newcomer{Username: in.Username}
 	if in.Username != nil {
 		name, err := users.CheckUsername(*in.Username)
-		faults.add(err)
+		faults.Add(err)
 		in.Username = &name
 	}
 	if in.Avatar != nil {
 		newcomer.Avatar = *in.Avatar
 		_, err := users.CheckAvatar(*in.Avatar)
-		faults.add(err)
+		faults.Add(err)
 	}
-	if err := faults.err(); err != nil {
+	if err := faults.Err(); err != nil {
 		return Session{}, err
 	}
 	game, err := s.games.Get(ctx, caller.Game)
@@ -448,29 +448,6 @@ func (s *Service) Credential(ctx context.Context, bearer string) (Credential, er
 		s.verified.put(digest, c, now.Add(outsideCached))
 	}
 	return c, err
-}
-
-// faults collects the faulty fields of a request.
-type faults struct{ refusal *fault.Refusal }
-
-func (f *faults) add(err error) {
-	one, ok := fault.As(err)
-	switch {
-	case !ok:
-	case f.refusal == nil:
-		f.refusal = one
-	default:
-		for _, at := range one.Fields {
-			f.refusal = f.refusal.At(at.Field, at.Code, at.Message)
-		}
-	}
-}
-
-func (f *faults) err() error {
-	if f.refusal == nil {
-		return nil
-	}
-	return f.refusal
 }
 
 func checkLength(field, text string, least, most int) error {

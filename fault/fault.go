@@ -96,3 +96,36 @@ func As(err error) (*Refusal, bool) {
 	ok := errors.As(err, &r)
 	return r, ok
 }
+
+// Faults collects what is wrong with a request, so that all of it is told at once. The zero Faults is ready to use.
+type Faults struct{ refusal *Refusal }
+
+// At notes a faulty field.
+func (f *Faults) At(field, code, message string) {
+	if f.refusal == nil {
+		f.refusal = InvalidRequest
+	}
+	f.refusal = f.refusal.At(field, code, message)
+}
+
+// Add notes the faulty fields of a refusal; the first refusal gives the word. Nil and other errors are left out.
+func (f *Faults) Add(err error) {
+	one, ok := As(err)
+	switch {
+	case !ok:
+	case f.refusal == nil:
+		f.refusal = one
+	default:
+		for _, at := range one.Fields {
+			f.refusal = f.refusal.At(at.Field, at.Code, at.Message)
+		}
+	}
+}
+
+// Err is the refusal with all of them, or nil.
+func (f *Faults) Err() error {
+	if f.refusal == nil {
+		return nil
+	}
+	return f.refusal
+}

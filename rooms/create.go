@@ -54,12 +54,12 @@ func (s *Service) plan(ctx context.Context, caller users.Caller, in CreateInput)
 		visibility: in.Visibility, settlement: in.Settlement, rakeBps: set.RakeBps, payout: in.Payout, tie: in.Tie,
 		idle: set.IdleTimeout, age: set.MaxAge, match: set.MatchTimeout, keep: s.retention,
 	}
-	var f faults
+	var f fault.Faults
 	amountErr := s.planEntry(ctx, in, &n, &f)
 	n.planSeats(in, set, &f)
 	n.planSettlement(in, set, &f)
 	n.planMetadata(in, &f)
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return newRoom{}, err
 	}
 	return n, amountErr
@@ -67,11 +67,11 @@ func (s *Service) plan(ctx context.Context, caller users.Caller, in CreateInput)
 
 // planEntry reads the token and the amount. What is wrong with the amount itself is answered, to be refused as
 // invalid_amount where nothing else is wrong.
-func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *faults) error {
+func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *fault.Faults) error {
 	if in.EntryTokenID == 0 {
 		amount, err := exact(in.RoomEntry)
 		if err == nil && amount.Sign() > 0 {
-			f.at("entryTokenId", "required", "is required with an entry")
+			f.At("entryTokenId", "required", "is required with an entry")
 		}
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 		return err
 	}
 	if in.RoomEntry == "" {
-		f.at("roomEntry", "required", "is required with an entry token")
+		f.At("roomEntry", "required", "is required with an entry token")
 		return nil
 	}
 	text, err := json.Marshal(token)
@@ -97,10 +97,10 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 	return nil
 }
 
-func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *faults) {
+func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *fault.Faults) {
 	most := min(MostPlayers, set.MaxPlayers)
 	if in.MaxPlayers < 1 || in.MaxPlayers > most {
-		f.at("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", most))
+		f.At("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", most))
 	}
 	n.minPlayers = 1
 	if in.EntryTokenID != 0 {
@@ -108,42 +108,42 @@ func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *faults) {
 	}
 	switch {
 	case in.MinPlayers != nil && (*in.MinPlayers < 1 || *in.MinPlayers > max(in.MaxPlayers, 1)):
-		f.at("minPlayers", "range", "must be at least 1 and at most maxPlayers")
+		f.At("minPlayers", "range", "must be at least 1 and at most maxPlayers")
 	case in.MinPlayers != nil:
 		n.minPlayers = *in.MinPlayers
 	case n.minPlayers > in.MaxPlayers && in.MaxPlayers == 1:
-		f.at("maxPlayers", "range", "must be at least 2 where there is an entry, unless minPlayers is 1")
+		f.At("maxPlayers", "range", "must be at least 2 where there is an entry, unless minPlayers is 1")
 	}
 	switch n.visibility {
 	case "":
 		n.visibility = Public
 	case Public, Unlisted, Private:
 	default:
-		f.at("visibility", "unknown", "must be public, unlisted or private")
+		f.At("visibility", "unknown", "must be public, unlisted or private")
 	}
 }
 
-func (n *newRoom) planSettlement(in CreateInput, set games.Settings, f *faults) {
+func (n *newRoom) planSettlement(in CreateInput, set games.Settings, f *fault.Faults) {
 	switch n.settlement {
 	case "":
 		n.settlement = "server"
 	case "server":
 	case "consensus":
-		f.at("settlement", "unsupported", "consensus is not offered yet")
+		f.At("settlement", "unsupported", "consensus is not offered yet")
 	default:
-		f.at("settlement", "unknown", "must be server")
+		f.At("settlement", "unknown", "must be server")
 	}
 	switch n.tie {
 	case "":
 		n.tie = TieSplit
 	case TieSplit, TieRefund:
 	default:
-		f.at("tie", "unknown", "must be split or refund")
+		f.At("tie", "unknown", "must be split or refund")
 	}
 	if in.RakeBps != nil {
 		n.rakeBps = *in.RakeBps
 		if n.rakeBps < set.MinRakeBps || n.rakeBps > whole {
-			f.at("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", set.MinRakeBps, whole))
+			f.At("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", set.MinRakeBps, whole))
 		}
 	}
 	if in.Payout == nil {
@@ -153,20 +153,20 @@ func (n *newRoom) planSettlement(in CreateInput, set games.Settings, f *faults) 
 	sum := 0
 	for i, bps := range in.Payout {
 		if bps < 0 || bps > whole {
-			f.at(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
+			f.At(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
 			return
 		}
 		sum += bps
 	}
 	if sum != whole {
-		f.at("payout", "sum", "must sum to 10000 basis points")
+		f.At("payout", "sum", "must sum to 10000 basis points")
 	}
 	if len(in.Payout) > max(in.MaxPlayers, 1) {
-		f.at("payout", "range", "must not have more places than there are players")
+		f.At("payout", "range", "must not have more places than there are players")
 	}
 }
 
-func (n *newRoom) planMetadata(in CreateInput, f *faults) {
+func (n *newRoom) planMetadata(in CreateInput, f *fault.Faults) {
 	n.metadata = "{}"
 	if len(in.Metadata) == 0 || string(in.Metadata) == "null" {
 		return
@@ -174,9 +174,9 @@ func (n *newRoom) planMetadata(in CreateInput, f *faults) {
 	var compact bytes.Buffer
 	switch {
 	case !utf8.Valid(in.Metadata) || json.Compact(&compact, in.Metadata) != nil || compact.Bytes()[0] != '{':
-		f.at("metadata", "type", "must be a JSON object")
+		f.At("metadata", "type", "must be a JSON object")
 	case compact.Len() > longestMetadata:
-		f.at("metadata", "length", "must be at most 4 KiB")
+		f.At("metadata", "length", "must be at most 4 KiB")
 	default:
 		n.metadata = compact.String()
 	}

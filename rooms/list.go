@@ -115,26 +115,26 @@ func (s *Service) page(ctx context.Context, q ListQuery, state string, admit fun
 
 // filter reads a query. It refuses invalid_request with every fault.
 func (s *Service) filter(ctx context.Context, q ListQuery) (fits func(*Room) bool, before string, limit int, err error) {
-	var f faults
+	var f fault.Faults
 	switch q.Status {
 	case "", Created, Started, Finished, Cancelled:
 	default:
-		f.at("status", "unknown", "must be CREATED, STARTED, FINISHED or CANCELLED")
+		f.At("status", "unknown", "must be CREATED, STARTED, FINISHED or CANCELLED")
 	}
 	limit = q.Limit
 	if limit == 0 {
 		limit = defaultLimit
 	}
 	if limit < 1 || limit > longestLimit {
-		f.at("limit", "range", fmt.Sprintf("must be 1 to %d", longestLimit))
+		f.At("limit", "range", fmt.Sprintf("must be 1 to %d", longestLimit))
 	}
 	if q.Cursor != "" {
 		id, err := base64.RawURLEncoding.DecodeString(q.Cursor)
 		if before = string(id); err != nil || !isRoomID(before) {
-			f.at("cursor", "format", "must be the nextCursor of the page before")
+			f.At("cursor", "format", "must be the nextCursor of the page before")
 		}
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return nil, "", 0, err
 	}
 	most, err := exact(q.MaxEntry)

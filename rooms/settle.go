@@ -33,10 +33,10 @@ func ordered(results []Result, active []int64) []Result {
 // rank checks that results name each active player once and that their places are a ranking (1, 1, 3, …). It refuses
 // invalid_request with every fault.
 func rank(results []Result, active []int64) error {
-	var f faults
+	var f fault.Faults
 	named := map[int64]bool{}
 	for i, r := range results {
-		at := func(member, code, message string) { f.at(fmt.Sprintf("results[%d].%s", i, member), code, message) }
+		at := func(member, code, message string) { f.At(fmt.Sprintf("results[%d].%s", i, member), code, message) }
 		if !slices.Contains(active, r.UserID) {
 			at("userId", "unknown", "does not play in this room")
 		}
@@ -50,10 +50,10 @@ func rank(results []Result, active []int64) error {
 	}
 	for _, id := range active {
 		if !named[id] {
-			f.at("results", "incomplete", fmt.Sprintf("player %d is missing", id))
+			f.At("results", "incomplete", fmt.Sprintf("player %d is missing", id))
 		}
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return err
 	}
 	ranked := ordered(results, active)
@@ -134,21 +134,4 @@ func (r *Room) settle(ranked []Result) settlement {
 	}
 	s.payouts, s.rake = share(r.Pot, r.RakeBps, r.Payout, ranked)
 	return s
-}
-
-// faults collects what is wrong with a request, so that all of it is told at once.
-type faults struct{ refusal *fault.Refusal }
-
-func (f *faults) at(field, code, message string) {
-	if f.refusal == nil {
-		f.refusal = fault.InvalidRequest
-	}
-	f.refusal = f.refusal.At(field, code, message)
-}
-
-func (f *faults) err() error {
-	if f.refusal == nil {
-		return nil
-	}
-	return f.refusal
 }

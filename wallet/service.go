@@ -189,8 +189,8 @@ func (s *Service) change(ctx context.Context, way direction, who string, user in
 	var f faults
 	f.reason(reason)
 	switch {
-	case f.err() != nil:
-		return Change{}, f.err()
+	case f.Err() != nil:
+		return Change{}, f.Err()
 	case user < 1:
 		return Change{}, fault.UserNotFound
 	case !isCode(token):

@@ -62,31 +62,17 @@ const (
 	longestReason = 200
 )
 
-// faults collects what is wrong with a request, so that all of it is told at once.
-type faults struct{ refusal *fault.Refusal }
-
-func (f *faults) at(field, code, message string) {
-	if f.refusal == nil {
-		f.refusal = fault.InvalidRequest
-	}
-	f.refusal = f.refusal.At(field, code, message)
-}
-
-func (f *faults) err() error {
-	if f.refusal == nil {
-		return nil
-	}
-	return f.refusal
-}
+// faults is what is wrong with a request of this package.
+type faults struct{ fault.Faults }
 
 // validate checks a definition and answers its decimals.
 func (d Definition) validate() (int, error) {
 	var f faults
 	switch {
 	case d.TokenID == "":
-		f.at("tokenId", "required", "is required")
+		f.At("tokenId", "required", "is required")
 	case !isCode(d.TokenID):
-		f.at("tokenId", "format", "must be 1 to 32 of the characters A-Z a-z 0-9 _ . -")
+		f.At("tokenId", "format", "must be 1 to 32 of the characters A-Z a-z 0-9 _ . -")
 	}
 	f.name("tokenName", d.Name)
 	f.logo(d.LogoURL)
@@ -95,11 +81,11 @@ func (d Definition) validate() (int, error) {
 	decimals, err := strconv.Atoi(d.Metadata.Decimals)
 	switch {
 	case d.Metadata.Decimals == "":
-		f.at("metadata.decimals", "required", "is required")
+		f.At("metadata.decimals", "required", "is required")
 	case err != nil || strconv.Itoa(decimals) != d.Metadata.Decimals || decimals < 0 || decimals > MaxDecimals:
-		f.at("metadata.decimals", "range", "must be a number from 0 to 18, as a string of digits")
+		f.At("metadata.decimals", "range", "must be a number from 0 to 18, as a string of digits")
 	}
-	return decimals, f.err()
+	return decimals, f.Err()
 }
 
 func (p TokenPatch) validate() error {
@@ -116,14 +102,14 @@ func (p TokenPatch) validate() error {
 	if p.PolicyID != nil {
 		f.hexadecimal("metadata.policyId", *p.PolicyID)
 	}
-	return f.err()
+	return f.Err()
 }
 
 func (f *faults) name(field, text string) {
 	if strings.TrimSpace(text) == "" {
-		f.at(field, "required", "is required")
+		f.At(field, "required", "is required")
 	} else if !isLine(text, longestName) {
-		f.at(field, "length", "must be at most 64 printable characters")
+		f.At(field, "length", "must be at most 64 printable characters")
 	}
 }
 
@@ -133,21 +119,21 @@ func (f *faults) logo(address *string) {
 	}
 	u, err := url.Parse(*address)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || !isLine(*address, longestURL) {
-		f.at("logoUrl", "format", "must be an http or https address, or null")
+		f.At("logoUrl", "format", "must be an http or https address, or null")
 	}
 }
 
 func (f *faults) hexadecimal(field, text string) {
 	if len(text) > longestHex || strings.Trim(text, "0123456789abcdefABCDEF") != "" {
-		f.at(field, "format", "must be at most 128 hexadecimal digits")
+		f.At(field, "format", "must be at most 128 hexadecimal digits")
 	}
 }
 
 func (f *faults) reason(text string) {
 	if strings.TrimSpace(text) == "" {
-		f.at("reason", "required", "is required")
+		f.At("reason", "required", "is required")
 	} else if !isLine(text, longestReason) {
-		f.at("reason", "length", "must be at most 200 printable characters")
+		f.At("reason", "length", "must be at most 200 printable characters")
 	}
 }
 
