@@ -64,7 +64,7 @@ func TestTheFirstAnswerIsKeptSealed(t *testing.T) {
 		begin(t, s, "u1", "my-key", "fp") // another's key of the same name
 		begin(t, s, "ip:2001:db8::/64", "my-key-2", "fp")
 
-		text, ttl := dump(t, db)
+		text, ttl := redistest.Dump(t, db), longestLife(t, db)
 		for _, secret := range []string{"very_secret", "refreshToken", "my-key"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("the store holds %q", secret)
@@ -166,33 +166,16 @@ func TestAResendOfOneBeginIsTheSameRun(t *testing.T) {
 	})
 }
 
-// dump is every key and value in the store, and the longest time to live.
-func dump(t *testing.T, db *redisdb.DB) (string, time.Duration) {
+// longestLife is the longest time that any key has to live.
+func longestLife(t *testing.T, db *redisdb.DB) time.Duration {
 	t.Helper()
-	var mu sync.Mutex
-	var text strings.Builder
 	var longest time.Duration
-	read := func(ctx context.Context, c *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		names, err := c.Keys(ctx, "*").Result()
+	redistest.EachMaster(t, db, func(ctx context.Context, server *redis.Client) error {
+		names, err := server.Keys(ctx, "*").Result()
 		for _, name := range names {
-			longest = max(longest, c.PTTL(ctx, name).Val())
-			text.WriteString(name + "\n")
-			for field, value := range c.HGetAll(ctx, name).Val() {
-				text.WriteString(field + "=" + value + "\n")
-			}
+			longest = max(longest, server.PTTL(ctx, name).Val())
 		}
 		return err
-	}
-	var err error
-	if c, ok := db.Client.(*redis.ClusterClient); ok {
-		err = c.ForEachMaster(t.Context(), read)
-	} else {
-		err = read(t.Context(), db.Client.(*redis.Client))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text.String(), longest
+	})
+	return longest
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/parlor-games/parlor/users"
 	"github.com/parlor-games/parlor/wallet"
-	"github.com/redis/go-redis/v9"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -175,7 +174,7 @@ func TestAHundredGuestsWithOneSecretAreOnePlayer(t *testing.T) {
 		if err != nil || seen[s.User.ID] {
 			t.Errorf("in another game: %+v, %v", s.User, err)
 		}
-		if strings.Contains(dump(t, db), secret) {
+		if strings.Contains(redistest.Dump(t, db), secret) {
 			t.Error("the store holds the secret")
 		}
 	})
@@ -263,7 +262,7 @@ func TestARefreshTokenRotatesAndItsReuseRevokesTheFamily(t *testing.T) {
 				t.Errorf("%.40q: %v", text, err)
 			}
 		}
-		if text := dump(t, db); strings.Contains(text, secretOf(third)) || strings.Contains(text, secretOf(other)) {
+		if text := redistest.Dump(t, db); strings.Contains(text, secretOf(third)) || strings.Contains(text, secretOf(other)) {
 			t.Error("the store holds a refresh token")
 		}
 	})
@@ -424,7 +423,7 @@ func TestATicketIsGoodOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		ticket, err := h.Ticket(t.Context(), c)
-		if err != nil || ticket.ExpiresIn != time.Minute || strings.Contains(dump(t, db), ticket.Ticket) {
+		if err != nil || ticket.ExpiresIn != time.Minute || strings.Contains(redistest.Dump(t, db), ticket.Ticket) {
 			t.Fatalf("%+v, %v", ticket, err)
 		}
 		var won atomic.Int32
@@ -475,34 +474,4 @@ func TestWithoutAStoreASignInFailsAndATokenStillHolds(t *testing.T) {
 	if _, err := h.Authenticate(t.Context(), s.AccessToken); err != nil {
 		t.Errorf("a token: %v", err)
 	}
-}
-
-// dump is every key and value in the store, as text.
-func dump(t *testing.T, db *redisdb.DB) string {
-	t.Helper()
-	var mu sync.Mutex
-	var text strings.Builder
-	read := func(ctx context.Context, c *redis.Client) error {
-		mu.Lock()
-		defer mu.Unlock()
-		names, err := c.Keys(ctx, "*").Result()
-		for _, name := range names {
-			text.WriteString(name + "\n")
-			text.WriteString(c.Get(ctx, name).Val() + "\n")
-			for field, value := range c.HGetAll(ctx, name).Val() {
-				text.WriteString(field + "=" + value + "\n")
-			}
-		}
-		return err
-	}
-	var err error
-	if c, ok := db.Client.(*redis.ClusterClient); ok {
-		err = c.ForEachMaster(t.Context(), read)
-	} else {
-		err = read(t.Context(), db.Client.(*redis.Client))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text.String()
 }

@@ -1,7 +1,6 @@
 package games_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/parlor-games/parlor/games"
 	"github.com/parlor-games/parlor/redisdb"
 	"github.com/parlor-games/parlor/redisdb/redistest"
-	"github.com/redis/go-redis/v9"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -213,7 +211,7 @@ func TestServerKeysAreHashedRotatedAndRevoked(t *testing.T) {
 		if len(first) < 43 || !strings.HasPrefix(first, "psk_1_") {
 			t.Errorf("the key is %q", first)
 		}
-		if strings.Contains(dump(t, db), first[len("psk_1_"):]) {
+		if strings.Contains(redistest.Dump(t, db), first[len("psk_1_"):]) {
 			t.Error("the store holds the key")
 		}
 		_, second, err := s.RotateServerKey(t.Context(), g.ID)
@@ -250,46 +248,6 @@ func TestServerKeysAreHashedRotatedAndRevoked(t *testing.T) {
 			t.Errorf("a ninth key: %v", err)
 		}
 	})
-}
-
-// dump is every value in the store, as text.
-func dump(t *testing.T, db *redisdb.DB) string {
-	t.Helper()
-	var text strings.Builder
-	read := func(c *redis.Client) error {
-		names, err := c.Keys(t.Context(), "*").Result()
-		for _, name := range names {
-			kind := c.Type(t.Context(), name).Val()
-			text.WriteString(name + "\n")
-			switch kind {
-			case "string":
-				text.WriteString(c.Get(t.Context(), name).Val())
-			case "hash":
-				for k, v := range c.HGetAll(t.Context(), name).Val() {
-					text.WriteString(k + "=" + v + "\n")
-				}
-			default:
-				t.Errorf("%s is a %s", name, kind)
-			}
-		}
-		return err
-	}
-	var err error
-	switch c := db.Client.(type) {
-	case *redis.Client:
-		err = read(c)
-	case *redis.ClusterClient:
-		var mu sync.Mutex
-		err = c.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
-			mu.Lock()
-			defer mu.Unlock()
-			return read(c)
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text.String()
 }
 
 func TestListWalksAllGames(t *testing.T) {
