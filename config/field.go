@@ -171,39 +171,44 @@ const (
 	minKeyDistinct = 8
 )
 
-// examples are what keys look like that were copied from somewhere instead of made. Keys that
-// "parlor dev" makes start with DevKeyPrefix, for they were shown on a screen.
-var examples = []string{"changeme", "change-me", "change_me", "password", "placeholder", "example"}
-
-// DevKeyPrefix starts every key that "parlor dev" makes; serve refuses such a key.
+// DevKeyPrefix starts every key that "parlor dev" makes, which shows them on a screen; serve refuses such a key.
 const DevKeyPrefix = "dev-"
+
+// guarded are the keys that this setting holds, if it holds any.
+func (f field) guarded(s *Settings) []Secret {
+	switch f.name {
+	case "admin-key":
+		return []Secret{s.AdminKey}
+	case "signing-key":
+		return s.SigningKey
+	}
+	return nil
+}
 
 // weak tells why a key is not fit: to guard a real installation, or to sign anything at all.
 func (f field) weak(s *Settings, mode Mode) error {
-	var keys []Secret
-	switch f.name {
-	case "admin-key":
-		keys = []Secret{s.AdminKey}
-	case "signing-key":
-		keys = s.SigningKey
-	}
-	for _, key := range keys {
+	for _, key := range f.guarded(s) {
 		text := key.Reveal()
-		distinct := map[byte]bool{}
-		for i := range len(text) {
-			distinct[text[i]] = true
-		}
-		holds := func(word string) bool { return strings.Contains(strings.ToLower(text), word) }
 		switch {
 		case mode != Serve && f.name == "admin-key":
 		case len(text) < minKeyBytes:
 			return fmt.Errorf("has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(text), minKeyBytes)
-		case mode != Serve:
-		case strings.HasPrefix(text, DevKeyPrefix):
+		case mode == Serve && strings.HasPrefix(text, DevKeyPrefix):
 			return errors.New("was made by parlor dev, which shows its keys; make one with: openssl rand -hex 32")
-		case len(distinct) < minKeyDistinct, slices.ContainsFunc(examples, holds):
-			return errors.New("can be guessed; make one with: openssl rand -hex 32")
 		}
 	}
 	return nil
+}
+
+// examples are what keys look like that were copied from somewhere instead of made.
+var examples = []string{"changeme", "change-me", "change_me", "password", "placeholder", "example"}
+
+// guessable tells whether a key that is long enough looks as if nobody drew it by chance.
+func (s Secret) guessable() bool {
+	text := strings.ToLower(s.Reveal())
+	distinct := map[byte]bool{}
+	for i := range len(text) {
+		distinct[text[i]] = true
+	}
+	return len(distinct) < minKeyDistinct || slices.ContainsFunc(examples, func(word string) bool { return strings.Contains(text, word) })
 }

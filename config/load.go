@@ -101,6 +101,10 @@ func (l *loader) fault(setting, format string, args ...any) {
 	l.faults = append(l.faults, Fault{setting, fmt.Sprintf(format, args...)})
 }
 
+func (l *loader) warn(format string, args ...any) {
+	l.settings.warnings = append(l.settings.warnings, fmt.Sprintf(format, args...))
+}
+
 // readFile finds the settings file by flag or environment and decodes it.
 func (l *loader) readFile() {
 	path := cmp.Or(l.from.Flags["config"], l.env[prefix+"CONFIG"])
@@ -272,8 +276,13 @@ func (l *loader) together() {
 		if err := s.Require(l.faults, "redis-url", "admin-key", "signing-key"); err != nil {
 			l.faults = err.(Faults)
 		}
+		for _, f := range fields {
+			if slices.ContainsFunc(f.guarded(s), func(key Secret) bool { return key != "" && key.guessable() }) {
+				l.warn("%s can be guessed; make one with: openssl rand -hex 32", f.env)
+			}
+		}
 		if s.AdminKey != "" && slices.Contains(s.SigningKey, s.AdminKey) {
-			l.fault(prefix+"ADMIN_KEY", "is also a signing key; use two different keys")
+			l.warn(prefix + "ADMIN_KEY is also a signing key; use two different keys")
 		}
 		for _, p := range s.TrustedProxies {
 			if p.Bits() == 0 {
@@ -286,7 +295,7 @@ func (l *loader) together() {
 	case s.Durability == "replica":
 		l.fault(durability, "replica is not offered by this release yet; use disk")
 	case s.Durability == "memory" && l.mode == Serve:
-		l.fault(durability, "memory forgets acknowledged money when Redis restarts, so it is for parlor dev; use disk")
+		l.warn(prefix + "DURABILITY memory forgets acknowledged money when Redis restarts; use disk for money that counts")
 	case s.Durability == "disk" && l.mode == Dev && s.RedisURL == "":
 		l.fault(durability, "the embedded store writes nothing to disk; use memory, or set %sREDIS_URL", prefix)
 	}

@@ -21,7 +21,7 @@ type Settings struct {
 	RedisURL       Secret         `name:"redis-url" doc:"The store: redis:// or rediss://user:pass@host:port/db, unix:///path, redis-cluster://host:port,host:port, redis-sentinel://host:port,host:port/master. serve needs it; dev embeds a store without it."`
 	AdminKey       Secret         `name:"admin-key" doc:"The operator's key, at least 32 bytes. serve needs it; dev makes one at every start. Make one with: openssl rand -hex 32"`
 	SigningKey     []Secret       `name:"signing-key" doc:"Signs access tokens and saves; at least 32 bytes. A comma-separated list rotates: the first signs, all verify. A save is readable only while the key that signed it is in the list. serve needs it; dev makes one at every start."`
-	Durability     string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica" doc:"What an acknowledged change survives. memory: nothing (dev only). disk: a crash of Redis, which must have its append-only file on. replica is not offered by this release yet."`
+	Durability     string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica" doc:"What an acknowledged change survives. memory: nothing, for play and tests. disk: a crash of Redis, which must have its append-only file on. replica is not offered by this release yet."`
 	RoomHomes      int            `name:"room-homes" default:"1" min:"1" max:"1024" doc:"Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits a Cluster."`
 	Log            string         `name:"log" default:"json" dev:"text" oneof:"json text" doc:"Form of the log on stderr."`
 	LogLevel       slog.Level     `name:"log-level" default:"info" doc:"The least severe that is logged: debug, info, warn or error."`
@@ -33,8 +33,12 @@ type Settings struct {
 	DrainDelay     time.Duration  `name:"drain-delay" default:"1s" dev:"0s" max:"5m" doc:"How long a node that was told to stop still serves while /readyz says 503, so that balancers look away first."`
 	DrainTimeout   time.Duration  `name:"drain-timeout" default:"15s" max:"10m" doc:"How long requests under way may take to end after that."`
 
-	origins map[string]Origin
+	origins  map[string]Origin
+	warnings []string
 }
+
+// Warnings are what is allowed and still looks like a mistake, each a sentence with the fix.
+func (s *Settings) Warnings() []string { return s.warnings }
 
 // Origin says where a value came from.
 type Origin string

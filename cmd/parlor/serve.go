@@ -14,6 +14,9 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			log := newLog(s, c.ErrOrStderr())
+			for _, warning := range s.Warnings() {
+				log.Warn(warning)
+			}
 			db, err := openStore(c.Context(), s)
 			if err != nil {
 				return ended(err) // told to stop while it waited for the store

@@ -53,7 +53,10 @@ func configCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use: "check", Short: "Tell everything that parlor serve would refuse, and exit 78; 0 when there is nothing", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := loadSettings(c, config.Serve)
+			s, err := loadSettings(c, config.Serve)
+			for _, warning := range s.Warnings() {
+				c.PrintErrln("warning: " + warning)
+			}
 			if err == nil {
 				c.Println("the settings are sound")
 			}
