@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/fault"
@@ -231,7 +232,8 @@ func (s store) purchase(ctx context.Context, o order) (Purchase, *terms, error) 
 	var sale Purchase
 	word, f.rest, sale.Replayed = wallet.FirstAnswer(o.nonce, word, rest)
 	var refusal error
-	if word == "ok" {
+	if word == "ok" && len(f.rest) == 1 {
+		f.rest = strings.Split(f.rest[0], "\n") // one text, since parsing many costs; no value has a line break
 		f.sale(o, &sale)
 	} else {
 		refusal = f.refusal(o, word)

@@ -139,8 +139,8 @@ func Assets(gameID int64) string { return economy + "assets:" + id(gameID) }
 // Inventory (hash, for ever) maps asset id to the number owned.
 func Inventory(userID int64) string { return economy + "inventory:" + id(userID) }
 
-// MoneyReceipt (hash, at least 24 h) is the outcome of one keyed money request of one caller ("u<id>", "g<id>", "op"):
-// "fp" fingerprint, "answer" the script's answer as a JSON array, "replays".
+// MoneyReceipt (string, at least 24 h) is the outcome of one keyed money request of one caller ("u<id>", "g<id>", "op"):
+// fingerprint and the parts of the script's answer, "\x1f" behind each.
 func MoneyReceipt(who, key string) string { return economy + "receipt:" + who + ":" + key }
 
 // Rooms, at their home.
@@ -171,5 +171,5 @@ func RoomsDue(h Home) string { return h.tag() + "rooms:due" }
 // RoomsFence (string, for ever) is the number of the newest leader of a home's sweep that changed something there.
 func RoomsFence(h Home) string { return h.tag() + "rooms:fence" }
 
-// RoomReceipt (hash, at least 24 h) is MoneyReceipt for the rooms of a home; in the economy it is the same record.
+// RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a home; in the economy it is the same record.
 func RoomReceipt(h Home, who, key string) string { return h.tag() + "receipt:" + who + ":" + key }

@@ -31,24 +31,19 @@ local purse = redis.call('HMGET', wallet, 'free:' .. code, 'held:' .. code)
 local free, held = purse[1] or '0', purse[2] or '0'
 if not covers(free, total) then return refuse('insufficient_funds', free, total) end
 
-local ref, postings = 'asset:' .. id, ''
-if total ~= '0' then postings = 'w:' .. user .. ':-' .. total .. ';h:' .. total end
+local delta, postings = negated(total), ''
+if total ~= '0' then postings = 'w:' .. user .. ':' .. delta .. ';h:' .. total end
 -- What is free gets an entry too, an empty one: its number is the purchase's id.
-local purchase = ledger(totals, journal, code, 'purchase', ref, postings)
-if total ~= '0' then
-  tally(totals, 'wallets', code, negated(total))
-  tally(totals, 'house', code, total)
-  free, held = move(publish, nonce, wallet, lines, events, code, decimals, negated(total), '0', 'purchase', ref)
-end
-local owned = whole(redis.call('HINCRBY', inventory, id, quantity))
-a[8] = whole(redis.call('HINCRBY', asset, 'sold', quantity))
-if stock ~= '' then a[6] = whole(redis.call('HINCRBY', asset, 'stock', negated(quantity))) end
-local seq = whole(redis.call('HINCRBY', wallet, 'seq', 1))
-emit(publish, events, 32, nonce, seq, 'user.asset', '',
+local ref = 'asset:' .. id
+local after = book(totals, journal, code, 'purchase', ref, postings, {'wallets', 'house', 'minted'}, {delta, total, '0'})
+local purchase, minted = after[1], after[4]
+local owned = whole(tonumber(had) + tonumber(quantity))
+redis.call('HSET', inventory, id, owned)
+a[8] = whole(tonumber(a[8]) + tonumber(quantity))
+if stock ~= '' then a[6] = whole(tonumber(stock) - tonumber(quantity)) end
+redis.call('HSET', asset, 'sold', a[8], 'stock', a[6])
+free, held = move(publish, nonce, wallet, lines, events, code, decimals, delta, '0', 'purchase', ref, 'user.asset',
   '{"assetId":' .. id .. ',"quantity":' .. quantity .. ',"owned":' .. owned .. ',"purchaseId":' .. purchase .. '}')
-redis.call('PEXPIRE', events, 3600000)
 
-local answer = {'ok', nonce, purchase, owned, total, free, held, redis.call('HGET', totals, 'minted:' .. code) or '0'}
-for i = 1, #a do answer[#answer + 1] = a[i] end
-for _, text in ipairs(redis.call('HMGET', token, 'id', 'decimals', 'name', 'logo', 'asset', 'policy')) do answer[#answer + 1] = text end
-return keep(receipt, fingerprint, ttl, answer)
+local t = redis.call('HMGET', token, 'id', 'decimals', 'name', 'logo', 'asset', 'policy')
+return keep(receipt, fingerprint, ttl, {'ok', nonce, table.concat({purchase, owned, total, free, held, minted, table.concat(a, '\n'), table.concat(t, '\n')}, '\n')})

@@ -11,7 +11,7 @@
 //	-- KEEPS pot is the sum of the live stakes
 //
 // A line that starts with "--" and spaces continues the one above. USES names the parts
-// (part_*.lua) that stand in front of the script when it runs. GIVES lists every word that the
+// (part_*.lua) that stand in front of the script when it runs, less the functions that it never reaches. GIVES lists every word that the
 // script can answer: "ok", "stale" (the caller read an older version: read again) or a word of
 // package fault; a receipt adds "replay". The house tests hold the headers to the code.
 //

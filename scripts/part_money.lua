@@ -1,8 +1,8 @@
 -- money: exact amounts and the double entry. Needs clock and event.
--- gives covers(balance, units), plus(a, b), decimal(units, decimals), negated(units), mintable(...), move(...), tally(...), ledger(...)
+-- gives covers(balance, units), plus(a, b), decimal(units, decimals), negated(units), mintable(...), raise(...), move(...), book(...)
 --
 -- Amounts are decimal strings of minor units. Lua's numbers are exact to 2^53 - 1, balances may pass
--- it by winnings: so balances are changed by HINCRBY, read back by HGET and compared as text.
+-- it by winnings: so what has more than 15 digits is added by Redis, and balances are compared as text.
 
 -- covers tells whether a stored balance (or false) is at least an amount of units >= 0.
 local function covers(balance, units)
@@ -49,36 +49,61 @@ local function mintable(wallet, totals, token, units)
   return covers('9007199254740991', plus(plus(has[1] or '0', has[2] or '0'), units)) and covers('4000000000000000000', plus(minted, units))
 end
 
--- move changes what a player can spend by delta and what is held by held (signed strings, '0' for none),
--- writes the player's ledger line (where delta is not 0) and tells the player with user.balance.
--- why and ref may be any text. It answers the new balance and the new held amount. The running totals are the caller's: tally().
-local function move(verb, nonce, wallet, lines, events, token, decimals, delta, held, why, ref)
-  if delta ~= '0' then redis.call('HINCRBY', wallet, 'free:' .. token, delta) end
-  if held ~= '0' then redis.call('HINCRBY', wallet, 'held:' .. token, held) end
-  local now = redis.call('HMGET', wallet, 'free:' .. token, 'held:' .. token)
-  local free, kept = now[1] or '0', now[2] or '0'
-  if delta ~= '0' then
-    local line = whole(redis.call('HINCRBY', wallet, 'line', 1))
-    redis.call('XADD', lines, line .. '-0', 'at', whole(now_ms), 'tok', token, 'delta', delta, 'after', free, 'why', why, 'ref', ref)
+-- raise adds signed strings to fields of a hash and answers all the new values. It reads once and writes once; only what is too long
+-- for Lua's numbers is added by Redis.
+local function raise(key, fields, deltas)
+  local values = redis.call('HMGET', key, unpack(fields))
+  local changes = {}
+  for i, field in ipairs(fields) do
+    local value, delta = values[i] or '0', deltas[i]
+    if delta ~= '0' then
+      if #value > 15 or #delta > 15 then
+        redis.call('HINCRBY', key, field, delta)
+        value = redis.call('HGET', key, field)
+      else
+        value = whole(tonumber(value) + tonumber(delta))
+        changes[#changes + 1] = field
+        changes[#changes + 1] = value
+      end
+    end
+    values[i] = value
   end
-  local seq = whole(redis.call('HINCRBY', wallet, 'seq', 1))
-  emit(verb, events, 32, nonce, seq, 'user.balance', '', '{"tokenId":"' .. token ..
-    '","volume":' .. decimal(free, decimals) .. ',"amount":"' .. free ..
-    '","held":' .. decimal(kept, decimals) .. ',"heldAmount":"' .. kept ..
-    '","delta":' .. decimal(delta, decimals) .. ',"deltaAmount":"' .. delta ..
-    '","reason":' .. cjson.encode(why) .. ',"ref":' .. cjson.encode(ref) .. '}')
+  if changes[1] then redis.call('HSET', key, unpack(changes)) end
+  return values
+end
+
+-- move changes what a player can spend by delta and what is held by held (signed strings, '0' for none), and tells the player with
+-- user.balance; where delta is not '0' it writes the player's ledger line too. why and ref may be any text. One more event to
+-- the player may follow: its kind and data. It answers the new balance and the new held amount. The running totals are the caller's: book().
+local function move(verb, nonce, wallet, lines, events, token, decimals, delta, held, why, ref, kind, data)
+  local moved = delta ~= '0' or held ~= '0'
+  local after = raise(wallet, {'free:' .. token, 'held:' .. token, 'line', 'seq'},
+    {delta, held, delta ~= '0' and '1' or '0', moved and kind and '2' or '1'})
+  local free, kept, line, seq = unpack(after)
+  if delta ~= '0' then
+    redis.call('XADD', lines, line .. '-0', 'at', now, 'tok', token, 'delta', delta, 'after', free, 'why', why, 'ref', ref)
+  end
+  if moved then
+    emit(verb, events, 32, nonce, kind and whole(tonumber(seq) - 1) or seq, 'user.balance', '', '{"tokenId":"' .. token ..
+      '","volume":' .. decimal(free, decimals) .. ',"amount":"' .. free ..
+      '","held":' .. decimal(kept, decimals) .. ',"heldAmount":"' .. kept ..
+      '","delta":' .. decimal(delta, decimals) .. ',"deltaAmount":"' .. delta ..
+      '","reason":' .. cjson.encode(why) .. ',"ref":' .. cjson.encode(ref) .. '}')
+  end
+  if kind then emit(verb, events, 32, nonce, seq, kind, '', data) end
   redis.call('PEXPIRE', events, 3600000)
   return free, kept
 end
 
--- tally adds a signed string to a running total: minted, wallets, escrow or house.
-local function tally(totals, account, token, delta)
-  if delta ~= '0' then redis.call('HINCRBY', totals, account .. ':' .. token, delta) end
-end
-
--- ledger appends the double entry and answers its number. Postings look like 'w:7:-250;e:<room>:250' and sum to zero.
-local function ledger(totals, stream, token, why, ref, postings)
-  local seq = whole(redis.call('HINCRBY', totals, 'seq', 1))
-  redis.call('XADD', stream, seq .. '-0', 'at', whole(now_ms), 'tok', token, 'why', why, 'ref', ref, 'post', postings)
-  return seq
+-- book appends the double entry, whose postings look like 'w:7:-250;e:<room>:250' and sum to zero, and moves the running totals with it:
+-- accounts (minted, wallets, escrow, house) by deltas. It answers the entry's number and the new totals, {seq, …accounts}.
+local function book(totals, stream, token, why, ref, postings, accounts, deltas)
+  local fields, by = {'seq'}, {'1'}
+  for i, account in ipairs(accounts) do
+    fields[i + 1] = account .. ':' .. token
+    by[i + 1] = deltas[i]
+  end
+  local after = raise(totals, fields, by)
+  redis.call('XADD', stream, after[1] .. '-0', 'at', now, 'tok', token, 'why', why, 'ref', ref, 'post', postings)
+  return after
 end

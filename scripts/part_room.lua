@@ -106,7 +106,7 @@ end
 -- change opens a change: one version, one mark of the call.
 local function change()
   put('ver', whole(tonumber(R.ver) + 1))
-  put('changed', whole(now_ms))
+  put('changed', now)
   if who ~= '' then
     local last = string.match(R['did:' .. who] or '', '(%d+),$')
     put('did:' .. who, ',' .. (last and last .. ',' or '') .. nonce .. ',')
@@ -134,7 +134,7 @@ end
 -- sit gives a seat, the last in order; it takes the place of a reserved one.
 local function sit(id, state, stake, profile)
   rise(id)
-  seats[#seats + 1] = {uid = id, state = state, ready = '0', since = whole(now_ms), stake = stake, profile = profile}
+  seats[#seats + 1] = {uid = id, state = state, ready = '0', since = now, stake = stake, profile = profile}
 end
 
 -- staked_without_purse tells whether the caller left out the wallet of somebody who has a stake in the pot.
@@ -162,9 +162,8 @@ end
 local function charge(id)
   if R.entry == '0' then return end
   shift(id, '-' .. R.entry, R.entry, 'entry')
-  tally(totals_key, 'wallets', R.token, '-' .. R.entry)
-  tally(totals_key, 'escrow', R.token, R.entry)
-  ledger(totals_key, ledger_key, R.token, 'entry', R.room, 'w:' .. id .. ':-' .. R.entry .. ';e:' .. R.room .. ':' .. R.entry)
+  book(totals_key, ledger_key, R.token, 'entry', R.room, 'w:' .. id .. ':-' .. R.entry .. ';e:' .. R.room .. ':' .. R.entry,
+    {'wallets', 'escrow'}, {'-' .. R.entry, R.entry})
   put('pot', whole(tonumber(R.pot) + tonumber(R.entry)))
 end
 
@@ -172,9 +171,8 @@ end
 local function give_back(s)
   if s.stake == '0' then return end
   shift(s.uid, s.stake, '-' .. s.stake, 'refund')
-  tally(totals_key, 'escrow', R.token, '-' .. s.stake)
-  tally(totals_key, 'wallets', R.token, s.stake)
-  ledger(totals_key, ledger_key, R.token, 'refund', R.room, 'e:' .. R.room .. ':-' .. s.stake .. ';w:' .. s.uid .. ':' .. s.stake)
+  book(totals_key, ledger_key, R.token, 'refund', R.room, 'e:' .. R.room .. ':-' .. s.stake .. ';w:' .. s.uid .. ':' .. s.stake,
+    {'escrow', 'wallets'}, {'-' .. s.stake, s.stake})
   put('pot', whole(tonumber(R.pot) - tonumber(s.stake)))
 end
 
@@ -212,7 +210,7 @@ local function start(by)
     if seats[i].state == 'reserved' then rise(seats[i].uid) end
   end
   put('status', 'STARTED')
-  put('started', whole(now_ms))
+  put('started', now)
   redis.call('ZADD', due_key, whole(now_ms + limit(3)), R.room)
   tell('room.started', '"by":"' .. by .. '","startedAt":"' .. iso(now_ms) .. '"')
 end
@@ -228,7 +226,7 @@ end
 
 local function close(status)
   put('status', status)
-  put('finished', whole(now_ms))
+  put('finished', now)
   redis.call('ZADD', due_key, whole(now_ms + limit(4)), R.room)
 end
 
@@ -243,9 +241,8 @@ local function cancel(reason)
     end
   end
   if #posts > 0 then
-    tally(totals_key, 'escrow', R.token, '-' .. R.pot)
-    tally(totals_key, 'wallets', R.token, R.pot)
-    ledger(totals_key, ledger_key, R.token, 'refund', R.room, 'e:' .. R.room .. ':-' .. R.pot .. table.concat(posts))
+    book(totals_key, ledger_key, R.token, 'refund', R.room, 'e:' .. R.room .. ':-' .. R.pot .. table.concat(posts),
+      {'escrow', 'wallets'}, {'-' .. R.pot, R.pot})
   end
   put('reason', reason)
   put('refunds', '[' .. table.concat(refunds, ',') .. ']')
@@ -279,11 +276,9 @@ local function settle(results, plan, rake)
     end
   end
   if R.pot ~= '0' then
-    tally(totals_key, 'escrow', R.token, '-' .. R.pot)
-    tally(totals_key, 'wallets', R.token, whole(tonumber(R.pot) - tonumber(rake)))
-    tally(totals_key, 'house', R.token, rake)
     if rake ~= '0' then posts[#posts + 1] = ';h:' .. rake end
-    ledger(totals_key, ledger_key, R.token, 'payout', R.room, 'e:' .. R.room .. ':-' .. R.pot .. table.concat(posts))
+    book(totals_key, ledger_key, R.token, 'payout', R.room, 'e:' .. R.room .. ':-' .. R.pot .. table.concat(posts),
+      {'escrow', 'wallets', 'house'}, {'-' .. R.pot, whole(tonumber(R.pot) - tonumber(rake)), rake})
   end
   put('results', results)
   put('payouts', '[' .. table.concat(payouts, ',') .. ']')
@@ -298,7 +293,7 @@ end
 local function found(id, creator, profile, reserve)
   put('id', id)
   put('status', 'CREATED')
-  put('created', whole(now_ms))
+  put('created', now)
   put('ver', '0')
   put('seq', '0')
   put('pot', '0')

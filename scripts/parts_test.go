@@ -10,6 +10,7 @@ import (
 
 	"github.com/parlor-games/parlor/redisdb"
 	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
 	"pgregory.net/rapid"
 )
 
@@ -77,4 +78,26 @@ func TestAmountsOfAnySizeAreComparedAndPrintedExactly(t *testing.T) {
 			t.Fatalf("%d against %d with %d decimals: %s; want %s", balance, amount, decimals, got, want)
 		}
 	})
+}
+
+func TestWhatIsAddedToAmountsOfAnySizeIsExact(t *testing.T) {
+	both(t, func(t *rapid.T, db *redisdb.DB) {
+		amount := rapid.OneOf(rapid.Int64Range(-10, 10), rapid.Int64Range(-1<<61, 1<<61), rapid.Int64Range(999_999_999_999_990, 1_000_000_000_000_010))
+		had, delta := amount.Draw(t, "had"), amount.Draw(t, "delta")
+		got := eval(t, db, "clock event money", `redis.call('HSET', 'purse', 'a', ARGV[1], 'b', ARGV[1])
+local after = raise('purse', {'a', 'b'}, {ARGV[2], '0'})
+return after[1] .. ' ' .. after[2] .. ' ' .. table.concat(redis.call('HMGET', 'purse', 'a', 'b'), ' ')`, had, delta)
+		if want := fmt.Sprintf("%d %d %[1]d %[2]d", had+delta, had); got != want {
+			t.Fatalf("%d and %d is %s; want %s", had, delta, got, want)
+		}
+	})
+}
+
+func TestAScriptCarriesOnlyTheFunctionsItReaches(t *testing.T) {
+	source := scripts.RoomReady.Source
+	for function, reached := range map[string]bool{"open_room": true, "autostart": true, "whole": true, "seat_of": true, "settle": false, "book": false, "plus": false} {
+		if strings.Contains(source, "function "+function+"(") != reached {
+			t.Errorf("room_ready carries %s: %v; want %v", function, !reached, reached)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -46,16 +47,15 @@ func script(name string) *Script {
 	s.Uses = strings.Fields(h["USES"])
 	s.Keys, s.Args, s.Keeps = h["KEYS"], h["ARGV"], h["KEEPS"]
 	s.Gives = strings.Fields(h["GIVES"])
-	var source strings.Builder
+	var parts strings.Builder
 	for _, part := range s.Uses {
 		text, err := files.ReadFile("part_" + part + ".lua")
 		if err != nil {
 			panic("scripts: " + name + ": " + err.Error())
 		}
-		source.Write(text)
+		parts.Write(text)
 	}
-	source.WriteString(s.Body)
-	s.Source = source.String()
+	s.Source = linked(parts.String(), s.Body)
 	sum := sha1.Sum([]byte(s.Source))
 	s.SHA = hex.EncodeToString(sum[:])
 	all[name] = s
@@ -80,4 +80,38 @@ func header(body string) map[string]string {
 		h[label] = strings.TrimSpace(h[label] + " " + text)
 	}
 	return h
+}
+
+var (
+	comment  = regexp.MustCompile(`(?m)^ *--.*\n`)
+	function = regexp.MustCompile(`(?ms)^local function (\w+)\([^\n]* end\n|^local function (\w+)\(.*?^end\n`)
+	word     = regexp.MustCompile(`\w+`)
+)
+
+// linked puts a body behind its parts, without those functions of theirs that it never reaches: a script makes all its functions
+// anew whenever it runs, and each costs the store as much as a small command.
+func linked(parts, body string) string {
+	code := comment.ReplaceAllString(parts, "")
+	reached := map[string]bool{}
+	reach := func(text string) {
+		for _, name := range word.FindAllString(text, -1) {
+			reached[name] = true
+		}
+	}
+	reach(comment.ReplaceAllString(body, ""))
+	reach(function.ReplaceAllString(code, ""))
+	// A function sees only what stands above it, so one look at each, from the last to the first, finds all.
+	functions := function.FindAllStringSubmatch(code, -1)
+	for _, f := range slices.Backward(functions) {
+		if name := f[1] + f[2]; reached[name] {
+			reach(f[0])
+		}
+	}
+	code = function.ReplaceAllStringFunc(code, func(f string) string {
+		if m := function.FindStringSubmatch(f); !reached[m[1]+m[2]] {
+			return ""
+		}
+		return f
+	})
+	return code + body
 }

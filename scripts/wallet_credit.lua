@@ -16,8 +16,6 @@ if again then return again end
 if not t[1] then return keep(receipt, fingerprint, ttl, {'token_not_found', nonce}) end
 if not mintable(wallet, totals, code, units) then return keep(receipt, fingerprint, ttl, {'invalid_amount', nonce}) end
 
-tally(totals, 'minted', code, units)
-tally(totals, 'wallets', code, units)
-ledger(totals, journal, code, why, ref, 'm:-' .. units .. ';w:' .. user .. ':' .. units)
+book(totals, journal, code, why, ref, 'm:-' .. units .. ';w:' .. user .. ':' .. units, {'minted', 'wallets'}, {units, units})
 local free, held = move(publish, nonce, wallet, lines, events, code, decimals, units, '0', why, ref)
 return keep(receipt, fingerprint, ttl, {'ok', nonce, free, held, unpack(t)})

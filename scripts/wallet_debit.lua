@@ -18,8 +18,6 @@ local available = redis.call('HGET', wallet, 'free:' .. code) or '0'
 if not covers(available, units) then return keep(receipt, fingerprint, ttl, {'insufficient_funds', nonce, available}) end
 
 local delta = negated(units)
-tally(totals, 'minted', code, delta)
-tally(totals, 'wallets', code, delta)
-ledger(totals, journal, code, why, ref, 'm:' .. units .. ';w:' .. user .. ':' .. delta)
+book(totals, journal, code, why, ref, 'm:' .. units .. ';w:' .. user .. ':' .. delta, {'minted', 'wallets'}, {delta, delta})
 local free, held = move(publish, nonce, wallet, lines, events, code, decimals, delta, '0', why, ref)
 return keep(receipt, fingerprint, ttl, {'ok', nonce, free, held, unpack(t)})

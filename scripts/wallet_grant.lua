@@ -13,9 +13,7 @@ if not decimals then return {'token_not_found'} end
 if not mintable(wallet, totals, code, units) then return {'invalid_amount'} end
 
 redis.call('HSET', wallet, 'grant:' .. game, units)
-tally(totals, 'minted', code, units)
-tally(totals, 'wallets', code, units)
 local ref = 'game:' .. game
-ledger(totals, journal, code, 'grant', ref, 'm:-' .. units .. ';w:' .. user .. ':' .. units)
+book(totals, journal, code, 'grant', ref, 'm:-' .. units .. ';w:' .. user .. ':' .. units, {'minted', 'wallets'}, {units, units})
 move(publish, nonce, wallet, lines, events, code, decimals, units, '0', 'grant', ref)
 return {'ok'}
