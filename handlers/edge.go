@@ -177,7 +177,7 @@ func (c *call) finish(answer reply, err error) {
 		return
 	}
 	if err != nil {
-		answer = c.problemOf(err)
+		answer = c.problemOf(err).again(answer.replayed)
 	}
 	buffer := takeBuffer()
 	defer giveBuffer(buffer)

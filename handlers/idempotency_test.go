@@ -122,6 +122,19 @@ func TestWhatIsKeptUnderAKey(t *testing.T) {
 	if first.text("available") != again.text("available") {
 		t.Errorf("the refusal was %s and is %s", first.raw, again.raw)
 	}
+	if first.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the headers of the refusal were %v and are %v", first.header, again.header)
+	}
+	cid, debit := w.guest("Cid"), fmt.Sprintf("/api/v1/admin/users/%d/debit", ann.id)
+	for _, replayed := range []string{"", "true"} {
+		leave := w.refused(403, "not_participant", "POST", "/api/v1/game-session/leave", cid.token, fill.Replace(`{"roomId":"<room>"}`), "Idempotency-Key", "r1")
+		take := w.refused(402, "insufficient_funds", "POST", debit, adminKey, `{"tokenId":"GOLD","amount":900000,"reason":"x"}`, "Idempotency-Key", "d1")
+		for _, a := range []*answer{leave, take} {
+			if got := a.header.Get("Idempotent-Replayed"); got != replayed {
+				t.Errorf("%s has the header %q, not %q", a.raw, got, replayed)
+			}
+		}
+	}
 	w.must(201, "POST", dear, ann.token, "", "Idempotency-Key", "k2")
 	w.refused(400, "invalid_request", "POST", buy, ann.token, `{"quantity":0}`, "Idempotency-Key", "k3")
 	w.must(201, "POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "k3")

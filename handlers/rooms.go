@@ -8,10 +8,10 @@ import (
 	"github.com/parlor-games/parlor/wallet"
 )
 
-// showRoom answers a room with its version as the tag.
+// showRoom answers a room with its version as the tag. Of a refusal only whether it was given before is told.
 func showRoom(status int, a rooms.Answer, err error) (reply, error) {
 	if err != nil {
-		return reply{}, err
+		return reply{replayed: a.Replayed}, err
 	}
 	return reply{status: status, body: &a.Room, etag: roomTag(&a.Room), replayed: a.Replayed}, nil
 }
