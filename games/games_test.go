@@ -250,6 +250,26 @@ func TestServerKeysAreHashedRotatedAndRevoked(t *testing.T) {
 	})
 }
 
+// A key is good on every node as soon as it is given, even where the game was just read.
+func TestANewServerKeyIsGoodAtOnceOnOtherNodes(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		here, there := games.New(db), games.New(db)
+		g, first := create(t, here, games.Definition{})
+		for range 3 {
+			if _, err := there.ByServerKey(t.Context(), first); err != nil {
+				t.Fatal(err)
+			}
+			_, next, err := here.RotateServerKey(t.Context(), g.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := there.ByServerKey(t.Context(), next); err != nil {
+				t.Errorf("the other node refuses the new key: %v", err)
+			}
+		}
+	})
+}
+
 func TestListWalksAllGames(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := games.New(db)

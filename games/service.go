@@ -85,20 +85,28 @@ func (s *Service) Get(ctx context.Context, id int64) (Game, error) {
 	return s.cache.get(ctx, id, s.store.load)
 }
 
-// reload reads a game and makes this node see it at once.
 // ProgressRules answers what the game demands of saves, as package progress reads it; nil for nothing.
 func (s *Service) ProgressRules(ctx context.Context, id int64) ([]byte, error) {
 	g, err := s.Get(ctx, id)
 	return g.Settings.ProgressRules, err
 }
 
+// reload reads a game that this node changed, and makes it see all of the change at once.
 func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
+	g, err := s.fresh(ctx, id)
+	if err == nil {
+		s.origins.forget()
+	}
+	return g, err
+}
+
+// fresh reads a game past the cache.
+func (s *Service) fresh(ctx context.Context, id int64) (Game, error) {
 	began := time.Now()
 	g, err := s.store.load(ctx, id)
 	if err != nil {
 		return Game{}, err
 	}
-	s.origins.forget()
 	return s.cache.put(g, began), nil
 }
 
@@ -165,14 +173,17 @@ func (s *Service) ByServerKey(ctx context.Context, key string) (Game, error) {
 	if !isKey || !whole || err != nil {
 		return Game{}, fault.Unauthenticated
 	}
+	digest := digestOf(key)
 	g, err := s.Get(ctx, id)
-	if errors.Is(err, fault.GameNotFound) {
+	if err == nil && !g.holds(digest) {
+		g, err = s.fresh(ctx, id) // another node may have just given this key
+	}
+	switch {
+	case errors.Is(err, fault.GameNotFound):
 		return Game{}, fault.Unauthenticated
-	}
-	if err != nil {
+	case err != nil:
 		return Game{}, err
-	}
-	if !g.holds(digestOf(key)) {
+	case !g.holds(digest):
 		return Game{}, fault.Unauthenticated
 	}
 	return g, nil
