@@ -93,8 +93,14 @@ func New(deps Deps) (*Edge, error) {
 	return e, nil
 }
 
-// ServeHTTP serves one request.
-func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.engine.ServeHTTP(w, r) }
+// ServeHTTP serves one request. HEAD is GET without the body, which net/http leaves out by itself.
+func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		r = r.WithContext(r.Context()) // a copy
+		r.Method = http.MethodGet
+	}
+	e.engine.ServeHTTP(w, r)
+}
 
 // Drain tells balancers and clients to go elsewhere: /readyz answers 503, so do new sockets, and connections close after their answer. Requests
 // that come still are served; the sockets that are open are the hub's to drain.

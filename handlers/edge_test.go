@@ -46,6 +46,36 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	w.refused(404, "not_found", "GET", "//api/v1/me", "", "")
 }
 
+// Balancers and caches ask with HEAD what they would get.
+func TestHeadIsGetWithoutTheBody(t *testing.T) {
+	w := settled(t)
+	ann := w.guest("Ann")
+	head := func(path string) *http.Response {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodHead, w.url+path, http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+ann.token)
+		got, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = got.Body.Close()
+		return got
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.yaml", "/api/v1/game-session/get?roomId=" + w.room(ann), "/nothing"} {
+		want, got := w.ask("GET", path, ann.token, ""), head(path)
+		if got.StatusCode != want.status {
+			t.Errorf("HEAD %s answers %d, GET %d", path, got.StatusCode, want.status)
+		}
+		for _, name := range []string{"Content-Type", "Etag", "Cache-Control"} {
+			if got.Header.Get(name) != want.header.Get(name) {
+				t.Errorf("HEAD %s has the %s %q, GET %q", path, name, got.Header.Get(name), want.header.Get(name))
+			}
+		}
+	}
+	if got := head("/join"); got.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("HEAD of what is only posted answers %d", got.StatusCode)
+	}
+}
+
 func TestSchemesOtherThanBearerAreNobody(t *testing.T) {
 	w := settled(t)
 	ann := w.guest("Ann")
