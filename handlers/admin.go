@@ -333,6 +333,10 @@ type adjustment struct {
 	Reason  string         `json:"reason"`
 }
 
+func (in *adjustment) lacks() needs {
+	return needs{}.that(in.TokenID != "", "tokenId").that(in.Amount != "", "amount").that(in.Reason != "", "reason")
+}
+
 func (e *Edge) credit(c *call, in *adjustment) (reply, error) {
 	u, err := e.pathUser(c)
 	if err != nil {

@@ -243,6 +243,8 @@ func TestWhatCannotBeMeantIsRefusedWithItsField(t *testing.T) {
 		{"PATCH " + admin + "tokens/GOLD", "operator", `{"metadata":{"decimals":"3"}}`, "400 invalid_request metadata.decimals"},
 		{"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":0,"reason":"x"}`, "400 invalid_amount"},
 		{"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1}`, "400 invalid_request reason"},
+		{"POST " + admin + "users/<ann>/credit", "operator", `{"amount":1,"reason":"x"}`, "400 invalid_request tokenId"},
+		{"POST " + admin + "users/<ann>/debit", "operator", `{"tokenId":"GOLD","reason":"x"}`, "400 invalid_request amount"},
 		{"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"NONE","amount":1,"reason":"x"}`, "404 token_not_found"},
 		{"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":"90071992547409.91","reason":"x"}`, "400 invalid_amount"},
 		{"POST " + admin + "users/999/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "404 user_not_found"},
