@@ -22,12 +22,13 @@
 // # One hash
 //
 // A room is one hash at keys.Room, so reading it is one command, and every script answers all of it, so changing it is one
-// round trip; few fields, because reading and answering them is what a small change costs the store. What never changes: "id"; "code"; "set", what
-// scripts need, "room|game|token|decimals|entry|max|min|friends|visibility|auto"; "limits" in ms, "idle|age|match|keep" (keep: after the
-// end); "doc", what only readers need, with tabs: settlement, rake, payout, tie, metadata, the EntryToken as of the opening; "creator" and
-// "creatorp" (profile as JSON), "created". The state: "status", "host" and "hostp", "ver", "seq", "pos", "pot", "started", "finished",
-// "changed" (ms), "reason", "results", "payouts", "refunds" (JSON), "rake", "rematch" (id of the room), and "seats" in seating order with tabs
-// between them, each "uid|state|ready|since ms|stake|profile". "ban:<uid>" bars a player, "did:<who>" has the nonces of a caller's last two calls.
+// round trip; few fields, because reading and answering them is what a small change costs the store. What never changes: "set", what
+// scripts need, "room|game|token|decimals|entry|max|min|friends|visibility|auto|idle|age|match|keep|creator" (times in ms; keep: after
+// the end); "doc", what only readers need, with tabs: id, code, the creator's profile as JSON, settlement, rake, payout, tie, metadata, the
+// EntryToken as of the opening; "created". The state: "state", which is "status|host|ver|pos|pot|profile of the host"; "seq", "started",
+// "finished", "changed" (ms), "reason", "results", "payouts", "refunds" (JSON), "rake", "rematch" (id of the room), and "seats" in seating order
+// with tabs between them, each "uid|state|ready|since ms|stake|profile". "ban:<uid>" bars a player, "did:<who>" has the nonces of a caller's
+// last two calls; an answer leaves out these two.
 //
 // Profiles and the entry token are shown as of sitting down and opening: a room can be read without asking anybody else.
 //

@@ -118,9 +118,8 @@ var states = []string{open, "created", "started", "finished", "cancelled", all}
 func (st *store) create(ctx context.Context, caller users.Caller, rc wallet.Receipt, n newRoom) (outcome, error) {
 	home := st.homeFor(n.entry > 0, rc)
 	room := st.name(caller, home, rc)
-	set := fmt.Sprintf("%s|%d|%s|%d|%d|%d|%d|%s|%s|%s", room.room, n.game, n.token.TokenID, n.token.Decimals, int64(n.entry), n.maxPlayers, n.minPlayers,
-		flag(n.friendsOnly), n.visibility, flag(n.autoStart))
-	limits := fmt.Sprintf("%d|%d|%d|%d", n.idle.Milliseconds(), n.age.Milliseconds(), n.match.Milliseconds(), n.keep.Milliseconds())
+	set := fmt.Sprintf("%s|%d|%s|%d|%d|%d|%d|%s|%s|%s|%d|%d|%d|%d|%d", room.room, n.game, n.token.TokenID, n.token.Decimals, int64(n.entry), n.maxPlayers, n.minPlayers,
+		flag(n.friendsOnly), n.visibility, flag(n.autoStart), n.idle.Milliseconds(), n.age.Milliseconds(), n.match.Milliseconds(), n.keep.Milliseconds(), caller.User)
 	var table []byte
 	for i, bps := range n.payout {
 		if i > 0 {
@@ -130,7 +129,7 @@ func (st *store) create(ctx context.Context, caller users.Caller, rc wallet.Rece
 	}
 	doc := fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t%s", n.settlement, n.rakeBps, table, n.tie, n.metadata, n.entryToken)
 	return st.do(ctx, scripts.RoomCreate, room.deed, []int64{caller.User}, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
-		st.homes+1, home.Number(), n.profile, room.code, set, limits, doc)
+		st.homes+1, home.Number(), n.profile, room.code, set, doc)
 }
 
 // recall asks for the receipt of a create; "stale" means that there is none.
@@ -138,7 +137,7 @@ func (st *store) recall(ctx context.Context, caller users.Caller, paid bool, rc 
 	home := st.homeFor(paid, rc)
 	room := st.name(caller, home, rc)
 	return st.do(ctx, scripts.RoomCreate, room.deed, nil, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
-		st.homes+1, home.Number(), "", room.code, "", "", "")
+		st.homes+1, home.Number(), "", room.code, "", "")
 }
 
 type named struct {
@@ -449,30 +448,12 @@ func decode(flat []string) (Room, error) {
 			r.readSet(&n, text)
 		case "doc":
 			r.readDoc(&n, text)
-		case "id":
-			r.ID = n.read(text)
-		case "code":
-			r.Code = text
-		case "creator":
-			r.Creator = n.read(text)
-		case "creatorp":
-			r.creator = text
 		case "created":
 			r.CreatedAt = n.time(text)
-		case "status":
-			r.Status = Status(text)
-		case "host":
-			r.Host = n.read(text)
-		case "hostp":
-			r.host = text
-		case "ver":
-			r.Version = n.read(text)
+		case "state":
+			r.readState(&n, text)
 		case "seq":
 			r.Seq = n.read(text)
-		case "pos":
-			r.Position = text
-		case "pot":
-			r.Pot = wallet.Units(n.read(text))
 		case "seats":
 			r.Seats = n.seats(text)
 		case "started":
@@ -506,24 +487,36 @@ func decode(flat []string) (Room, error) {
 	return r, nil
 }
 
-// readSet reads "room|game|token|decimals|entry|max|min|friends|visibility|auto".
+// readSet reads "room|game|token|decimals|entry|max|min|friends|visibility|auto|idle|age|match|keep|creator".
 func (r *Room) readSet(n *numbers, text string) {
 	next := func() (part string) { part, text, _ = strings.Cut(text, "|"); return part }
 	r.RoomID, r.GameID, r.Token, r.Decimals, r.Entry = next(), n.read(next()), next(), int(n.read(next())), wallet.Units(n.read(next()))
 	r.MaxPlayers, r.MinPlayers = int(n.read(next())), int(n.read(next()))
 	r.FriendsOnly, r.Visibility, r.AutoStart = next() == "1", Visibility(next()), next() == "1"
+	for range 4 { // the times are for scripts
+		next()
+	}
+	r.Creator = n.read(text)
 }
 
-// readDoc reads settlement, rake, table of payouts, rule for ties, metadata and entry token, with tabs between them.
+// readDoc reads id, code, profile of the creator, settlement, rake, table of payouts, rule for ties, metadata and entry token, with
+// tabs between them.
 func (r *Room) readDoc(n *numbers, text string) {
 	next := func() (part string) { part, text, _ = strings.Cut(text, "\t"); return part }
-	r.Settlement, r.RakeBps = next(), int(n.read(next()))
+	r.ID, r.Code, r.creator, r.Settlement, r.RakeBps = n.read(next()), next(), next(), next(), int(n.read(next()))
 	table := next()
 	r.Payout = make([]int, 0, strings.Count(table, ",")+1)
 	for bps := range strings.SplitSeq(table, ",") {
 		r.Payout = append(r.Payout, int(n.read(bps)))
 	}
 	r.Tie, r.metadata, r.entryToken = Tie(next()), next(), next()
+}
+
+// readState reads "status|host|version|position|pot|profile of the host".
+func (r *Room) readState(n *numbers, text string) {
+	next := func() (part string) { part, text, _ = strings.Cut(text, "|"); return part }
+	r.Status, r.Host, r.Version, r.Position, r.Pot = Status(next()), n.read(next()), n.read(next()), next(), wallet.Units(n.read(next()))
+	r.host = text
 }
 
 // numbers reads numbers and keeps the first trouble.

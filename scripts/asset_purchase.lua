@@ -22,9 +22,9 @@ if a[1] ~= game or a[5] ~= '1' then return refuse('asset_not_found') end
 if expected ~= '' and expected ~= price then return refuse('price_changed', price) end
 if stock ~= '' and not covers(stock, quantity) then return refuse('sold_out', stock) end
 local had = redis.call('HGET', inventory, id) or '0'
-if limit ~= '' and tonumber(had) + tonumber(quantity) > tonumber(limit) then return refuse('already_owned', had, limit) end
+if limit ~= '' and had + quantity > limit + 0 then return refuse('already_owned', had, limit) end
 -- A product of doubles is exact up to 2^53 - 1; a larger one, exact or rounded, is at least 2^53. So whatever passes is exact.
-local cost = tonumber(price) * tonumber(quantity)
+local cost = price * quantity
 if cost > 9007199254740991 then return refuse('invalid_amount') end
 local total = whole(cost)
 local purse = redis.call('HMGET', wallet, 'free:' .. code, 'held:' .. code)
@@ -37,10 +37,10 @@ if total ~= '0' then postings = 'w:' .. user .. ':' .. delta .. ';h:' .. total e
 local ref = 'asset:' .. id
 local after = book(totals, journal, code, 'purchase', ref, postings, {'wallets', 'house', 'minted'}, {delta, total, '0'})
 local purchase, minted = after[1], after[4]
-local owned = whole(tonumber(had) + tonumber(quantity))
+local owned = whole(had + quantity)
 redis.call('HSET', inventory, id, owned)
-a[8] = whole(tonumber(a[8]) + tonumber(quantity))
-if stock ~= '' then a[6] = whole(tonumber(stock) - tonumber(quantity)) end
+a[8] = whole(a[8] + quantity)
+if stock ~= '' then a[6] = whole(stock - quantity) end
 redis.call('HSET', asset, 'sold', a[8], 'stock', a[6])
 free, held = move(publish, nonce, wallet, lines, events, code, decimals, delta, '0', 'purchase', ref, 'user.asset',
   '{"assetId":' .. id .. ',"quantity":' .. quantity .. ',"owned":' .. owned .. ',"purchaseId":' .. purchase .. '}')

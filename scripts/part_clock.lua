@@ -1,7 +1,7 @@
 -- clock: Redis' own time, so that all nodes share one clock, and numbers that print whole.
 -- gives now (ms as text), now_ms (the same as a number), whole(n), iso(ms)
 local now_pair = redis.call('TIME')
-local now = now_pair[1] .. string.format('%03d', math.floor(tonumber(now_pair[2]) / 1000))
+local now = now_pair[1] .. string.format('%03d', math.floor(now_pair[2] / 1000))
 local now_ms = tonumber(now)
 
 -- whole prints an integer without an exponent; exact to 2^53 - 1. tostring() would print 1e+14. '%d' is three times as fast, but

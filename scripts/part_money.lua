@@ -1,7 +1,7 @@
 -- money: exact amounts and the double entry. Needs clock and event.
 -- gives covers(balance, units), plus(a, b), decimal(units, decimals), negated(units), mintable(...), raise(...), move(...), book(...)
 --
--- Amounts are decimal strings of minor units. Lua's numbers are exact to 2^53 - 1, balances may pass
+-- Amounts are decimal strings of minor units, which Lua adds as numbers where they stand in a sum. Lua's numbers are exact to 2^53 - 1, balances may pass
 -- it by winnings: so what has more than 15 digits is added by Redis, and balances are compared as text.
 
 -- covers tells whether a stored balance (or false) is at least an amount of units >= 0.
@@ -23,15 +23,16 @@ end
 
 -- decimal prints minor units as a JSON number without rounding: decimal('2500000', 6) is 2.5.
 local function decimal(units, decimals)
-  local sign = ''
-  if string.byte(units, 1) == 45 then sign = '-'; units = string.sub(units, 2) end
-  local d = tonumber(decimals)
-  if d == 0 then return sign .. units end
-  if #units <= d then units = string.rep('0', d + 1 - #units) .. units end
-  local head, tail = string.sub(units, 1, #units - d), string.sub(units, #units - d + 1)
-  tail = string.gsub(tail, '0+$', '')
-  if tail == '' then return sign .. head end
-  return sign .. head .. '.' .. tail
+  if units == '0' or decimals == '0' then return units end
+  local d, sign = decimals + 0, ''
+  if #units <= d + 1 then -- 5 is 0.05, and so is -5 but for its sign
+    if string.byte(units) == 45 then sign = '-'; units = string.sub(units, 2) end
+    units = string.rep('0', d + 1 - #units) .. units
+  end
+  local tail = string.sub(units, -d)
+  if string.byte(tail, -1) == 48 then tail = string.match(tail, '^(.-)0*$') end
+  if tail == '' then return sign .. string.sub(units, 1, -d - 1) end
+  return sign .. string.sub(units, 1, -d - 1) .. '.' .. tail
 end
 
 -- negated flips the sign of a decimal string.
@@ -53,22 +54,22 @@ end
 -- for Lua's numbers is added by Redis.
 local function raise(key, fields, deltas)
   local values = redis.call('HMGET', key, unpack(fields))
-  local changes = {}
-  for i, field in ipairs(fields) do
-    local value, delta = values[i] or '0', deltas[i]
+  local changes, n = {}, 0
+  for i = 1, #fields do
+    local field, value, delta = fields[i], values[i] or '0', deltas[i]
     if delta ~= '0' then
       if #value > 15 or #delta > 15 then
         redis.call('HINCRBY', key, field, delta)
         value = redis.call('HGET', key, field)
       else
-        value = whole(tonumber(value) + tonumber(delta))
-        changes[#changes + 1] = field
-        changes[#changes + 1] = value
+        value = whole(value + delta)
+        changes[n + 1], changes[n + 2] = field, value
+        n = n + 2
       end
     end
     values[i] = value
   end
-  if changes[1] then redis.call('HSET', key, unpack(changes)) end
+  if n > 0 then redis.call('HSET', key, unpack(changes)) end
   return values
 end
 
@@ -84,7 +85,7 @@ local function move(verb, nonce, wallet, lines, events, token, decimals, delta, 
     redis.call('XADD', lines, line .. '-0', 'at', now, 'tok', token, 'delta', delta, 'after', free, 'why', why, 'ref', ref)
   end
   if moved then
-    emit(verb, events, 32, nonce, kind and whole(tonumber(seq) - 1) or seq, 'user.balance', '', '{"tokenId":"' .. token ..
+    emit(verb, events, 32, nonce, kind and whole(seq - 1) or seq, 'user.balance', '', '{"tokenId":"' .. token ..
       '","volume":' .. decimal(free, decimals) .. ',"amount":"' .. free ..
       '","held":' .. decimal(kept, decimals) .. ',"heldAmount":"' .. kept ..
       '","delta":' .. decimal(delta, decimals) .. ',"deltaAmount":"' .. delta ..
@@ -99,10 +100,7 @@ end
 -- accounts (minted, wallets, escrow, house) by deltas. It answers the entry's number and the new totals, {seq, …accounts}.
 local function book(totals, stream, token, why, ref, postings, accounts, deltas)
   local fields, by = {'seq'}, {'1'}
-  for i, account in ipairs(accounts) do
-    fields[i + 1] = account .. ':' .. token
-    by[i + 1] = deltas[i]
-  end
+  for i = 1, #accounts do fields[i + 1], by[i + 1] = accounts[i] .. ':' .. token, deltas[i] end
   local after = raise(totals, fields, by)
   redis.call('XADD', stream, after[1] .. '-0', 'at', now, 'tok', token, 'why', why, 'ref', ref, 'post', postings)
   return after

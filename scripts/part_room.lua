@@ -1,84 +1,67 @@
 -- room: one room in memory, with its seats, its events, its places in the indexes, its start and its two ends.
 -- Needs clock, event, money, receipt.
--- gives enter, open_room, unpack_settings, limit, answer, refuse, done, repeated, change, put, seat_of, alter, sit, rise, active, taken, staked_without_purse,
--- affords, charge, give_back, tell, members, rehost, start, autostart, cancel, balanced, settle, found, save
+-- gives the keys and arguments by name, R, seats, purses, taken, lay, open_room, answer, refuse, done, repeated, change, put, seat_of, alter, sit, rise,
+-- active, staked_without_purse, affords, charge, give_back, tell, members, rehost, start, autostart, cancel, balanced, settle, found, save
 --
 -- Every room script has these first, and its own after them:
 --   KEYS 1 room 2 events 3 receipt 4 due 5 open 6 created 7 started 8 finished 9 cancelled 10 all 11 every 12 totals 13 ledger
 --        and at the very end wallet, lines and events of each player in purses
 --   ARGV 1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses (ids with commas)
 -- A free room has no purses; its totals and ledger are never touched.
-local room_key, stream_key, receipt_key, due_key, open_key, all_key, every_key, totals_key, ledger_key
-local status_key, purses = {}, {}
-local publish, nonce, fingerprint, ttl, who, uid, game
-
--- enter names what every room script gets.
-local function enter(keys, ...)
-  local ids
-  room_key, stream_key, receipt_key, due_key, open_key = unpack(keys, 1, 5)
-  status_key.CREATED, status_key.STARTED, status_key.FINISHED, status_key.CANCELLED = unpack(keys, 6, 9)
-  all_key, every_key, totals_key, ledger_key = unpack(keys, 10, 13)
-  publish, nonce, fingerprint, ttl, who, uid, game, ids = ...
-  local list = {}
-  for id in string.gmatch(ids, '%d+') do list[#list + 1] = id end
-  local base = #keys - 3 * #list
-  for i, id in ipairs(list) do purses[id] = {unpack(keys, base + 3 * i - 2, base + 3 * i)} end
+local room_key, stream_key, receipt_key, due_key, open_key = unpack(KEYS, 1, 5)
+local status_key = {}
+status_key.CREATED, status_key.STARTED, status_key.FINISHED, status_key.CANCELLED = unpack(KEYS, 6, 9)
+local all_key, every_key, totals_key, ledger_key = unpack(KEYS, 10, 13)
+local publish, nonce, fingerprint, ttl, who, uid, game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local purses, ids = {}, {}
+for id in string.gmatch(ARGV[8], '%d+') do ids[#ids + 1] = id end
+for i, id in ipairs(ids) do
+  local last = #KEYS - 3 * (#ids - i)
+  purses[id] = {unpack(KEYS, last - 2, last)}
 end
 
--- R maps every field of the room to its text, and what is packed in "set" by its own names; flat is the hash itself, fields and
--- values by turns, at tells where in flat a value stands; seats lists the seats in seating order. Changes are made here first; save() writes
--- them. Few fields and one text for all seats, since reading and answering the hash is what a small change costs.
-local R, flat, at, seats, dirty = {}, {}, {}, {}, {}
-local seats_changed = false
-local was_status, was_open = nil, false
+-- R maps every field of the room to its text, and what is packed in "set" and "state" by its own names; seats lists the seats in seating
+-- order. Changes are made here first, of fields by put(); save() writes them. Few fields, since reading, answering and writing them is what
+-- a small change costs.
+local R, seats, changes, seats_changed
+local was_status, was_open
 
 local function put(field, value)
   R[field] = value
-  dirty[field] = true
-  local i = at[field]
-  if not i then
-    i = #flat + 2
-    flat[i - 1] = field
-    at[field] = i
-  end
-  flat[i] = value
+  changes[#changes + 1] = field
+  changes[#changes + 1] = value
 end
 
 local function active()
   local list = {}
-  for _, s in ipairs(seats) do if s.state == 'active' then list[#list + 1] = s end end
+  for i = 1, #seats do if seats[i].state == 'active' then list[#list + 1] = seats[i] end end
   return list
 end
 
 -- taken counts the seats that a newcomer cannot have.
 local function taken()
   local n = 0
-  for _, s in ipairs(seats) do if s.state ~= 'forfeited' then n = n + 1 end end
+  for i = 1, #seats do if seats[i].state ~= 'forfeited' then n = n + 1 end end
   return n
 end
 
-local function is_open() return R.status == 'CREATED' and R.vis == 'public' and taken() < tonumber(R.max) end
+local function is_open() return R.status == 'CREATED' and R.vis == 'public' and taken() < R.max + 0 end
 
-local function unpack_settings()
-  R.room, R.game, R.token, R.dec, R.entry, R.max, R.min, R.friends, R.vis, R.auto =
-    string.match(R.set, '^(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)$')
-end
-
--- limit answers one of the room's times in ms: 1 idle, 2 age, 3 match, 4 keep.
-local function limit(n)
-  return tonumber((select(n, string.match(R.limits, '^(%d+)|(%d+)|(%d+)|(%d+)$'))))
+-- lay unpacks the settings; the times are in ms.
+local function lay(set)
+  R.set = set
+  R.room, R.game, R.token, R.dec, R.entry, R.max, R.min, R.friends, R.vis, R.auto, R.idle, R.age, R.match, R.keep, R.creator =
+    string.match(set, '^(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.*)$')
 end
 
 -- open_room reads the room and answers whether it is there.
 local function open_room()
-  flat = redis.call('HGETALL', room_key)
-  R, at, seats, dirty, seats_changed, was_status, was_open = {}, {}, {}, {}, false, nil, false
-  for i = 1, #flat, 2 do
-    R[flat[i]] = flat[i + 1]
-    at[flat[i]] = i + 1
-  end
+  local flat = redis.call('HGETALL', room_key)
+  R, seats, changes, seats_changed, was_status, was_open = {}, {}, {}, false, nil, false
   if #flat == 0 then return false end
-  unpack_settings()
+  for i = 1, #flat, 2 do R[flat[i]] = flat[i + 1] end
+  lay(R.set)
+  R.status, R.host, R.ver, R.pos, R.pot, R.hostp = string.match(R.state, '^(%u+)|(%d+)|(%d+)|([%d-]+)|(%d+)|(.*)$')
   for id, state, ready, since, stake, profile in string.gmatch(R.seats or '', '(%d+)|(%a+)|(%d)|(%d+)|(%d+)|([^\t]*)') do
     seats[#seats + 1] = {uid = id, state = state, ready = ready, since = since, stake = stake, profile = profile}
   end
@@ -88,7 +71,18 @@ end
 
 -- answer is the word, the nonce (which tells a resend of this call from another call with its key) and the whole room in one
 -- text, so that a call is one round trip. No value has a line break: all free text is in JSON.
-local function answer(word) return {word, nonce, table.concat(flat, '\n')} end
+local function answer(word)
+  local list = {'set', R.set, 'doc', R.doc, 'created', R.created, 'state', R.state, 'seq', R.seq, 'seats', R.seats}
+  if R.status ~= 'CREATED' then
+    for _, field in ipairs({'started', 'finished', 'reason', 'results', 'payouts', 'refunds', 'rake', 'rematch'}) do
+      if R[field] then
+        list[#list + 1] = field
+        list[#list + 1] = R[field]
+      end
+    end
+  end
+  return {word, nonce, table.concat(list, '\n')}
+end
 
 -- refuse keeps a refusal under the caller's key and answers it.
 local function refuse(word, ...) return keep(receipt_key, fingerprint, ttl, {word, nonce, ...}) end
@@ -105,7 +99,7 @@ end
 
 -- change opens a change: one version, one mark of the call.
 local function change()
-  put('ver', whole(tonumber(R.ver) + 1))
+  R.ver = whole(R.ver + 1)
   put('changed', now)
   if who ~= '' then
     local last = string.match(R['did:' .. who] or '', '(%d+),$')
@@ -114,7 +108,7 @@ local function change()
 end
 
 local function seat_of(id)
-  for _, s in ipairs(seats) do if s.uid == id then return s end end
+  for i = 1, #seats do if seats[i].uid == id then return seats[i] end end
 end
 
 -- alter changes one member of a seat.
@@ -125,8 +119,8 @@ end
 
 -- rise takes a seat away.
 local function rise(id)
-  for i, s in ipairs(seats) do
-    if s.uid == id then table.remove(seats, i); break end
+  for i = 1, #seats do
+    if seats[i].uid == id then table.remove(seats, i); break end
   end
   seats_changed = true
 end
@@ -164,7 +158,7 @@ local function charge(id)
   shift(id, '-' .. R.entry, R.entry, 'entry')
   book(totals_key, ledger_key, R.token, 'entry', R.room, 'w:' .. id .. ':-' .. R.entry .. ';e:' .. R.room .. ':' .. R.entry,
     {'wallets', 'escrow'}, {'-' .. R.entry, R.entry})
-  put('pot', whole(tonumber(R.pot) + tonumber(R.entry)))
+  R.pot = whole(R.pot + R.entry)
 end
 
 -- give_back moves one stake from the pot to its player.
@@ -173,21 +167,21 @@ local function give_back(s)
   shift(s.uid, s.stake, '-' .. s.stake, 'refund')
   book(totals_key, ledger_key, R.token, 'refund', R.room, 'e:' .. R.room .. ':-' .. s.stake .. ';w:' .. s.uid .. ':' .. s.stake,
     {'escrow', 'wallets'}, {'-' .. s.stake, s.stake})
-  put('pot', whole(tonumber(R.pot) - tonumber(s.stake)))
+  R.pot = whole(R.pot - s.stake)
 end
 
 -- tell writes one event; members are those of its data, without braces.
 local function tell(kind, data)
-  local seq = whole(tonumber(R.seq) + 1)
+  local seq = whole(R.seq + 1)
   put('seq', seq)
-  put('pos', seq .. '-' .. nonce)
+  R.pos = seq .. '-' .. nonce
   emit(publish, stream_key, 256, nonce, seq, kind, '"roomId":"' .. R.room .. '",', '{' .. data .. ',"version":' .. R.ver .. '}')
 end
 
 -- members are what joins and leaves tell about the room.
 local function members()
-  local list = {}
-  for i, s in ipairs(active()) do list[i] = s.profile end
+  local list = active()
+  for i = 1, #list do list[i] = list[i].profile end
   return '"participants":[' .. table.concat(list, ',') .. '],"totalWager":' .. decimal(R.pot, R.dec) ..
     ',"totalWagerAmount":"' .. R.pot .. '"'
 end
@@ -199,8 +193,7 @@ local function rehost()
   local list = active()
   for _, s in ipairs(list) do if s.uid == R.host then return end end
   if not list[1] then return end
-  put('host', list[1].uid)
-  put('hostp', list[1].profile)
+  R.host, R.hostp = list[1].uid, list[1].profile
   tell('room.host_changed', '"userId":' .. R.host)
 end
 
@@ -209,9 +202,9 @@ local function start(by)
   for i = #seats, 1, -1 do
     if seats[i].state == 'reserved' then rise(seats[i].uid) end
   end
-  put('status', 'STARTED')
+  R.status = 'STARTED'
   put('started', now)
-  redis.call('ZADD', due_key, whole(now_ms + limit(3)), R.room)
+  redis.call('ZADD', due_key, whole(now_ms + R.match), R.room)
   tell('room.started', '"by":"' .. by .. '","startedAt":"' .. iso(now_ms) .. '"')
 end
 
@@ -225,9 +218,9 @@ local function autostart()
 end
 
 local function close(status)
-  put('status', status)
+  R.status = status
   put('finished', now)
-  redis.call('ZADD', due_key, whole(now_ms + limit(4)), R.room)
+  redis.call('ZADD', due_key, whole(now_ms + R.keep), R.room)
 end
 
 -- cancel ends the room and gives every stake back, those of the forfeited too.
@@ -278,7 +271,7 @@ local function settle(results, plan, rake)
   if R.pot ~= '0' then
     if rake ~= '0' then posts[#posts + 1] = ';h:' .. rake end
     book(totals_key, ledger_key, R.token, 'payout', R.room, 'e:' .. R.room .. ':-' .. R.pot .. table.concat(posts),
-      {'escrow', 'wallets', 'house'}, {'-' .. R.pot, whole(tonumber(R.pot) - tonumber(rake)), rake})
+      {'escrow', 'wallets', 'house'}, {'-' .. R.pot, whole(R.pot - rake), rake})
   end
   put('results', results)
   put('payouts', '[' .. table.concat(payouts, ',') .. ']')
@@ -288,27 +281,20 @@ local function settle(results, plan, rake)
     ',"rakeAmount":"' .. rake .. '"')
 end
 
--- found makes the room of the settings that were put before ("set", "limits", "doc", "code"), seats its creator and takes the stake;
--- reserve lists seats to hold.
-local function found(id, creator, profile, reserve)
-  put('id', id)
-  put('status', 'CREATED')
+-- found makes the room of the settings that were laid before, seats its creator and takes the stake; reserve lists seats to hold.
+local function found(id, code, doc, profile, reserve)
+  put('set', R.set)
+  put('doc', table.concat({id, code, profile, doc}, '\t'))
   put('created', now)
-  put('ver', '0')
-  put('seq', '0')
-  put('pot', '0')
-  put('creator', creator)
-  put('creatorp', profile)
-  put('host', creator)
-  put('hostp', profile)
+  R.status, R.host, R.hostp, R.ver, R.seq, R.pot = 'CREATED', uid, profile, '0', '0', '0'
   change()
-  sit(creator, 'active', R.entry, profile)
-  charge(creator)
+  sit(uid, 'active', R.entry, profile)
+  charge(uid)
   for _, s in ipairs(reserve) do sit(s.uid, 'reserved', '0', s.profile) end
   redis.call('ZADD', all_key, '0', R.room)
   redis.call('ZADD', every_key, '0', R.room)
-  redis.call('ZADD', due_key, whole(now_ms + math.min(limit(1), limit(2))), R.room)
-  tell('room.created', '"code":"' .. R.code .. '","gameId":' .. R.game .. ',"creator":' .. profile .. ',"maxPlayers":' .. R.max ..
+  redis.call('ZADD', due_key, whole(now_ms + math.min(tonumber(R.idle), tonumber(R.age))), R.room)
+  tell('room.created', '"code":"' .. code .. '","gameId":' .. R.game .. ',"creator":' .. profile .. ',"maxPlayers":' .. R.max ..
     ',"tokenId":' .. (R.token == '' and 'null' or '"' .. R.token .. '"') ..
     ',"roomEntry":' .. decimal(R.entry, R.dec) .. ',"roomEntryAmount":"' .. R.entry .. '",' .. members())
   autostart()
@@ -316,17 +302,16 @@ end
 
 -- save writes what changed, and moves the room in the indexes.
 local function save()
+  put('state', table.concat({R.status, R.host, R.ver, R.pos, R.pot, R.hostp}, '|'))
   if seats_changed then
     local list = {}
-    for i, s in ipairs(seats) do list[i] = table.concat({s.uid, s.state, s.ready, s.since, s.stake, s.profile}, '|') end
+    for i = 1, #seats do
+      local s = seats[i]
+      list[i] = table.concat({s.uid, s.state, s.ready, s.since, s.stake, s.profile}, '|')
+    end
     put('seats', table.concat(list, '\t'))
   end
-  local set = {}
-  for field in pairs(dirty) do
-    set[#set + 1] = field
-    set[#set + 1] = R[field]
-  end
-  redis.call('HSET', room_key, unpack(set))
+  redis.call('HSET', room_key, unpack(changes))
   if R.vis ~= 'public' then return end
   if R.status ~= was_status then
     if was_status then redis.call('ZREM', status_key[was_status], R.room) end

@@ -6,7 +6,6 @@
 --       9 reason: host server operator
 -- GIVES ok replay stale idempotency_key_reused room_not_found room_closed not_host already_started
 -- KEEPS every stake goes back whole; no stake stays held
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local reason = ARGV[9]
 
 local again = seen(receipt_key, fingerprint)

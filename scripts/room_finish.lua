@@ -6,7 +6,6 @@
 --       9 results 10 plan 11 rake 12 ver (the version for which they were computed)
 -- GIVES ok replay stale idempotency_key_reused room_not_found room_closed result_conflict not_started
 -- KEEPS payouts and rake are the pot exactly; no stake stays held
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local results, plan, rake, ver = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 
 local again = seen(receipt_key, fingerprint)

@@ -6,7 +6,6 @@
 --       9 profile 10 friend (of the creator: 1, 0, or empty when not asked yet)
 -- GIVES ok replay stale idempotency_key_reused room_not_found room_closed already_started banned friends_only room_full insufficient_funds
 -- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local profile, friend = ARGV[9], ARGV[10]
 
 local again = seen(receipt_key, fingerprint)

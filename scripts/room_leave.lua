@@ -6,7 +6,6 @@
 --       9 results 10 plan 11 rake 12 ver (what the last one left over gets, computed for that version; empty when not known yet)
 -- GIVES ok replay stale idempotency_key_reused room_not_found room_closed not_participant
 -- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local results, plan, rake, ver = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 
 local again = seen(receipt_key, fingerprint)

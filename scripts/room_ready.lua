@@ -6,7 +6,6 @@
 --       9 ready
 -- GIVES ok replay idempotency_key_reused room_not_found room_closed already_started not_participant
 -- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local ready = ARGV[9]
 
 local again = seen(receipt_key, fingerprint)

@@ -7,7 +7,6 @@
 --       9 new_id 10 code 11 step 12 number 13 profile
 -- GIVES ok replay stale idempotency_key_reused room_not_found not_participant not_started already_started insufficient_funds
 -- KEEPS a room has one rematch, whoever asks first
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local new_room_key, new_stream_key, new_code_key, next_key = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local new_id, code, step, number, profile = ARGV[9], ARGV[10], tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13]
 
@@ -40,12 +39,8 @@ for _, s in ipairs(active()) do
 end
 room_key, stream_key = new_room_key, new_stream_key
 open_room()
-put('set', new_id .. string.match(old.set, '|.*$'))
-put('limits', old.limits)
-put('doc', old.doc)
-put('code', code)
-unpack_settings()
+lay(new_id .. string.match(old.set, '^[^|]*(|.*|)') .. uid)
 redis.call('SET', new_code_key, new_id)
-found(whole(redis.call('INCR', next_key) * step + number), uid, profile, others)
+found(whole(redis.call('INCR', next_key) * step + number), code, string.match(old.doc, '^.-\t.-\t.-\t(.*)$'), profile, others)
 save()
 return done()

@@ -5,7 +5,6 @@
 -- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
 -- GIVES ok replay idempotency_key_reused room_not_found room_closed not_host already_started not_enough_players
 -- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 
 local again = seen(receipt_key, fingerprint)
 if again then return again end

@@ -7,7 +7,6 @@
 --       9 room_id 10 holder (fence of the sweep's leader)
 -- GIVES ok stale
 -- KEEPS nothing ends before its time by Redis' clock; a leader that was followed by another one changes nothing
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local code_key, fence_key = KEYS[14], KEYS[15]
 local room_id, holder = ARGV[9], ARGV[10]
 
@@ -20,12 +19,12 @@ if not open_room() then
 end
 local deadline, reason
 if R.status == 'CREATED' then
-  local idle, age = tonumber(R.changed) + limit(1), tonumber(R.created) + limit(2)
+  local idle, age = tonumber(R.changed) + tonumber(R.idle), tonumber(R.created) + tonumber(R.age)
   deadline, reason = math.min(idle, age), idle < age and 'idle' or 'expired'
 elseif R.status == 'STARTED' then
-  deadline, reason = tonumber(R.started) + limit(3), 'timeout'
+  deadline, reason = tonumber(R.started) + tonumber(R.match), 'timeout'
 else
-  deadline = tonumber(R.finished) + limit(4)
+  deadline = tonumber(R.finished) + tonumber(R.keep)
 end
 if now_ms >= deadline and reason and staked_without_purse() then return answer('stale') end
 

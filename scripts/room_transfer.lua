@@ -6,7 +6,6 @@
 --       9 target
 -- GIVES ok replay idempotency_key_reused room_not_found room_closed not_host not_participant
 -- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
-enter(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 local target = ARGV[9]
 
 local again = seen(receipt_key, fingerprint)
@@ -21,8 +20,7 @@ if not seat or seat.state ~= 'active' then return refuse('not_participant') end
 if target == R.host then return done() end
 
 change()
-put('host', target)
-put('hostp', seat.profile)
+R.host, R.hostp = target, seat.profile
 tell('room.host_changed', '"userId":' .. target)
 save()
 return done()
