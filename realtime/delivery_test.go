@@ -406,6 +406,40 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 	t.Logf("%d events, %s, %+v", sent, mode, n.Stats())
 }
 
+func TestAReaderThatStandsStillHearsWhyItWasClosed(t *testing.T) {
+	t.Parallel()
+	db := redistest.Single(t)
+	topic := "{r1}:room:still:events"
+	n := startNode(t, db, Options{WriteWait: 2 * time.Second})
+	still := dial(t, n, "user=1")
+	still.say(request{ID: "s", Type: "sub", Topic: topic})
+	until(t, "subscribed", func() bool { return n.peer(t).Follows(topic) })
+	pad := strings.Repeat("x", 4_000)
+	for range 2000 { // more than the kernel keeps
+		emit(t, db, topic, pad)
+	}
+	until(t, "it is too slow", func() bool { return n.Stats().SlowCloses == 1 })
+	last := uint64(0)
+	for {
+		_, raw, err := still.conn.ReadMessage()
+		if err != nil {
+			still.err = err
+			break
+		}
+		for _, e := range parseFrame(t, raw) {
+			if e.Type == "room.test" && e.Seq != last+1 {
+				t.Fatalf("a hole: after %d came %d", last, e.Seq)
+			}
+			last = max(last, e.Seq)
+		}
+	}
+	close(still.end)
+	if code := still.code(); code != CloseTooSlow {
+		t.Errorf("closed with %d (%v)", code, still.err)
+	}
+	until(t, "it is gone", func() bool { return n.Stats().Sessions == 0 })
+}
+
 func TestUserTopicsWithoutASnapshotBeginWithWhatHappensNext(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{e:main}:wallet:7:events"

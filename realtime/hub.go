@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/fault"
@@ -29,7 +30,7 @@ type Options struct {
 
 	PingEvery time.Duration // to the client: 25 s
 	PongWait  time.Duration // a client that says nothing so long is gone: 60 s
-	WriteWait time.Duration // a frame that is not written by then ends the socket: 5 s
+	WriteWait time.Duration // a client that takes no frame for so long is too slow, 4008: 5 s
 	EchoWait  time.Duration // a client has so long to answer a close frame: 3 s
 
 	DrainSpread time.Duration // reconnections are spread over it: a second for every 500 connections, 2 to 30 s
@@ -74,6 +75,9 @@ type Hub struct {
 	topics  sync.Map // name → *topic
 	count   counters
 
+	beat atomic.Int64  // ticks of keepHouse
+	tick time.Duration // between two
+
 	base context.Context // what handlers run on; ends when Run does
 	stop context.CancelFunc
 
@@ -103,6 +107,7 @@ const (
 func New(db *redisdb.DB, options Options) *Hub {
 	h := &Hub{db: db, options: options.filled(), seed: maphash.MakeSeed(), peers: map[*Peer]struct{}{}, perUser: map[int64]int{}}
 	h.log = h.options.Log
+	h.tick = min(time.Second, h.options.Linger/2, h.options.CheckEvery/2, h.options.WriteWait/4)
 	h.base, h.stop = context.WithCancel(context.Background())
 	h.board = newBoard(h)
 	h.healer = &healer{hub: h, bell: make(chan struct{}, healers)}
@@ -320,9 +325,9 @@ func (h *Hub) Relay(ctx context.Context, topic string, from *Peer, to []int64, f
 	return h.publish(ctx, topic, w.String())
 }
 
-// keepHouse lets go of topics that nobody follows and doubts those that are silent for long.
+// keepHouse lets go of topics that nobody follows, doubts those that are silent for long, and closes clients that stand still.
 func (h *Hub) keepHouse(ctx context.Context) {
-	tick := time.NewTicker(min(time.Second, h.options.Linger/2, h.options.CheckEvery/2))
+	tick := time.NewTicker(h.tick)
 	defer tick.Stop()
 	for {
 		select {
@@ -333,6 +338,10 @@ func (h *Hub) keepHouse(ctx context.Context) {
 				h.tidy(v.(*topic), now)
 				return true
 			})
+			beat := h.beat.Add(1)
+			for _, p := range h.everyone() {
+				p.urge(beat)
+			}
 		}
 	}
 }

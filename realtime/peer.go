@@ -42,6 +42,8 @@ type Peer struct {
 	mu        sync.Mutex
 	carrier   *melody.Session // nil until the upgrade is done
 	inflight  int
+	allowed   [window]int64 // for each frame in flight, how many beats the client may take over it
+	begun     int64         // the beat at which it began with the first of them
 	direct    []parcel
 	bytes     int  // in direct
 	greeted   bool // frames may go out
@@ -112,7 +114,6 @@ func (p *Peer) push(out parcel) error {
 		return ErrGone
 	}
 	if len(p.direct) > 0 && (len(p.direct) >= outboxFrames || p.bytes+len(out.frame) > outboxBytes) {
-		p.hub.count.slowCloses.Add(1)
 		p.closeLocked(CloseTooSlow, "too slow")
 		return ErrGone
 	}
@@ -171,9 +172,12 @@ func (p *Peer) flush() {
 		if frame == nil {
 			return
 		}
-		p.inflight++
+		if p.inflight == 0 {
+			p.begun = p.hub.beat.Load()
+		}
 		p.hub.count.frames.Add(1)
-		p.socket.write(p.carrier, frame)
+		p.allowed[p.inflight] = int64(p.socket.write(p.carrier, frame)/p.hub.tick) + 1
+		p.inflight++
 	}
 }
 
@@ -268,10 +272,21 @@ func (p *Peer) sent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inflight--
+	copy(p.allowed[:], p.allowed[1:])
+	p.begun = p.hub.beat.Load()
 	p.flush()
 	if p.drained != nil && p.inflight == 0 {
 		close(p.drained)
 		p.drained = nil
+	}
+}
+
+// urge closes a client that has taken nothing for too long. Beats are counted, not time: a node that was itself asleep blames nobody.
+func (p *Peer) urge(beat int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inflight > 0 && beat-p.begun > p.allowed[0] {
+		p.closeLocked(CloseTooSlow, "too slow")
 	}
 }
 
@@ -284,7 +299,6 @@ func (p *Peer) lose(c *cursor, slow bool) {
 	if slow {
 		oldest := &p.slow[p.slowTurn]
 		if now := time.Now(); now.Sub(*oldest) < slowSpan {
-			p.hub.count.slowCloses.Add(1)
 			p.closeLocked(CloseTooSlow, "too slow")
 			return
 		}
@@ -629,7 +643,12 @@ func (p *Peer) closeLocked(code int, reason string) {
 	}
 	p.shut, p.code, p.reason = true, code, reason[:min(len(reason), 120)]
 	p.ready = nil
-	if code == CloseTooSlow || code == CloseRateLimited {
+	switch code {
+	case CloseTooSlow:
+		p.hub.count.slowCloses.Add(1)
+		p.direct, p.bytes = nil, 0
+	case CloseRateLimited:
+		p.hub.count.rateCloses.Add(1)
 		p.direct, p.bytes = nil, 0
 	}
 	if p.carrier == nil {

@@ -55,8 +55,8 @@ type Session struct {
 const (
 	bufferFrames = window + 2
 	handshake    = 5 * time.Second
-	largeFrame   = 64 << 10  // a larger frame gets longer than Options.WriteWait …
-	slowestRate  = 64 << 10  // … a second for each of so many bytes
+	slowestRate  = 64 << 10  // bytes: a frame gets a second longer than Options.WriteWait for each of so many
+	mercy        = 5         // times Options.WriteWait until a frame is cut off: before that, farewell has told the client why and closed
 	kernelBytes  = 128 << 10 // may wait in the kernel for one client
 	inboxBytes   = 4         // frames of the largest size that wait for their turn
 )
@@ -68,7 +68,7 @@ func (h *Hub) Socket(limits Limits) *Socket {
 	m := melody.New()
 	m.Config.MaxMessageSize = limits.MaxFrame
 	m.Config.MessageBufferSize = bufferFrames
-	m.Config.WriteWait = h.options.WriteWait
+	m.Config.WriteWait = mercy * h.options.WriteWait
 	m.Config.PingPeriod = h.options.PingEvery
 	m.Config.PongWait = h.options.PongWait
 	m.Upgrader.ReadBufferSize = 512 // larger frames are read past it
@@ -185,6 +185,10 @@ func (s *Socket) open(p *Peer, c *melody.Session) {
 	conn := c.WebsocketConnection()
 	conn.SetPingHandler(func(data string) error {
 		s.extend(p, conn)
+		if !p.bucket.Allow() {
+			p.Close(CloseRateLimited, "rate limited")
+			return nil
+		}
 		err := conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))
 		if errors.Is(err, websocket.ErrCloseSent) {
 			return nil
@@ -230,7 +234,6 @@ func (s *Socket) receive(p *Peer, c *melody.Session, raw []byte, text bool) {
 	s.hub.count.received.Add(1)
 	switch {
 	case !p.bucket.Allow():
-		s.hub.count.rateCloses.Add(1)
 		p.Close(CloseRateLimited, "rate limited")
 	case !text:
 		p.session.OnRefuse(p, raw, fault.InvalidRequest.Because("frames must be text"))
@@ -249,20 +252,24 @@ func (s *Socket) failed(c *melody.Session, err error) {
 	}
 }
 
-// write hands a frame to melody, which has room for it.
-func (s *Socket) write(c *melody.Session, frame []byte) {
-	if len(frame) > largeFrame {
-		_ = c.WriteWithDeadline(frame, s.hub.options.WriteWait+time.Duration(len(frame)/slowestRate)*time.Second)
-		return
-	}
-	_ = c.Write(frame)
+// write hands a frame to melody, which has room for it, and answers how long the client may take over it.
+func (s *Socket) write(c *melody.Session, frame []byte) time.Duration {
+	o := s.hub.options
+	extra := time.Duration(len(frame)/slowestRate) * time.Second
+	_ = c.WriteWithDeadline(frame, mercy*o.WriteWait+extra)
+	return o.WriteWait + extra
 }
 
-// farewell sends the close frame when the frames in flight are written, and waits for the client's.
+// farewell sends the close frame when the frames in flight are written, and waits for the client's. A client that is too slow
+// gets longer for those: without the close frame it would not learn that it is to come back with its position.
 func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, code int, reason string) {
 	defer func() { _ = conn.Close() }()
 	o := s.hub.options
-	late := time.NewTimer(o.WriteWait)
+	wait := o.WriteWait
+	if code == CloseTooSlow {
+		wait *= 2
+	}
+	late := time.NewTimer(wait)
 	defer late.Stop()
 	select {
 	case <-drained:

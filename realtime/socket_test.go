@@ -255,6 +255,22 @@ func TestTooManyFramesCloseTheSocket(t *testing.T) {
 	if code := c.code(); code != CloseRateLimited {
 		t.Errorf("closed with %d: %v", code, c.err)
 	}
+	if n.Stats().RateCloses != 1 {
+		t.Errorf("%d sockets were counted", n.Stats().RateCloses)
+	}
+}
+
+func TestTooManyPingsCloseTheSocket(t *testing.T) {
+	n := startNode(t, redistest.Single(t), Options{})
+	c := dial(t, n, "user=1").listen()
+	for range 1000 {
+		if c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(patience)) != nil {
+			break
+		}
+	}
+	if code := c.code(); code != CloseRateLimited {
+		t.Errorf("closed with %d: %v", code, c.err)
+	}
 }
 
 func TestAnExpiredTokenEndsTheSocket(t *testing.T) {
