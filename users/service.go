@@ -184,7 +184,7 @@ func (s *Service) Friends(ctx context.Context, id int64) ([]Friend, error) {
 }
 
 // Befriend asks another player of the same game, or accepts what the other asked. Doing it again changes nothing. It refuses
-// user_not_found, invalid_request for oneself, and forbidden while one blocks the other or a list is full.
+// user_not_found, invalid_request for oneself, and forbidden for whom I block or when a list is full. Who is blocked is not told.
 func (s *Service) Befriend(ctx context.Context, me, other int64) (Friend, error) {
 	them, err := s.counterpart(ctx, me, other)
 	if err != nil {
