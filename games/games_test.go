@@ -330,6 +330,20 @@ func TestAnIssuerBelongsToOneGame(t *testing.T) {
 	})
 }
 
+func TestNoRulesAreAnEmptyArray(t *testing.T) {
+	s := games.New(redistest.Single(t))
+	for _, none := range []string{"[]", "null"} {
+		g, _ := create(t, s, games.Definition{Settings: games.SettingsPatch{ProgressRules: json.RawMessage(`[{"path":"gold","max":10}]`)}})
+		g, err := s.Patch(t.Context(), g.ID, games.Patch{Settings: games.SettingsPatch{ProgressRules: json.RawMessage(none)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := json.Marshal(g.Settings); err != nil || !strings.Contains(string(text), `"progressRules":[]`) {
+			t.Errorf("after %s: %s, %v", none, text, err)
+		}
+	}
+}
+
 func TestSettingsGoOverTheWireAndBack(t *testing.T) {
 	s := games.DefaultSettings()
 	s.MatchTimeout = 1500 * time.Millisecond

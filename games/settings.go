@@ -49,7 +49,7 @@ type SettingsPatch struct {
 	MaxPlayers          *int      `json:"maxPlayers,omitempty"`
 	Issuers             *[]Issuer `json:"issuers,omitempty"`
 
-	ProgressRules json.RawMessage `json:"progressRules,omitempty"` // [] for none
+	ProgressRules json.RawMessage `json:"progressRules,omitempty"` // [] for none; null takes them away, too
 }
 
 // Wire answers the settings as they go over the wire.
@@ -150,6 +150,9 @@ func (s Settings) apply(c *checked, p SettingsPatch, rules Rules) Settings {
 			c.at("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", longestRules))
 		}
 		s.ProgressRules = p.ProgressRules
+		if string(p.ProgressRules) == "null" {
+			s.ProgressRules = nil
+		}
 	}
 	return s
 }
