@@ -45,7 +45,12 @@ func (h Home) String() string {
 }
 
 // tag is the hash tag with its braces and the colon that follows it.
-func (h Home) tag() string { return "{" + h.String() + "}:" }
+func (h Home) tag() string {
+	if h.paid {
+		return economy
+	}
+	return "{" + h.String() + "}:"
+}
 
 // NewRoomID makes the id of a room that lives at h: a UUID of version 8 (RFC 9562, 5.8).
 //

@@ -28,7 +28,7 @@ func openEmbedded() (*DB, error) {
 	e.done.Go(e.runClock)
 	client := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true, DialerRetries: dialTries,
+		ContextTimeoutEnabled: true, DialerRetries: dialTries, Protocol: protocol,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	db, err := newDB(client, KindEmbedded)

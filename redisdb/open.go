@@ -25,6 +25,7 @@ type DB struct {
 	Publish string
 
 	kind     Kind
+	scripts  processor
 	embedded *embedded
 }
 
@@ -52,6 +53,7 @@ const (
 	dialTries   = 1 // a store that is gone is told at once; whoever asks decides whether to ask again
 	ioTimeout   = 3 * time.Second
 	maxRetries  = 2
+	protocol    = 2 // RESP3 has nothing that is used here, and has the client look for pushes before every reply
 )
 
 // Open opens the store at a URL:
@@ -76,7 +78,7 @@ func Open(rawURL string) (*DB, error) {
 			return nil, fmt.Errorf("%s:// address: %w", scheme, withoutURL(err))
 		}
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
-		o.ContextTimeoutEnabled, o.DialerRetries = true, dialTries
+		o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialTries, protocol
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return newDB(redis.NewClient(o), KindSingle)
 	case "redis-cluster", "redis-sentinel":
@@ -95,7 +97,7 @@ func Open(rawURL string) (*DB, error) {
 		return newDB(redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: a.hosts, Username: a.user, Password: a.password,
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-			ContextTimeoutEnabled: true, DialerRetries: dialTries,
+			ContextTimeoutEnabled: true, DialerRetries: dialTries, Protocol: protocol,
 		}), KindCluster)
 	}
 	if a.path == "" {
@@ -104,7 +106,7 @@ func Open(rawURL string) (*DB, error) {
 	return newDB(redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.db,
 		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true, DialerRetries: dialTries,
+		ContextTimeoutEnabled: true, DialerRetries: dialTries, Protocol: protocol,
 	}), KindSentinel)
 }
 
@@ -114,12 +116,17 @@ type batching interface {
 	AutoPipeline() (*redis.AutoPipeliner, error)
 }
 
+// processor sends a command that is put together by hand; its Do would send it alone.
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
 func newDB(client batching, kind Kind) (*DB, error) {
 	shared, err := client.AutoPipeline()
 	if err != nil {
 		return nil, fmt.Errorf("share round trips: %w", err)
 	}
-	db := &DB{Client: client, Shared: shared, Publish: "PUBLISH", kind: kind}
+	db := &DB{Client: client, Shared: shared, Publish: "PUBLISH", kind: kind, scripts: shared}
 	if kind == KindCluster {
 		db.Publish = "SPUBLISH"
 	}

@@ -16,7 +16,15 @@ import (
 // Run runs a script and answers its word and what follows it. A word that is in the vocabulary of
 // package fault is still an answer, not an error: the caller knows what its details mean.
 func (db *DB) Run(ctx context.Context, s *scripts.Script, keys []string, args ...any) (word string, rest []string, err error) {
-	reply, err := db.Shared.EvalSha(ctx, s.SHA, keys, args...).StringSlice()
+	command := make([]any, 3, 3+len(keys)+len(args))
+	command[0], command[1], command[2] = "evalsha", &s.SHA, len(keys)
+	for i := range keys {
+		command = append(command, &keys[i]) // a pointer needs no copy of the text
+	}
+	cmd := redis.NewCmd(ctx, append(command, args...)...)
+	cmd.SetFirstKeyPos(3)
+	_ = db.scripts.Process(ctx, cmd)
+	reply, err := cmd.StringSlice()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		reply, err = db.Shared.Eval(ctx, s.Source, keys, args...).StringSlice()
 	}
