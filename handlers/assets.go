@@ -12,15 +12,19 @@ type purchaseInput struct {
 	ExpectedPrice wallet.Literal `json:"expectedPrice"`
 }
 
+// normal says what no quantity means, so that saying it or not is the same request.
+func (in *purchaseInput) normal() {
+	if in.Quantity == nil {
+		in.Quantity = new(int64(1))
+	}
+}
+
 func (e *Edge) purchase(c *call, in *purchaseInput) (reply, error) {
 	asset, err := c.pathID("gameAssetId", fault.AssetNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	ask := assets.PurchaseInput{Quantity: 1, ExpectedPrice: in.ExpectedPrice}
-	if in.Quantity != nil {
-		ask.Quantity = *in.Quantity
-	}
+	ask := assets.PurchaseInput{Quantity: *in.Quantity, ExpectedPrice: in.ExpectedPrice}
 	sale, err := e.Assets.Purchase(c.ctx(), c.caller, asset, ask, c.receipt)
 	return created(&sale).again(sale.Replayed), err
 }

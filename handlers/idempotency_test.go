@@ -138,6 +138,11 @@ func TestWhatIsKeptUnderAKey(t *testing.T) {
 	w.must(201, "POST", dear, ann.token, "", "Idempotency-Key", "k2")
 	w.refused(400, "invalid_request", "POST", buy, ann.token, `{"quantity":0}`, "Idempotency-Key", "k3")
 	w.must(201, "POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "k3")
+	for _, one := range []string{"", "{}", `{"quantity":1}`} { // three ways to ask for one
+		if again := w.must(201, "POST", buy, ann.token, one, "Idempotency-Key", "k3"); again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%q is another request than quantity 1", one)
+		}
+	}
 
 	// The same where the answer is kept beside the operation.
 	ghost := "/api/v1/friends/999999"

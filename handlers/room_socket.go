@@ -59,7 +59,7 @@ func subscribe(ctx context.Context, v *visitor, p *realtime.Peer, m *message, in
 		Topic: topic, After: in.After,
 		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) { return v.edge.snapshot(ctx, room.RoomID) },
 		Reply: func(start realtime.Start) []byte {
-			return (&response{ReplyTo: &m.ID, OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
+			return (&response{ReplyTo: m.replyTo(), OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
 		},
 	}
 	if room.Visibility == rooms.Private {

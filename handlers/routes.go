@@ -160,6 +160,9 @@ func decoded[T any](do func(*call, *T) (reply, error), optional bool) func(*call
 		if err := c.decode(in, optional); err != nil {
 			return reply{}, err
 		}
+		if implied, some := any(in).(interface{ normal() }); some {
+			implied.normal()
+		}
 		if lacking, checked := any(in).(interface{ lacks() needs }); checked {
 			if err := lacking.lacks().err(); err != nil {
 				return reply{}, err

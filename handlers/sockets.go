@@ -52,9 +52,17 @@ type message struct {
 	Data jsontext.Value `json:"data"`
 }
 
+// replyTo is how a reply names the message: null without an id.
+func (m *message) replyTo() *string {
+	if m.ID == "" {
+		return nil
+	}
+	return &m.ID
+}
+
 // response is what it hears about it.
 type response struct {
-	ReplyTo *string  `json:"replyTo"` // null where the message could not be read
+	ReplyTo *string  `json:"replyTo"` // null where the message had no id or could not be read
 	OK      bool     `json:"ok"`
 	Data    any      `json:"data,omitzero"`
 	Error   *problem `json:"error,omitzero"`
@@ -174,7 +182,7 @@ func (v *visitor) respond(ctx context.Context, p *realtime.Peer, raw []byte) *re
 	case data == replied:
 		return nil
 	default:
-		return &response{ReplyTo: &m.ID, OK: true, Data: data}
+		return &response{ReplyTo: m.replyTo(), OK: true, Data: data}
 	}
 }
 
@@ -192,7 +200,7 @@ func readMessage(raw []byte) (message, error) {
 	if err := json.Unmarshal(raw, &m, strict); err != nil {
 		return message{ID: idOf(raw)}, decodingFault(err)
 	}
-	refusal := needs{}.that(m.ID != "", "id").that(m.Type != "", "type").refusal
+	refusal := needs{}.that(m.Type != "", "type").refusal
 	if len(m.ID) > longestID {
 		refusal = fault.InvalidRequest.At("id", "range", "may have at most 128 bytes")
 		m.ID = ""
@@ -263,11 +271,7 @@ func (v *visitor) refusal(m *message, err error) *response {
 			v.edge.log.LogAttrs(context.Background(), slog.LevelWarn, "message not served", slog.Any("error", err), slog.String("route", v.path), slog.String("requestId", id))
 		})
 	}
-	r := &response{Error: newProblem(refusal, v.path, id)}
-	if m.ID != "" {
-		r.ReplyTo = &m.ID
-	}
-	return r
+	return &response{ReplyTo: m.replyTo(), Error: newProblem(refusal, v.path, id)}
 }
 
 func (r *response) encode() []byte {

@@ -797,7 +797,7 @@ func (w *world) results(r *roomModel) (list []rooms.Result, places map[int64]int
 			valid = false
 		case 1:
 			if len(order) > 0 {
-				places[order[0]], valid = 9, false
+				places[order[0]], valid = 0, false
 			}
 		}
 	}

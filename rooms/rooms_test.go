@@ -499,12 +499,17 @@ func TestWhoSeesARoom(t *testing.T) {
 		sees(stranger, unlisted, true)
 		does(t)(h.rooms.Join(ctx, stranger, unlisted.RoomID, noKey))
 
-		for _, id := range []string{"", "x", "00000000-0000-4000-8000-000000000000", strings.ToUpper(unlisted.RoomID), "ffffffff-ffff-8000-8000-ffffffffffff"} {
+		for _, id := range []string{"", "x", "00000000-0000-4000-8000-000000000000", "ffffffff-ffff-8000-8000-ffffffffffff"} {
 			if _, err := h.rooms.Get(ctx, operator, id); !errors.Is(err, fault.RoomNotFound) {
 				t.Fatalf("%q: %v", id, err)
 			}
 			refuses(t, fault.RoomNotFound)(h.rooms.Join(ctx, a, id, noKey))
 		}
+		capitals := strings.ToUpper(unlisted.RoomID)
+		if r, err := h.rooms.Get(ctx, operator, capitals); err != nil || r.RoomID != unlisted.RoomID {
+			t.Fatalf("an id in capitals: %v", err)
+		}
+		does(t)(h.rooms.Join(ctx, a, capitals, noKey))
 	})
 }
 

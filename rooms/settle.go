@@ -21,17 +21,29 @@ func portion(u wallet.Units, bps int) wallet.Units {
 	return wallet.Units(q)
 }
 
-// ordered answers results by place, the tied in seating order.
+// ordered answers results by place, the tied in seating order, and writes places as a ranking: 1, 1, 2 is read as 1, 1, 3, and so is 1, 1, 5.
 func ordered(results []Result, active []int64) []Result {
 	list := slices.Clone(results)
 	slices.SortStableFunc(list, func(a, b Result) int {
 		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(slices.Index(active, a.UserID), slices.Index(active, b.UserID)))
 	})
+	if len(list) == 0 || list[0].Place != 1 {
+		return list // no ranking at all; rank says so
+	}
+	said := 0
+	for i := range list {
+		tied := i > 0 && list[i].Place == said
+		said = list[i].Place
+		if tied {
+			list[i].Place = list[i-1].Place
+		} else {
+			list[i].Place = i + 1
+		}
+	}
 	return list
 }
 
-// rank checks that results name each active player once and that their places are a ranking (1, 1, 3, …). It refuses
-// invalid_request with every fault.
+// rank checks that results name each active player once, and that somebody is first. It refuses invalid_request with every fault.
 func rank(results []Result, active []int64) error {
 	var f fault.Faults
 	named := map[int64]bool{}
@@ -44,8 +56,8 @@ func rank(results []Result, active []int64) error {
 			at("userId", "duplicate", "is named twice")
 		}
 		named[r.UserID] = true
-		if r.Place < 1 || r.Place > len(active) {
-			at("place", "range", fmt.Sprintf("must be 1 to %d", len(active)))
+		if r.Place < 1 {
+			at("place", "range", "must be 1 or more")
 		}
 	}
 	for _, id := range active {
@@ -53,17 +65,10 @@ func rank(results []Result, active []int64) error {
 			f.At("results", "incomplete", fmt.Sprintf("player %d is missing", id))
 		}
 	}
-	if err := f.Err(); err != nil {
-		return err
+	if f.Err() == nil && !slices.ContainsFunc(results, func(r Result) bool { return r.Place == 1 }) {
+		f.At("results", "ranking", "nobody is first: places count from 1")
 	}
-	ranked := ordered(results, active)
-	for i, r := range ranked {
-		if r.Place != i+1 && (i == 0 || r.Place != ranked[i-1].Place) {
-			return fault.InvalidRequest.At("results", "ranking",
-				fmt.Sprintf("place %d does not follow: places are 1, 2, 3, …; the tied share one and the next is left out (1, 1, 3)", r.Place))
-		}
-	}
-	return nil
+	return f.Err()
 }
 
 // canonical is the text by which two reports of a result are the same.

@@ -96,15 +96,12 @@ func TestNoUnitIsMadeOrLostInSharing(t *testing.T) {
 func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
 	active := []int64{7, 8, 9}
 	for name, results := range map[string][]Result{
-		"empty":          nil,
-		"one missing":    {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}},
-		"one twice":      {{UserID: 7, Place: 1}, {UserID: 7, Place: 2}, {UserID: 9, Place: 3}},
-		"a stranger":     {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}, {UserID: 10, Place: 3}},
-		"place 0":        {{UserID: 7, Place: 0}, {UserID: 8, Place: 1}, {UserID: 9, Place: 2}},
-		"nobody first":   {{UserID: 7, Place: 2}, {UserID: 8, Place: 2}, {UserID: 9, Place: 3}},
-		"a gap":          {{UserID: 7, Place: 1}, {UserID: 8, Place: 3}, {UserID: 9, Place: 3}},
-		"after a tie":    {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 2}},
-		"past the seats": {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}, {UserID: 9, Place: 4}},
+		"empty":        nil,
+		"one missing":  {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}},
+		"one twice":    {{UserID: 7, Place: 1}, {UserID: 7, Place: 2}, {UserID: 9, Place: 3}},
+		"a stranger":   {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}, {UserID: 10, Place: 3}},
+		"place 0":      {{UserID: 7, Place: 0}, {UserID: 8, Place: 1}, {UserID: 9, Place: 2}},
+		"nobody first": {{UserID: 7, Place: 2}, {UserID: 8, Place: 2}, {UserID: 9, Place: 3}},
 	} {
 		err := rank(results, active)
 		if refusal, ok := fault.As(err); !errors.Is(err, fault.InvalidRequest) || !ok || len(refusal.Fields) == 0 {
@@ -115,9 +112,24 @@ func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
 		"plain":    {{UserID: 9, Place: 2}, {UserID: 7, Place: 3}, {UserID: 8, Place: 1}},
 		"tied":     {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 3}},
 		"all tied": {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 1}},
+		"a gap":    {{UserID: 7, Place: 1}, {UserID: 8, Place: 4}, {UserID: 9, Place: 4}},
 	} {
 		if err := rank(results, active); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTheTiedShareAPlaceHoweverTheNextOneIsCounted(t *testing.T) {
+	active := []int64{7, 8, 9, 10}
+	want := []Result{{UserID: 8, Place: 1}, {UserID: 9, Place: 1}, {UserID: 7, Place: 3}, {UserID: 10, Place: 4}}
+	for _, places := range [][4]int{{3, 1, 1, 4}, {2, 1, 1, 3}, {5, 1, 1, 9}} {
+		var said []Result
+		for i, id := range active {
+			said = append(said, Result{UserID: id, Place: places[i]})
+		}
+		if got := ordered(said, active); canonical(got) != canonical(want) {
+			t.Errorf("%v is read as %s", places, canonical(got))
 		}
 	}
 }

@@ -40,6 +40,7 @@ type deed struct {
 
 // deed prepares a call on a room; an id that no room can have is refused without a look.
 func (st *store) deed(caller users.Caller, roomID string, rc wallet.Receipt) (deed, error) {
+	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
 	home, ok := keys.RoomHome(roomID)
 	if !ok || home.Number() > st.homes {
 		return deed{}, fault.RoomNotFound
@@ -223,6 +224,7 @@ func (st *store) rematch(ctx context.Context, d deed, known, profile string) (ou
 
 // read answers a room, or refuses room_not_found.
 func (st *store) read(ctx context.Context, roomID string) (Room, error) {
+	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
 	home, ok := keys.RoomHome(roomID)
 	if !ok || home.Number() > st.homes {
 		return Room{}, fault.RoomNotFound
@@ -248,6 +250,7 @@ func flattened(fields map[string]string) []string {
 
 // Topic names the stream of a room's events, which is the channel that tells of them too; false for an id that no room can have.
 func (s *Service) Topic(roomID string) (string, bool) {
+	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
 	home, ok := keys.RoomHome(roomID)
 	if !ok || home.Number() > s.store.homes {
 		return "", false
