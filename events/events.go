@@ -27,8 +27,8 @@ var (
 	RoomReady       = define("room.ready", ToRoom, "a player said to be ready, or no longer", `userId, ready, version`)
 	RoomHostChanged = define("room.host_changed", ToRoom, "another player is the host now", `userId, version`)
 	RoomStarted     = define("room.started", ToRoom, "the game began; stakes are locked, reserved seats fall away", `by: host|server|auto, startedAt, version`)
-	RoomFinished    = define("room.finished", ToRoom, "the room ended with a result and paid out", `results: [{userId, place, score?}], payouts: [{userId, place (null: forfeited), amount, amountUnits}], rake, rakeAmount, version`)
-	RoomCancelled   = define("room.cancelled", ToRoom, "the room ended without a result; every stake went back", `reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, amount, amountUnits}], version`)
+	RoomFinished    = define("room.finished", ToRoom, "the room ended with a result and paid out", `results: [{userId, place, score?}], payouts: [{userId, place (null: forfeited), payout, amount}], rake, rakeAmount, version`)
+	RoomCancelled   = define("room.cancelled", ToRoom, "the room ended without a result; every stake went back", `reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, refund, amount}], version`)
 	RoomRematch     = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened", `newRoomId, code, by, version`)
 )
 

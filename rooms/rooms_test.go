@@ -309,7 +309,7 @@ func TestTheRoomOfTheWire(t *testing.T) {
 		`"maxPlayers":2,"minPlayers":2,"isFriendsOnly":false,"visibility":"public","autoStart":true,"settlement":"server","rakeBps":0,"payout":[10000],"tie":"split",` +
 		`"metadata":{},"status":"FINISHED","reason":null,"version":3,"seq":4,"position":"$position","createdAt":"$created","startedAt":"$started","finishedAt":"$finished",` +
 		`"results":[{"userId":$b,"place":1,"score":3},{"userId":$a,"place":2}],` +
-		`"payouts":[{"userId":$b,"place":1,"amount":5,"amountUnits":"500"},{"userId":$a,"place":2,"amount":0,"amountUnits":"0"}],"refunds":null,` +
+		`"payouts":[{"userId":$b,"place":1,"payout":5,"amount":"500"},{"userId":$a,"place":2,"payout":0,"amount":"0"}],"refunds":null,` +
 		`"rake":0,"rakeAmount":"0","rematchRoomId":null}`)
 	if string(text) != want {
 		t.Fatalf("the room is\n%s\nwant\n%s", text, want)

@@ -186,7 +186,7 @@ local function members()
     ',"totalWagerAmount":"' .. R.pot .. '"'
 end
 
-local function amount(units) return '"amount":' .. decimal(units, R.dec) .. ',"amountUnits":"' .. units .. '"' end
+local function amount(name, units) return '"' .. name .. '":' .. decimal(units, R.dec) .. ',"amount":"' .. units .. '"' end
 
 -- rehost passes the role on when the host has gone; the last host of an empty room stays its host.
 local function rehost()
@@ -229,7 +229,7 @@ local function cancel(reason)
   for _, s in ipairs(seats) do
     if s.stake ~= '0' then
       shift(s.uid, s.stake, '-' .. s.stake, 'refund')
-      refunds[#refunds + 1] = '{"userId":' .. s.uid .. ',' .. amount(s.stake) .. '}'
+      refunds[#refunds + 1] = '{"userId":' .. s.uid .. ',' .. amount('refund', s.stake) .. '}'
       posts[#posts + 1] = ';w:' .. s.uid .. ':' .. s.stake
     end
   end
@@ -259,7 +259,7 @@ local function settle(results, plan, rake)
   local paid, payouts, posts = {}, {}, {}
   for id, place, units in string.gmatch(plan, '(%d+):(%d+):(%d+)') do
     paid[id] = units
-    payouts[#payouts + 1] = '{"userId":' .. id .. ',"place":' .. (place == '0' and 'null' or place) .. ',' .. amount(units) .. '}'
+    payouts[#payouts + 1] = '{"userId":' .. id .. ',"place":' .. (place == '0' and 'null' or place) .. ',' .. amount('payout', units) .. '}'
     if units ~= '0' then posts[#posts + 1] = ';w:' .. id .. ':' .. units end
   end
   for _, s in ipairs(seats) do
