@@ -129,6 +129,26 @@ func Start(args ...string) (*Server, error) {
 	return s, s.Restart()
 }
 
+// StartSentinel starts a sentinel with the settings in a file of its own, which it rewrites.
+func StartSentinel(file string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Dir(file)
+	s := &Server{Dir: dir, Socket: filepath.Join(dir, "sentinel.sock"), Addr: "127.0.0.1:" + strconv.Itoa(port)}
+	s.args = []string{file, "--sentinel", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir, "--loglevel", "warning"}
+	return s, s.Restart()
+}
+
+// Dial opens a plain client to a server, which ends with the test.
+func Dial(t testing.TB, s *Server) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, PoolSize: 1})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
 // StartFor starts a server that ends with the test.
 func StartFor(t testing.TB, args ...string) *Server {
 	t.Helper()
@@ -136,7 +156,7 @@ func StartFor(t testing.TB, args ...string) *Server {
 	if err != nil {
 		t.Fatalf("start redis-server: %v", err)
 	}
-	t.Cleanup(s.remove)
+	t.Cleanup(s.Remove)
 	return s
 }
 
@@ -198,7 +218,8 @@ func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
 func (s *Server) signal(sig os.Signal) { _ = s.cmd.Process.Signal(sig) }
 
-func (s *Server) remove() {
+// Remove ends the process and takes away its files.
+func (s *Server) Remove() {
 	s.Resume()
 	s.Kill()
 	_ = os.RemoveAll(s.Dir)
@@ -215,7 +236,7 @@ func endAll() {
 	}
 	runningMu.Unlock()
 	for _, s := range servers {
-		s.remove()
+		s.Remove()
 	}
 }
 
