@@ -37,6 +37,9 @@ type Settings struct {
 	warnings []string
 }
 
+// Given tells whether somebody set the setting with this name, rather than left it at its default.
+func (s *Settings) Given(name string) bool { return s.origins[name] != FromDefault }
+
 // Warnings are what is allowed and still looks like a mistake, each a sentence with the fix.
 func (s *Settings) Warnings() []string { return s.warnings }
 

@@ -165,6 +165,15 @@ func TestServeTellsAnAddressThatIsTaken(t *testing.T) {
 	}
 }
 
+func TestTwoNodesOfOneMachineNeedNoInternalAddress(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes")
+	unset := "PARLOR_INTERNAL_LISTEN="
+	first, second := nodetest.Start(t, store.URL(), unset), nodetest.Start(t, store.URL(), unset)
+	if !strings.Contains(first.Log()+second.Log(), "the internal address is taken") {
+		t.Errorf("both have the default address:\n%s%s", first.Log(), second.Log())
+	}
+}
+
 func TestANodeOutlivesItsStoreAndDrains(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	n := nodetest.Start(t, store.URL(), "PARLOR_DRAIN_DELAY=1s")

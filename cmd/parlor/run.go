@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,6 +20,11 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 		return err
 	}
 	internal, err := net.Listen("tcp", n.settings.InternalListen)
+	if errors.Is(err, syscall.EADDRINUSE) && !n.settings.Given("internal-listen") {
+		// A second node on this machine; nobody said where its metrics are expected.
+		n.log.Warn("the internal address is taken, another port is used; set PARLOR_INTERNAL_LISTEN", "taken", n.settings.InternalListen)
+		internal, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	if err != nil {
 		_ = public.Close()
 		return err
