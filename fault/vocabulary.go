@@ -51,7 +51,6 @@ var (
 	ResultConflict    = define("result_conflict", 409, "The room has ended with another result", false)
 	RequestInProgress = define("request_in_progress", 409, "The first request with this key is still running", true)
 	TokenExists       = define("token_exists", 409, "A token with this code exists", false)
-	UsernameTaken     = define("username_taken", 409, "The username is taken", false)
 	AlreadyLinked     = define("already_linked", 409, "The account is linked already", false)
 
 	PayloadTooLarge      = define("payload_too_large", 413, "The body is too large", false)
