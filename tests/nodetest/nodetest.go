@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -83,12 +83,10 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 	t.Helper()
 	bin := Binary(t)
 	n := &Node{t: t, done: make(chan struct{})}
-	public, internal := freeAddr(t), freeAddr(t)
-	n.URL, n.Internal = "http://"+public, "http://"+internal
 	n.cmd = exec.Command(bin, "serve")
 	n.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(),
-		"PARLOR_LISTEN=" + public, "PARLOR_INTERNAL_LISTEN=" + internal, "PARLOR_REDIS_URL=" + redisURL,
+		"PARLOR_LISTEN=127.0.0.1:0", "PARLOR_INTERNAL_LISTEN=127.0.0.1:0", "PARLOR_REDIS_URL=" + redisURL,
 		"PARLOR_ADMIN_KEY=" + AdminKey, "PARLOR_SIGNING_KEY=" + SigningKey, "PARLOR_LOG=text",
 	}, settings...)
 	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
@@ -117,8 +115,30 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 			t.Errorf("the node at %s had a data race:\n%s", n.URL, n.log.String())
 		}
 	})
+	n.waitServing()
 	n.WaitReady(http.StatusOK)
 	return n
+}
+
+var serving = regexp.MustCompile(`msg=serving listen=(\S+) internal=(\S+)`)
+
+// waitServing waits until the node says which ports it took: one that was only free a moment ago may be somebody else's by now.
+func (n *Node) waitServing() {
+	n.t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		if m := serving.FindStringSubmatch(n.log.String()); m != nil {
+			n.URL, n.Internal = "http://"+m[1], "http://"+m[2]
+			return
+		}
+		select {
+		case <-n.done:
+			n.t.Fatalf("the node ended:\n%s", n.log.String())
+		case <-deadline:
+			n.t.Fatalf("the node never served:\n%s", n.log.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 // At is a node that somebody else runs, or a balancer in front of several; it can only be asked.
@@ -162,16 +182,6 @@ func (n *Node) Pid() int { return n.cmd.Process.Pid }
 
 // Log is what the node has printed so far.
 func (n *Node) Log() string { return n.log.String() }
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
 
 type syncBuffer struct {
 	mu sync.Mutex
