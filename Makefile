@@ -31,7 +31,7 @@ check: ## Format, vet, staticcheck, house rules, generated files
 	@unformatted="$$($(GOFUMPT) -l .)"; test -z "$$unformatted" || { echo "not as gofumpt would have it (make format):"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
-	go test -count=1 ./tests/house
+	go test -count=1 ./tests/archtest
 
 .PHONY: format
 format: ## Format the sources

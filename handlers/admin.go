@@ -5,18 +5,18 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parlor-games/parlor/assets"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/progress"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // ownGame tells whether a game is there and the caller's to see.
 func (e *Edge) ownGame(c *call, game int64) error {
-	if !c.caller.May(game) {
-		return fault.GameNotFound
+	if !c.caller.CanAccessGame(game) {
+		return apierror.GameNotFound
 	}
 	_, err := e.Games.Get(c.ctx(), game)
 	return err
@@ -24,7 +24,7 @@ func (e *Edge) ownGame(c *call, game int64) error {
 
 // pathGame is the game in the path, where the caller may act on it.
 func (e *Edge) pathGame(c *call) (int64, error) {
-	game, err := c.pathID("gameId", fault.GameNotFound)
+	game, err := c.pathID("gameId", apierror.GameNotFound)
 	if err == nil {
 		err = e.ownGame(c, game)
 	}
@@ -33,13 +33,13 @@ func (e *Edge) pathGame(c *call) (int64, error) {
 
 // pathUser is the player in the path, where the caller may act on them.
 func (e *Edge) pathUser(c *call) (users.User, error) {
-	id, err := c.pathID("userId", fault.UserNotFound)
+	id, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return users.User{}, err
 	}
 	u, err := e.Users.Get(c.ctx(), id)
-	if err == nil && !c.caller.May(u.Game) {
-		err = fault.UserNotFound
+	if err == nil && !c.caller.CanAccessGame(u.Game) {
+		err = apierror.UserNotFound
 	}
 	return u, err
 }
@@ -231,7 +231,7 @@ func (e *Edge) createAsset(c *call, in *assetInput) (reply, error) {
 }
 
 func (e *Edge) listAssets(c *call) (reply, error) {
-	game, err := c.pathID("gameId", fault.GameNotFound)
+	game, err := c.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return reply{}, err
 	}
@@ -276,7 +276,7 @@ func (e *Edge) pathAsset(c *call) (game, asset int64, err error) {
 	if game, err = e.pathGame(c); err != nil {
 		return 0, 0, err
 	}
-	asset, err = c.pathID("assetId", fault.AssetNotFound)
+	asset, err = c.pathID("assetId", apierror.AssetNotFound)
 	return game, asset, err
 }
 
@@ -342,7 +342,7 @@ func (e *Edge) credit(c *call, in *adjustment) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	change, err := e.Wallet.Credit(c.ctx(), c.caller.Who(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	change, err := e.Wallet.Credit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
 	return ok(&change).again(change.Replayed), err
 }
 
@@ -351,7 +351,7 @@ func (e *Edge) debit(c *call, in *adjustment) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	change, err := e.Wallet.Debit(c.ctx(), c.caller.Who(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	change, err := e.Wallet.Debit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
 	return ok(&change).again(change.Replayed), err
 }
 

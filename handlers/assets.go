@@ -1,10 +1,10 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/assets"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 type purchaseInput struct {
@@ -20,7 +20,7 @@ func (in *purchaseInput) normal() {
 }
 
 func (e *Edge) purchase(c *call, in *purchaseInput) (reply, error) {
-	asset, err := c.pathID("gameAssetId", fault.AssetNotFound)
+	asset, err := c.pathID("gameAssetId", apierror.AssetNotFound)
 	if err != nil {
 		return reply{}, err
 	}
@@ -45,7 +45,7 @@ func (e *Edge) catalogue(c *call) (reply, error) {
 	game := q.id("gameId")
 	ask := assets.ListQuery{After: q.after(), Limit: q.limit()}
 	switch {
-	case game == 0 && c.caller.Role == users.Operator:
+	case game == 0 && c.caller.Role == principal.Operator:
 		q.refuse("gameId", "required", "is required")
 	case game == 0:
 		game = c.caller.Game

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/parlor-games/parlor/events"
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 )

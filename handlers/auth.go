@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parlor-games/parlor/auth"
-	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/users"
 )
 
 // session is the answer of every sign-in.

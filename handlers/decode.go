@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/internal/apierror"
 )
 
 // bodyLimit is the largest body of a request, in bytes.
@@ -35,16 +35,16 @@ func (c *call) decode(in any, optional bool) error {
 		if optional {
 			return nil
 		}
-		return fault.InvalidJSON.Because("a JSON object is needed as the body")
+		return apierror.InvalidJSON.WithReason("a JSON object is needed as the body")
 	}
 	if !isJSON(c.Request.Header.Get("Content-Type")) {
-		return fault.UnsupportedMediaType
+		return apierror.UnsupportedMediaType
 	}
 	if err := json.Unmarshal(buffer.Bytes(), in, strict); err != nil {
 		return decodingFault(err)
 	}
 	if firstByte(buffer.Bytes()) != '{' { // null would decode into any struct
-		return fault.InvalidRequest.At("body", "type", "must be an object")
+		return apierror.InvalidRequest.WithField("body", "type", "must be an object")
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func unread(err error) error {
 	if errors.As(err, &tooLarge) {
 		return err
 	}
-	return fault.InvalidJSON.Because("the body ended before it was complete")
+	return apierror.InvalidJSON.WithReason("the body ended before it was complete")
 }
 
 func firstByte(text []byte) byte {
@@ -80,13 +80,13 @@ type syntaxError = jsontext.SyntacticError
 func syntaxFault(err *syntaxError) error {
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return fault.InvalidRequest.At(fieldPath(err.JSONPointer), "duplicate", "is there more than once")
+		return apierror.InvalidRequest.WithField(fieldPath(err.JSONPointer), "duplicate", "is there more than once")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.InvalidJSON.Because("the body ends before the JSON does")
+		return apierror.InvalidJSON.WithReason("the body ends before the JSON does")
 	case err.JSONPointer == "":
-		return fault.InvalidJSON.Because("%s at byte %d", err.Err, err.ByteOffset)
+		return apierror.InvalidJSON.WithReason("%s at byte %d", err.Err, err.ByteOffset)
 	default:
-		return fault.InvalidJSON.At(fieldPath(err.JSONPointer), "syntax", err.Err.Error()+" at byte "+strconv.FormatInt(err.ByteOffset, 10))
+		return apierror.InvalidJSON.WithField(fieldPath(err.JSONPointer), "syntax", err.Err.Error()+" at byte "+strconv.FormatInt(err.ByteOffset, 10))
 	}
 }
 
@@ -154,7 +154,7 @@ func clipped(name string) string {
 // or a browser extension may add its own.
 type query struct {
 	values url.Values
-	faults *fault.Refusal
+	faults *apierror.Error
 }
 
 func (c *call) query() *query {
@@ -168,9 +168,9 @@ func (c *call) query() *query {
 
 func (q *query) refuse(name, code, message string) {
 	if q.faults == nil {
-		q.faults = fault.InvalidRequest
+		q.faults = apierror.InvalidRequest
 	}
-	q.faults = q.faults.At(name, code, message)
+	q.faults = q.faults.WithField(name, code, message)
 }
 
 // err is what was wrong with any parameter that was asked for, or nil.
@@ -255,7 +255,7 @@ func (q *query) after() int64 {
 }
 
 // pathID is the integer in the path; what is no integer names nothing, so it is absent.
-func (c *call) pathID(name string, absent *fault.Refusal) (int64, error) {
+func (c *call) pathID(name string, absent *apierror.Error) (int64, error) {
 	n, err := strconv.ParseInt(c.Param(name), 10, 64)
 	if err != nil || n < 1 {
 		return 0, absent

@@ -13,18 +13,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/principal"
+
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
-	"github.com/parlor-games/parlor/answers"
-	"github.com/parlor-games/parlor/assets"
-	"github.com/parlor-games/parlor/auth"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 )
@@ -38,7 +40,7 @@ type Deps struct {
 	Rooms   *rooms.Service
 	Auth    *auth.Service
 	Limiter *auth.Limiter
-	Answers *answers.Service
+	Answers *idempotency.Service
 	Store   Store
 
 	Progress *progress.Service
@@ -88,8 +90,8 @@ func New(deps Deps) (*Edge, error) {
 	for _, r := range e.routes() {
 		e.engine.Handle(r.method, ginPath(r.path), e.serve(&r))
 	}
-	e.engine.NoRoute(e.serve(&route{path: "none", handle: refuse(fault.NotFound)}))
-	e.engine.NoMethod(e.serve(&route{path: "none", handle: refuse(fault.MethodNotAllowed)}))
+	e.engine.NoRoute(e.serve(&route{path: "none", handle: refuse(apierror.NotFound)}))
+	e.engine.NoMethod(e.serve(&route{path: "none", handle: refuse(apierror.MethodNotAllowed)}))
 	return e, nil
 }
 
@@ -121,11 +123,11 @@ type call struct {
 	edge      *Edge
 	route     *route
 	requestID string
-	caller    users.Caller // zero where nobody needs to be known
+	caller    principal.Caller // zero where nobody needs to be known
 	shown     auth.Credential
-	game      int64          // the game whose origins count, or 0 while it is not known
-	receipt   wallet.Receipt // of the Idempotency-Key, or zero
-	run       *answers.Run   // under which the answer is kept, or nil
+	game      int64                  // the game whose origins count, or 0 while it is not known
+	receipt   idempotency.Receipt    // of the Idempotency-Key, or zero
+	run       *idempotency.Execution // under which the answer is kept, or nil
 }
 
 func (c *call) ctx() context.Context { return c.Request.Context() }
@@ -212,7 +214,7 @@ func (c *call) contain(cause any) {
 	c.edge.log.LogAttrs(c.ctx(), slog.LevelError, "panic contained", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())),
 		slog.String("method", c.Request.Method), slog.String("route", c.route.path), slog.String("requestId", c.requestID))
 	if !c.Writer.Written() {
-		c.finish(reply{}, fault.Internal)
+		c.finish(reply{}, apierror.Internal)
 	}
 }
 
@@ -248,7 +250,7 @@ func (c *call) authenticate() error {
 	}
 	c.shown, c.caller, c.game = shown, shown.Caller, shown.Game
 	if !c.route.callers.admit(c.caller.Role) {
-		return fault.Forbidden.Because("this operation is for %s", c.route.callers)
+		return apierror.Forbidden.WithReason("this operation is for %s", c.route.callers)
 	}
 	return nil
 }
@@ -262,7 +264,7 @@ func (c *call) credential() (auth.Credential, error) {
 	}
 	token := c.bearer()
 	if token == "" {
-		return auth.Credential{}, fault.Unauthenticated.Because("an Authorization header with a Bearer token is needed")
+		return auth.Credential{}, apierror.Unauthenticated.WithReason("an Authorization header with a Bearer token is needed")
 	}
 	return c.edge.Auth.Credential(c.ctx(), token)
 }
@@ -281,7 +283,7 @@ func (c *call) who() string {
 	if c.caller.Role == "" {
 		return c.address()
 	}
-	return c.caller.Who()
+	return c.caller.ActorID()
 }
 
 // address names where the call comes from. Only trusted proxies are believed about it.

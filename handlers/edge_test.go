@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/auth"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 func TestRequestIDsAreTheCallersWhereTheyAreSane(t *testing.T) {
@@ -232,7 +232,7 @@ type stuck struct{}
 
 func (stuck) Ping(ctx context.Context) error {
 	<-ctx.Done()
-	return redisdb.Fail("ping the store", ctx.Err())
+	return redisdb.WrapError("ping the store", ctx.Err())
 }
 
 func TestADrainingNodeSaysSoAndServesOn(t *testing.T) {

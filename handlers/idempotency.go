@@ -13,9 +13,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/answers"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // keyed says what an Idempotency-Key does for an operation.
@@ -78,7 +78,7 @@ func (c *call) settle(r *reply, body []byte) {
 	defer cancel()
 	var err error
 	if r.lasting() {
-		err = c.run.Finish(ctx, answers.Answer{Status: r.status, Header: http.Header{"Content-Type": r.media}, Body: bytes.Clone(body)})
+		err = c.run.Finish(ctx, idempotency.Response{Status: r.status, Header: http.Header{"Content-Type": r.media}, Body: bytes.Clone(body)})
 	} else {
 		err = c.run.Release(ctx)
 	}
@@ -103,12 +103,12 @@ func (c *call) digest(in any) (string, error) {
 	given := c.Request.Header["Idempotency-Key"]
 	if len(given) == 0 {
 		if c.route.keyed == receiptRequired {
-			return "", fault.IdempotencyKeyRequired
+			return "", apierror.IdempotencyKeyRequired
 		}
 		return "", nil
 	}
 	if len(given) > 1 || !isVisible(given[0], 255) {
-		return "", fault.InvalidRequest.At("Idempotency-Key", "format", "must be one header of 1 to 255 visible ASCII characters")
+		return "", apierror.InvalidRequest.WithField("Idempotency-Key", "format", "must be one header of 1 to 255 visible ASCII characters")
 	}
 	body, err := json.Marshal(in, canonical)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *call) digest(in any) (string, error) {
 		what.Write([]byte(p.Value + "\x00"))
 	}
 	what.Write(body)
-	c.receipt = wallet.Receipt{
+	c.receipt = idempotency.Receipt{
 		Key:         base64.RawURLEncoding.EncodeToString(key[:])[:22],
 		Fingerprint: base64.RawURLEncoding.EncodeToString(what.Sum(nil))[:22],
 	}

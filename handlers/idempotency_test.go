@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 // keyedPosts is every POST, asked so that it does something, and the same asked otherwise.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/users"
 )
 
 // account is a player as it sees itself, and as operators see it.
@@ -41,7 +41,7 @@ func (e *Edge) friends(c *call) (reply, error) {
 }
 
 func (e *Edge) befriend(c *call) (reply, error) {
-	other, err := c.pathID("userId", fault.UserNotFound)
+	other, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
@@ -50,7 +50,7 @@ func (e *Edge) befriend(c *call) (reply, error) {
 }
 
 func (e *Edge) unfriend(c *call) (reply, error) {
-	other, err := c.pathID("userId", fault.UserNotFound)
+	other, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
@@ -58,7 +58,7 @@ func (e *Edge) unfriend(c *call) (reply, error) {
 }
 
 func (e *Edge) block(c *call) (reply, error) {
-	other, err := c.pathID("userId", fault.UserNotFound)
+	other, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}

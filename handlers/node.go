@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/internal/apierror"
 )
 
 var (
@@ -48,7 +48,7 @@ const readyTimeout = time.Second
 
 func (e *Edge) readyz(c *call) (reply, error) {
 	if e.draining.Load() {
-		return reply{}, fault.Draining
+		return reply{}, apierror.Draining
 	}
 	ctx, cancel := context.WithTimeout(c.ctx(), readyTimeout)
 	defer cancel()

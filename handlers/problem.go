@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json"
-	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/internal/apierror"
 )
 
 // problemBase is where the words of the vocabulary are explained. A type is an identifier first: it never changes.
@@ -15,29 +15,29 @@ const problemBase = "https://parlor.games/problems/"
 
 // problem is the body of every refusal and failure, RFC 9457.
 type problem struct {
-	Type      string         `json:"type"`
-	Title     string         `json:"title"`
-	Status    int            `json:"status"`
-	Detail    string         `json:"detail"`
-	Instance  string         `json:"instance"` // the path that was asked for; requestId names the occurrence
-	Code      string         `json:"code"`
-	RequestID string         `json:"requestId"`
-	Retryable bool           `json:"retryable"`
-	Errors    []fault.Field  `json:"errors,omitempty"`
-	Members   map[string]any `json:",embed"`
+	Type      string                `json:"type"`
+	Title     string                `json:"title"`
+	Status    int                   `json:"status"`
+	Detail    string                `json:"detail"`
+	Instance  string                `json:"instance"` // the path that was asked for; requestId names the occurrence
+	Code      string                `json:"code"`
+	RequestID string                `json:"requestId"`
+	Retryable bool                  `json:"retryable"`
+	Errors    []apierror.FieldError `json:"errors,omitempty"`
+	Members   map[string]any        `json:",embed"`
 }
 
 // refusalOf is the one place where an error becomes what the caller may see: a refusal as it is, whatever else as
 // internal, without a word of its text. failed tells that it was no refusal and belongs into the log.
-func refusalOf(err error) (refusal *fault.Refusal, failed bool) {
-	if refusal, known := fault.As(err); known {
+func refusalOf(err error) (refusal *apierror.Error, failed bool) {
+	if refusal, known := apierror.As(err); known {
 		return refusal, false
 	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return fault.PayloadTooLarge.Because("the body may have at most %d bytes", tooLarge.Limit), false
+		return apierror.PayloadTooLarge.WithReason("the body may have at most %d bytes", tooLarge.Limit), false
 	}
-	return fault.Internal, true
+	return apierror.Internal, true
 }
 
 // problemOf renders an error as the reply that the caller gets, and logs it where it is a failure.
@@ -55,7 +55,7 @@ func (c *call) problemOf(err error) reply {
 	return reply{status: refusal.Status, media: mediaProblem, retryable: refusal.Retryable, body: newProblem(refusal, c.Request.URL.EscapedPath(), c.requestID)}
 }
 
-func newProblem(refusal *fault.Refusal, instance, requestID string) *problem {
+func newProblem(refusal *apierror.Error, instance, requestID string) *problem {
 	detail := refusal.Detail
 	if detail == "" {
 		detail = refusal.Title + "."
@@ -63,7 +63,7 @@ func newProblem(refusal *fault.Refusal, instance, requestID string) *problem {
 	return &problem{
 		Type: problemBase + refusal.Code, Title: refusal.Title, Status: refusal.Status, Detail: detail,
 		Instance: instance, Code: refusal.Code, RequestID: requestID, Retryable: refusal.Retryable,
-		Errors: refusal.Fields, Members: refusal.Members,
+		Errors: refusal.FieldErrors, Members: refusal.Members,
 	}
 }
 
@@ -81,11 +81,11 @@ func decodingFault(err error) error {
 	switch {
 	case errors.As(err, &semantic):
 		field := fieldPath(semantic.JSONPointer)
-		if refusal, ok := fault.As(semantic.Err); ok {
-			return refusal.At(field, "format", refusal.Detail)
+		if refusal, ok := apierror.As(semantic.Err); ok {
+			return refusal.WithField(field, "format", refusal.Detail)
 		}
 		code, message := mismatch(semantic)
-		return fault.InvalidRequest.At(field, code, message)
+		return apierror.InvalidRequest.WithField(field, code, message)
 	case errors.As(err, &syntactic):
 		return syntaxFault(syntactic)
 	default:

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/realtime"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // reply is what a handler answers: a status and a value that becomes JSON.

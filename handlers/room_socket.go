@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/principal"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/events"
-	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/users"
 )
 
 const eventFrame = 16 << 10 // bytes, from the client
@@ -100,7 +101,7 @@ type event struct {
 
 // snapshot is a room as it is now. It is taken once for all who follow the room; each of them has been let in before.
 func (e *Edge) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, error) {
-	room, err := e.Rooms.Get(ctx, users.Caller{Role: users.Operator}, roomID)
+	room, err := e.Rooms.Get(ctx, principal.Caller{Role: principal.Operator}, roomID)
 	if err != nil {
 		return realtime.Snapshot{}, err
 	}
@@ -118,7 +119,7 @@ func (e *Edge) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, 
 func unsubscribe(_ context.Context, v *visitor, p *realtime.Peer, _ *message, in *roomInput) (any, error) {
 	topic, ok := v.edge.Rooms.Topic(in.RoomID)
 	if !ok {
-		return nil, fault.RoomNotFound
+		return nil, apierror.RoomNotFound
 	}
 	p.Unsubscribe(topic)
 	return struct{}{}, nil
@@ -147,7 +148,7 @@ type spoken struct {
 // send tells the other participants, or some of them, as far as they follow the room.
 func send(ctx context.Context, v *visitor, p *realtime.Peer, _ *message, in *sendInput) (any, error) {
 	if len(in.Op) > longestOp {
-		return nil, fault.InvalidRequest.At("op", "range", "may have at most "+strconv.Itoa(longestOp)+" bytes")
+		return nil, apierror.InvalidRequest.WithField("op", "range", "may have at most "+strconv.Itoa(longestOp)+" bytes")
 	}
 	room, err := v.edge.Rooms.Get(ctx, v.caller, in.RoomID)
 	if err != nil {
@@ -155,18 +156,18 @@ func send(ctx context.Context, v *visitor, p *realtime.Peer, _ *message, in *sen
 	}
 	seated := room.Active()
 	if !slices.Contains(seated, v.caller.User) {
-		return nil, fault.NotParticipant
+		return nil, apierror.NotParticipant
 	}
 	to := seated
 	if in.To != nil {
 		to = *in.To
-		refusal := fault.NotParticipant
+		refusal := apierror.NotParticipant
 		for i, user := range to {
 			if !slices.Contains(seated, user) {
-				refusal = refusal.At("to["+strconv.Itoa(i)+"]", "not_participant", "is not seated in the room")
+				refusal = refusal.WithField("to["+strconv.Itoa(i)+"]", "not_participant", "is not seated in the room")
 			}
 		}
-		if len(refusal.Fields) > 0 {
+		if len(refusal.FieldErrors) > 0 {
 			return nil, refusal
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/wallet"
 )
 
 // showRoom answers a room with its version as the tag. Of a refusal only whether it was given before is told.

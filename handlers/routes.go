@@ -4,9 +4,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/parlor-games/parlor/auth"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/auth"
 )
 
 // route is one operation of the contract.
@@ -33,13 +34,13 @@ const (
 	staff            = server | operator
 )
 
-func (c callers) admit(role users.Role) bool {
+func (c callers) admit(role principal.Role) bool {
 	switch role {
-	case users.Player:
+	case principal.Player:
 		return c&player != 0
-	case users.Server:
+	case principal.Server:
 		return c&server != 0
-	case users.Operator:
+	case principal.Operator:
 		return c&operator != 0
 	default:
 		return false
@@ -176,16 +177,16 @@ func decoded[T any](do func(*call, *T) (reply, error), optional bool) func(*call
 }
 
 // needs collects the members that a request lacks. An input that cannot be passed on without them has a method lacks.
-type needs struct{ refusal *fault.Refusal }
+type needs struct{ refusal *apierror.Error }
 
 func (n needs) that(given bool, field string) needs {
 	if given {
 		return n
 	}
 	if n.refusal == nil {
-		n.refusal = fault.InvalidRequest
+		n.refusal = apierror.InvalidRequest
 	}
-	return needs{n.refusal.At(field, "required", "is required")}
+	return needs{n.refusal.WithField(field, "required", "is required")}
 }
 
 func (n needs) err() error {

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/principal"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
-	"github.com/parlor-games/parlor/auth"
-	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/realtime"
-	"github.com/parlor-games/parlor/users"
 )
 
 // A socket is opened by a request like any other: its row in routes.go says by whom and how often. What is said on it then is a
@@ -41,7 +42,7 @@ type theReply struct{}
 type visitor struct {
 	edge   *Edge
 	desk   *desk
-	caller users.Caller
+	caller principal.Caller
 	path   string
 }
 
@@ -81,7 +82,7 @@ const (
 func (e *Edge) upgrade(d *desk) func(*call) (reply, error) {
 	return func(c *call) (reply, error) {
 		if e.draining.Load() {
-			return reply{}, c.later(fault.Draining)
+			return reply{}, c.later(apierror.Draining)
 		}
 		if err := c.checkOrigin(); err != nil {
 			return reply{}, err
@@ -107,7 +108,7 @@ func (e *Edge) upgrade(d *desk) func(*call) (reply, error) {
 
 // later tells a client that may come back to do so after a moment.
 func (c *call) later(err error) error {
-	if refusal, ok := fault.As(err); ok && refusal.Retryable {
+	if refusal, ok := apierror.As(err); ok && refusal.Retryable {
 		c.Writer.Header()["Retry-After"] = []string{"1"}
 	}
 	return err
@@ -124,7 +125,7 @@ func (c *call) checkOrigin() error {
 	case err != nil:
 		return err
 	case len(origins) > 1 || !game.AllowsOrigin(origins[0]):
-		return fault.Forbidden.Because("the game does not list this origin")
+		return apierror.Forbidden.WithReason("the game does not list this origin")
 	default:
 		return nil
 	}
@@ -143,7 +144,7 @@ func (c *call) redeem() (shown auth.Credential, given bool, err error) {
 		return shown, false, err
 	}
 	if c.edge.draining.Load() {
-		return shown, true, c.later(fault.Draining)
+		return shown, true, c.later(apierror.Draining)
 	}
 	if err := realtime.CheckHandshake(c.Request); err != nil {
 		return shown, true, err
@@ -189,7 +190,7 @@ func (v *visitor) respond(ctx context.Context, p *realtime.Peer, raw []byte) *re
 func (v *visitor) perform(ctx context.Context, p *realtime.Peer, m *message) (any, error) {
 	do, known := v.desk.verbs[m.Type]
 	if !known {
-		return nil, fault.InvalidRequest.At("type", "unknown", "is none of "+strings.Join(slices.Sorted(maps.Keys(v.desk.verbs)), ", "))
+		return nil, apierror.InvalidRequest.WithField("type", "unknown", "is none of "+strings.Join(slices.Sorted(maps.Keys(v.desk.verbs)), ", "))
 	}
 	return do(ctx, v, p, m)
 }
@@ -202,12 +203,12 @@ func readMessage(raw []byte) (message, error) {
 	}
 	refusal := needs{}.that(m.Type != "", "type").refusal
 	if len(m.ID) > longestID {
-		refusal = fault.InvalidRequest.At("id", "range", "may have at most 128 bytes")
+		refusal = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
 		m.ID = ""
 	}
 	switch {
 	case firstByte(raw) != '{': // null would decode into any struct
-		return m, fault.InvalidRequest.At("body", "type", "must be an object")
+		return m, apierror.InvalidRequest.WithField("body", "type", "must be an object")
 	case refusal != nil:
 		return m, refusal
 	default:
@@ -232,7 +233,7 @@ func said[T any](do func(context.Context, *visitor, *realtime.Peer, *message, *T
 		in := new(T)
 		if len(m.Data) > 0 {
 			if m.Data.Kind() != '{' {
-				return nil, fault.InvalidRequest.At("data", "type", "must be an object")
+				return nil, apierror.InvalidRequest.WithField("data", "type", "must be an object")
 			}
 			if err := json.Unmarshal(m.Data, in, strict); err != nil {
 				return nil, decodingFault(err)
@@ -250,7 +251,7 @@ func said[T any](do func(context.Context, *visitor, *realtime.Peer, *message, *T
 // turnDown answers a frame that is not handled. It runs where the socket reads.
 func (v *visitor) turnDown(p *realtime.Peer, raw []byte, why error) {
 	var m message
-	if errors.Is(why, fault.RateLimited) {
+	if errors.Is(why, apierror.RateLimited) {
 		m.ID = idOf(raw)
 	}
 	_ = p.Send(v.refusal(&m, why).encode())
@@ -259,13 +260,13 @@ func (v *visitor) turnDown(p *realtime.Peer, raw []byte, why error) {
 // refusal says why a message had no effect, and logs what is no refusal.
 func (v *visitor) refusal(m *message, err error) *response {
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fault.StoreUnavailable
+		err = apierror.StoreUnavailable
 	}
 	refusal, failed := refusalOf(err)
 	id := uuid.NewString()
 	if failed && !errors.Is(err, context.Canceled) {
 		v.edge.log.LogAttrs(context.Background(), slog.LevelError, "message failed", slog.Any("error", err), slog.String("route", v.path),
-			slog.String("type", m.Type), slog.String("caller", v.caller.Who()), slog.String("requestId", id))
+			slog.String("type", m.Type), slog.String("caller", v.caller.ActorID()), slog.String("requestId", id))
 	} else if refusal.Status == http.StatusServiceUnavailable {
 		v.edge.outages.Do(func() {
 			v.edge.log.LogAttrs(context.Background(), slog.LevelWarn, "message not served", slog.Any("error", err), slog.String("route", v.path), slog.String("requestId", id))

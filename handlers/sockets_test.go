@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/principal"
+
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/auth"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb/redistest"
-	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"go.uber.org/goleak"
 )
 
@@ -271,7 +272,7 @@ func TestASocketEndsWithItsToken(t *testing.T) {
 	w := settled(t)
 	ann := w.guest("Ann")
 	expires := time.Now().Add(300 * time.Millisecond)
-	ticket, err := w.deps.Auth.Ticket(t.Context(), auth.Credential{Caller: users.Caller{Role: users.Player, User: ann.id, Game: w.game}, Expires: expires})
+	ticket, err := w.deps.Auth.Ticket(t.Context(), auth.Credential{Caller: principal.Caller{Role: principal.Player, User: ann.id, Game: w.game}, Expires: expires})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,7 +426,7 @@ func TestALostPlaceIsReplacedByASnapshot(t *testing.T) {
 	room := w.room(ann)
 	s := w.live(ann)
 	s.follow(room, "")
-	home, _ := keys.RoomHome(room)
+	home, _ := keys.RoomShard(room)
 	// The store has lost an event, as after a failover: nobody can tell what it was.
 	if err := w.db.Client.HIncrBy(t.Context(), keys.Room(home, room), "seq", 1).Err(); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 // Every request that a test of this package makes is held against openapi.yaml, and so is its answer. When the whole package ran, every

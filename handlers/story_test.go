@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 // One story through every operation, with what goes over the wire in golden files; the same on a Cluster, without them.

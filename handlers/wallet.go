@@ -1,7 +1,7 @@
 package handlers
 
 import (
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 func (e *Edge) tokenBalances(c *call) (reply, error) {

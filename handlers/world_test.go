@@ -15,18 +15,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/answers"
-	"github.com/parlor-games/parlor/assets"
-	"github.com/parlor-games/parlor/auth"
-	"github.com/parlor-games/parlor/games"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/realtime"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -83,7 +83,7 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 	w.deps = handlers.Deps{
 		Users: people, Games: catalogue, Wallet: w.wallets, Assets: assets.New(db, w.wallets, assets.Options{}),
 		Rooms: rooms.New(db, w.wallets, people, catalogue, rooms.Options{}), Auth: who, Limiter: auth.NewLimiter(db, auth.Limits{}),
-		Answers: answers.New(db, signing, answers.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
+		Answers: idempotency.New(db, signing, idempotency.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
 		Realtime: hub,
 	}
 	var err error

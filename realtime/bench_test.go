@@ -28,8 +28,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/gorilla/websocket"
 	"github.com/olahol/melody"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/redis/go-redis/v9"
 )
 

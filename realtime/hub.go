@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
 // Options are the hub's settings. A zero field stands for its default.
@@ -153,9 +153,9 @@ func (h *Hub) enter(p *Peer) error {
 	defer h.mu.Unlock()
 	switch user := p.session.User; {
 	case h.draining:
-		return fault.Draining
+		return apierror.Draining
 	case h.perUser[user] >= h.options.PerUser:
-		return fault.RateLimited.Because("a player may have %d connections", h.options.PerUser)
+		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.PerUser)
 	default:
 		h.perUser[user]++
 	}
@@ -222,7 +222,7 @@ func (h *Hub) acquire(name string) (*topic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, fault.Draining
+		return nil, apierror.Draining
 	}
 	if v, ok := h.topics.Load(name); ok {
 		t := v.(*topic)

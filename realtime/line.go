@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/redis/go-redis/v9"
 )
 

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
@@ -145,7 +145,7 @@ func (n *node) admit(w http.ResponseWriter, r *http.Request) {
 		s.Expires = time.Now().Add(d)
 	}
 	if err := n.socket.Serve(w, r, s); err != nil {
-		refusal, _ := fault.As(err)
+		refusal, _ := apierror.As(err)
 		http.Error(w, err.Error(), refusal.Status)
 	}
 }
@@ -163,7 +163,7 @@ func (n *node) gone(*Peer) {
 }
 
 func (n *node) refuse(p *Peer, _ []byte, why error) {
-	refusal, _ := fault.As(why)
+	refusal, _ := apierror.As(why)
 	_ = p.Send([]byte(`{"ok":false,"error":"` + refusal.Code + `"}`))
 }
 
@@ -210,7 +210,7 @@ func (n *node) subscription(m request) Subscription {
 				at, err = "0-0", nil
 			}
 			if err != nil {
-				return Snapshot{}, redisdb.Fail("snapshot", err)
+				return Snapshot{}, redisdb.WrapError("snapshot", err)
 			}
 			seq, _, _ := strings.Cut(at, "-")
 			return Snapshot{

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/olahol/melody"
-	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/internal/apierror"
 	"golang.org/x/time/rate"
 )
 
@@ -389,7 +389,7 @@ func (p *Peer) persist(try func(context.Context) error) (refused bool) {
 		if err == nil {
 			return false
 		}
-		if refusal, ok := fault.As(err); ok && !refusal.Retryable {
+		if refusal, ok := apierror.As(err); ok && !refusal.Retryable {
 			return true
 		}
 		select {
@@ -472,7 +472,7 @@ func (p *Peer) Subscribe(ctx context.Context, s Subscription) (Start, error) {
 	defer cancel()
 	old, room := p.cursor(s.Topic)
 	if old == nil && !room && !s.Unasked {
-		return Start{}, fault.RateLimited.Because("a connection follows at most %d topics", p.hub.options.Subscriptions)
+		return Start{}, apierror.RateLimited.WithReason("a connection follows at most %d topics", p.hub.options.Subscriptions)
 	}
 	t, err := p.hub.acquire(s.Topic)
 	if err != nil {
@@ -502,7 +502,7 @@ func (c *cursor) begin(ctx context.Context) (Start, error) {
 	select {
 	case <-t.primed:
 	case <-ctx.Done():
-		return Start{}, fault.StoreUnavailable.Because("the events cannot be reached")
+		return Start{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
 	}
 	if at, ok := parsePosition(c.sub.After); ok {
 		found, err := t.find(ctx, at)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/olahol/melody"
-	"github.com/parlor-games/parlor/fault"
+	"github.com/parlor-games/parlor/internal/apierror"
 	"golang.org/x/time/rate"
 )
 
@@ -120,7 +120,7 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 	if err != nil {
 		s.hub.leave(p)
 		s.hub.conns.Done()
-		return fault.InvalidRequest.Because("this connection cannot become a WebSocket: %v", err)
+		return apierror.InvalidRequest.WithReason("this connection cannot become a WebSocket: %v", err)
 	}
 	s.hub.hold(p, conn)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
@@ -154,11 +154,11 @@ func CheckHandshake(r *http.Request) error {
 	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-Websocket-Key"))
 	switch {
 	case r.Method != http.MethodGet || !websocket.IsWebSocketUpgrade(r):
-		return fault.InvalidRequest.Because("this address speaks WebSocket: the request must be an upgrade")
+		return apierror.InvalidRequest.WithReason("this address speaks WebSocket: the request must be an upgrade")
 	case !strings.Contains(r.Header.Get("Sec-Websocket-Version"), "13"):
-		return fault.InvalidRequest.Because("the WebSocket version must be 13")
+		return apierror.InvalidRequest.WithReason("the WebSocket version must be 13")
 	case err != nil || len(key) != 16:
-		return fault.InvalidRequest.Because("Sec-WebSocket-Key must be 16 bytes in base64")
+		return apierror.InvalidRequest.WithReason("Sec-WebSocket-Key must be 16 bytes in base64")
 	}
 	return nil
 }
@@ -236,9 +236,9 @@ func (s *Socket) receive(p *Peer, c *melody.Session, raw []byte, text bool) {
 	case !p.bucket.Allow():
 		p.Close(CloseRateLimited, "rate limited")
 	case !text:
-		p.session.OnRefuse(p, raw, fault.InvalidRequest.Because("frames must be text"))
+		p.session.OnRefuse(p, raw, apierror.InvalidRequest.WithReason("frames must be text"))
 	case !p.enlist(len(raw), func() { p.session.OnMessage(s.hub.base, p, raw) }):
-		p.session.OnRefuse(p, raw, fault.RateLimited.Because("too many frames wait for their turn"))
+		p.session.OnRefuse(p, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 // The numbers m1 to m19 name ways in which a careless use of melody kills, loses or leaks.
@@ -309,7 +309,7 @@ func TestWhatIsNoUpgradeIsRefusedWhileItCanBeAnswered(t *testing.T) {
 		r.Header = good.Clone()
 		change(r.Header)
 		err := n.socket.Serve(httptest.NewRecorder(), r, Session{})
-		if refusal, ok := fault.As(err); !ok || refusal.Code != "invalid_request" {
+		if refusal, ok := apierror.As(err); !ok || refusal.Code != "invalid_request" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -30,7 +30,7 @@ func (r *repair) wait(ctx context.Context) error {
 	case <-r.done:
 		return nil
 	case <-ctx.Done():
-		return redisdb.Fail("read the events", ctx.Err())
+		return redisdb.WrapError("read the events", ctx.Err())
 	}
 }
 
@@ -262,7 +262,7 @@ func (h *Hub) publish(ctx context.Context, channel, payload string) error {
 	} else {
 		err = h.db.Client.Publish(ctx, channel, payload).Err()
 	}
-	return redisdb.Fail("publish", err)
+	return redisdb.WrapError("publish", err)
 }
 
 // takeSnapshot calls the domain; what it answers must be a position.

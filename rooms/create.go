@@ -9,10 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // MostPlayers bounds maxPlayers, so that settling a room stays a matter of a millisecond.
@@ -40,9 +41,9 @@ type newRoom struct {
 }
 
 // plan decides what is left open and refuses, all at once, what cannot work.
-func (s *Service) plan(ctx context.Context, caller users.Caller, in CreateInput) (newRoom, error) {
+func (s *Service) plan(ctx context.Context, caller principal.Caller, in CreateInput) (newRoom, error) {
 	if in.GameID != 0 && in.GameID != caller.Game {
-		return newRoom{}, fault.GameNotFound
+		return newRoom{}, apierror.GameNotFound
 	}
 	game, err := s.games.Get(ctx, caller.Game)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Service) plan(ctx context.Context, caller users.Caller, in CreateInput)
 		visibility: in.Visibility, settlement: in.Settlement, rakeBps: set.RakeBps, payout: in.Payout, tie: in.Tie,
 		idle: set.IdleTimeout, age: set.MaxAge, match: set.MatchTimeout, keep: s.retention,
 	}
-	var f fault.Faults
+	var f apierror.FieldErrors
 	amountErr := s.planEntry(ctx, in, &n, &f)
 	n.planSeats(in, set, &f)
 	n.planSettlement(in, set, &f)
@@ -67,11 +68,11 @@ func (s *Service) plan(ctx context.Context, caller users.Caller, in CreateInput)
 
 // planEntry reads the token and the amount. What is wrong with the amount itself is answered, to be refused as
 // invalid_amount where nothing else is wrong.
-func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *fault.Faults) error {
+func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *apierror.FieldErrors) error {
 	if in.EntryTokenID == 0 {
 		amount, err := exact(in.RoomEntry)
 		if err == nil && amount.Sign() > 0 {
-			f.At("entryTokenId", "required", "is required with an entry")
+			f.Add("entryTokenId", "required", "is required with an entry")
 		}
 		return err
 	}
@@ -80,7 +81,7 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 		return err
 	}
 	if in.RoomEntry == "" {
-		f.At("roomEntry", "required", "is required with an entry token")
+		f.Add("roomEntry", "required", "is required with an entry token")
 		return nil
 	}
 	text, err := json.Marshal(token)
@@ -92,15 +93,15 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 		return err
 	}
 	if n.entry > wallet.MaxUnits/wallet.Units(max(in.MaxPlayers, 1)) {
-		return fault.InvalidAmount.Because("the entries of %d players are more than %d minor units", in.MaxPlayers, wallet.MaxUnits)
+		return apierror.InvalidAmount.WithReason("the entries of %d players are more than %d minor units", in.MaxPlayers, wallet.MaxUnits)
 	}
 	return nil
 }
 
-func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *fault.Faults) {
+func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *apierror.FieldErrors) {
 	most := min(MostPlayers, set.MaxPlayers)
 	if in.MaxPlayers < 1 || in.MaxPlayers > most {
-		f.At("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", most))
+		f.Add("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", most))
 	}
 	n.minPlayers = 1
 	if in.EntryTokenID != 0 {
@@ -108,42 +109,42 @@ func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *fault.Faults)
 	}
 	switch {
 	case in.MinPlayers != nil && (*in.MinPlayers < 1 || *in.MinPlayers > max(in.MaxPlayers, 1)):
-		f.At("minPlayers", "range", "must be at least 1 and at most maxPlayers")
+		f.Add("minPlayers", "range", "must be at least 1 and at most maxPlayers")
 	case in.MinPlayers != nil:
 		n.minPlayers = *in.MinPlayers
 	case n.minPlayers > in.MaxPlayers && in.MaxPlayers == 1:
-		f.At("maxPlayers", "range", "must be at least 2 where there is an entry, unless minPlayers is 1")
+		f.Add("maxPlayers", "range", "must be at least 2 where there is an entry, unless minPlayers is 1")
 	}
 	switch n.visibility {
 	case "":
 		n.visibility = Public
 	case Public, Unlisted, Private:
 	default:
-		f.At("visibility", "unknown", "must be public, unlisted or private")
+		f.Add("visibility", "unknown", "must be public, unlisted or private")
 	}
 }
 
-func (n *newRoom) planSettlement(in CreateInput, set games.Settings, f *fault.Faults) {
+func (n *newRoom) planSettlement(in CreateInput, set games.Settings, f *apierror.FieldErrors) {
 	switch n.settlement {
 	case "":
 		n.settlement = "server"
 	case "server":
 	case "consensus":
-		f.At("settlement", "unsupported", "consensus is not offered yet")
+		f.Add("settlement", "unsupported", "consensus is not offered yet")
 	default:
-		f.At("settlement", "unknown", "must be server")
+		f.Add("settlement", "unknown", "must be server")
 	}
 	switch n.tie {
 	case "":
 		n.tie = TieSplit
 	case TieSplit, TieRefund:
 	default:
-		f.At("tie", "unknown", "must be split or refund")
+		f.Add("tie", "unknown", "must be split or refund")
 	}
 	if in.RakeBps != nil {
 		n.rakeBps = *in.RakeBps
 		if n.rakeBps < set.MinRakeBps || n.rakeBps > whole {
-			f.At("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", set.MinRakeBps, whole))
+			f.Add("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", set.MinRakeBps, whole))
 		}
 	}
 	if in.Payout == nil {
@@ -153,20 +154,20 @@ func (n *newRoom) planSettlement(in CreateInput, set games.Settings, f *fault.Fa
 	sum := 0
 	for i, bps := range in.Payout {
 		if bps < 0 || bps > whole {
-			f.At(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
+			f.Add(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
 			return
 		}
 		sum += bps
 	}
 	if sum != whole {
-		f.At("payout", "sum", "must sum to 10000 basis points")
+		f.Add("payout", "sum", "must sum to 10000 basis points")
 	}
 	if len(in.Payout) > max(in.MaxPlayers, 1) {
-		f.At("payout", "range", "must not have more places than there are players")
+		f.Add("payout", "range", "must not have more places than there are players")
 	}
 }
 
-func (n *newRoom) planMetadata(in CreateInput, f *fault.Faults) {
+func (n *newRoom) planMetadata(in CreateInput, f *apierror.FieldErrors) {
 	n.metadata = "{}"
 	if len(in.Metadata) == 0 || string(in.Metadata) == "null" {
 		return
@@ -174,9 +175,9 @@ func (n *newRoom) planMetadata(in CreateInput, f *fault.Faults) {
 	var compact bytes.Buffer
 	switch {
 	case !utf8.Valid(in.Metadata) || json.Compact(&compact, in.Metadata) != nil || compact.Bytes()[0] != '{':
-		f.At("metadata", "type", "must be a JSON object")
+		f.Add("metadata", "type", "must be a JSON object")
 	case compact.Len() > longestMetadata:
-		f.At("metadata", "length", "must be at most 4 KiB")
+		f.Add("metadata", "length", "must be at most 4 KiB")
 	default:
 		n.metadata = compact.String()
 	}

@@ -3,7 +3,7 @@ package rooms
 import (
 	"encoding/json"
 
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // CreateInput is what a player asks for when opening a room. The tags are the names of contract 4; absent members

@@ -7,8 +7,9 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/users"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
 )
 
 // Bounds of a list: what a page holds, how many rooms are read in one go, and how many at most for one page. A page that met the last
@@ -23,12 +24,12 @@ const (
 // List answers rooms, newest first. To a player it shows public rooms of the own game: with a status those in it, without one those
 // before their start that the player may join now. To a game's server and the operator it is AdminList. It refuses invalid_request,
 // game_not_found (another game), token_not_found.
-func (s *Service) List(ctx context.Context, caller users.Caller, q ListQuery) (Page, error) {
-	if caller.Role != users.Player {
+func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery) (Page, error) {
+	if caller.Role != principal.Player {
 		return s.AdminList(ctx, caller, q)
 	}
 	if q.GameID != 0 && q.GameID != caller.Game {
-		return Page{}, fault.GameNotFound
+		return Page{}, apierror.GameNotFound
 	}
 	q.GameID = caller.Game
 	if q.Status != "" {
@@ -39,13 +40,13 @@ func (s *Service) List(ctx context.Context, caller users.Caller, q ListQuery) (P
 
 // AdminList answers rooms of every visibility and, unless the query has one, status, newest first: those of a game, or of all
 // games to the operator. It refuses what List refuses.
-func (s *Service) AdminList(ctx context.Context, caller users.Caller, q ListQuery) (Page, error) {
+func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q ListQuery) (Page, error) {
 	switch {
-	case caller.Role == users.Player:
-		return Page{}, fault.Forbidden
-	case caller.Role == users.Server && q.GameID != 0 && q.GameID != caller.Game:
-		return Page{}, fault.GameNotFound
-	case caller.Role == users.Server:
+	case caller.Role == principal.Player:
+		return Page{}, apierror.Forbidden
+	case caller.Role == principal.Server && q.GameID != 0 && q.GameID != caller.Game:
+		return Page{}, apierror.GameNotFound
+	case caller.Role == principal.Server:
 		q.GameID = caller.Game
 	}
 	return s.page(ctx, q, all, nil)
@@ -115,23 +116,23 @@ func (s *Service) page(ctx context.Context, q ListQuery, state string, admit fun
 
 // filter reads a query. It refuses invalid_request with every fault.
 func (s *Service) filter(ctx context.Context, q ListQuery) (fits func(*Room) bool, before string, limit int, err error) {
-	var f fault.Faults
+	var f apierror.FieldErrors
 	switch q.Status {
 	case "", Created, Started, Finished, Cancelled:
 	default:
-		f.At("status", "unknown", "must be CREATED, STARTED, FINISHED or CANCELLED")
+		f.Add("status", "unknown", "must be CREATED, STARTED, FINISHED or CANCELLED")
 	}
 	limit = q.Limit
 	if limit == 0 {
 		limit = defaultLimit
 	}
 	if limit < 1 || limit > longestLimit {
-		f.At("limit", "range", fmt.Sprintf("must be 1 to %d", longestLimit))
+		f.Add("limit", "range", fmt.Sprintf("must be 1 to %d", longestLimit))
 	}
 	if q.Cursor != "" {
 		id, err := base64.RawURLEncoding.DecodeString(q.Cursor)
 		if before = string(id); err != nil || !isRoomID(before) {
-			f.At("cursor", "format", "must be the nextCursor of the page before")
+			f.Add("cursor", "format", "must be the nextCursor of the page before")
 		}
 	}
 	if err := f.Err(); err != nil {

@@ -15,14 +15,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
@@ -93,7 +95,7 @@ type world struct {
 	house      *house
 	rooms      *rooms.Service
 	resend     *resender
-	players    []users.Caller
+	players    []principal.Caller
 	free, held map[int64]int64
 	minted     int64
 	taken      int64 // rake
@@ -104,10 +106,10 @@ type world struct {
 
 // receipt is a keyed call and its first answer.
 type receipt struct {
-	rc   wallet.Receipt
+	rc   idempotency.Receipt
 	word string
 	room string
-	do   func(wallet.Receipt) (rooms.Answer, error)
+	do   func(idempotency.Receipt) (rooms.Answer, error)
 }
 
 // resender is a line that loses replies: while it is on, every script runs twice and only the second answer arrives.
@@ -240,7 +242,7 @@ func (w *world) areFriends(a, b int64) bool {
 
 // The verbs: each answers the word that the service must answer, and does to the model what the service must have done.
 
-func (w *world) join(r *roomModel, p users.Caller) string {
+func (w *world) join(r *roomModel, p principal.Caller) string {
 	s := r.seat(p.User)
 	stranger := s == nil && p.User != r.creator && !w.areFriends(p.User, r.creator)
 	switch {
@@ -268,11 +270,11 @@ func (w *world) join(r *roomModel, p users.Caller) string {
 	return "ok"
 }
 
-func (w *world) hidden(r *roomModel, p users.Caller) bool {
-	return r.gone || r.vis == rooms.Private && p.Role == users.Player && r.seat(p.User) == nil
+func (w *world) hidden(r *roomModel, p principal.Caller) bool {
+	return r.gone || r.vis == rooms.Private && p.Role == principal.Player && r.seat(p.User) == nil
 }
 
-func (w *world) leave(r *roomModel, p users.Caller) string {
+func (w *world) leave(r *roomModel, p principal.Caller) string {
 	s := r.seat(p.User)
 	switch {
 	case w.hidden(r, p):
@@ -304,7 +306,7 @@ func (w *world) leave(r *roomModel, p users.Caller) string {
 	return "ok"
 }
 
-func (w *world) ready(r *roomModel, p users.Caller, ready bool) string {
+func (w *world) ready(r *roomModel, p principal.Caller, ready bool) string {
 	s := r.seat(p.User)
 	switch {
 	case w.hidden(r, p):
@@ -326,19 +328,19 @@ func (w *world) ready(r *roomModel, p users.Caller, ready bool) string {
 }
 
 // rules is what only the host and the server may do.
-func (w *world) rules(r *roomModel, p users.Caller) string {
+func (w *world) rules(r *roomModel, p principal.Caller) string {
 	switch {
 	case w.hidden(r, p):
 		return "room_not_found"
 	case r.ended():
 		return "room_closed"
-	case p.Role == users.Player && p.User != r.host:
+	case p.Role == principal.Player && p.User != r.host:
 		return "not_host"
 	}
 	return ""
 }
 
-func (w *world) kick(r *roomModel, p users.Caller, user int64, ban bool) string {
+func (w *world) kick(r *roomModel, p principal.Caller, user int64, ban bool) string {
 	if user == p.User {
 		return "invalid_request"
 	}
@@ -369,7 +371,7 @@ func (w *world) kick(r *roomModel, p users.Caller, user int64, ban bool) string 
 	return "ok"
 }
 
-func (w *world) transfer(r *roomModel, p users.Caller, user int64) string {
+func (w *world) transfer(r *roomModel, p principal.Caller, user int64) string {
 	if word := w.rules(r, p); word != "" {
 		return word
 	}
@@ -385,7 +387,7 @@ func (w *world) transfer(r *roomModel, p users.Caller, user int64) string {
 	return "ok"
 }
 
-func (w *world) begin(r *roomModel, p users.Caller) string {
+func (w *world) begin(r *roomModel, p principal.Caller) string {
 	if word := w.rules(r, p); word != "" {
 		return word
 	}
@@ -420,12 +422,12 @@ func (w *world) finish(r *roomModel, places map[int64]int, valid bool) string {
 	return "ok"
 }
 
-func (w *world) void(r *roomModel, p users.Caller) string {
-	reason := map[users.Role]string{users.Player: "host", users.Server: "server", users.Operator: "operator"}[p.Role]
+func (w *world) void(r *roomModel, p principal.Caller) string {
+	reason := map[principal.Role]string{principal.Player: "host", principal.Server: "server", principal.Operator: "operator"}[p.Role]
 	if word := w.rules(r, p); word != "" {
 		return word
 	}
-	if p.Role == users.Player && r.status != rooms.Created {
+	if p.Role == principal.Player && r.status != rooms.Created {
 		return "already_started"
 	}
 	r.ver++
@@ -433,7 +435,7 @@ func (w *world) void(r *roomModel, p users.Caller) string {
 	return "ok"
 }
 
-func (w *world) again(r *roomModel, p users.Caller) (string, *roomModel) {
+func (w *world) again(r *roomModel, p principal.Caller) (string, *roomModel) {
 	s := r.seat(p.User)
 	switch {
 	case w.hidden(r, p):
@@ -462,7 +464,7 @@ func (w *world) again(r *roomModel, p users.Caller) (string, *roomModel) {
 	return "ok", n
 }
 
-func (w *world) open(n *roomModel, p users.Caller, reserved []int64) {
+func (w *world) open(n *roomModel, p principal.Caller, reserved []int64) {
 	n.creator, n.host, n.status, n.ver, n.banned = p.User, p.User, rooms.Created, 1, map[int64]bool{}
 	w.sit(n, p.User)
 	for _, id := range reserved {
@@ -474,12 +476,12 @@ func (w *world) open(n *roomModel, p users.Caller, reserved []int64) {
 }
 
 // try makes a call that the model has already made, and demands the same word and the same room.
-func (w *world) try(what, want string, r *roomModel, do func(wallet.Receipt) (rooms.Answer, error)) {
+func (w *world) try(what, want string, r *roomModel, do func(idempotency.Receipt) (rooms.Answer, error)) {
 	w.t.Helper()
-	var rc wallet.Receipt
+	var rc idempotency.Receipt
 	if rapid.IntRange(0, 2).Draw(w.t, "keyed") == 0 {
 		w.keys++
-		rc = wallet.Receipt{Key: fmt.Sprintf("%d-%d", w.house.game, w.keys), Fingerprint: what}
+		rc = idempotency.Receipt{Key: fmt.Sprintf("%d-%d", w.house.game, w.keys), Fingerprint: what}
 	}
 	w.resend.on.Store(rapid.IntRange(0, 2).Draw(w.t, "reply lost") == 0)
 	a, err := do(rc)
@@ -507,7 +509,7 @@ func outcome(a rooms.Answer, err error) (word, room string) {
 		}
 		return "ok", string(text)
 	}
-	if refusal, ok := fault.As(err); ok {
+	if refusal, ok := apierror.As(err); ok {
 		return refusal.Code, ""
 	}
 	return err.Error(), ""
@@ -540,7 +542,7 @@ func (w *world) check() {
 	pipe := w.house.db.Client.Pipeline()
 	streams, heads, wallets := map[*roomModel]*redis.XMessageSliceCmd{}, map[*roomModel]*redis.SliceCmd{}, map[int64]*redis.SliceCmd{}
 	for _, r := range w.list {
-		home, _ := keys.RoomHome(r.id)
+		home, _ := keys.RoomShard(r.id)
 		after := "-"
 		if n := len(r.told); n > 0 {
 			after = "(" + r.told[n-1]
@@ -554,7 +556,7 @@ func (w *world) check() {
 	}
 	totals := pipe.HMGet(w.ctx, keys.Totals(), "minted:"+code, "wallets:"+code, "escrow:"+code, "house:"+code)
 	indexes := map[string][]*redis.StringSliceCmd{}
-	for _, home := range []keys.Home{keys.Economy, keys.FreeHome(0)} {
+	for _, home := range []keys.Shard{keys.Economy, keys.FreeShard(0)} {
 		for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
 			indexes[state] = append(indexes[state], pipe.ZRange(w.ctx, keys.RoomIndex(home, w.house.game, state), 0, -1))
 		}
@@ -645,7 +647,7 @@ const (
 
 // pass lets time pass for a room until the sweep must act on it: its clock is set back.
 func (w *world) pass(r *roomModel) {
-	home, _ := keys.RoomHome(r.id)
+	home, _ := keys.RoomShard(r.id)
 	back := func(field string, d time.Duration) {
 		w.house.db.Client.HIncrBy(w.ctx, keys.Room(home, r.id), field, -d.Milliseconds()-60_000)
 	}
@@ -700,44 +702,44 @@ func (w *world) step() {
 	master := p // the one who tries what the host may
 	switch draw("master", 4) {
 	case 0, 1:
-		master = users.Caller{Role: users.Player, User: r.host, Game: w.house.game}
+		master = principal.Caller{Role: principal.Player, User: r.host, Game: w.house.game}
 	case 2:
 		master = w.house.server()
 	}
 	other := w.players[draw("other", len(w.players))].User
 	switch what {
 	case "create", "join":
-		w.try("join", w.join(r, p), r, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Join(w.ctx, p, r.id, rc) })
+		w.try("join", w.join(r, p), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Join(w.ctx, p, r.id, rc) })
 	case "leave":
-		w.try(what, w.leave(r, p), r, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Leave(w.ctx, p, r.id, rc) })
+		w.try(what, w.leave(r, p), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Leave(w.ctx, p, r.id, rc) })
 	case "ready":
 		ready := draw("unready", 4) > 0
-		w.try(what, w.ready(r, p, ready), r, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Ready(w.ctx, p, r.id, ready, rc) })
+		w.try(what, w.ready(r, p, ready), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Ready(w.ctx, p, r.id, ready, rc) })
 	case "kick":
 		in := rooms.KickInput{RoomID: r.id, UserID: other, Ban: rapid.Bool().Draw(t, "ban")}
-		w.try(what, w.kick(r, master, other, in.Ban), r, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Kick(w.ctx, master, in, rc) })
+		w.try(what, w.kick(r, master, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Kick(w.ctx, master, in, rc) })
 	case "transfer":
-		w.try(what, w.transfer(r, master, other), r, func(rc wallet.Receipt) (rooms.Answer, error) {
+		w.try(what, w.transfer(r, master, other), r, func(rc idempotency.Receipt) (rooms.Answer, error) {
 			return w.rooms.TransferHost(w.ctx, master, r.id, other, rc)
 		})
 	case "start":
-		w.try(what, w.begin(r, master), r, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Start(w.ctx, master, r.id, rc) })
+		w.try(what, w.begin(r, master), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Start(w.ctx, master, r.id, rc) })
 	case "finish":
 		results, places, valid := w.results(r)
-		w.try(what, w.finish(r, places, valid), r, func(rc wallet.Receipt) (rooms.Answer, error) {
+		w.try(what, w.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.Answer, error) {
 			return w.rooms.Finish(w.ctx, w.house.server(), r.id, results, rc)
 		})
 	case "cancel":
 		if draw("operator", 4) == 0 {
 			master = operator
 		}
-		if master.Role == users.Operator && r.gone {
+		if master.Role == principal.Operator && r.gone {
 			return // its game is not known any more; the keyed calls of the others tell enough
 		}
-		w.try(what, w.void(r, master), r, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Cancel(w.ctx, master, r.id, rc) })
+		w.try(what, w.void(r, master), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Cancel(w.ctx, master, r.id, rc) })
 	case "rematch":
 		word, n := w.again(r, p)
-		w.try(what, word, n, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Rematch(w.ctx, p, r.id, rc) })
+		w.try(what, word, n, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Rematch(w.ctx, p, r.id, rc) })
 	case "pass":
 		if !r.gone {
 			w.pass(r)
@@ -747,7 +749,7 @@ func (w *world) step() {
 	}
 }
 
-func (w *world) create(p users.Caller) {
+func (w *world) create(p principal.Caller) {
 	t := w.t
 	most := rapid.IntRange(1, 4).Draw(t, "most")
 	entry := rapid.SampledFrom([]int64{0, 0, 1, 7, 100, int64(wallet.MaxUnits) / int64(most)}).Draw(t, "entry")
@@ -774,7 +776,7 @@ func (w *world) create(p users.Caller) {
 		w.open(n, p, nil)
 		word = "ok"
 	}
-	w.try("create", word, n, func(rc wallet.Receipt) (rooms.Answer, error) { return w.rooms.Create(w.ctx, p, in, rc) })
+	w.try("create", word, n, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Create(w.ctx, p, in, rc) })
 }
 
 // results draws a ranking of the players, or something that is none.
@@ -818,7 +820,7 @@ func (w *world) replay() {
 	if word, room := outcome(a, err); word != k.word || room != k.room || !a.Replayed {
 		w.t.Fatalf("%s again answers %s %s (%v), first %s %s", k.rc.Fingerprint, word, room, a.Replayed, k.word, k.room)
 	}
-	a, err = k.do(wallet.Receipt{Key: k.rc.Key, Fingerprint: "other"})
+	a, err = k.do(idempotency.Receipt{Key: k.rc.Key, Fingerprint: "other"})
 	if word, _ := outcome(a, err); word != "idempotency_key_reused" {
 		w.t.Fatalf("another request with the key answers %s", word)
 	}

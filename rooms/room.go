@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // Status is where a room stands; doc.go draws the machine.

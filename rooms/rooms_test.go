@@ -12,13 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -79,28 +82,30 @@ func (h *house) AreFriends(_ context.Context, me int64, others ...int64) (map[in
 	return list, nil
 }
 
-func (h *house) befriend(a, b users.Caller) {
+func (h *house) befriend(a, b principal.Caller) {
 	h.friends.Store([2]int64{min(a.User, b.User), max(a.User, b.User)}, true)
 }
 
 // player is a new player with some units of the token.
-func (h *house) player(units int64) users.Caller {
+func (h *house) player(units int64) principal.Caller {
 	h.t.Helper()
-	p := users.Caller{Role: users.Player, User: lastID.Add(1), Game: h.game}
+	p := principal.Caller{Role: principal.Player, User: lastID.Add(1), Game: h.game}
 	if units > 0 {
 		amount := wallet.Literal(wallet.Units(units).Decimal(h.token.Decimals))
-		if _, err := h.wallet.Credit(h.t.Context(), "op", p.User, h.token.TokenID, amount, "test", wallet.Receipt{}); err != nil {
+		if _, err := h.wallet.Credit(h.t.Context(), "op", p.User, h.token.TokenID, amount, "test", idempotency.Receipt{}); err != nil {
 			h.t.Fatal(err)
 		}
 	}
 	return p
 }
 
-func (h *house) server() users.Caller { return users.Caller{Role: users.Server, Game: h.game} }
+func (h *house) server() principal.Caller {
+	return principal.Caller{Role: principal.Server, Game: h.game}
+}
 
-var operator = users.Caller{Role: users.Operator}
+var operator = principal.Caller{Role: principal.Operator}
 
-var noKey wallet.Receipt
+var noKey idempotency.Receipt
 
 // does takes what a verb answers and demands that it was done.
 func does(t testing.TB) func(rooms.Answer, error) rooms.Room {
@@ -114,10 +119,10 @@ func does(t testing.TB) func(rooms.Answer, error) rooms.Room {
 }
 
 // refuses demands that a verb was refused with a word.
-func refuses(t testing.TB, want *fault.Refusal) func(rooms.Answer, error) *fault.Refusal {
-	return func(_ rooms.Answer, err error) *fault.Refusal {
+func refuses(t testing.TB, want *apierror.Error) func(rooms.Answer, error) *apierror.Error {
+	return func(_ rooms.Answer, err error) *apierror.Error {
 		t.Helper()
-		refusal, ok := fault.As(err)
+		refusal, ok := apierror.As(err)
 		if !ok || refusal.Code != want.Code {
 			t.Fatalf("answers %v, want %s", err, want.Code)
 		}
@@ -131,7 +136,7 @@ func (h *house) paid(entry string, players int) rooms.CreateInput {
 }
 
 // has demands what a player can spend and holds, in minor units.
-func (h *house) has(p users.Caller, free, held int64) {
+func (h *house) has(p principal.Caller, free, held int64) {
 	h.t.Helper()
 	b, err := h.wallet.Balance(h.t.Context(), p.User, h.token.TokenID)
 	if err != nil {
@@ -224,34 +229,34 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 			t.Fatalf("opened: %+v", room)
 		}
 		h.has(a, 750, 250)
-		refusal := refuses(t, fault.InsufficientFunds)(h.rooms.Join(ctx, d, room.RoomID, noKey))
+		refusal := refuses(t, apierror.InsufficientFunds)(h.rooms.Join(ctx, d, room.RoomID, noKey))
 		text, _ := json.Marshal(refusal.Members)
 		if want := fmt.Sprintf(`{"available":2.49,"availableAmount":"249","required":2.5,"requiredAmount":"250","tokenId":%q}`, h.token.TokenID); string(text) != want {
 			t.Fatalf("insufficient_funds says %s, want %s", text, want)
 		}
-		refuses(t, fault.NotEnoughPlayers)(h.rooms.Start(ctx, a, room.RoomID, noKey))
+		refuses(t, apierror.NotEnoughPlayers)(h.rooms.Start(ctx, a, room.RoomID, noKey))
 		does(t)(h.rooms.Join(ctx, b, room.RoomID, noKey))
 		room = does(t)(h.rooms.Join(ctx, c, room.RoomID, noKey))
 		if again := does(t)(h.rooms.Join(ctx, c, room.RoomID, noKey)); again.Version != room.Version || again.Seq != room.Seq {
 			t.Fatal("joining twice changed the room")
 		}
-		refuses(t, fault.RoomFull)(h.rooms.Join(ctx, h.player(1000), room.RoomID, noKey))
-		refuses(t, fault.NotHost)(h.rooms.Start(ctx, b, room.RoomID, noKey))
-		refuses(t, fault.NotStarted)(h.rooms.Finish(ctx, h.server(), room.RoomID, nil, noKey))
+		refuses(t, apierror.RoomFull)(h.rooms.Join(ctx, h.player(1000), room.RoomID, noKey))
+		refuses(t, apierror.NotHost)(h.rooms.Start(ctx, b, room.RoomID, noKey))
+		refuses(t, apierror.NotStarted)(h.rooms.Finish(ctx, h.server(), room.RoomID, nil, noKey))
 		room = does(t)(h.rooms.Start(ctx, a, room.RoomID, noKey))
 		if room.Status != rooms.Started || room.StartedAt.IsZero() {
 			t.Fatalf("started: %+v", room)
 		}
-		refuses(t, fault.AlreadyStarted)(h.rooms.Start(ctx, a, room.RoomID, noKey))
-		refuses(t, fault.AlreadyStarted)(h.rooms.Join(ctx, d, room.RoomID, noKey))
-		refuses(t, fault.AlreadyStarted)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: room.RoomID, UserID: b.User}, noKey))
-		refuses(t, fault.AlreadyStarted)(h.rooms.Cancel(ctx, a, room.RoomID, noKey))
-		refuses(t, fault.AlreadyStarted)(h.rooms.Ready(ctx, a, room.RoomID, true, noKey))
+		refuses(t, apierror.AlreadyStarted)(h.rooms.Start(ctx, a, room.RoomID, noKey))
+		refuses(t, apierror.AlreadyStarted)(h.rooms.Join(ctx, d, room.RoomID, noKey))
+		refuses(t, apierror.AlreadyStarted)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: room.RoomID, UserID: b.User}, noKey))
+		refuses(t, apierror.AlreadyStarted)(h.rooms.Cancel(ctx, a, room.RoomID, noKey))
+		refuses(t, apierror.AlreadyStarted)(h.rooms.Ready(ctx, a, room.RoomID, true, noKey))
 		result := []rooms.Result{{UserID: c.User, Place: 1, Score: new(12.5)}, {UserID: b.User, Place: 2}, {UserID: a.User, Place: 2}}
-		refuses(t, fault.Forbidden)(h.rooms.Finish(ctx, a, room.RoomID, result, noKey))
-		refuses(t, fault.InvalidRequest)(h.rooms.Finish(ctx, h.server(), room.RoomID, result[:2], noKey))
-		stranger := users.Caller{Role: users.Server, Game: h.game + 1_000_000}
-		refuses(t, fault.RoomNotFound)(h.rooms.Finish(ctx, stranger, room.RoomID, result, noKey))
+		refuses(t, apierror.Forbidden)(h.rooms.Finish(ctx, a, room.RoomID, result, noKey))
+		refuses(t, apierror.InvalidRequest)(h.rooms.Finish(ctx, h.server(), room.RoomID, result[:2], noKey))
+		stranger := principal.Caller{Role: principal.Server, Game: h.game + 1_000_000}
+		refuses(t, apierror.RoomNotFound)(h.rooms.Finish(ctx, stranger, room.RoomID, result, noKey))
 		room = does(t)(h.rooms.Finish(ctx, h.server(), room.RoomID, result, noKey))
 		// pot 750, rake 24; of 726 the first gets 436 by rounding, the two others share 290.
 		if room.Status != rooms.Finished || room.Pot != 750 || room.Rake != 24 {
@@ -263,11 +268,11 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		if again := does(t)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Result{result[2], result[0], result[1]}, noKey)); again.Version != room.Version {
 			t.Fatal("the same result again changed the room")
 		}
-		refuses(t, fault.ResultConflict)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Result{
+		refuses(t, apierror.ResultConflict)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Result{
 			{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}, {UserID: c.User, Place: 3},
 		}, noKey))
-		refuses(t, fault.RoomClosed)(h.rooms.Cancel(ctx, operator, room.RoomID, noKey))
-		refuses(t, fault.RoomClosed)(h.rooms.Leave(ctx, a, room.RoomID, noKey))
+		refuses(t, apierror.RoomClosed)(h.rooms.Cancel(ctx, operator, room.RoomID, noKey))
+		refuses(t, apierror.RoomClosed)(h.rooms.Leave(ctx, a, room.RoomID, noKey))
 		got := strings.Join(told(t, h.db, "e:main", room), " ")
 		if want := "room.created room.joined room.joined room.started room.finished"; got != want {
 			t.Fatalf("told %s, want %s", got, want)
@@ -295,7 +300,7 @@ func TestTheRoomOfTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z") }
-	user := func(p users.Caller) string {
+	user := func(p principal.Caller) string {
 		return fmt.Sprintf(`{"id":%d,"username":"Q\"|ü%d","avatar":null}`, p.User, p.User)
 	}
 	want := strings.NewReplacer(
@@ -334,7 +339,7 @@ func TestLeavingAfterTheStartForfeits(t *testing.T) {
 			t.Fatalf("after the first left: %+v", room)
 		}
 		h.has(a, 900, 100)
-		refuses(t, fault.NotParticipant)(h.rooms.Leave(ctx, a, room.RoomID, noKey))
+		refuses(t, apierror.NotParticipant)(h.rooms.Leave(ctx, a, room.RoomID, noKey))
 		room = does(t)(h.rooms.Leave(ctx, c, room.RoomID, noKey))
 		if room.Status != rooms.Finished || room.Rake != 30 || room.Pot != 300 {
 			t.Fatalf("after the second left: %+v", room)
@@ -375,7 +380,7 @@ func TestATieForTheFirstPlaceCanRefund(t *testing.T) {
 		if room.Status != rooms.Finished || room.Rake != 0 {
 			t.Fatalf("%+v", room)
 		}
-		for _, p := range []users.Caller{a, b, c} {
+		for _, p := range []principal.Caller{a, b, c} {
 			h.has(p, 1000, 0)
 		}
 		h.balanced()
@@ -389,14 +394,14 @@ func TestTheHostsPowers(t *testing.T) {
 		room := does(t)(h.rooms.Create(ctx, a, h.paid("1", 3), noKey))
 		id := room.RoomID
 		does(t)(h.rooms.Join(ctx, b, id, noKey))
-		refuses(t, fault.NotHost)(h.rooms.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.User}, noKey))
-		refuses(t, fault.InvalidRequest)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: a.User}, noKey))
-		refuses(t, fault.NotParticipant)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: c.User}, noKey))
-		refuses(t, fault.Forbidden)(h.rooms.Kick(ctx, operator, rooms.KickInput{RoomID: id, UserID: b.User}, noKey))
+		refuses(t, apierror.NotHost)(h.rooms.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.User}, noKey))
+		refuses(t, apierror.InvalidRequest)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: a.User}, noKey))
+		refuses(t, apierror.NotParticipant)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: c.User}, noKey))
+		refuses(t, apierror.Forbidden)(h.rooms.Kick(ctx, operator, rooms.KickInput{RoomID: id, UserID: b.User}, noKey))
 		does(t)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: b.User}, noKey))
 		h.has(b, 1000, 0)
 		does(t)(h.rooms.Join(ctx, b, id, noKey))
-		refuses(t, fault.NotParticipant)(h.rooms.TransferHost(ctx, a, id, c.User, noKey))
+		refuses(t, apierror.NotParticipant)(h.rooms.TransferHost(ctx, a, id, c.User, noKey))
 		if room = does(t)(h.rooms.TransferHost(ctx, a, id, b.User, noKey)); room.Host != b.User {
 			t.Fatal("the role did not pass")
 		}
@@ -407,13 +412,13 @@ func TestTheHostsPowers(t *testing.T) {
 		if room.Host != a.User {
 			t.Fatal("the role did not fall back")
 		}
-		refuses(t, fault.Banned)(h.rooms.Join(ctx, b, id, noKey))
+		refuses(t, apierror.Banned)(h.rooms.Join(ctx, b, id, noKey))
 		room = does(t)(h.rooms.Cancel(ctx, a, id, noKey))
 		if room.Status != rooms.Cancelled || room.Reason != "host" {
 			t.Fatalf("%+v", room)
 		}
 		h.has(a, 1000, 0)
-		refuses(t, fault.RoomClosed)(h.rooms.Join(ctx, c, id, noKey))
+		refuses(t, apierror.RoomClosed)(h.rooms.Join(ctx, c, id, noKey))
 
 		room = does(t)(h.rooms.Create(ctx, a, h.paid("1", 3), noKey))
 		does(t)(h.rooms.Join(ctx, b, room.RoomID, noKey))
@@ -465,32 +470,32 @@ func TestWhoSeesARoom(t *testing.T) {
 		ctx := t.Context()
 		a, friend, stranger := h.player(0), h.player(0), h.player(0)
 		h.befriend(a, friend)
-		other := users.Caller{Role: users.Player, User: stranger.User, Game: h.game + 1_000_000}
-		sees := func(p users.Caller, r rooms.Room, want bool) {
+		other := principal.Caller{Role: principal.Player, User: stranger.User, Game: h.game + 1_000_000}
+		sees := func(p principal.Caller, r rooms.Room, want bool) {
 			t.Helper()
 			byID, err1 := h.rooms.Get(ctx, p, r.RoomID)
 			byCode, err2 := h.rooms.GetByCode(ctx, p, strings.ToLower(r.Code))
 			if want && (err1 != nil || err2 != nil || byID.RoomID != r.RoomID || byCode.RoomID != r.RoomID) {
-				t.Fatalf("%s does not see the room: %v, %v", p.Who(), err1, err2)
+				t.Fatalf("%s does not see the room: %v, %v", p.ActorID(), err1, err2)
 			}
-			if !want && (!errors.Is(err1, fault.RoomNotFound) || !errors.Is(err2, fault.RoomNotFound)) {
-				t.Fatalf("%s sees the room: %v, %v", p.Who(), err1, err2)
+			if !want && (!errors.Is(err1, apierror.RoomNotFound) || !errors.Is(err2, apierror.RoomNotFound)) {
+				t.Fatalf("%s sees the room: %v, %v", p.ActorID(), err1, err2)
 			}
 		}
 		private := does(t)(h.rooms.Create(ctx, a, rooms.CreateInput{MaxPlayers: 4, Visibility: rooms.Private}, noKey))
-		for p, want := range map[users.Caller]bool{a: true, friend: true, stranger: false, other: false, h.server(): true, operator: true} {
+		for p, want := range map[principal.Caller]bool{a: true, friend: true, stranger: false, other: false, h.server(): true, operator: true} {
 			sees(p, private, want)
 		}
-		refuses(t, fault.RoomNotFound)(h.rooms.Join(ctx, stranger, private.RoomID, noKey))
-		refuses(t, fault.RoomNotFound)(h.rooms.Start(ctx, stranger, private.RoomID, noKey))
-		refuses(t, fault.RoomNotFound)(h.rooms.Leave(ctx, stranger, private.RoomID, noKey))
+		refuses(t, apierror.RoomNotFound)(h.rooms.Join(ctx, stranger, private.RoomID, noKey))
+		refuses(t, apierror.RoomNotFound)(h.rooms.Start(ctx, stranger, private.RoomID, noKey))
+		refuses(t, apierror.RoomNotFound)(h.rooms.Leave(ctx, stranger, private.RoomID, noKey))
 		does(t)(h.rooms.Join(ctx, friend, private.RoomID, noKey))
 
 		friendly := does(t)(h.rooms.Create(ctx, a, rooms.CreateInput{MaxPlayers: 4, FriendsOnly: true}, noKey))
 		sees(stranger, friendly, true)
 		sees(other, friendly, false)
-		refuses(t, fault.FriendsOnly)(h.rooms.Join(ctx, stranger, friendly.RoomID, noKey))
-		refuses(t, fault.RoomNotFound)(h.rooms.Join(ctx, other, friendly.RoomID, noKey))
+		refuses(t, apierror.FriendsOnly)(h.rooms.Join(ctx, stranger, friendly.RoomID, noKey))
+		refuses(t, apierror.RoomNotFound)(h.rooms.Join(ctx, other, friendly.RoomID, noKey))
 		does(t)(h.rooms.Join(ctx, friend, friendly.RoomID, noKey))
 		does(t)(h.rooms.Leave(ctx, a, friendly.RoomID, noKey))
 		does(t)(h.rooms.Join(ctx, a, friendly.RoomID, noKey)) // the creator comes back
@@ -500,10 +505,10 @@ func TestWhoSeesARoom(t *testing.T) {
 		does(t)(h.rooms.Join(ctx, stranger, unlisted.RoomID, noKey))
 
 		for _, id := range []string{"", "x", "00000000-0000-4000-8000-000000000000", "ffffffff-ffff-8000-8000-ffffffffffff"} {
-			if _, err := h.rooms.Get(ctx, operator, id); !errors.Is(err, fault.RoomNotFound) {
+			if _, err := h.rooms.Get(ctx, operator, id); !errors.Is(err, apierror.RoomNotFound) {
 				t.Fatalf("%q: %v", id, err)
 			}
-			refuses(t, fault.RoomNotFound)(h.rooms.Join(ctx, a, id, noKey))
+			refuses(t, apierror.RoomNotFound)(h.rooms.Join(ctx, a, id, noKey))
 		}
 		capitals := strings.ToUpper(unlisted.RoomID)
 		if r, err := h.rooms.Get(ctx, operator, capitals); err != nil || r.RoomID != unlisted.RoomID {
@@ -518,7 +523,7 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 		ctx := t.Context()
 		a, friend, stranger := h.player(100_000), h.player(100_000), h.player(100_000)
 		h.befriend(a, friend)
-		ids := func(p users.Caller, q rooms.ListQuery) []string {
+		ids := func(p principal.Caller, q rooms.ListQuery) []string {
 			t.Helper()
 			var list []string
 			for {
@@ -585,14 +590,14 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 			t.Fatalf("the operator sees %v of all games", got)
 		}
 		for _, q := range []rooms.ListQuery{{Limit: 101}, {Limit: -1}, {Status: "OPEN"}, {Cursor: "???"}, {Cursor: "eA"}} {
-			if _, err := h.rooms.List(ctx, a, q); !errors.Is(err, fault.InvalidRequest) {
+			if _, err := h.rooms.List(ctx, a, q); !errors.Is(err, apierror.InvalidRequest) {
 				t.Errorf("%+v: %v", q, err)
 			}
 		}
-		if _, err := h.rooms.List(ctx, a, rooms.ListQuery{GameID: h.game + 1}); !errors.Is(err, fault.GameNotFound) {
+		if _, err := h.rooms.List(ctx, a, rooms.ListQuery{GameID: h.game + 1}); !errors.Is(err, apierror.GameNotFound) {
 			t.Error(err)
 		}
-		if _, err := h.rooms.AdminList(ctx, a, rooms.ListQuery{}); !errors.Is(err, fault.Forbidden) {
+		if _, err := h.rooms.AdminList(ctx, a, rooms.ListQuery{}); !errors.Is(err, apierror.Forbidden) {
 			t.Error(err)
 		}
 	})
@@ -604,9 +609,9 @@ func TestWhatCannotWorkIsRefusedAllAtOnce(t *testing.T) {
 	a := h.player(int64(wallet.MaxUnits))
 	fields := func(in rooms.CreateInput, want ...string) {
 		t.Helper()
-		refusal := refuses(t, fault.InvalidRequest)(h.rooms.Create(t.Context(), a, in, noKey))
+		refusal := refuses(t, apierror.InvalidRequest)(h.rooms.Create(t.Context(), a, in, noKey))
 		var got []string
-		for _, f := range refusal.Fields {
+		for _, f := range refusal.FieldErrors {
 			got = append(got, f.Field)
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {
@@ -626,11 +631,11 @@ func TestWhatCannotWorkIsRefusedAllAtOnce(t *testing.T) {
 	fields(h.paid("1", 1), "maxPlayers")
 	fields(rooms.CreateInput{MaxPlayers: 2, EntryTokenID: h.token.ID}, "roomEntry")
 	for _, amount := range []string{"-1", "0", "0.001", "x", "90071992547409.92", "45035996273704.96"} { // the last: twice it is too much
-		refuses(t, fault.InvalidAmount)(h.rooms.Create(t.Context(), a, h.paid(amount, 2), noKey))
+		refuses(t, apierror.InvalidAmount)(h.rooms.Create(t.Context(), a, h.paid(amount, 2), noKey))
 	}
-	refuses(t, fault.TokenNotFound)(h.rooms.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2, EntryTokenID: 1 << 40, RoomEntry: "1"}, noKey))
-	refuses(t, fault.GameNotFound)(h.rooms.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2, GameID: h.game + 1}, noKey))
-	refuses(t, fault.Forbidden)(h.rooms.Create(t.Context(), h.server(), rooms.CreateInput{MaxPlayers: 2}, noKey))
+	refuses(t, apierror.TokenNotFound)(h.rooms.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2, EntryTokenID: 1 << 40, RoomEntry: "1"}, noKey))
+	refuses(t, apierror.GameNotFound)(h.rooms.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2, GameID: h.game + 1}, noKey))
+	refuses(t, apierror.Forbidden)(h.rooms.Create(t.Context(), h.server(), rooms.CreateInput{MaxPlayers: 2}, noKey))
 	room := does(t)(h.rooms.Create(t.Context(), a, h.paid("45035996273704.95", 2), noKey))
 	if room.RakeBps != 200 || room.ID < 1 {
 		t.Fatalf("%+v", room)
@@ -643,23 +648,23 @@ func TestARematchHoldsSeatsForTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, h *house) {
 		ctx := t.Context()
 		a, b, c, poor, stranger := h.player(1000), h.player(1000), h.player(1000), h.player(100), h.player(1000)
-		for _, p := range []users.Caller{b, c, poor} {
+		for _, p := range []principal.Caller{b, c, poor} {
 			h.befriend(a, p)
 		}
 		in := h.paid("1", 4)
 		in.Visibility, in.FriendsOnly = rooms.Private, true
 		old := does(t)(h.rooms.Create(ctx, a, in, noKey))
-		for _, p := range []users.Caller{b, c, poor} {
+		for _, p := range []principal.Caller{b, c, poor} {
 			does(t)(h.rooms.Join(ctx, p, old.RoomID, noKey))
 		}
-		refuses(t, fault.NotStarted)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
+		refuses(t, apierror.NotStarted)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
 		does(t)(h.rooms.Start(ctx, a, old.RoomID, noKey))
-		refuses(t, fault.AlreadyStarted)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
+		refuses(t, apierror.AlreadyStarted)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
 		does(t)(h.rooms.Finish(ctx, h.server(), old.RoomID, []rooms.Result{
 			{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}, {UserID: c.User, Place: 3}, {UserID: poor.User, Place: 4},
 		}, noKey))
-		refuses(t, fault.RoomNotFound)(h.rooms.Rematch(ctx, stranger, old.RoomID, noKey))
-		refuses(t, fault.InsufficientFunds)(h.rooms.Rematch(ctx, poor, old.RoomID, noKey))
+		refuses(t, apierror.RoomNotFound)(h.rooms.Rematch(ctx, stranger, old.RoomID, noKey))
+		refuses(t, apierror.InsufficientFunds)(h.rooms.Rematch(ctx, poor, old.RoomID, noKey))
 		room := does(t)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
 		if room.RoomID == old.RoomID || room.ID == old.ID || room.Creator != b.User || room.Host != b.User || len(room.Active()) != 1 || room.Taken() != 4 ||
 			room.Pot != 100 || room.Visibility != rooms.Private {
@@ -678,7 +683,7 @@ func TestARematchHoldsSeatsForTheOthers(t *testing.T) {
 		if len(room.Seats) != 2 {
 			t.Fatalf("started: %+v", room)
 		}
-		refuses(t, fault.RoomNotFound)(h.rooms.Join(ctx, poor, room.RoomID, noKey))
+		refuses(t, apierror.RoomNotFound)(h.rooms.Join(ctx, poor, room.RoomID, noKey))
 		h.balanced()
 		if got := strings.Join(told(t, h.db, "e:main", room), " "); got != "room.created room.joined room.left room.started" {
 			t.Fatal(got)
@@ -693,8 +698,8 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 	each(t, func(t *testing.T, h *house) {
 		ctx := t.Context()
 		a, b := h.player(1000), h.player(250)
-		key := func(name string) wallet.Receipt { return wallet.Receipt{Key: name, Fingerprint: "f" + name} }
-		twice := func(do func(rc wallet.Receipt) (rooms.Answer, error), name string) rooms.Room {
+		key := func(name string) idempotency.Receipt { return idempotency.Receipt{Key: name, Fingerprint: "f" + name} }
+		twice := func(do func(rc idempotency.Receipt) (rooms.Answer, error), name string) rooms.Room {
 			t.Helper()
 			first, err := do(key(name))
 			if err != nil || first.Replayed {
@@ -708,19 +713,19 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 			if y, _ := json.Marshal(second.Room); string(x) != string(y) {
 				t.Fatalf("%s: first %s then %s", name, x, y)
 			}
-			_, err = do(wallet.Receipt{Key: name, Fingerprint: "other"})
-			if !errors.Is(err, fault.IdempotencyKeyReused) {
+			_, err = do(idempotency.Receipt{Key: name, Fingerprint: "other"})
+			if !errors.Is(err, apierror.IdempotencyKeyReused) {
 				t.Fatalf("%s with another request: %v", name, err)
 			}
 			return first.Room
 		}
 		for _, in := range []rooms.CreateInput{h.paid("2", 4), {MaxPlayers: 4}} {
 			names := in.RoomEntry
-			room := twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.Create(ctx, a, in, rc) }, "create"+string(names))
+			room := twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Create(ctx, a, in, rc) }, "create"+string(names))
 			id := room.RoomID
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.Join(ctx, b, id, rc) }, "join"+string(names))
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.Ready(ctx, b, id, true, rc) }, "ready"+string(names))
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.Leave(ctx, b, id, rc) }, "leave"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Join(ctx, b, id, rc) }, "join"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Ready(ctx, b, id, true, rc) }, "ready"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Leave(ctx, b, id, rc) }, "leave"+string(names))
 			if again, err := h.rooms.Join(ctx, b, id, key("join"+string(names))); err != nil || !again.Replayed || len(again.Room.Active()) != 2 {
 				t.Fatalf("a late duplicate of the join: %+v, %v", again, err)
 			}
@@ -728,17 +733,21 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 				t.Fatal("a late duplicate of a join seated the player")
 			}
 			does(t)(h.rooms.Join(ctx, b, id, noKey))
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.TransferHost(ctx, a, id, b.User, rc) }, "transfer"+string(names))
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) {
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
+				return h.rooms.TransferHost(ctx, a, id, b.User, rc)
+			}, "transfer"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
 				return h.rooms.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.User}, rc)
 			}, "kick"+string(names))
 			does(t)(h.rooms.Join(ctx, a, id, noKey))
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.Start(ctx, b, id, rc) }, "start"+string(names))
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) {
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Start(ctx, b, id, rc) }, "start"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
 				return h.rooms.Finish(ctx, h.server(), id, []rooms.Result{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, rc)
 			}, "finish"+string(names))
-			again := twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.Rematch(ctx, a, id, rc) }, "rematch"+string(names))
-			twice(func(rc wallet.Receipt) (rooms.Answer, error) { return h.rooms.Cancel(ctx, operator, again.RoomID, rc) }, "cancel"+string(names))
+			again := twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Rematch(ctx, a, id, rc) }, "rematch"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
+				return h.rooms.Cancel(ctx, operator, again.RoomID, rc)
+			}, "cancel"+string(names))
 		}
 		h.has(a, 1000, 0)
 		h.has(b, 250, 0)
@@ -748,19 +757,19 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 		if again, err := h.rooms.Create(ctx, a, h.paid("2", 4), key("create2")); err != nil || !again.Replayed {
 			t.Fatalf("a create after the game's limits have changed: %+v, %v", again, err)
 		}
-		refuses(t, fault.InvalidRequest)(h.rooms.Create(ctx, a, h.paid("2", 4), key("new")))
+		refuses(t, apierror.InvalidRequest)(h.rooms.Create(ctx, a, h.paid("2", 4), key("new")))
 		h.set.MaxPlayers = 256
 
 		// A refusal that depends on the state is kept: its late duplicate never succeeds.
 		dear := does(t)(h.rooms.Create(ctx, a, h.paid("3", 2), noKey))
 		_, err := h.rooms.Join(ctx, b, dear.RoomID, key("poor"))
-		if !errors.Is(err, fault.InsufficientFunds) {
+		if !errors.Is(err, apierror.InsufficientFunds) {
 			t.Fatal(err)
 		}
 		if _, err := h.wallet.Credit(ctx, "op", b.User, h.token.TokenID, "5", "gift", noKey); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := h.rooms.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, fault.InsufficientFunds) || !again.Replayed {
+		if again, err := h.rooms.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, apierror.InsufficientFunds) || !again.Replayed {
 			t.Fatalf("the late duplicate: %+v, %v", again, err)
 		}
 		h.balanced()
@@ -773,7 +782,7 @@ func TestManyRaceForFewSeatsThroughTwoNodes(t *testing.T) {
 		nodes := []*rooms.Service{h.node(), h.node()}
 		host := h.player(1000)
 		room := does(t)(h.rooms.Create(ctx, host, h.paid("10", 9), noKey))
-		racers := make([]users.Caller, 200)
+		racers := make([]principal.Caller, 200)
 		for i := range racers {
 			racers[i] = h.player(1000)
 		}
@@ -785,7 +794,7 @@ func TestManyRaceForFewSeatsThroughTwoNodes(t *testing.T) {
 				switch {
 				case err == nil:
 					seated.Add(1)
-				case errors.Is(err, fault.RoomFull):
+				case errors.Is(err, apierror.RoomFull):
 					full.Add(1)
 				default:
 					t.Error(err)
@@ -816,7 +825,7 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 		ctx := t.Context()
 		nodes := []*rooms.Service{h.node(), h.node()}
 		for range 10 {
-			players := []users.Caller{h.player(1000), h.player(1000), h.player(1000), h.player(1000)}
+			players := []principal.Caller{h.player(1000), h.player(1000), h.player(1000), h.player(1000)}
 			in := h.paid("10", 4)
 			in.RakeBps = new(700)
 			room := does(t)(h.rooms.Create(ctx, players[0], in, noKey))
@@ -827,7 +836,7 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 			var wg sync.WaitGroup
 			for i, p := range players {
 				wg.Go(func() {
-					if _, err := nodes[i%2].Leave(ctx, p, room.RoomID, noKey); err != nil && !errors.Is(err, fault.RoomClosed) {
+					if _, err := nodes[i%2].Leave(ctx, p, room.RoomID, noKey); err != nil && !errors.Is(err, apierror.RoomClosed) {
 						t.Error(err)
 					}
 				})
@@ -836,7 +845,7 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 				_, err := nodes[0].Finish(ctx, h.server(), room.RoomID, []rooms.Result{
 					{UserID: players[0].User, Place: 1}, {UserID: players[1].User, Place: 1}, {UserID: players[2].User, Place: 1}, {UserID: players[3].User, Place: 1},
 				}, noKey)
-				if err != nil && !errors.Is(err, fault.InvalidRequest) && !errors.Is(err, fault.ResultConflict) && !errors.Is(err, fault.RoomClosed) {
+				if err != nil && !errors.Is(err, apierror.InvalidRequest) && !errors.Is(err, apierror.ResultConflict) && !errors.Is(err, apierror.RoomClosed) {
 					t.Error(err)
 				}
 			})

@@ -10,11 +10,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // Tokens finds what a room can be entered with. *wallet.Service is one.
@@ -67,9 +70,9 @@ const tries = 16
 
 // Create opens a room; the calling player is seated and has paid. It refuses invalid_request with every faulty field,
 // invalid_amount, token_not_found, insufficient_funds.
-func (s *Service) Create(ctx context.Context, caller users.Caller, in CreateInput, rc wallet.Receipt) (Answer, error) {
-	if caller.Role != users.Player {
-		return Answer{}, fault.Forbidden
+func (s *Service) Create(ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt) (Answer, error) {
+	if caller.Role != principal.Player {
+		return Answer{}, apierror.Forbidden
 	}
 	n, err := s.plan(ctx, caller, in)
 	if err != nil {
@@ -84,13 +87,13 @@ func (s *Service) Create(ctx context.Context, caller users.Caller, in CreateInpu
 			return o.answer(err)
 		}
 	}
-	return Answer{}, fault.VersionConflict
+	return Answer{}, apierror.VersionConflict
 }
 
 // recall answers what was answered first to a keyed request that cannot be done now, say because the game's limits
 // have changed; a request that was never done is refused with err.
-func (s *Service) recall(ctx context.Context, caller users.Caller, in CreateInput, rc wallet.Receipt, err error) (Answer, error) {
-	if _, refused := fault.As(err); !refused || rc.Key == "" {
+func (s *Service) recall(ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt, err error) (Answer, error) {
+	if _, refused := apierror.As(err); !refused || rc.Key == "" {
 		return Answer{}, err
 	}
 	o, failure := s.store.recall(ctx, caller, in.EntryTokenID != 0, rc)
@@ -102,7 +105,7 @@ func (s *Service) recall(ctx context.Context, caller users.Caller, in CreateInpu
 
 // Join seats the calling player and takes the stake. Who is seated already gets the same room. It refuses
 // room_not_found, room_closed, already_started, banned, friends_only, room_full, insufficient_funds.
-func (s *Service) Join(ctx context.Context, caller users.Caller, roomID string, rc wallet.Receipt) (Answer, error) {
+func (s *Service) Join(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
 		return Answer{}, err
@@ -125,7 +128,7 @@ func (s *Service) Join(ctx context.Context, caller users.Caller, roomID string, 
 
 // Leave takes the calling player out: before the start with the stake, after it without. It refuses room_not_found, room_closed,
 // not_participant.
-func (s *Service) Leave(ctx context.Context, caller users.Caller, roomID string, rc wallet.Receipt) (Answer, error) {
+func (s *Service) Leave(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
 		return Answer{}, err
@@ -142,11 +145,11 @@ func (s *Service) Leave(ctx context.Context, caller users.Caller, roomID string,
 			last = o.room.settle([]Result{{UserID: rest[0], Place: 1}})
 		}
 	}
-	return Answer{}, fault.VersionConflict
+	return Answer{}, apierror.VersionConflict
 }
 
 // Ready notes whether the calling player is ready. It refuses room_not_found, room_closed, already_started, not_participant.
-func (s *Service) Ready(ctx context.Context, caller users.Caller, roomID string, ready bool, rc wallet.Receipt) (Answer, error) {
+func (s *Service) Ready(ctx context.Context, caller principal.Caller, roomID string, ready bool, rc idempotency.Receipt) (Answer, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
 		return Answer{}, err
@@ -164,13 +167,13 @@ type KickInput struct {
 
 // Kick takes a player out before the start, with the stake; the host or the game's server may. It refuses room_not_found,
 // room_closed, not_host, already_started, not_participant, and invalid_request for the host's own seat.
-func (s *Service) Kick(ctx context.Context, caller users.Caller, in KickInput, rc wallet.Receipt) (Answer, error) {
+func (s *Service) Kick(ctx context.Context, caller principal.Caller, in KickInput, rc idempotency.Receipt) (Answer, error) {
 	d, err := s.asHost(caller, in.RoomID, rc)
 	if err != nil {
 		return Answer{}, err
 	}
 	if in.UserID < 1 || in.UserID == caller.User {
-		return Answer{}, fault.InvalidRequest.At("userId", "range", "must be another player")
+		return Answer{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
 	o, err := s.store.kick(ctx, d, in.UserID, in.Ban)
 	return o.answer(err)
@@ -178,13 +181,13 @@ func (s *Service) Kick(ctx context.Context, caller users.Caller, in KickInput, r
 
 // TransferHost makes another seated player the host; the host or the game's server may. It refuses room_not_found, room_closed, not_host,
 // not_participant.
-func (s *Service) TransferHost(ctx context.Context, caller users.Caller, roomID string, user int64, rc wallet.Receipt) (Answer, error) {
+func (s *Service) TransferHost(ctx context.Context, caller principal.Caller, roomID string, user int64, rc idempotency.Receipt) (Answer, error) {
 	d, err := s.asHost(caller, roomID, rc)
 	if err != nil {
 		return Answer{}, err
 	}
 	if user < 1 {
-		return Answer{}, fault.InvalidRequest.At("userId", "range", "must be a player")
+		return Answer{}, apierror.InvalidRequest.WithField("userId", "range", "must be a player")
 	}
 	o, err := s.store.transfer(ctx, d, user)
 	return o.answer(err)
@@ -192,7 +195,7 @@ func (s *Service) TransferHost(ctx context.Context, caller users.Caller, roomID 
 
 // Start begins the game and locks the stakes; the host or the game's server may. It refuses room_not_found, room_closed, not_host,
 // already_started, not_enough_players.
-func (s *Service) Start(ctx context.Context, caller users.Caller, roomID string, rc wallet.Receipt) (Answer, error) {
+func (s *Service) Start(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
 	d, err := s.asHost(caller, roomID, rc)
 	if err != nil {
 		return Answer{}, err
@@ -204,9 +207,9 @@ func (s *Service) Start(ctx context.Context, caller users.Caller, roomID string,
 // Finish ends the game with a result and pays out the pot; only the game's server may. Results name every active player once, their
 // places are a ranking. The same result again answers the same room. It refuses room_not_found, not_started, room_closed,
 // result_conflict, and invalid_request with every faulty result.
-func (s *Service) Finish(ctx context.Context, caller users.Caller, roomID string, results []Result, rc wallet.Receipt) (Answer, error) {
-	if caller.Role != users.Server {
-		return Answer{}, fault.Forbidden
+func (s *Service) Finish(ctx context.Context, caller principal.Caller, roomID string, results []Result, rc idempotency.Receipt) (Answer, error) {
+	if caller.Role != principal.Server {
+		return Answer{}, apierror.Forbidden
 	}
 	d, room, err := s.look(ctx, caller, roomID, rc)
 	if err != nil {
@@ -230,17 +233,17 @@ func (s *Service) Finish(ctx context.Context, caller users.Caller, roomID string
 		}
 		room = o.room
 	}
-	return Answer{}, fault.VersionConflict
+	return Answer{}, apierror.VersionConflict
 }
 
 // Cancel ends the room without a result and gives every stake back; the host may before the start, the game's server and the operator
 // until the end. It refuses room_not_found, room_closed, not_host, already_started.
-func (s *Service) Cancel(ctx context.Context, caller users.Caller, roomID string, rc wallet.Receipt) (Answer, error) {
+func (s *Service) Cancel(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
 	d, room, err := s.look(ctx, caller, roomID, rc)
 	if err != nil {
 		return Answer{}, err
 	}
-	reason := map[users.Role]string{users.Player: "host", users.Server: "server", users.Operator: "operator"}[caller.Role]
+	reason := map[principal.Role]string{principal.Player: "host", principal.Server: "server", principal.Operator: "operator"}[caller.Role]
 	for range tries {
 		o, err := s.store.cancel(ctx, d, room.staked(), reason)
 		if err != nil || o.word != "stale" {
@@ -248,13 +251,13 @@ func (s *Service) Cancel(ctx context.Context, caller users.Caller, roomID string
 		}
 		room = o.room
 	}
-	return Answer{}, fault.VersionConflict
+	return Answer{}, apierror.VersionConflict
 }
 
 // Rematch opens a room with the settings of one that ended: the calling player, who played in it to the end, is its creator and
 // pays; seats are held for the others who did. There is one rematch of a room: whoever asks later gets it as it is, and has a held seat to join.
 // It refuses room_not_found, not_participant, not_started and already_started (the room has not ended), insufficient_funds.
-func (s *Service) Rematch(ctx context.Context, caller users.Caller, roomID string, rc wallet.Receipt) (Answer, error) {
+func (s *Service) Rematch(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
 		return Answer{}, err
@@ -271,19 +274,19 @@ func (s *Service) Rematch(ctx context.Context, caller users.Caller, roomID strin
 		}
 		known = o.room.RematchID
 	}
-	return Answer{}, fault.VersionConflict
+	return Answer{}, apierror.VersionConflict
 }
 
 // Get answers a room, or refuses room_not_found when it is not there or not the caller's to see.
-func (s *Service) Get(ctx context.Context, caller users.Caller, roomID string) (Room, error) {
+func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID string) (Room, error) {
 	room, err := s.store.read(ctx, roomID)
 	if err != nil {
 		return Room{}, err
 	}
-	if !caller.May(room.GameID) {
-		return Room{}, fault.RoomNotFound
+	if !caller.CanAccessGame(room.GameID) {
+		return Room{}, apierror.RoomNotFound
 	}
-	if caller.Role != users.Player || room.Visibility != Private || room.Creator == caller.User {
+	if caller.Role != principal.Player || room.Visibility != Private || room.Creator == caller.User {
 		return room, nil
 	}
 	if _, seated := room.Seat(caller.User); seated {
@@ -294,13 +297,13 @@ func (s *Service) Get(ctx context.Context, caller users.Caller, roomID string) (
 		return Room{}, err
 	}
 	if !friends[room.Creator] {
-		return Room{}, fault.RoomNotFound
+		return Room{}, apierror.RoomNotFound
 	}
 	return room, nil
 }
 
 // GetByCode is Get by the room's code, in capitals or not. A code is a name and no permission: it is short enough to be guessed.
-func (s *Service) GetByCode(ctx context.Context, caller users.Caller, code string) (Room, error) {
+func (s *Service) GetByCode(ctx context.Context, caller principal.Caller, code string) (Room, error) {
 	id, err := s.store.byCode(ctx, code)
 	if err != nil {
 		return Room{}, err
@@ -336,32 +339,32 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 // asPlayer prepares what only players do.
-func (s *Service) asPlayer(caller users.Caller, roomID string, rc wallet.Receipt) (deed, error) {
-	if caller.Role != users.Player {
-		return deed{}, fault.Forbidden
+func (s *Service) asPlayer(caller principal.Caller, roomID string, rc idempotency.Receipt) (deed, error) {
+	if caller.Role != principal.Player {
+		return deed{}, apierror.Forbidden
 	}
 	return s.store.deed(caller, roomID, rc)
 }
 
 // asHost prepares what the host and the game's server do.
-func (s *Service) asHost(caller users.Caller, roomID string, rc wallet.Receipt) (deed, error) {
-	if caller.Role == users.Operator {
-		return deed{}, fault.Forbidden
+func (s *Service) asHost(caller principal.Caller, roomID string, rc idempotency.Receipt) (deed, error) {
+	if caller.Role == principal.Operator {
+		return deed{}, apierror.Forbidden
 	}
 	return s.store.deed(caller, roomID, rc)
 }
 
 // look prepares what ends a room for all, and reads the room for it. A room that is gone may still have a receipt.
-func (s *Service) look(ctx context.Context, caller users.Caller, roomID string, rc wallet.Receipt) (deed, Room, error) {
+func (s *Service) look(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (deed, Room, error) {
 	d, err := s.store.deed(caller, roomID, rc)
 	if err != nil {
 		return deed{}, Room{}, err
 	}
 	room, err := s.store.read(ctx, roomID)
-	if err != nil && (rc.Key == "" || !errors.Is(err, fault.RoomNotFound)) {
+	if err != nil && (rc.Key == "" || !errors.Is(err, apierror.RoomNotFound)) {
 		return deed{}, Room{}, err
 	}
-	if caller.Role == users.Operator {
+	if caller.Role == principal.Operator {
 		d.game = room.GameID
 	}
 	return d, room, nil
@@ -374,7 +377,7 @@ func (s *Service) profile(ctx context.Context, user int64) (string, error) {
 	}
 	p, ok := profiles[user]
 	if !ok {
-		return "", fault.UserNotFound
+		return "", apierror.UserNotFound
 	}
 	text, err := json.Marshal(p)
 	return string(text), err
@@ -394,14 +397,14 @@ func (o outcome) answer(err error) (Answer, error) {
 	case o.word == "ok":
 		return answer, nil
 	case o.word == "stale":
-		return answer, fault.VersionConflict
-	case o.word == fault.InsufficientFunds.Code && len(o.rest) == 4:
+		return answer, apierror.VersionConflict
+	case o.word == apierror.InsufficientFunds.Code && len(o.rest) == 4:
 		return answer, wallet.InsufficientFunds(o.rest[2], int(number(3)), wallet.Units(number(0)), wallet.Units(number(1)))
-	case o.word == fault.NotEnoughPlayers.Code && len(o.rest) == 2:
-		return answer, fault.NotEnoughPlayers.Because("%s are seated and %s are needed", o.rest[0], o.rest[1]).
-			With("players", number(0)).With("minPlayers", number(1))
+	case o.word == apierror.NotEnoughPlayers.Code && len(o.rest) == 2:
+		return answer, apierror.NotEnoughPlayers.WithReason("%s are seated and %s are needed", o.rest[0], o.rest[1]).
+			WithMember("players", number(0)).WithMember("minPlayers", number(1))
 	}
-	refusal, ok := fault.Lookup(o.word)
+	refusal, ok := apierror.Lookup(o.word)
 	if !ok {
 		return answer, errors.New("a room script answers " + strconv.Quote(o.word))
 	}

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // whole is all of it, in basis points.
@@ -45,10 +45,10 @@ func ordered(results []Result, active []int64) []Result {
 
 // rank checks that results name each active player once, and that somebody is first. It refuses invalid_request with every fault.
 func rank(results []Result, active []int64) error {
-	var f fault.Faults
+	var f apierror.FieldErrors
 	named := map[int64]bool{}
 	for i, r := range results {
-		at := func(member, code, message string) { f.At(fmt.Sprintf("results[%d].%s", i, member), code, message) }
+		at := func(member, code, message string) { f.Add(fmt.Sprintf("results[%d].%s", i, member), code, message) }
 		if !slices.Contains(active, r.UserID) {
 			at("userId", "unknown", "does not play in this room")
 		}
@@ -62,11 +62,11 @@ func rank(results []Result, active []int64) error {
 	}
 	for _, id := range active {
 		if !named[id] {
-			f.At("results", "incomplete", fmt.Sprintf("player %d is missing", id))
+			f.Add("results", "incomplete", fmt.Sprintf("player %d is missing", id))
 		}
 	}
 	if f.Err() == nil && !slices.ContainsFunc(results, func(r Result) bool { return r.Place == 1 }) {
-		f.At("results", "ranking", "nobody is first: places count from 1")
+		f.Add("results", "ranking", "nobody is first: places count from 1")
 	}
 	return f.Err()
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"pgregory.net/rapid"
 )
 
@@ -104,7 +104,7 @@ func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
 		"nobody first": {{UserID: 7, Place: 2}, {UserID: 8, Place: 2}, {UserID: 9, Place: 3}},
 	} {
 		err := rank(results, active)
-		if refusal, ok := fault.As(err); !errors.Is(err, fault.InvalidRequest) || !ok || len(refusal.Fields) == 0 {
+		if refusal, ok := apierror.As(err); !errors.Is(err, apierror.InvalidRequest) || !ok || len(refusal.FieldErrors) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

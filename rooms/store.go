@@ -12,12 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/scripts"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -30,22 +32,22 @@ type store struct {
 
 // deed is one logical call: who does something to which room, and by which receipt.
 type deed struct {
-	caller users.Caller
+	caller principal.Caller
 	game   int64 // of the room
 	room   string
-	home   keys.Home
-	rc     wallet.Receipt
+	home   keys.Shard
+	rc     idempotency.Receipt
 	nonce  string
 }
 
 // deed prepares a call on a room; an id that no room can have is refused without a look.
-func (st *store) deed(caller users.Caller, roomID string, rc wallet.Receipt) (deed, error) {
+func (st *store) deed(caller principal.Caller, roomID string, rc idempotency.Receipt) (deed, error) {
 	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
-	home, ok := keys.RoomHome(roomID)
+	home, ok := keys.RoomShard(roomID)
 	if !ok || home.Number() > st.homes {
-		return deed{}, fault.RoomNotFound
+		return deed{}, apierror.RoomNotFound
 	}
-	return deed{caller: caller, game: caller.Game, room: roomID, home: home, rc: rc, nonce: wallet.Nonce()}, nil
+	return deed{caller: caller, game: caller.Game, room: roomID, home: home, rc: rc, nonce: idempotency.NewNonce()}, nil
 }
 
 // outcome is what a room script said.
@@ -63,7 +65,7 @@ func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int
 	}
 	room := keys.Room(d.home, d.room)
 	k := make([]string, 0, 13+len(more)+3*len(purses))
-	k = append(k, room, keys.RoomEvents(d.home, d.room), keys.RoomReceipt(d.home, d.caller.Who(), d.rc.Key), keys.RoomsDue(d.home))
+	k = append(k, room, keys.RoomEvents(d.home, d.room), keys.RoomReceipt(d.home, d.caller.ActorID(), d.rc.Key), keys.RoomsDue(d.home))
 	for _, state := range states {
 		k = append(k, keys.RoomIndex(d.home, d.game, state))
 	}
@@ -82,20 +84,21 @@ func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int
 		}
 		ids = strconv.AppendInt(ids, id, 10)
 	}
-	uid, who := "", d.caller.Who()
+	uid, who := "", d.caller.ActorID()
 	switch d.caller.Role {
-	case users.Player:
+	case principal.Player:
 		uid = strconv.FormatInt(d.caller.User, 10)
-	case sweeper:
+	case principal.System:
 		who = ""
 	}
 	a := append(make([]any, 0, 8+len(args)), st.db.Publish, d.nonce, d.rc.Fingerprint, st.receiptTTL.Milliseconds(), who, uid, d.game, ids)
-	word, rest, err := st.db.Run(ctx, s, k, append(a, args...)...)
+	reply, err := st.db.RunScript(ctx, s, k, append(a, args...)...)
 	if err != nil {
 		return outcome{}, err
 	}
 	var o outcome
-	o.word, o.rest, o.replayed = wallet.FirstAnswer(d.nonce, word, rest)
+	first, replayed := idempotency.FirstReply(d.nonce, reply)
+	o.word, o.rest, o.replayed = first.Status, first.Values, replayed
 	if (o.word == "ok" || o.word == "stale") && len(o.rest) > 0 {
 		if o.room, err = decode(strings.Split(o.rest[0], "\n")); err != nil {
 			return outcome{}, err
@@ -103,9 +106,6 @@ func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int
 	}
 	return o, nil
 }
-
-// sweeper is the role under which the sweep acts.
-const sweeper users.Role = "sweeper"
 
 // The lists of a home, in the order in which scripts get them.
 const (
@@ -116,7 +116,7 @@ const (
 var states = []string{open, "created", "started", "finished", "cancelled", all}
 
 // create tries one id and one code; the answer "stale" means that the code is taken.
-func (st *store) create(ctx context.Context, caller users.Caller, rc wallet.Receipt, n newRoom) (outcome, error) {
+func (st *store) create(ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n newRoom) (outcome, error) {
 	home := st.homeFor(n.entry > 0, rc)
 	room := st.name(caller, home, rc)
 	set := fmt.Sprintf("%s|%d|%s|%d|%d|%d|%d|%s|%s|%s|%d|%d|%d|%d|%d", room.room, n.game, n.token.TokenID, n.token.Decimals, int64(n.entry), n.maxPlayers, n.minPlayers,
@@ -134,7 +134,7 @@ func (st *store) create(ctx context.Context, caller users.Caller, rc wallet.Rece
 }
 
 // recall asks for the receipt of a create; "stale" means that there is none.
-func (st *store) recall(ctx context.Context, caller users.Caller, paid bool, rc wallet.Receipt) (outcome, error) {
+func (st *store) recall(ctx context.Context, caller principal.Caller, paid bool, rc idempotency.Receipt) (outcome, error) {
 	home := st.homeFor(paid, rc)
 	room := st.name(caller, home, rc)
 	return st.do(ctx, scripts.RoomCreate, room.deed, nil, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
@@ -147,25 +147,25 @@ type named struct {
 }
 
 // name makes an id and a code for a new room.
-func (st *store) name(caller users.Caller, home keys.Home, rc wallet.Receipt) named {
+func (st *store) name(caller principal.Caller, home keys.Shard, rc idempotency.Receipt) named {
 	id := keys.NewRoomID(home, time.Now())
 	return named{
-		deed: deed{caller: caller, game: caller.Game, room: id, home: home, rc: rc, nonce: wallet.Nonce()},
+		deed: deed{caller: caller, game: caller.Game, room: id, home: home, rc: rc, nonce: idempotency.NewNonce()},
 		code: newCode(home.Number(), st.homes),
 	}
 }
 
 // homeFor spreads free rooms over the homes. A keyed request always goes to the same one, where its receipt is.
-func (st *store) homeFor(paid bool, rc wallet.Receipt) keys.Home {
+func (st *store) homeFor(paid bool, rc idempotency.Receipt) keys.Shard {
 	switch {
 	case paid:
 		return keys.Economy
 	case rc.Key == "":
-		return keys.FreeHome(rand.IntN(st.homes))
+		return keys.FreeShard(rand.IntN(st.homes))
 	default:
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(rc.Key))
-		return keys.FreeHome(int(h.Sum32() % uint32(st.homes)))
+		return keys.FreeShard(int(h.Sum32() % uint32(st.homes)))
 	}
 }
 
@@ -225,16 +225,16 @@ func (st *store) rematch(ctx context.Context, d deed, known, profile string) (ou
 // read answers a room, or refuses room_not_found.
 func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
-	home, ok := keys.RoomHome(roomID)
+	home, ok := keys.RoomShard(roomID)
 	if !ok || home.Number() > st.homes {
-		return Room{}, fault.RoomNotFound
+		return Room{}, apierror.RoomNotFound
 	}
 	fields, err := st.db.Shared.HGetAll(ctx, keys.Room(home, roomID)).Result()
 	if err != nil {
-		return Room{}, redisdb.Fail("read a room", err)
+		return Room{}, redisdb.WrapError("read a room", err)
 	}
 	if len(fields) == 0 {
-		return Room{}, fault.RoomNotFound
+		return Room{}, apierror.RoomNotFound
 	}
 	return decode(flattened(fields))
 }
@@ -251,7 +251,7 @@ func flattened(fields map[string]string) []string {
 // Topic names the stream of a room's events, which is the channel that tells of them too; false for an id that no room can have.
 func (s *Service) Topic(roomID string) (string, bool) {
 	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
-	home, ok := keys.RoomHome(roomID)
+	home, ok := keys.RoomShard(roomID)
 	if !ok || home.Number() > s.store.homes {
 		return "", false
 	}
@@ -268,7 +268,7 @@ func hashes(db *redisdb.DB, ctx context.Context, names []string) ([][]string, er
 		return nil
 	})
 	if err != nil {
-		return nil, redisdb.Fail("read rooms", err)
+		return nil, redisdb.WrapError("read rooms", err)
 	}
 	flat := make([][]string, len(names))
 	for i, c := range commands {
@@ -281,24 +281,24 @@ func hashes(db *redisdb.DB, ctx context.Context, names []string) ([][]string, er
 func (st *store) byCode(ctx context.Context, code string) (string, error) {
 	code, number, ok := readCode(code, st.homes)
 	if !ok {
-		return "", fault.RoomNotFound
+		return "", apierror.RoomNotFound
 	}
 	home := keys.Economy
 	if number > 0 {
-		home = keys.FreeHome(number - 1)
+		home = keys.FreeShard(number - 1)
 	}
 	id, err := st.db.Client.Get(ctx, keys.RoomCode(home, code)).Result()
-	if err = redisdb.Fail("read a room's code", err); errors.Is(err, redis.Nil) {
-		return "", fault.RoomNotFound
+	if err = redisdb.WrapError("read a room's code", err); errors.Is(err, redis.Nil) {
+		return "", apierror.RoomNotFound
 	}
 	return id, err
 }
 
 // everyHome lists the homes, the economy first.
-func (st *store) everyHome() []keys.Home {
-	homes := []keys.Home{keys.Economy}
+func (st *store) everyHome() []keys.Shard {
+	homes := []keys.Shard{keys.Economy}
 	for n := range st.homes {
-		homes = append(homes, keys.FreeHome(n))
+		homes = append(homes, keys.FreeShard(n))
 	}
 	return homes
 }
@@ -317,7 +317,7 @@ func (st *store) list(ctx context.Context, game int64, state, before string, n i
 		return nil
 	})
 	if err != nil {
-		return nil, redisdb.Fail("list rooms", err)
+		return nil, redisdb.WrapError("list rooms", err)
 	}
 	var ids []string
 	for _, part := range parts {
@@ -331,7 +331,7 @@ func (st *store) list(ctx context.Context, game int64, state, before string, n i
 func (st *store) rooms(ctx context.Context, ids []string) ([]Room, error) {
 	names := make([]string, 0, len(ids))
 	for _, id := range ids {
-		home, ok := keys.RoomHome(id)
+		home, ok := keys.RoomShard(id)
 		if !ok {
 			return nil, fmt.Errorf("an index names %q, which is no room id", id)
 		}
@@ -365,7 +365,7 @@ const (
 func (st *store) sweep(ctx context.Context) (int, error) {
 	now, err := st.db.Client.Time(ctx).Result()
 	if err != nil {
-		return 0, redisdb.Fail("ask the time", err)
+		return 0, redisdb.WrapError("ask the time", err)
 	}
 	until := strconv.FormatInt(now.UnixMilli(), 10)
 	homes := st.everyHome()
@@ -377,7 +377,7 @@ func (st *store) sweep(ctx context.Context) (int, error) {
 		return nil
 	})
 	if err != nil {
-		return 0, redisdb.Fail("list rooms that are due", err)
+		return 0, redisdb.WrapError("list rooms that are due", err)
 	}
 	swept := 0
 	var troubles []error
@@ -408,7 +408,7 @@ func (st *store) sweep(ctx context.Context) (int, error) {
 // errFollowed means that another node leads the sweep of this home by now.
 var errFollowed = errors.New("another leader has followed")
 
-func (st *store) sweepRoom(ctx context.Context, home keys.Home, id string, fence int64) error {
+func (st *store) sweepRoom(ctx context.Context, home keys.Shard, id string, fence int64) error {
 	flat, err := hashes(st.db, ctx, []string{keys.Room(home, id)})
 	if err != nil {
 		return err
@@ -417,7 +417,7 @@ func (st *store) sweepRoom(ctx context.Context, home keys.Home, id string, fence
 	if err != nil {
 		return err
 	}
-	d := deed{caller: users.Caller{Role: sweeper}, game: room.GameID, room: id, home: home, nonce: wallet.Nonce()}
+	d := deed{caller: principal.Caller{Role: principal.System}, game: room.GameID, room: id, home: home, nonce: idempotency.NewNonce()}
 	for range tries {
 		o, err := st.do(ctx, scripts.RoomSweep, d, room.staked(), []string{keys.RoomCode(home, room.Code), keys.RoomsFence(home)}, id, fence)
 		switch {
@@ -430,7 +430,7 @@ func (st *store) sweepRoom(ctx context.Context, home keys.Home, id string, fence
 		}
 		room = o.room // somebody joined in between: with the wallets of all this time
 	}
-	return fault.VersionConflict
+	return apierror.VersionConflict
 }
 
 func flag(b bool) string {
@@ -555,6 +555,6 @@ func (n *numbers) seats(text string) []Seat {
 }
 
 func isRoomID(text string) bool {
-	_, ok := keys.RoomHome(text)
+	_, ok := keys.RoomShard(text)
 	return ok
 }

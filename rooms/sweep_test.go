@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/users"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -64,7 +65,7 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 		if r := h.sweeps(match, cancelled); r.Reason != "timeout" || r.Pot != 300 || r.Rake != 0 {
 			t.Fatalf("%+v", r)
 		}
-		for _, p := range []users.Caller{a, b, c} { // the stake of the one who forfeited comes back too
+		for _, p := range []principal.Caller{a, b, c} { // the stake of the one who forfeited comes back too
 			h.has(p, 1000, 0)
 		}
 		if h.db.Kind() != redisdb.KindEmbedded {
@@ -77,7 +78,7 @@ func TestAChangePutsTheIdleTimeOff(t *testing.T) {
 	each(t, func(t *testing.T, h *house) {
 		ctx := t.Context()
 		room := does(t)(h.rooms.Create(ctx, h.player(0), rooms.CreateInput{MaxPlayers: 3}, noKey))
-		home, _ := keys.RoomHome(room.RoomID)
+		home, _ := keys.RoomShard(room.RoomID)
 		late := func() { // as if the last change were longer ago than the room may be idle
 			h.db.Client.HIncrBy(ctx, keys.Room(home, room.RoomID), "changed", -h.set.IdleTimeout.Milliseconds()-1)
 			h.db.Client.ZAdd(ctx, keys.RoomsDue(home), redis.Z{Score: 1, Member: room.RoomID})
@@ -108,8 +109,8 @@ func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 		for _, in := range []rooms.CreateInput{h.paid("1", 3), {MaxPlayers: 3}, {MaxPlayers: 3, Visibility: rooms.Private}} {
 			room := does(t)(brief.Create(ctx, a, in, noKey))
 			does(t)(brief.Cancel(ctx, a, room.RoomID, noKey))
-			h.sweeps(room, func(_ rooms.Room, err error) bool { return errors.Is(err, fault.RoomNotFound) })
-			home, _ := keys.RoomHome(room.RoomID)
+			h.sweeps(room, func(_ rooms.Room, err error) bool { return errors.Is(err, apierror.RoomNotFound) })
+			home, _ := keys.RoomShard(room.RoomID)
 			left := []string{keys.Room(home, room.RoomID), keys.RoomEvents(home, room.RoomID), keys.RoomCode(home, room.Code), keys.RoomsDue(home), keys.RoomIndex(home, 0, "all")}
 			for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
 				left = append(left, keys.RoomIndex(home, h.game, state))
@@ -119,7 +120,7 @@ func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 					t.Errorf("%s is left, %v", key, err)
 				}
 			}
-			refuses(t, fault.RoomNotFound)(brief.Join(ctx, a, room.RoomID, noKey))
+			refuses(t, apierror.RoomNotFound)(brief.Join(ctx, a, room.RoomID, noKey))
 		}
 	})
 }
@@ -189,8 +190,8 @@ func TestASweeperThatWasFollowedChangesNothing(t *testing.T) {
 
 func TestADueRoomThatIsGoneIsForgotten(t *testing.T) {
 	each(t, func(t *testing.T, h *house) {
-		due := keys.RoomsDue(keys.FreeHome(1))
-		id := keys.NewRoomID(keys.FreeHome(1), time.Now())
+		due := keys.RoomsDue(keys.FreeShard(1))
+		id := keys.NewRoomID(keys.FreeShard(1), time.Now())
 		if err := h.db.Client.ZAdd(t.Context(), due, redis.Z{Score: 1, Member: id}).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	h := newHouse(t, db)
-	players := make([]users.Caller, 6)
+	players := make([]principal.Caller, 6)
 	for i := range players {
 		players[i] = h.player(10_000)
 	}

@@ -13,7 +13,7 @@
 // A line that starts with "--" and spaces continues the one above. USES names the parts
 // (part_*.lua) that stand in front of the script when it runs, less the functions that it never reaches. GIVES lists every word that the
 // script can answer: "ok", "stale" (the caller read an older version: read again) or a word of
-// package fault; a receipt adds "replay". The house tests hold the headers to the code.
+// package apierror; a receipt adds "replay". the architecture tests hold the headers to the code.
 //
 // Rules that every script keeps: ask, then write: after the first write nothing may refuse, for
 // Redis does not roll back. All keys come through KEYS and share one hash tag. Amounts stay

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 	"pgregory.net/rapid"
 )

@@ -7,9 +7,9 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/spf13/cobra"
 )
 

@@ -6,9 +6,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
 )
 

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/internal/config"
 	"github.com/spf13/cobra"
 )
 

@@ -14,8 +14,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
 )
 
@@ -47,7 +47,7 @@ var errShown = errors.New("shown")
 
 func status(err error, problems io.Writer) int {
 	var faults config.Faults
-	var unfit redisdb.Unfit
+	var unfit redisdb.RequirementError
 	switch {
 	case err == nil:
 		return 0

@@ -5,18 +5,18 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/parlor-games/parlor/answers"
-	"github.com/parlor-games/parlor/assets"
-	"github.com/parlor-games/parlor/auth"
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/games"
 	"github.com/parlor-games/parlor/handlers"
-	"github.com/parlor-games/parlor/progress"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/realtime"
-	"github.com/parlor-games/parlor/redisdb"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
@@ -45,7 +45,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 		SigningKeys: revealed(s.SigningKey), AdminKey: s.AdminKey.Reveal(), LoopbackIssuers: playing,
 	})
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
-		Homes: s.RoomHomes, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
+		Homes: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
 	})
 	return d
 }
@@ -87,7 +87,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	}
 	n.edge, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
-		Limiter: auth.NewLimiter(db, limits), Answers: answers.New(db, revealed(s.SigningKey), answers.Options{TTL: s.IdempotencyTTL}), Store: db,
+		Limiter: auth.NewLimiter(db, limits), Answers: idempotency.New(db, revealed(s.SigningKey), idempotency.Options{TTL: s.IdempotencyTTL}), Store: db,
 		Progress: saves, Realtime: n.hub, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
 	})
 	return n, err
@@ -103,7 +103,7 @@ func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.Gate(ctx, redisdb.Needs{Wait: s.StoreWait, Disk: s.Durability == "disk", Homes: s.RoomHomes})
+	err = db.CheckRequirements(ctx, redisdb.Requirements{Wait: s.StoreWait, Disk: s.Durability == "disk", Shards: s.RoomShards})
 	if err != nil {
 		_ = db.Close()
 		return nil, err

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"go.uber.org/goleak"
 )
@@ -71,11 +71,11 @@ func sound(t *testing.T, store string) {
 }
 
 func TestServeTellsEveryFaultOnItsLineAndExits78(t *testing.T) {
-	t.Setenv("PARLOR_ROOM_HOMES", "0")
+	t.Setenv("PARLOR_ROOM_SHARDS", "0")
 	t.Setenv("PARLOR_LISTNE", ":80")
 	t.Setenv("PARLOR_REDIS_URL", "redis://user:hunter2@host:6379/x")
 	file := filepath.Join(t.TempDir(), "parlor.yaml")
-	if err := os.WriteFile(file, []byte("admin-key: short\nroom_homes: 3\ntrusted-proxies: [10.0.0.0/8, nonsense]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("admin-key: short\nroom_shards: 3\ntrusted-proxies: [10.0.0.0/8, nonsense]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	status, out, problems := command(t, "serve", "--config", file, "--log", "loud")
@@ -84,8 +84,8 @@ func TestServeTellsEveryFaultOnItsLineAndExits78(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(problems), "\n")
 	for i, want := range []string{
-		"PARLOR_REDIS_URL (environment): ", "PARLOR_ADMIN_KEY (" + file + "): has 5 bytes", "PARLOR_ROOM_HOMES (environment): ", `--log (flag): "loud"`,
-		"PARLOR_TRUSTED_PROXIES (" + file + "): ", "room_homes (" + file + "): is not a setting; did you mean room-homes?",
+		"PARLOR_REDIS_URL (environment): ", "PARLOR_ADMIN_KEY (" + file + "): has 5 bytes", "PARLOR_ROOM_SHARDS (environment): ", `--log (flag): "loud"`,
+		"PARLOR_TRUSTED_PROXIES (" + file + "): ", "room_shards (" + file + "): is not a setting; did you mean room-shards?",
 		"PARLOR_LISTNE (environment): is not a setting; did you mean PARLOR_LISTEN?", "PARLOR_SIGNING_KEY: is not set",
 	} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
@@ -123,7 +123,7 @@ func TestConfigCommands(t *testing.T) {
 	if out := must(t, "config", "env", "--markdown"); out != config.Reference() {
 		t.Errorf("env --markdown: %s", out)
 	}
-	t.Setenv("PARLOR_ROOM_HOMES", "x")
+	t.Setenv("PARLOR_ROOM_SHARDS", "x")
 	if status, _, _ := command(t, "config", "check"); status != config.ExitStatus {
 		t.Errorf("check of a wrong setting exits %d", status)
 	}

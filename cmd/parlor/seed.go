@@ -10,14 +10,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parlor-games/parlor/assets"
-	"github.com/parlor-games/parlor/auth"
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/fault"
-	"github.com/parlor-games/parlor/games"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/users"
-	"github.com/parlor-games/parlor/wallet"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/spf13/cobra"
 )
 
@@ -59,7 +61,7 @@ func (p seededPlayer) variable() string { return strings.ToUpper(p.name) + "_TOK
 func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	var s seeded
 	for _, t := range seededTokens {
-		if _, err := d.wallet.CreateToken(ctx, t); err != nil && !errors.Is(err, fault.TokenExists) {
+		if _, err := d.wallet.CreateToken(ctx, t); err != nil && !errors.Is(err, apierror.TokenExists) {
 			return s, fmt.Errorf("seed the token %s: %w", t.TokenID, err)
 		}
 	}
@@ -113,7 +115,7 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 }
 
 func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seededPlayer, error) {
-	session, err := d.auth.Exchange(ctx, users.Caller{Role: users.Server, Game: game}, auth.ExchangeInput{ExternalID: "seed-" + name, Username: &name})
+	session, err := d.auth.Exchange(ctx, principal.Caller{Role: principal.Server, Game: game}, auth.ExchangeInput{ExternalID: "seed-" + name, Username: &name})
 	if err != nil {
 		return seededPlayer{}, err
 	}
@@ -128,7 +130,7 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 			continue
 		}
 		digest := sha256.Sum256(fmt.Appendf(nil, "seed %d %s", p.id, code))
-		receipt := wallet.Receipt{Key: hex.EncodeToString(digest[:]), Fingerprint: "seed"}
+		receipt := idempotency.Receipt{Key: hex.EncodeToString(digest[:]), Fingerprint: "seed"}
 		if _, err := d.wallet.Credit(ctx, "op", p.id, code, amount, "seed", receipt); err != nil {
 			return p, err
 		}

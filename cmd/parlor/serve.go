@@ -3,7 +3,7 @@ package main
 import (
 	"runtime"
 
-	"github.com/parlor-games/parlor/config"
+	"github.com/parlor-games/parlor/internal/config"
 	"github.com/spf13/cobra"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"

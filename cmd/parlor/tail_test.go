@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parlor-games/parlor/config"
-	"github.com/parlor-games/parlor/redisdb"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
 )
 

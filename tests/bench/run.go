@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 

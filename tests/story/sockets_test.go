@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
@@ -157,7 +157,7 @@ func (f *follower) events() []told {
 // wantAll waits until the follower has heard the stream's last event, and wants every event once, in order, to the byte.
 func (f *follower) wantAll(db *redisdb.DB) {
 	f.w.t.Helper()
-	home, _ := keys.RoomHome(f.room)
+	home, _ := keys.RoomShard(f.room)
 	entries, err := db.Client.XRange(f.w.t.Context(), keys.RoomEvents(home, f.room), "-", "+").Result()
 	if err != nil {
 		f.w.t.Fatal(err)

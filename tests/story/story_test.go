@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/parlor-games/parlor/keys"
-	"github.com/parlor-games/parlor/redisdb"
-	"github.com/parlor-games/parlor/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
@@ -236,7 +236,7 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 // wantEvents reads the room's stream: every event once, in order, without a hole.
 func wantEvents(t *testing.T, db *redisdb.DB, room string, want []string) {
 	t.Helper()
-	home, ok := keys.RoomHome(room)
+	home, ok := keys.RoomShard(room)
 	if !ok {
 		t.Fatalf("the id %s tells no home", room)
 	}

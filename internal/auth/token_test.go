@@ -1,0 +1,479 @@
+package auth_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/principal"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/users"
+)
+
+// kidOf reads the key id of a token.
+func kidOf(t *testing.T, token string) string {
+	t.Helper()
+	parsed, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Header["kid"].(string)
+}
+
+func signed(t *testing.T, method jwt.SigningMethod, header map[string]any, claims jwt.MapClaims, key any) string {
+	t.Helper()
+	token := jwt.NewWithClaims(method, claims)
+	for name, value := range header {
+		token.Header[name] = value
+	}
+	text, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestForgedAccessTokensAreRefused(t *testing.T) {
+	h := open(t, redistest.Single(t))
+	s := h.guest(t)
+	kid := kidOf(t, s.AccessToken)
+	game := "game:" + strconv.FormatInt(h.game.ID, 10)
+	now := time.Now().Unix()
+	claims := func(change map[string]any) jwt.MapClaims {
+		c := jwt.MapClaims{"iss": "parlor", "aud": game, "sub": "1", "exp": now + 600, "iat": now}
+		for name, value := range change {
+			if value == nil {
+				delete(c, name)
+			} else {
+				c[name] = value
+			}
+		}
+		return c
+	}
+	ours := map[string]any{"kid": kid}
+	if _, err := h.Authenticate(t.Context(), signed(t, jwt.SigningMethodHS256, ours, claims(nil), signingKey)); err != nil {
+		t.Fatalf("the table starts from a token that does not hold: %v", err)
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, _ := x509.MarshalPKIXPublicKey(&rsaKey.PublicKey)
+	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	hs := jwt.SigningMethodHS256
+	parts := strings.Split(s.AccessToken, ".")
+
+	for name, test := range map[string]struct {
+		token string
+		want  *apierror.Error
+	}{
+		"alg none":                  {signed(t, jwt.SigningMethodNone, ours, claims(nil), jwt.UnsafeAllowNoneSignatureType), apierror.Unauthenticated},
+		"no signature":              {parts[0] + "." + parts[1] + ".", apierror.Unauthenticated},
+		"another signature":         {parts[0] + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 32)), apierror.Unauthenticated},
+		"HS384":                     {signed(t, jwt.SigningMethodHS384, ours, claims(nil), signingKey), apierror.Unauthenticated},
+		"RS256 for our issuer":      {signed(t, jwt.SigningMethodRS256, ours, claims(nil), rsaKey), apierror.Unauthenticated},
+		"HS256 with a public key":   {signed(t, hs, ours, claims(nil), publicPEM), apierror.Unauthenticated},
+		"another secret":            {signed(t, hs, ours, claims(nil), []byte("some other secret of thirty-two bytes")), apierror.Unauthenticated},
+		"no kid":                    {signed(t, hs, nil, claims(nil), signingKey), apierror.Unauthenticated},
+		"an unknown kid":            {signed(t, hs, map[string]any{"kid": "000000000000"}, claims(nil), signingKey), apierror.Unauthenticated},
+		"a critical header":         {signed(t, hs, map[string]any{"kid": kid, "crit": []string{"b64"}}, claims(nil), signingKey), apierror.Unauthenticated},
+		"no issuer":                 {signed(t, hs, ours, claims(map[string]any{"iss": nil}), signingKey), apierror.Unauthenticated},
+		"an issuer that is unknown": {signed(t, hs, ours, claims(map[string]any{"iss": "https://evil.example"}), signingKey), apierror.Unauthenticated},
+		"no audience":               {signed(t, hs, ours, claims(map[string]any{"aud": nil}), signingKey), apierror.Unauthenticated},
+		"two audiences":             {signed(t, hs, ours, claims(map[string]any{"aud": []string{game, "game:2"}}), signingKey), apierror.Unauthenticated},
+		"an audience of others":     {signed(t, hs, ours, claims(map[string]any{"aud": "app:1"}), signingKey), apierror.Unauthenticated},
+		"the audience game:0":       {signed(t, hs, ours, claims(map[string]any{"aud": "game:0"}), signingKey), apierror.Unauthenticated},
+		"no subject":                {signed(t, hs, ours, claims(map[string]any{"sub": nil}), signingKey), apierror.Unauthenticated},
+		"no expiry":                 {signed(t, hs, ours, claims(map[string]any{"exp": nil}), signingKey), apierror.Unauthenticated},
+		"not yet":                   {signed(t, hs, ours, claims(map[string]any{"nbf": now + 60}), signingKey), apierror.Unauthenticated},
+		"over":                      {signed(t, hs, ours, claims(map[string]any{"exp": now - 1}), signingKey), apierror.TokenExpired},
+		"over and forged":           {signed(t, hs, ours, claims(map[string]any{"exp": now - 1}), publicPEM), apierror.Unauthenticated},
+		"huge":                      {signed(t, hs, ours, claims(map[string]any{"x": strings.Repeat("x", 4096)}), signingKey), apierror.Unauthenticated},
+		"not a token":               {"a.b.c", apierror.Unauthenticated},
+		"dots":                      {"....", apierror.Unauthenticated},
+	} {
+		for range 2 { // what was refused is not remembered as good
+			if c, err := h.Authenticate(t.Context(), test.token); !errors.Is(err, test.want) {
+				t.Errorf("%s: %+v, %v", name, c, err)
+			}
+		}
+	}
+}
+
+func TestAnotherGamesTokenActsInItsOwnGameOnly(t *testing.T) {
+	db := redistest.Single(t)
+	a, b := open(t, db), open(t, db)
+	caller, err := b.Authenticate(t.Context(), a.guest(t).AccessToken)
+	if err != nil || caller.Game != a.game.ID || caller.CanAccessGame(b.game.ID) {
+		t.Errorf("%+v, %v", caller, err)
+	}
+}
+
+func TestATokenIsOverToTheInstant(t *testing.T) {
+	h := open(t, redistest.Single(t))
+	token := h.guest(t).AccessToken
+	c, err := h.Credential(t.Context(), token) // now it is remembered
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.SetClock(func() time.Time { return c.Expires.Add(-time.Nanosecond) })
+	if _, err := h.Authenticate(t.Context(), token); err != nil {
+		t.Errorf("just before: %v", err)
+	}
+	h.SetClock(func() time.Time { return c.Expires })
+	if _, err := h.Authenticate(t.Context(), token); !errors.Is(err, apierror.TokenExpired) {
+		t.Errorf("at the end: %v", err)
+	}
+	fresh := open(t, h.db) // a node that sees it for the first time
+	fresh.SetClock(func() time.Time { return c.Expires })
+	if _, err := fresh.Authenticate(t.Context(), token); !errors.Is(err, apierror.TokenExpired) {
+		t.Errorf("at the end, elsewhere: %v", err)
+	}
+}
+
+func TestSigningKeysRotate(t *testing.T) {
+	db := redistest.Single(t)
+	older, newer := signingKey, []byte("a newer signing key, thirty-two bytes")
+	before := open(t, db)
+	during := open(t, db, auth.Options{SigningKeys: [][]byte{newer, older}})
+	after := open(t, db, auth.Options{SigningKeys: [][]byte{newer}})
+	s := before.guest(t)
+	secret := "a secret of one device"
+	known, err := before.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := during.Authenticate(t.Context(), s.AccessToken); err != nil {
+		t.Errorf("while both are listed: %v", err)
+	}
+	if _, err := after.Authenticate(t.Context(), s.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
+		t.Errorf("when the old key is gone: %v", err)
+	}
+	next, err := after.Refresh(t.Context(), s.RefreshToken)
+	if err != nil {
+		t.Fatalf("a refresh token outlives signing keys: %v", err)
+	}
+	if _, err := during.Authenticate(t.Context(), next.AccessToken); err != nil {
+		t.Errorf("the new key's: %v", err)
+	}
+	if _, err := before.Authenticate(t.Context(), next.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
+		t.Errorf("the new key's on an old node: %v", err)
+	}
+	if back, err := after.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret}); err != nil || back.User.ID != known.User.ID {
+		t.Errorf("the device after the rotation: %+v, %v", back.User, err)
+	}
+}
+
+func TestAMissingOrShortSigningKeyPanics(t *testing.T) {
+	for _, list := range [][][]byte{nil, {signingKey, []byte("short")}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q was taken", list)
+				}
+			}()
+			auth.New(redistest.Single(t), nil, nil, nil, auth.Options{SigningKeys: list})
+		}()
+	}
+}
+
+func BenchmarkAuthenticateAgain(b *testing.B) {
+	db := redistest.Single(b)
+	people, all := users.New(db), games.New(db)
+	g, _, err := all.Create(b.Context(), games.Definition{Name: "Chess"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	service := auth.New(db, people, all, &grants{}, auth.Options{SigningKeys: [][]byte{signingKey}})
+	s, err := service.Guest(b.Context(), auth.GuestInput{GameID: g.ID})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := service.Authenticate(b.Context(), s.AccessToken); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// provider is an outside identity provider with a key of each kind.
+type provider struct {
+	*httptest.Server
+	mu      sync.Mutex
+	keys    map[string]crypto.Signer
+	broken  bool
+	fetches atomic.Int32
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	p := &provider{keys: map[string]crypto.Signer{}}
+	p.add(t, "ed", "ec", "rsa")
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.fetches.Add(1)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch {
+		case p.broken:
+			w.WriteHeader(http.StatusInternalServerError)
+		case r.URL.Path == "/elsewhere":
+			http.Redirect(w, r, "/keys", http.StatusFound)
+		case r.URL.Path == "/huge":
+			_, _ = w.Write([]byte(`{"keys":[],"x":"` + strings.Repeat("x", games.MaxKeySet) + `"}`))
+		default:
+			_, _ = w.Write(p.set(t))
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// add makes keys; the kind is the start of the kid.
+func (p *provider) add(t *testing.T, kids ...string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, kid := range kids {
+		var err error
+		switch {
+		case strings.HasPrefix(kid, "ed"):
+			_, p.keys[kid], err = ed25519.GenerateKey(rand.Reader)
+		case strings.HasPrefix(kid, "ec"):
+			p.keys[kid], err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		default:
+			p.keys[kid], err = rsa.GenerateKey(rand.Reader, 2048)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (p *provider) set(t *testing.T) []byte {
+	encode := base64.RawURLEncoding.EncodeToString
+	var list []map[string]string
+	for kid, key := range p.keys {
+		switch public := key.Public().(type) {
+		case ed25519.PublicKey:
+			list = append(list, map[string]string{"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": encode(public), "alg": "EdDSA"})
+		case *ecdsa.PublicKey:
+			point, err := public.Bytes()
+			if err != nil {
+				t.Error(err)
+			}
+			list = append(list, map[string]string{"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(point[1:33]), "y": encode(point[33:])})
+		case *rsa.PublicKey:
+			list = append(list, map[string]string{"kty": "RSA", "kid": kid, "n": encode(public.N.Bytes()), "e": "AQAB", "use": "sig"})
+		}
+	}
+	list = append(list, map[string]string{"kty": "oct", "kid": "hmac", "k": "c2VjcmV0"}, map[string]string{"kty": "RSA", "kid": "encrypts", "use": "enc"})
+	text, err := json.Marshal(map[string]any{"keys": list})
+	if err != nil {
+		t.Error(err)
+	}
+	return text
+}
+
+var methods = map[string]jwt.SigningMethod{"ed": jwt.SigningMethodEdDSA, "ec": jwt.SigningMethodES256, "rs": jwt.SigningMethodRS256}
+
+func (p *provider) token(t *testing.T, kid string, change map[string]any) string {
+	t.Helper()
+	claims := jwt.MapClaims{"iss": "https://id.example", "aud": "chess", "sub": "ada", "exp": time.Now().Unix() + 600, "preferred_username": "Ada"}
+	for name, value := range change {
+		claims[name] = value
+		if value == nil {
+			delete(claims, name)
+		}
+	}
+	return signed(t, methods[kid[:2]], map[string]any{"kid": kid, "jku": "https://evil.example", "x5u": "https://evil.example"}, claims, p.keys[kid])
+}
+
+// accept makes a game of the house accept the provider.
+func (p *provider) accept(t *testing.T, h *house, path string) {
+	t.Helper()
+	_, err := h.games.Patch(t.Context(), h.game.ID, games.Patch{Settings: games.SettingsPatch{
+		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", JWKSURL: p.URL + path}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnOutsideIssuersPlayersAreKnown(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		h, p := open(t, db), newProvider(t)
+		p.accept(t, h, "/keys")
+		var wg sync.WaitGroup
+		for range 10 {
+			for _, kid := range []string{"ed", "ec", "rsa"} {
+				token := p.token(t, kid, nil)
+				wg.Go(func() {
+					caller, err := h.Authenticate(t.Context(), token)
+					if err != nil || caller.Game != h.game.ID || caller.Role != principal.Player {
+						t.Errorf("%s: %+v, %v", kid, caller, err)
+						return
+					}
+					if u, err := h.users.Get(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issued || !u.Granted {
+						t.Errorf("%s: %+v, %v", kid, u, err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if n := p.fetches.Load(); n != 1 {
+			t.Errorf("the keys were fetched %d times", n)
+		}
+		if len(h.grants.given) != 1 {
+			t.Errorf("one player was welcomed as %v", h.grants.given)
+		}
+		guest, _ := h.Authenticate(t.Context(), h.guest(t).AccessToken)
+		if u, err := h.Link(t.Context(), guest, auth.LinkInput{ExternalToken: new(p.token(t, "ed", map[string]any{"sub": "bob"}))}); err != nil || u.Kind != users.Issued {
+			t.Errorf("%+v, %v", u, err)
+		}
+		if caller, err := h.Authenticate(t.Context(), p.token(t, "ec", map[string]any{"sub": "bob"})); err != nil || caller.User != guest.User {
+			t.Errorf("the linked guest comes back as %+v, %v", caller, err)
+		}
+	})
+}
+
+func TestForgedOutsideTokensAreRefused(t *testing.T) {
+	h, p := open(t, redistest.Single(t)), newProvider(t)
+	p.accept(t, h, "/keys")
+	der, _ := x509.MarshalPKIXPublicKey(p.keys["rsa"].Public())
+	mallory := newProvider(t)
+	now := time.Now().Unix()
+	good := jwt.MapClaims{"iss": "https://id.example", "aud": "chess", "sub": "ada", "exp": now + 600}
+	if _, err := h.Authenticate(t.Context(), p.token(t, "rsa", map[string]any{"aud": []string{"other", "chess"}})); err != nil {
+		t.Fatalf("one of two audiences: %v", err)
+	}
+	for name, test := range map[string]struct {
+		token string
+		want  *apierror.Error
+	}{
+		"alg none":             {signed(t, jwt.SigningMethodNone, map[string]any{"kid": "rsa"}, good, jwt.UnsafeAllowNoneSignatureType), apierror.Unauthenticated},
+		"HS256 with the key":   {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "rsa"}, good, der), apierror.Unauthenticated},
+		"HS256 with our key":   {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "rsa"}, good, signingKey), apierror.Unauthenticated},
+		"its oct key":          {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "hmac"}, good, []byte("secret")), apierror.Unauthenticated},
+		"RS512":                {signed(t, jwt.SigningMethodRS512, map[string]any{"kid": "rsa"}, good, p.keys["rsa"]), apierror.Unauthenticated},
+		"PS256":                {signed(t, jwt.SigningMethodPS256, map[string]any{"kid": "rsa"}, good, p.keys["rsa"]), apierror.Unauthenticated},
+		"a key of another kid": {signed(t, jwt.SigningMethodES256, map[string]any{"kid": "rsa"}, good, p.keys["ec"]), apierror.Unauthenticated},
+		"no kid among many":    {signed(t, jwt.SigningMethodES256, nil, good, p.keys["ec"]), apierror.Unauthenticated},
+		"another's key":        {mallory.token(t, "ed", nil), apierror.Unauthenticated},
+		"another audience":     {p.token(t, "ed", map[string]any{"aud": "go"}), apierror.Unauthenticated},
+		"no audience":          {p.token(t, "ed", map[string]any{"aud": nil}), apierror.Unauthenticated},
+		"another issuer":       {p.token(t, "ed", map[string]any{"iss": "https://other.example"}), apierror.Unauthenticated},
+		"our issuer":           {p.token(t, "ed", map[string]any{"iss": "parlor", "aud": "game:1", "sub": "1"}), apierror.Unauthenticated},
+		"no subject":           {p.token(t, "ed", map[string]any{"sub": nil}), apierror.Unauthenticated},
+		"no expiry":            {p.token(t, "ed", map[string]any{"exp": nil}), apierror.Unauthenticated},
+		"over":                 {p.token(t, "ed", map[string]any{"exp": now - 31}), apierror.TokenExpired},
+		"not yet":              {p.token(t, "ed", map[string]any{"nbf": now + 60}), apierror.Unauthenticated},
+	} {
+		if c, err := h.Authenticate(t.Context(), test.token); !errors.Is(err, test.want) {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+	if n := p.fetches.Load(); n != 1 {
+		t.Errorf("unknown keys made %d fetches", n)
+	}
+}
+
+func TestAnIssuersKeysRotateGoStaleAndComeBack(t *testing.T) {
+	h, p := open(t, redistest.Single(t)), newProvider(t)
+	p.accept(t, h, "/keys")
+	ask := func(kid string) error {
+		_, err := h.Authenticate(t.Context(), p.token(t, kid, map[string]any{"exp": time.Now().Add(48 * time.Hour).Unix(), "jti": rand.Text()}))
+		return err
+	}
+	later := func(d time.Duration) { h.ahead.Add(int64(d)) }
+	if err := ask("ed"); err != nil {
+		t.Fatal(err)
+	}
+	p.add(t, "ed2")
+	if err := ask("ed2"); !errors.Is(err, apierror.Unauthenticated) || p.fetches.Load() != 1 {
+		t.Errorf("a new key at once: %v after %d fetches", err, p.fetches.Load())
+	}
+	later(31 * time.Second)
+	if err := ask("ed2"); err != nil || p.fetches.Load() != 2 {
+		t.Errorf("a new key after half a minute: %v after %d fetches", err, p.fetches.Load())
+	}
+	p.mu.Lock()
+	p.broken = true
+	p.mu.Unlock()
+	later(time.Hour)
+	for range 3 {
+		if err := ask("ed2"); err != nil || p.fetches.Load() != 3 {
+			t.Errorf("while the issuer is down: %v after %d fetches", err, p.fetches.Load())
+		}
+	}
+	later(24 * time.Hour)
+	if err := ask("ed2"); !errors.Is(err, apierror.Unauthenticated) {
+		t.Errorf("a day later: %v", err)
+	}
+	p.mu.Lock()
+	p.broken = false
+	delete(p.keys, "ed")
+	p.mu.Unlock()
+	later(31 * time.Second)
+	if err := ask("ed2"); err != nil {
+		t.Errorf("when it is back: %v", err)
+	}
+}
+
+func TestKeySetsThatAreNotTaken(t *testing.T) {
+	for _, path := range []string{"/elsewhere", "/huge"} {
+		h, p := open(t, redistest.Single(t)), newProvider(t)
+		p.accept(t, h, path)
+		for range 2 {
+			if _, err := h.Authenticate(t.Context(), p.token(t, "ed", nil)); !errors.Is(err, apierror.Unauthenticated) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		if n := p.fetches.Load(); n != 1 {
+			t.Errorf("%s: %d fetches", path, n)
+		}
+	}
+}
+
+func TestAKeySetMayStandInTheSettings(t *testing.T) {
+	h, p := open(t, redistest.Single(t)), newProvider(t)
+	_, err := h.games.Patch(t.Context(), h.game.ID, games.Patch{Settings: games.SettingsPatch{
+		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", Keys: p.set(t)}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ahead.Store(int64(48 * time.Hour)) // such a set does not age
+	token := p.token(t, "ec", map[string]any{"exp": time.Now().Add(49 * time.Hour).Unix()})
+	if _, err := h.Authenticate(t.Context(), token); err != nil || p.fetches.Load() != 0 {
+		t.Errorf("%v after %d fetches", err, p.fetches.Load())
+	}
+	if _, err := h.games.Patch(t.Context(), h.game.ID, games.Patch{Settings: games.SettingsPatch{Issuers: &[]games.Issuer{}}}); err != nil {
+		t.Fatal(err)
+	}
+	h.ahead.Add(int64(61 * time.Second))
+	if _, err := h.Authenticate(t.Context(), token); !errors.Is(err, apierror.Unauthenticated) {
+		t.Errorf("a minute after the issuer was taken away: %v", err)
+	}
+}

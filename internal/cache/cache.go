@@ -1,0 +1,104 @@
+// Package cache keeps a bounded number of values in memory, each for a bounded time, and counts hits and misses by
+// the name of the cache. The least recently used value goes first.
+package cache
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// Cache maps keys to values. It is safe for concurrent use.
+//
+// Expiry is checked when a value is read. The library's own expiring cache runs a goroutine for each cache that
+// nothing ends, so it is not used.
+type Cache[K comparable, V any] struct {
+	entries *lru.Cache[K, entry[V]]
+	ttl     time.Duration
+	counts  *counts
+}
+
+type entry[V any] struct {
+	value   V
+	expires time.Time // zero: never
+}
+
+type counts struct{ hits, misses atomic.Int64 }
+
+var (
+	mu     sync.Mutex
+	byName = map[string]*counts{}
+)
+
+// New returns an empty cache of at most size values. Each is kept for ttl; 0 keeps it until it is evicted. Caches with the
+// same name share one pair of counters. New panics when size is not positive.
+func New[K comparable, V any](name string, size int, ttl time.Duration) *Cache[K, V] {
+	entries, err := lru.New[K, entry[V]](size)
+	if err != nil {
+		panic("cache " + name + ": " + err.Error())
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if byName[name] == nil {
+		byName[name] = &counts{}
+	}
+	return &Cache[K, V]{entries: entries, ttl: ttl, counts: byName[name]}
+}
+
+// Get returns the value of a key and reports whether it is there and has not expired.
+func (c *Cache[K, V]) Get(key K) (V, bool) {
+	e, ok := c.entries.Get(key)
+	if ok && (e.expires.IsZero() || time.Now().Before(e.expires)) {
+		c.counts.hits.Add(1)
+		return e.value, true
+	}
+	c.counts.misses.Add(1)
+	var none V
+	return none, false
+}
+
+// Add keeps a value for the time to live of the cache.
+func (c *Cache[K, V]) Add(key K, value V) {
+	var expires time.Time
+	if c.ttl > 0 {
+		expires = time.Now().Add(c.ttl)
+	}
+	c.entries.Add(key, entry[V]{value, expires})
+}
+
+// AddUntil keeps a value until a time of its own, or as long as the cache keeps any value if that ends first.
+func (c *Cache[K, V]) AddUntil(key K, value V, until time.Time) {
+	if c.ttl > 0 {
+		if limit := time.Now().Add(c.ttl); limit.Before(until) {
+			until = limit
+		}
+	}
+	c.entries.Add(key, entry[V]{value, until})
+}
+
+// Remove drops the value of a key.
+func (c *Cache[K, V]) Remove(key K) { c.entries.Remove(key) }
+
+// Len returns the number of values, expired ones included.
+func (c *Cache[K, V]) Len() int { return c.entries.Len() }
+
+// Stats is how often the caches of one name were read since the process started.
+type Stats struct {
+	Name         string
+	Hits, Misses int64
+}
+
+// AllStats returns the counters of all caches, ordered by name.
+func AllStats() []Stats {
+	mu.Lock()
+	defer mu.Unlock()
+	list := make([]Stats, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, Stats{Name: name, Hits: byName[name].hits.Load(), Misses: byName[name].misses.Load()})
+	}
+	return list
+}

@@ -1,0 +1,46 @@
+package events
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/events.md anew")
+
+func TestTheReferenceIsFresh(t *testing.T) {
+	const file = "../../docs/events.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(Reference()), 0o644); err != nil { //nolint:gosec // documentation is for everybody
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(file); err != nil || string(have) != Reference() {
+		t.Errorf("%s is stale (%v); run `make generate`", file, err)
+	}
+}
+
+func TestEventsAreNamedOnceAndWell(t *testing.T) {
+	form, member := regexp.MustCompile(`^(hello|(room|user|server)\.[a-z_]+)$`), regexp.MustCompile(`^[a-z][A-Za-z]*\??$`)
+	seen := map[string]bool{}
+	for _, e := range All() {
+		if !form.MatchString(e.Name) || seen[e.Name] || e.Meaning == "" {
+			t.Errorf("%+v", e)
+		}
+		seen[e.Name] = true
+		for _, m := range e.Members() {
+			if !member.MatchString(m) {
+				t.Errorf("%s: the member %q", e.Name, m)
+			}
+		}
+	}
+}
+
+func TestMembersOfNestedData(t *testing.T) {
+	got := Type{Data: `a: x|y, b: [{c, d: {e}}], f?, g (null: free, or gone)`}.Members()
+	if !slices.Equal(got, []string{"a", "b", "f?", "g"}) {
+		t.Errorf("%q", got)
+	}
+}

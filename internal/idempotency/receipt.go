@@ -1,0 +1,47 @@
+package idempotency
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// Receipt identifies a request that carries an Idempotency-Key. The script that makes the change stores its first reply under
+// the key, in the same step. The zero Receipt stands for a request without a key.
+type Receipt struct {
+	Key         string // digest of the Idempotency-Key; "" when the request has none
+	Fingerprint string // digest of the request; another one under the same key is idempotency_key_reused
+}
+
+// NewNonce returns a random decimal number below 2^48 that identifies one call: it is the second half of the positions of the
+// call's events, and tells a resend of the call from another request.
+func NewNonce() string { return strconv.FormatUint(rand.Uint64N(1<<48), 10) }
+
+// resendTTL is longer than the store's client goes on resending a call whose reply was lost.
+const resendTTL = time.Minute
+
+// OrPerCall returns the receipt and ttl to store for a call. A request without a key gets a receipt of its own, named by the
+// call's nonce and kept as long as the store's client may resend the call, so that every call is safe to resend.
+func (r Receipt) OrPerCall(nonce string, ttl time.Duration) (Receipt, time.Duration) {
+	if r.Key != "" {
+		return r, ttl
+	}
+	return Receipt{Key: "call:" + nonce, Fingerprint: nonce}, resendTTL
+}
+
+// FirstReply returns the first reply of a script that keeps receipts, {status, nonce, …} or {"replay", status, nonce, …}, without
+// the nonce, and reports whether it was made by an earlier request. A resend of this very call was not: its nonce is the same.
+func FirstReply(nonce string, reply redisdb.Reply) (first redisdb.Reply, replayed bool) {
+	status, values := reply.Status, reply.Values
+	isReplay := status == scripts.Replay
+	if isReplay && len(values) > 0 {
+		status, values = values[0], values[1:]
+	}
+	if len(values) == 0 {
+		return redisdb.Reply{Status: status}, isReplay
+	}
+	return redisdb.Reply{Status: status, Values: values[1:]}, isReplay && values[0] != nonce
+}

@@ -1,0 +1,40 @@
+// Package principal names who is calling, and in which role. Every verb that changes something takes a
+// Caller and decides by it what the caller may do.
+package principal
+
+import "strconv"
+
+// Role is the kind of caller.
+type Role string
+
+// All roles.
+const (
+	Player   Role = "player"   // a person, in the one game that the access token names
+	Server   Role = "server"   // the backend of one game, authenticated by its server key
+	Operator Role = "operator" // the operator of the installation, authenticated by the admin key
+	System   Role = "system"   // Parlor itself: the elected leader that ends rooms whose time is over
+)
+
+// Caller is the authenticated principal of a request. The zero Caller is nobody and may do nothing.
+type Caller struct {
+	Role Role
+	User int64 // user id of a player, else 0
+	Game int64 // game id in which a player or server acts; 0 for operator and system
+}
+
+// ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server of game 3,
+// "op" for the operator.
+func (c Caller) ActorID() string {
+	switch c.Role {
+	case Player:
+		return "u" + strconv.FormatInt(c.User, 10)
+	case Server:
+		return "g" + strconv.FormatInt(c.Game, 10)
+	default:
+		return "op"
+	}
+}
+
+// CanAccessGame reports whether the caller may act on what belongs to the game: the operator on every game,
+// players and servers on their own.
+func (c Caller) CanAccessGame(gameID int64) bool { return c.Role == Operator || c.Game == gameID }

@@ -1,0 +1,248 @@
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parlor-games/parlor/internal/apierror"
+)
+
+func TestRulesAreReadOrRefusedWithEveryFault(t *testing.T) {
+	long := strings.Repeat("a.", 31) + "a"
+	for _, c := range []struct{ rules, faults string }{
+		{``, ""},
+		{`null`, ""},
+		{` [] `, ""},
+		{`[{"path":"a","min":-1.5,"max":1e3,"monotonic":"down","mode":"shadow"}]`, ""},
+		{`[{"path":"a","maxGainPerMinute":0.5,"initial":7},{"path":"a","immutable":true},{"path":"b","serverOnly":true},{"path":"c","maxLength":0}]`, ""},
+		{`[`, "progressRules syntax"},
+		{`[{"path":"a","path":"b","max":1}]`, "progressRules syntax"},
+		{`{}`, "progressRules type"},
+		{`[1,{"path":"a","max":"1"}]`, "progressRules[0] type, progressRules[1].max type"},
+		{`[{"max":1}]`, "progressRules[0].path required"},
+		{`[{"path":"a"}]`, "progressRules[0] required"},
+		{`[{"path":"a","immutable":false}]`, "progressRules[0] required"},
+		{`[{"path":"a","initial":1}]`, "progressRules[0].maxGainPerMinute required"},
+		{
+			`[{"path":"","max":1},{"path":"a..b","max":1},{"path":5,"max":1},{"path":"` + long + `","max":1}]`,
+			"progressRules[0].path format, progressRules[1].path format, progressRules[2].path type, progressRules[2].path format, progressRules[3].path format",
+		},
+		{
+			`[{"path":"a","maxGainPerMinute":-1},{"path":"b","monotonic":"sideways"},{"path":"c","maxLength":-1},{"path":"d","maxLength":1.5}]`,
+			"progressRules[0].maxGainPerMinute range, progressRules[1].monotonic range, progressRules[2].maxLength type, progressRules[3].maxLength type",
+		},
+		{`[{"path":"a","min":2,"max":1}]`, "progressRules[0].min range"},
+		{`[{"path":"a","serverOnly":true,"max":1}]`, "progressRules[0].serverOnly range"},
+		{`[{"path":"a","immutable":1,"mode":"off","colour":1}]`, "progressRules[0].immutable type, progressRules[0].mode range, progressRules[0].colour unknown"},
+		{`[{"path":"a","max":1},{"path":"a","min":0,"max":2}]`, "progressRules[1].max duplicate"},
+		{`[{"path":"a","max":1e999999999}]`, "progressRules[0].max type"},
+		{"[" + manyRules(65) + "]", "progressRules[63] range"},
+	} {
+		_, err := ParseRules([]byte(c.rules))
+		var got []string
+		if err != nil {
+			r, ok := apierror.As(err)
+			if !ok {
+				t.Fatalf("%s: %v", c.rules, err)
+			}
+			for _, f := range r.FieldErrors {
+				got = append(got, strings.TrimPrefix(f.Field, "settings.")+" "+f.Code)
+			}
+		}
+		if strings.Join(got, ", ") != c.faults {
+			t.Errorf("%s\n got %s\nwant %s", c.rules, strings.Join(got, ", "), c.faults)
+		}
+	}
+}
+
+func manyRules(n int) string {
+	var rules []string
+	for i := range n {
+		rules = append(rules, fmt.Sprintf(`{"path":"p%d","max":1}`, i))
+	}
+	return strings.Join(rules, ",")
+}
+
+func TestRulesJudge(t *testing.T) {
+	const minute = 60_000
+	for _, c := range []struct {
+		name, rule     string
+		previous, next string
+		elapsed        int64
+		want           string // condition and code of each breach
+		stored         string // when it is not next
+	}{
+		{"min", `"min":1`, ``, `{"n":1}`, 0, "", ""},
+		{"below min", `"min":1`, ``, `{"n":0.999999999999999999999}`, 0, "min range", ""},
+		{"max", `"max":9007199254740993`, ``, `{"n":9007199254740993}`, 0, "", ""},
+		{"above max by what a float cannot tell", `"max":9007199254740993`, ``, `{"n":9007199254740994}`, 0, "max range", ""},
+		{"both bounds", `"min":0,"max":1`, ``, `{"n":2}`, 0, "max range", ""},
+		{"exponents", `"max":100`, ``, `{"n":1.0e2}`, 0, "", ""},
+		{"a monstrous exponent", `"max":100`, ``, `{"n":1e-999999999}`, 0, "max type", ""},
+		{"missing", `"max":1`, ``, `{}`, 0, "max required", ""},
+		{"null", `"max":1`, ``, `{"n":null}`, 0, "max type", ""},
+		{"a string of digits", `"max":1`, ``, `{"n":"1"}`, 0, "max type", ""},
+
+		{"string length in characters", `"maxLength":3`, ``, `{"n":"é\u00e9😀"}`, 0, "", ""},
+		{"too long", `"maxLength":3`, ``, `{"n":"abcd"}`, 0, "maxLength range", ""},
+		{"array length", `"maxLength":2`, ``, `{"n":[[1,2,3],"]"]}`, 0, "", ""},
+		{"array too long", `"maxLength":2`, ``, `{"n":[1,{},3]}`, 0, "maxLength range", ""},
+		{"object has no length", `"maxLength":2`, ``, `{"n":{}}`, 0, "maxLength type", ""},
+
+		{"up", `"monotonic":"up"`, `{"n":2}`, `{"n":2.0}`, 0, "", ""},
+		{"up goes down", `"monotonic":"up"`, `{"n":2}`, `{"n":1.99}`, 0, "monotonic range", ""},
+		{"down", `"monotonic":"down"`, `{"n":2}`, `{"n":-2}`, 0, "", ""},
+		{"down goes up", `"monotonic":"down"`, `{"n":2}`, `{"n":3}`, 0, "monotonic range", ""},
+		{"monotonic at first", `"monotonic":"up"`, ``, `{"n":-5}`, 0, "", ""},
+		{"monotonic vanishes", `"monotonic":"up"`, `{"n":2}`, `{}`, 0, "monotonic required", ""},
+
+		{"immutable is set once", `"immutable":true`, `{}`, `{"n":1}`, 0, "", ""},
+		{"immutable stays away", `"immutable":true`, `{}`, `{}`, 0, "", ""},
+		{"immutable means the same", `"immutable":true`, `{"n":{"a":1,"b":["x",null]}}`, `{"n":{"b":["\u0078",null],"a":1.0}}`, 0, "", ""},
+		{"immutable changes", `"immutable":true`, `{"n":[1,2]}`, `{"n":[1,2,3]}`, 0, "immutable immutable", ""},
+		{"immutable changes its kind", `"immutable":true`, `{"n":1}`, `{"n":"1"}`, 0, "immutable immutable", ""},
+		{"immutable loses a member", `"immutable":true`, `{"n":{"a":1,"b":2}}`, `{"n":{"a":1}}`, 0, "immutable immutable", ""},
+		{"immutable vanishes", `"immutable":true`, `{"n":true}`, `{}`, 0, "immutable immutable", ""},
+		{"immutable becomes null", `"immutable":true`, `{"n":false}`, `{"n":null}`, 0, "immutable immutable", ""},
+
+		{"a first save is free", `"maxGainPerMinute":1`, ``, `{"n":1000}`, 0, "", ""},
+		{"a first save is bounded", `"maxGainPerMinute":1,"initial":10`, ``, `{"n":11}`, 0, "initial range", ""},
+		{"so is a field that is new", `"maxGainPerMinute":1,"initial":10`, `{}`, `{"n":11}`, minute, "initial range", ""},
+		{"the bank", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":8}`, 0, "", ""},
+		{"more than the bank", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":8.000000001}`, 0, "maxGainPerMinute range", ""},
+		{"bank and time", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":15}`, minute, "", ""},
+		{"more than bank and time", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":15.1}`, minute, "maxGainPerMinute range", ""},
+		{"an hour", `"maxGainPerMinute":0.5`, `{"n":0}`, `{"n":30.5}`, 60 * minute, "", ""},
+		{"an age", `"maxGainPerMinute":1`, `{"n":0}`, `{"n":1000000}`, 1 << 62, "", ""},
+		{"a loss", `"maxGainPerMinute":0`, `{"n":5}`, `{"n":-5}`, 0, "", ""},
+		{"no gain at all", `"maxGainPerMinute":0`, `{"n":5}`, `{"n":5.1}`, minute, "maxGainPerMinute range", ""},
+		{"gain missing", `"maxGainPerMinute":1`, `{"n":5}`, `{}`, minute, "maxGainPerMinute required", ""},
+
+		{"server only is dropped", `"serverOnly":true`, ``, `{"a":1,"n":5}`, 0, "", `{"a":1}`},
+		{"server only stays", `"serverOnly":true`, `{"n":7}`, `{"n":5,"a":1}`, 0, "", `{"n":7,"a":1}`},
+		{"server only comes back", `"serverOnly":true`, `{"n":7}`, `{}`, 0, "", `{"n":7}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rules, err := ParseRules([]byte(`[{"path":"n",` + c.rule + `}]`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			state, _, breaches := rules.judge(jsontext.Value(c.previous), jsontext.Value(c.next), nil, c.elapsed)
+			var got []string
+			for _, b := range breaches {
+				got = append(got, b.rule+" "+b.code)
+			}
+			if strings.Join(got, ", ") != c.want {
+				t.Errorf("got %q, want %q: %+v", strings.Join(got, ", "), c.want, breaches)
+			}
+			if c.stored == "" {
+				c.stored = c.next
+			}
+			if string(state) != c.stored {
+				t.Errorf("stored %s, want %s", state, c.stored)
+			}
+		})
+	}
+}
+
+func TestNoGainPassesTheSpeedHoweverOftenThePlayerSaves(t *testing.T) {
+	rules, err := ParseRules([]byte(`[{"path":"n","maxGainPerMinute":60}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A cheater gains 5 a second, and takes each refusal as a hint to save again.
+	have, banks := 0, pace(nil)
+	const seconds = 600
+	since := int64(0)
+	for range seconds {
+		since += 1000
+		previous, next := fmt.Sprintf(`{"n":%d}`, have), fmt.Sprintf(`{"n":%d}`, have+5)
+		_, left, breaches := rules.judge(jsontext.Value(previous), jsontext.Value(next), banks, since)
+		if len(breaches) == 0 {
+			have, banks, since = have+5, parsePace(left.String()), 0
+		}
+	}
+	if have > seconds+60 || have < seconds {
+		t.Errorf("gained %d in %d s at 1 a second and a bank of 60", have, seconds)
+	}
+}
+
+func TestServerOnlyFieldsDeepInAState(t *testing.T) {
+	for _, c := range []struct{ stored, sent, want, breach string }{
+		{`{"a":{"b":{"c":1}}}`, `{}`, `{"a":{"b":{"c":1}}}`, ""},
+		{`{"a":{"b":{"c":1}}}`, `{"x":1,"a":{"y":2}}`, `{"x":1,"a":{"y":2,"b":{"c":1}}}`, ""},
+		{`{"a":{"b":{"c":1}}}`, `{"a":{"b":{"c":[{"d":2}],"e":3}}}`, `{"a":{"b":{"c":1,"e":3}}}`, ""},
+		{`{}`, `{"a":{"b":{"c":2}}}`, `{"a":{"b":{}}}`, ""},
+		{`{}`, `{"\u0061":{"b":{"\u0063":2}}}`, `{"\u0061":{"b":{}}}`, ""},
+		{`{}`, `{"a":{}}`, `{"a":{}}`, ""},
+		{`{"a":{"b":{"c":1}}}`, `{"a":5}`, ``, "serverOnly type"},
+	} {
+		rules, err := ParseRules([]byte(`[{"path":"a.b.c","serverOnly":true}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, _, breaches := rules.judge(jsontext.Value(c.stored), jsontext.Value(c.sent), nil, 0)
+		if c.breach != "" {
+			if len(breaches) != 1 || breaches[0].rule+" "+breaches[0].code != c.breach {
+				t.Errorf("%s over %s: %+v", c.sent, c.stored, breaches)
+			}
+			continue
+		}
+		if string(state) != c.want || len(breaches) > 0 {
+			t.Errorf("%s over %s: %s %+v, want %s", c.sent, c.stored, state, breaches, c.want)
+		}
+	}
+}
+
+func FuzzState(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":{"b":1e5},"n":-0.0}`, `[1,"x"]`, `{"a":{"b":"\ud83d\ude00"}}`, ` {"a":[[]]}`, `{"a":1,"a":2}`} {
+		f.Add([]byte(seed), []byte(`{"a":{"b":2},"n":1}`))
+	}
+	rules, err := ParseRules([]byte(`[{"path":"a.b","serverOnly":true},{"path":"n","maxGainPerMinute":5,"min":0,"max":9},` +
+		`{"path":"s","maxLength":4},{"path":"i.j","immutable":true},{"path":"m","monotonic":"up"}]`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, sent, stored []byte) {
+		in, err := SaveInput{Slot: "main", State: sent}.checked()
+		before, errBefore := SaveInput{Slot: "main", State: stored}.checked()
+		if err != nil || errBefore != nil {
+			return
+		}
+		if !same(in.State, in.State) {
+			t.Fatalf("%s is not itself", in.State)
+		}
+		state, left, breaches := rules.judge(before.State, in.State, nil, 1000)
+		again, err := SaveInput{Slot: "main", State: state}.checked()
+		if err != nil || string(again.State) != string(state) {
+			t.Fatalf("%s became %s: %v", in.State, state, err)
+		}
+		for _, bank := range parsePace(left.String()) {
+			if bank < 0 || bank >= fullBank {
+				t.Fatalf("bank: %d", bank)
+			}
+		}
+		for _, b := range breaches {
+			if b.rule == ruleServerOnly {
+				return
+			}
+		}
+		if got, want := rules.values(state)["a.b"], rules.values(before.State)["a.b"]; string(got) != string(want) {
+			t.Fatalf("the server's field went from %s to %s", want, got)
+		}
+	})
+}
+
+func FuzzParseRules(f *testing.F) {
+	f.Add([]byte(`[{"path":"a.b","maxGainPerMinute":5,"initial":1},{"path":"s","maxLength":4,"mode":"shadow"}]`))
+	f.Add([]byte(`[{"path":"\u0061","min":1e2,"max":3}]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		rules, err := ParseRules(raw)
+		if _, refusal := apierror.As(err); err != nil && !refusal {
+			t.Fatalf("a failure, not a refusal: %v", err)
+		}
+		_, _, _ = rules.judge(jsontext.Value(`{"a":1}`), jsontext.Value(`{"a":{"b":2}}`), nil, 0)
+	})
+}

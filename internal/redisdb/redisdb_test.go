@@ -1,0 +1,98 @@
+package redisdb_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+func TestOpenRefusesAddressesThatCannotBeMeantAndHidesPasswords(t *testing.T) {
+	for _, url := range []string{
+		"localhost:6379", "http://localhost", "redis://user:hunter2@host:port/x", "redis-cluster://user:hunter2@host",
+		"redis-cluster://h:1/3", "redis-sentinel://h:1", "redis-sentinel://user:hunter2@h:1/m?db=x", "redis://user:hunter2@[::1",
+	} {
+		db, err := redisdb.Open(url)
+		if err == nil {
+			_ = db.Close()
+			t.Errorf("%s was accepted", url)
+			continue
+		}
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error tells the password: %v", url, err)
+		}
+	}
+}
+
+func TestALostStoreIsARefusalAndComesBackByItself(t *testing.T) {
+	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Client.Set(t.Context(), "kept", "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if err := db.Ping(t.Context()); !errors.Is(err, apierror.StoreUnavailable) {
+		t.Fatalf("without a server Ping answers %v, want store_unavailable", err)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := db.Client.Get(t.Context(), "kept").Result(); err != nil || got != "1" {
+		t.Fatalf("after the restart: %q, %v", got, err)
+	}
+}
+
+func TestEmbeddedKeysExpire(t *testing.T) {
+	db, err := redisdb.Open(redisdb.EmbeddedURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.Client.Set(t.Context(), "short", "1", 150*time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for db.Client.Get(t.Context(), "short").Err() != redis.Nil {
+		if time.Now().After(deadline) {
+			t.Fatal("the key is still there")
+		}
+	}
+}
+
+func TestOnlyOneLeadsAndFencesGrow(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		var last int64
+		for range 3 {
+			led, err := db.Lead(t.Context(), "{l:x}:lock", "{l:x}:fence", 5*time.Second, func(ctx context.Context, fence int64) error {
+				if fence <= last {
+					t.Errorf("the fence went from %d to %d", last, fence)
+				}
+				last = fence
+				again, err := db.Lead(ctx, "{l:x}:lock", "{l:x}:fence", 5*time.Second, func(context.Context, int64) error {
+					t.Error("two lead at once")
+					return nil
+				})
+				if again {
+					t.Error("a held lock was given again")
+				}
+				return err
+			})
+			if err != nil || !led {
+				t.Fatalf("led %v, %v", led, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/redis/go-redis/v9"
+)
+
+const masters = 3
+
+var (
+	clusterOnce sync.Once
+	clusterURL  string
+	clusterErr  error
+	clusterBusy sync.Mutex
+)
+
+// Cluster opens the binary's Cluster of three masters, emptied. Tests take turns: a Cluster has one database.
+func Cluster(t testing.TB) *redisdb.DB {
+	t.Helper()
+	clusterOnce.Do(func() { clusterURL, clusterErr = startCluster() })
+	if clusterErr != nil {
+		t.Fatalf("start a Redis Cluster: %v", clusterErr)
+	}
+	clusterBusy.Lock()
+	t.Cleanup(clusterBusy.Unlock)
+	db := open(t, clusterURL)
+	err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+		return node.FlushAll(ctx).Err()
+	})
+	if err != nil {
+		t.Fatalf("empty the Cluster: %v", err)
+	}
+	return db
+}
+
+// startCluster deals the 16,384 slots to three masters and waits until each of them says that all is well.
+func startCluster() (string, error) {
+	ctx := context.Background()
+	var addrs []string
+	var nodes []*redis.Client
+	for i := range masters {
+		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "yes",
+			"--appendonly", "yes", "--appendfsync", "always")
+		if err != nil {
+			return "", err
+		}
+		node := redis.NewClient(&redis.Options{Addr: s.Addr})
+		defer func() { _ = node.Close() }()
+		first, last := i*16384/masters, (i+1)*16384/masters-1
+		if err := node.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
+			return "", err
+		}
+		if err := node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
+			return "", err
+		}
+		addrs, nodes = append(addrs, s.Addr), append(nodes, node)
+	}
+	for _, addr := range addrs[1:] {
+		host, port, _ := strings.Cut(addr, ":")
+		if err := nodes[0].ClusterMeet(ctx, host, port).Err(); err != nil {
+			return "", err
+		}
+	}
+	err := until(20*time.Second, func() error {
+		for _, node := range nodes {
+			info, err := node.ClusterInfo(ctx).Result()
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", masters)) {
+				return errors.New("the nodes do not agree yet:\n" + info)
+			}
+		}
+		return nil
+	})
+	return "redis-cluster://" + strings.Join(addrs, ","), err
+}

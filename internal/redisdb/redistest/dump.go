@@ -1,0 +1,59 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/redis/go-redis/v9"
+)
+
+// EachMaster visits every server that holds a part of the store, one after the other.
+func EachMaster(t testing.TB, db *redisdb.DB, visit func(ctx context.Context, server *redis.Client) error) {
+	t.Helper()
+	var err error
+	switch client := db.Client.(type) {
+	case *redis.Client:
+		err = visit(t.Context(), client)
+	case *redis.ClusterClient:
+		var mu sync.Mutex
+		err = client.ForEachMaster(t.Context(), func(ctx context.Context, server *redis.Client) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return visit(ctx, server)
+		})
+	default:
+		err = fmt.Errorf("a client of type %T", client)
+	}
+	if err != nil {
+		t.Fatalf("visit the masters: %v", err)
+	}
+}
+
+// Dump is all strings and hashes of the store as text, for tests that look for what must not be there.
+func Dump(t testing.TB, db *redisdb.DB) string {
+	t.Helper()
+	var text strings.Builder
+	EachMaster(t, db, func(ctx context.Context, server *redis.Client) error {
+		names, err := server.Keys(ctx, "*").Result()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			fmt.Fprintln(&text, name)
+			switch kind := server.Type(ctx, name).Val(); kind {
+			case "string":
+				fmt.Fprintln(&text, server.Get(ctx, name).Val())
+			case "hash":
+				for field, value := range server.HGetAll(ctx, name).Val() {
+					fmt.Fprintln(&text, field+"="+value)
+				}
+			}
+		}
+		return nil
+	})
+	return text.String()
+}

@@ -1,0 +1,50 @@
+package redisdb_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+func TestValuesAreDecodedInOrderAndTheFirstErrorIsKept(t *testing.T) {
+	v := redisdb.NewValues("a wallet", []string{"GOLD", "-5", "1700000000123"})
+	if text, n, at := v.Text(), v.Int(), v.Time(); text != "GOLD" || n != -5 || at != time.UnixMilli(1_700_000_000_123).UTC() || v.Len() != 0 || v.Err() != nil {
+		t.Errorf("%q %d %v, %v", text, n, at, v.Err())
+	}
+	if v.Text(); v.Err() == nil {
+		t.Error("a value that is not there is no error")
+	}
+	v = redisdb.NewValues("a wallet", []string{"x", "1"})
+	if v.Int(); v.Err() == nil || v.Int() != 1 || v.Err().Error() != `decode a wallet: strconv.ParseInt: parsing "x": invalid syntax` {
+		t.Errorf("%v", v.Err())
+	}
+}
+
+func TestAbsentFieldsAreZero(t *testing.T) {
+	f := redisdb.NewFields("a game", map[string]string{"ver": "7", "at": "1700000000123", "none": "", "bad": "x"})
+	if f.Int("ver") != 7 || f.Time("at").UnixMilli() != 1_700_000_000_123 || f.Int("none") != 0 || f.Int("gone") != 0 ||
+		!f.Time("gone").IsZero() || f.Text("gone") != "" || f.Has("gone") || !f.Has("none") || f.Err() != nil {
+		t.Errorf("%v", f.Err())
+	}
+	if f.Int("bad"); f.Err() == nil {
+		t.Error("a text was decoded as a number")
+	}
+}
+
+func TestTheErrorOfAReply(t *testing.T) {
+	for status, want := range map[string]error{scripts.OK: nil, "room_full": apierror.RoomFull} {
+		if err := (redisdb.Reply{Status: status}).Err(scripts.RoomJoin); !errors.Is(err, want) {
+			t.Errorf("%s: %v", status, err)
+		}
+	}
+	for _, status := range []string{scripts.Stale, "nonsense"} {
+		err := (redisdb.Reply{Status: status}).Err(scripts.RoomJoin)
+		if _, expected := apierror.As(err); err == nil || expected {
+			t.Errorf("%s: %v", status, err)
+		}
+	}
+}
