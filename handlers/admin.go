@@ -14,7 +14,7 @@ import (
 )
 
 // ownGame tells whether a game is there and the caller's to see.
-func (e *Edge) ownGame(c *call, game int64) error {
+func (e *Server) ownGame(c *call, game int64) error {
 	if !c.caller.CanAccessGame(game) {
 		return apierror.GameNotFound
 	}
@@ -23,7 +23,7 @@ func (e *Edge) ownGame(c *call, game int64) error {
 }
 
 // pathGame is the game in the path, where the caller may act on it.
-func (e *Edge) pathGame(c *call) (int64, error) {
+func (e *Server) pathGame(c *call) (int64, error) {
 	game, err := c.pathID("gameId", apierror.GameNotFound)
 	if err == nil {
 		err = e.ownGame(c, game)
@@ -32,7 +32,7 @@ func (e *Edge) pathGame(c *call) (int64, error) {
 }
 
 // pathUser is the player in the path, where the caller may act on them.
-func (e *Edge) pathUser(c *call) (users.User, error) {
+func (e *Server) pathUser(c *call) (users.User, error) {
 	id, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return users.User{}, err
@@ -70,7 +70,7 @@ type gameWithKey struct {
 }
 
 // view shows a game, its grant with the token's decimals.
-func (e *Edge) view(c *call, g games.Game) (gameView, error) {
+func (e *Server) view(c *call, g games.Game) (gameView, error) {
 	v := gameView{
 		ID: g.ID, Name: g.Name, Origins: g.Origins, Settings: g.Settings, ServerKeys: g.ServerKeys(), CreatedAt: g.CreatedAt, Version: g.Version,
 	}
@@ -83,7 +83,7 @@ func (e *Edge) view(c *call, g games.Game) (gameView, error) {
 	return v, err
 }
 
-func (e *Edge) showGame(c *call, g games.Game, err error) (reply, error) {
+func (e *Server) showGame(c *call, g games.Game, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
@@ -91,7 +91,7 @@ func (e *Edge) showGame(c *call, g games.Game, err error) (reply, error) {
 	return ok(&v), err
 }
 
-func (e *Edge) showKey(c *call, g games.Game, key string, err error) (reply, error) {
+func (e *Server) showKey(c *call, g games.Game, key string, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
@@ -100,12 +100,12 @@ func (e *Edge) showKey(c *call, g games.Game, key string, err error) (reply, err
 }
 
 type grantInput struct {
-	TokenID string         `json:"tokenId"`
-	Amount  wallet.Literal `json:"amount"`
+	TokenID string             `json:"tokenId"`
+	Amount  wallet.AmountInput `json:"amount"`
 }
 
 // grant reads a welcome grant in the decimals of its token.
-func (e *Edge) grant(c *call, in *grantInput) (*games.Grant, error) {
+func (e *Server) grant(c *call, in *grantInput) (*games.Grant, error) {
 	if in == nil {
 		return nil, nil
 	}
@@ -124,7 +124,7 @@ type gameInput struct {
 	Settings     games.SettingsPatch `json:"settings"`
 }
 
-func (e *Edge) createGame(c *call, in *gameInput) (reply, error) {
+func (e *Server) createGame(c *call, in *gameInput) (reply, error) {
 	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
 		return reply{}, err
 	}
@@ -136,7 +136,7 @@ func (e *Edge) createGame(c *call, in *gameInput) (reply, error) {
 	return e.showKey(c, g, key, err)
 }
 
-func (e *Edge) listGames(c *call) (reply, error) {
+func (e *Server) listGames(c *call) (reply, error) {
 	q := c.query()
 	after, limit := q.after(), q.limit()
 	if err := q.err(); err != nil {
@@ -155,7 +155,7 @@ func (e *Edge) listGames(c *call) (reply, error) {
 	return ok(pageOf(views, next)), nil
 }
 
-func (e *Edge) getGame(c *call) (reply, error) {
+func (e *Server) getGame(c *call) (reply, error) {
 	id, err := e.pathGame(c)
 	if err != nil {
 		return reply{}, err
@@ -172,7 +172,7 @@ type gamePatch struct {
 	Settings     games.SettingsPatch  `json:"settings"`
 }
 
-func (e *Edge) patchGame(c *call, in *gamePatch) (reply, error) {
+func (e *Server) patchGame(c *call, in *gamePatch) (reply, error) {
 	id, err := e.pathGame(c)
 	if err != nil {
 		return reply{}, err
@@ -192,7 +192,7 @@ func (e *Edge) patchGame(c *call, in *gamePatch) (reply, error) {
 	return e.showGame(c, g, err)
 }
 
-func (e *Edge) addServerKey(c *call) (reply, error) {
+func (e *Server) addServerKey(c *call) (reply, error) {
 	id, err := e.pathGame(c)
 	if err != nil {
 		return reply{}, err
@@ -201,7 +201,7 @@ func (e *Edge) addServerKey(c *call) (reply, error) {
 	return e.showKey(c, g, key, err)
 }
 
-func (e *Edge) revokeServerKey(c *call) (reply, error) {
+func (e *Server) revokeServerKey(c *call) (reply, error) {
 	id, err := e.pathGame(c)
 	if err != nil {
 		return reply{}, err
@@ -213,37 +213,37 @@ func (e *Edge) revokeServerKey(c *call) (reply, error) {
 // Assets.
 
 type assetInput struct {
-	Name         string          `json:"name"`
-	TokenID      string          `json:"tokenId"`
-	Price        wallet.Literal  `json:"price"`
-	Stock        *int64          `json:"stock"`
-	PerUserLimit *int64          `json:"perUserLimit"`
-	Metadata     json.RawMessage `json:"metadata"`
+	Name         string             `json:"name"`
+	TokenID      string             `json:"tokenId"`
+	Price        wallet.AmountInput `json:"price"`
+	Stock        *int64             `json:"stock"`
+	PerUserLimit *int64             `json:"perUserLimit"`
+	Metadata     json.RawMessage    `json:"metadata"`
 }
 
-func (e *Edge) createAsset(c *call, in *assetInput) (reply, error) {
+func (e *Server) createAsset(c *call, in *assetInput) (reply, error) {
 	game, err := e.pathGame(c)
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := e.Assets.Create(c.ctx(), game, assets.Input(*in))
+	a, err := e.Assets.Create(c.ctx(), game, assets.CreateInput(*in))
 	return created(&a), err
 }
 
-func (e *Edge) listAssets(c *call) (reply, error) {
+func (e *Server) listAssets(c *call) (reply, error) {
 	game, err := c.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return reply{}, err
 	}
 	q := c.query()
-	ask := assets.ListQuery{After: q.after(), Limit: q.limit(), All: true}
+	ask := assets.ListQuery{After: q.after(), Limit: q.limit(), IncludeInactive: true}
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
 	return e.assetPage(c, game, ask)
 }
 
-func (e *Edge) getAsset(c *call) (reply, error) {
+func (e *Server) getAsset(c *call) (reply, error) {
 	game, asset, err := e.pathAsset(c)
 	if err != nil {
 		return reply{}, err
@@ -253,15 +253,15 @@ func (e *Edge) getAsset(c *call) (reply, error) {
 }
 
 type assetPatch struct {
-	Name         *string         `json:"name"`
-	Active       *bool           `json:"active"`
-	Price        *wallet.Literal `json:"price"`
-	Stock        nullable[int64] `json:"stock,omitzero"`
-	PerUserLimit nullable[int64] `json:"perUserLimit,omitzero"`
-	Metadata     json.RawMessage `json:"metadata"`
+	Name         *string             `json:"name"`
+	Active       *bool               `json:"active"`
+	Price        *wallet.AmountInput `json:"price"`
+	Stock        nullable[int64]     `json:"stock,omitzero"`
+	PerUserLimit nullable[int64]     `json:"perUserLimit,omitzero"`
+	Metadata     json.RawMessage     `json:"metadata"`
 }
 
-func (e *Edge) patchAsset(c *call, in *assetPatch) (reply, error) {
+func (e *Server) patchAsset(c *call, in *assetPatch) (reply, error) {
 	game, asset, err := e.pathAsset(c)
 	if err != nil {
 		return reply{}, err
@@ -272,7 +272,7 @@ func (e *Edge) patchAsset(c *call, in *assetPatch) (reply, error) {
 	return ok(&a), err
 }
 
-func (e *Edge) pathAsset(c *call) (game, asset int64, err error) {
+func (e *Server) pathAsset(c *call) (game, asset int64, err error) {
 	if game, err = e.pathGame(c); err != nil {
 		return 0, 0, err
 	}
@@ -282,17 +282,17 @@ func (e *Edge) pathAsset(c *call) (game, asset int64, err error) {
 
 // Tokens.
 
-func (e *Edge) createToken(c *call, in *wallet.Definition) (reply, error) {
+func (e *Server) createToken(c *call, in *wallet.TokenDefinition) (reply, error) {
 	t, err := e.Wallet.CreateToken(c.ctx(), *in)
 	return created(&t), err
 }
 
-func (e *Edge) listTokens(c *call) (reply, error) {
+func (e *Server) listTokens(c *call) (reply, error) {
 	list, err := e.Wallet.Tokens(c.ctx())
 	return ok(pageOf(list, 0)), err
 }
 
-func (e *Edge) getToken(c *call) (reply, error) {
+func (e *Server) getToken(c *call) (reply, error) {
 	t, err := e.Wallet.Token(c.ctx(), c.Param("tokenId"))
 	return ok(&t), err
 }
@@ -306,7 +306,7 @@ type tokenPatch struct {
 	} `json:"metadata"`
 }
 
-func (e *Edge) patchToken(c *call, in *tokenPatch) (reply, error) {
+func (e *Server) patchToken(c *call, in *tokenPatch) (reply, error) {
 	t, err := e.Wallet.PatchToken(c.ctx(), c.Param("tokenId"), wallet.TokenPatch{
 		Name: in.Name, LogoURL: in.LogoURL.change(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
 	})
@@ -315,7 +315,7 @@ func (e *Edge) patchToken(c *call, in *tokenPatch) (reply, error) {
 
 // Players.
 
-func (e *Edge) getUser(c *call) (reply, error) {
+func (e *Server) getUser(c *call) (reply, error) {
 	u, err := e.pathUser(c)
 	if err != nil {
 		return reply{}, err
@@ -328,16 +328,16 @@ func (e *Edge) getUser(c *call) (reply, error) {
 }
 
 type adjustment struct {
-	TokenID string         `json:"tokenId"`
-	Amount  wallet.Literal `json:"amount"`
-	Reason  string         `json:"reason"`
+	TokenID string             `json:"tokenId"`
+	Amount  wallet.AmountInput `json:"amount"`
+	Reason  string             `json:"reason"`
 }
 
 func (in *adjustment) lacks() needs {
 	return needs{}.that(in.TokenID != "", "tokenId").that(in.Amount != "", "amount").that(in.Reason != "", "reason")
 }
 
-func (e *Edge) credit(c *call, in *adjustment) (reply, error) {
+func (e *Server) credit(c *call, in *adjustment) (reply, error) {
 	u, err := e.pathUser(c)
 	if err != nil {
 		return reply{}, err
@@ -346,7 +346,7 @@ func (e *Edge) credit(c *call, in *adjustment) (reply, error) {
 	return ok(&change).again(change.Replayed), err
 }
 
-func (e *Edge) debit(c *call, in *adjustment) (reply, error) {
+func (e *Server) debit(c *call, in *adjustment) (reply, error) {
 	u, err := e.pathUser(c)
 	if err != nil {
 		return reply{}, err
@@ -357,7 +357,7 @@ func (e *Edge) debit(c *call, in *adjustment) (reply, error) {
 
 // The whole.
 
-func (e *Edge) audit(c *call) (reply, error) {
+func (e *Server) audit(c *call) (reply, error) {
 	report, err := e.Wallet.Audit(c.ctx())
 	return reply{status: http.StatusOK, body: &report}, err
 }

@@ -8,8 +8,8 @@ import (
 )
 
 type purchaseInput struct {
-	Quantity      *int64         `json:"quantity"`
-	ExpectedPrice wallet.Literal `json:"expectedPrice"`
+	Quantity      *int64             `json:"quantity"`
+	ExpectedPrice wallet.AmountInput `json:"expectedPrice"`
 }
 
 // normal says what no quantity means, so that saying it or not is the same request.
@@ -19,7 +19,7 @@ func (in *purchaseInput) normal() {
 	}
 }
 
-func (e *Edge) purchase(c *call, in *purchaseInput) (reply, error) {
+func (e *Server) purchase(c *call, in *purchaseInput) (reply, error) {
 	asset, err := c.pathID("gameAssetId", apierror.AssetNotFound)
 	if err != nil {
 		return reply{}, err
@@ -29,18 +29,18 @@ func (e *Edge) purchase(c *call, in *purchaseInput) (reply, error) {
 	return created(&sale).again(sale.Replayed), err
 }
 
-func (e *Edge) ownedAssets(c *call) (reply, error) {
+func (e *Server) ownedAssets(c *call) (reply, error) {
 	q := c.query()
 	after, limit := q.after(), q.limit()
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
-	owned, next, err := e.Assets.Owned(c.ctx(), c.caller.User, after, limit)
+	owned, next, err := e.Assets.ListOwned(c.ctx(), c.caller.User, after, limit)
 	return ok(pageOf(owned, next)), err
 }
 
 // catalogue is what a game sells: the caller's own, or the one that an operator names.
-func (e *Edge) catalogue(c *call) (reply, error) {
+func (e *Server) catalogue(c *call) (reply, error) {
 	q := c.query()
 	game := q.id("gameId")
 	ask := assets.ListQuery{After: q.after(), Limit: q.limit()}
@@ -56,7 +56,7 @@ func (e *Edge) catalogue(c *call) (reply, error) {
 	return e.assetPage(c, game, ask)
 }
 
-func (e *Edge) assetPage(c *call, game int64, ask assets.ListQuery) (reply, error) {
+func (e *Server) assetPage(c *call, game int64, ask assets.ListQuery) (reply, error) {
 	if err := e.ownGame(c, game); err != nil {
 		return reply{}, err
 	}

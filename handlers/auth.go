@@ -35,7 +35,7 @@ type guestInput struct {
 
 func (in *guestInput) lacks() needs { return needs{}.that(in.GameID != 0, "gameId") }
 
-func (e *Edge) guest(c *call, in *guestInput) (reply, error) {
+func (e *Server) guest(c *call, in *guestInput) (reply, error) {
 	s, err := e.Auth.Guest(c.ctx(), auth.GuestInput(*in))
 	return c.signedIn(http.StatusCreated, s, err)
 }
@@ -48,7 +48,7 @@ type exchangeInput struct {
 
 func (in *exchangeInput) lacks() needs { return needs{}.that(in.ExternalID != "", "externalId") }
 
-func (e *Edge) exchange(c *call, in *exchangeInput) (reply, error) {
+func (e *Server) exchange(c *call, in *exchangeInput) (reply, error) {
 	s, err := e.Auth.Exchange(c.ctx(), c.caller, auth.ExchangeInput{ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.change()})
 	return c.signedIn(http.StatusCreated, s, err)
 }
@@ -59,7 +59,7 @@ type refreshInput struct {
 
 func (in *refreshInput) lacks() needs { return needs{}.that(in.RefreshToken != "", "refreshToken") }
 
-func (e *Edge) refresh(c *call, in *refreshInput) (reply, error) {
+func (e *Server) refresh(c *call, in *refreshInput) (reply, error) {
 	s, err := e.Auth.Refresh(c.ctx(), in.RefreshToken)
 	return c.signedIn(http.StatusOK, s, err)
 }
@@ -68,7 +68,7 @@ type logoutInput struct {
 	RefreshToken string `json:"refreshToken"`
 }
 
-func (e *Edge) logout(c *call, in *logoutInput) (reply, error) {
+func (e *Server) logout(c *call, in *logoutInput) (reply, error) {
 	return reply{status: http.StatusNoContent}, e.Auth.Logout(c.ctx(), c.bearer(), in.RefreshToken)
 }
 
@@ -79,11 +79,11 @@ type linkInput struct {
 	ExternalID    *string `json:"externalId"`
 }
 
-func (e *Edge) link(c *call, in *linkInput) (reply, error) {
+func (e *Server) link(c *call, in *linkInput) (reply, error) {
 	return showAccount(e.Auth.Link(c.ctx(), c.caller, auth.LinkInput(*in)))
 }
 
-func (e *Edge) ticket(c *call) (reply, error) {
+func (e *Server) ticket(c *call) (reply, error) {
 	t, err := e.Auth.Ticket(c.ctx(), c.shown)
 	return ok(struct {
 		Ticket    string `json:"ticket"`

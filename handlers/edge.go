@@ -33,15 +33,15 @@ import (
 
 // Deps is everything that the edge needs; all of it is required.
 type Deps struct {
-	Users   *users.Service
-	Games   *games.Service
-	Wallet  *wallet.Service
-	Assets  *assets.Service
-	Rooms   *rooms.Service
-	Auth    *auth.Service
-	Limiter *auth.Limiter
-	Answers *idempotency.Service
-	Store   Store
+	Users       *users.Service
+	Games       *games.Service
+	Wallet      *wallet.Service
+	Assets      *assets.Service
+	Rooms       *rooms.Service
+	Auth        *auth.Service
+	Limiter     *auth.Limiter
+	Idempotency *idempotency.Service
+	Store       Pinger
 
 	Progress *progress.Service
 	Realtime *realtime.Hub // not running yet: the edge makes its sockets
@@ -52,13 +52,13 @@ type Deps struct {
 	Log            *slog.Logger
 }
 
-// Store is asked for a sign of life by /readyz.
-type Store interface {
+// Pinger is asked for a sign of life by /readyz.
+type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
-// Edge serves the public HTTP interface of a node.
-type Edge struct {
+// Server serves the public HTTP interface of a node.
+type Server struct {
 	Deps
 	engine   *gin.Engine
 	log      *slog.Logger
@@ -71,9 +71,9 @@ type Edge struct {
 }
 
 // New builds the edge of a node. It fails only on trusted proxies that are no addresses and on metrics that are registered already.
-func New(deps Deps) (*Edge, error) {
+func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
-	e := &Edge{Deps: deps, engine: gin.New(), log: deps.Log, outages: rate.Sometimes{Interval: time.Second}}
+	e := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outages: rate.Sometimes{Interval: time.Second}}
 	e.engine.HandleMethodNotAllowed = true
 	e.engine.RedirectTrailingSlash = false
 	if err := e.engine.SetTrustedProxies(deps.TrustedProxies); err != nil {
@@ -96,7 +96,7 @@ func New(deps Deps) (*Edge, error) {
 }
 
 // ServeHTTP serves one request. HEAD is GET without the body, which net/http leaves out by itself.
-func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		r = r.WithContext(r.Context()) // a copy
 		r.Method = http.MethodGet
@@ -106,7 +106,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Drain tells balancers and clients to go elsewhere: /readyz answers 503, so do new sockets, and connections close after their answer. Requests
 // that come still are served; the sockets that are open are the hub's to drain.
-func (e *Edge) Drain() { e.draining.Store(true) }
+func (e *Server) Drain() { e.draining.Store(true) }
 
 // ginPath writes a path of the contract, "/users/{userId}", as gin wants it, "/users/:userId".
 func ginPath(path string) string {
@@ -120,7 +120,7 @@ func refuse(err error) func(*call) (reply, error) {
 // call is one request on its way through the edge.
 type call struct {
 	*gin.Context
-	edge      *Edge
+	edge      *Server
 	route     *route
 	requestID string
 	caller    principal.Caller // zero where nobody needs to be known
@@ -133,7 +133,7 @@ type call struct {
 func (c *call) ctx() context.Context { return c.Request.Context() }
 
 // serve is the way of every request: who, how often, what, and the answer or the problem.
-func (e *Edge) serve(r *route) gin.HandlerFunc {
+func (e *Server) serve(r *route) gin.HandlerFunc {
 	meter := e.metrics.of(r)
 	return func(g *gin.Context) {
 		began := time.Now()
@@ -204,7 +204,7 @@ func (c *call) finish(answer reply, err error) {
 	c.write(&answer, buffer.Bytes())
 }
 
-func (e *Edge) durability() []string { return []string{e.Durability} }
+func (e *Server) durability() []string { return []string{e.Durability} }
 
 // contain turns a panic into the answer "internal"; the node lives on.
 func (c *call) contain(cause any) {
@@ -222,7 +222,7 @@ func (c *call) contain(cause any) {
 const slow = time.Second
 
 // note logs what is worth a line: slow requests, and every one at the level debug.
-func (e *Edge) note(c *call, took time.Duration) {
+func (e *Server) note(c *call, took time.Duration) {
 	level := slog.LevelDebug
 	if took > slow {
 		level = slog.LevelWarn
@@ -292,12 +292,12 @@ func (c *call) address() string {
 	if err != nil {
 		return "ip:unknown"
 	}
-	return auth.ClientKey(address)
+	return auth.AddressKey(address)
 }
 
 // limit counts the call against a class, and tells the caller what is left.
 func (c *call) limit(class auth.Class) error {
-	key := c.edge.Limiter.Key(class)
+	key := c.edge.Limiter.Scope(class)
 	if key == "" {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (c *call) limit(class auth.Class) error {
 }
 
 // policy is the header of a class, which is always the same.
-func (e *Edge) policy(d auth.Decision) []string {
+func (e *Server) policy(d auth.Decision) []string {
 	if known, ok := e.policies.Load(d.Class); ok {
 		return known.([]string)
 	}

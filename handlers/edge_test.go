@@ -137,8 +137,8 @@ func TestOriginsAreThoseOfTheCallersGame(t *testing.T) {
 func TestLimitsAreToldAndKept(t *testing.T) {
 	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.Read:   {PerSecond: 1, Burst: 3, Key: auth.ByUser},
-			auth.SignIn: {PerSecond: 1, Burst: 4, Key: auth.ByAddress},
+			auth.Read:   {PerSecond: 1, Burst: 3, Scope: auth.ByUser},
+			auth.SignIn: {PerSecond: 1, Burst: 4, Scope: auth.ByAddress},
 		})
 	}).settle()
 	ann, bob := w.guest("Ann"), w.guest("Bob")
@@ -170,7 +170,7 @@ func TestLimitsAreToldAndKept(t *testing.T) {
 func TestTrustedProxiesAreBelievedAboutAddresses(t *testing.T) {
 	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 1, Key: auth.ByAddress}})
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 1, Scope: auth.ByAddress}})
 	}).settle()
 	body := fmt.Sprintf(`{"gameId":%d}`, w.game)
 	w.must(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::1")

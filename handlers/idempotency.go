@@ -31,7 +31,7 @@ const (
 // canonical makes two requests that ask the same look the same, whatever their white space, order of members and way of
 // writing an amount.
 var canonical = json.JoinOptions(json.Deterministic(true), jsontext.ReorderRawObjects(true), json.WithMarshalers(json.JoinMarshalers(
-	json.MarshalToFunc(func(e *jsontext.Encoder, l wallet.Literal) error {
+	json.MarshalToFunc(func(e *jsontext.Encoder, l wallet.AmountInput) error {
 		return e.WriteToken(jsontext.String(plain(string(l))))
 	}),
 	json.MarshalToFunc(func(e *jsontext.Encoder, raw rawjson.RawMessage) error {
@@ -61,7 +61,7 @@ func (c *call) recognise(in any) (first reply, found bool, err error) {
 	if err != nil || key == "" || c.route.keyed != answered {
 		return reply{}, false, err
 	}
-	run, kept, err := c.edge.Answers.Begin(c.ctx(), c.who(), key, c.receipt.Fingerprint)
+	run, kept, err := c.edge.Idempotency.Begin(c.ctx(), c.who(), key, c.receipt.Fingerprint)
 	if err != nil || kept == nil {
 		c.run = run
 		return reply{}, false, err

@@ -22,7 +22,7 @@ func accountOf(u users.User) account {
 
 func showAccount(u users.User, err error) (reply, error) { return ok(accountOf(u)), err }
 
-func (e *Edge) me(c *call) (reply, error) {
+func (e *Server) me(c *call) (reply, error) {
 	return showAccount(e.Users.Get(c.ctx(), c.caller.User))
 }
 
@@ -31,33 +31,33 @@ type profilePatch struct {
 	Avatar   nullable[string] `json:"avatar,omitzero"`
 }
 
-func (e *Edge) patchMe(c *call, in *profilePatch) (reply, error) {
+func (e *Server) patchMe(c *call, in *profilePatch) (reply, error) {
 	return showAccount(e.Users.Patch(c.ctx(), c.caller.User, users.Patch{Username: in.Username, Avatar: in.Avatar.change()}))
 }
 
-func (e *Edge) friends(c *call) (reply, error) {
+func (e *Server) friends(c *call) (reply, error) {
 	list, err := e.Users.Friends(c.ctx(), c.caller.User)
 	return ok(pageOf(list, 0)), err
 }
 
-func (e *Edge) befriend(c *call) (reply, error) {
+func (e *Server) befriend(c *call) (reply, error) {
 	other, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	friend, err := e.Users.Befriend(c.ctx(), c.caller.User, other)
+	friend, err := e.Users.AddFriend(c.ctx(), c.caller.User, other)
 	return ok(&friend), err
 }
 
-func (e *Edge) unfriend(c *call) (reply, error) {
+func (e *Server) unfriend(c *call) (reply, error) {
 	other, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{status: http.StatusNoContent}, e.Users.Unfriend(c.ctx(), c.caller.User, other)
+	return reply{status: http.StatusNoContent}, e.Users.RemoveFriend(c.ctx(), c.caller.User, other)
 }
 
-func (e *Edge) block(c *call) (reply, error) {
+func (e *Server) block(c *call) (reply, error) {
 	other, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err

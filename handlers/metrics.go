@@ -60,7 +60,7 @@ func (m *meter) count(status int, took time.Duration) {
 }
 
 // Internal serves what is not for the public: /metrics and /debug/pprof/, beside the health of the node.
-func (e *Edge) Internal() http.Handler {
+func (e *Server) Internal() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.Metrics, promhttp.HandlerOpts{Registry: e.Metrics}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -37,7 +37,7 @@ func serveContract(text []byte) func(*call) (reply, error) {
 	}
 }
 
-func (e *Edge) healthz(*call) (reply, error) {
+func (e *Server) healthz(*call) (reply, error) {
 	return ok(struct {
 		Status string `json:"status"`
 	}{"ok"}), nil
@@ -46,7 +46,7 @@ func (e *Edge) healthz(*call) (reply, error) {
 // readyTimeout bounds how long the store may take to give a sign of life.
 const readyTimeout = time.Second
 
-func (e *Edge) readyz(c *call) (reply, error) {
+func (e *Server) readyz(c *call) (reply, error) {
 	if e.draining.Load() {
 		return reply{}, apierror.Draining
 	}

@@ -12,7 +12,7 @@ import (
 const saveFrame = 320 << 10
 
 // newSaves is the desk of /game-data/save and /game-data/load, which understand the same.
-func (e *Edge) newSaves() *desk {
+func (e *Server) newSaves() *desk {
 	return &desk{
 		socket: e.Realtime.Socket(realtime.Limits{MaxFrame: saveFrame, Rate: framesPerSecond, Burst: framesAtOnce}),
 		verbs:  map[string]verb{"save": said(save), "load": said(load), "list": said(list), "history": said(history), "restore": said(restore)},
@@ -29,7 +29,7 @@ func (in *saveInput) lacks() needs {
 	return needs{}.that(in.Slot != "", "slot").that(len(in.State) > 0, "state")
 }
 
-func save(ctx context.Context, v *visitor, _ *realtime.Peer, m *message, in *saveInput) (any, error) {
+func save(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *saveInput) (any, error) {
 	return v.edge.Progress.Save(ctx, v.caller.User, v.caller.Game, progress.SaveInput{Slot: in.Slot, State: in.State, Version: in.Version, MessageID: m.ID})
 }
 
@@ -39,15 +39,15 @@ type slotInput struct {
 
 func (in *slotInput) lacks() needs { return needs{}.that(in.Slot != "", "slot") }
 
-func load(ctx context.Context, v *visitor, _ *realtime.Peer, _ *message, in *slotInput) (any, error) {
+func load(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
 	return v.edge.Progress.Load(ctx, v.caller.User, v.caller.Game, in.Slot)
 }
 
-func list(ctx context.Context, v *visitor, _ *realtime.Peer, _ *message, _ *struct{}) (any, error) {
+func list(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
 	return v.edge.Progress.List(ctx, v.caller.User, v.caller.Game)
 }
 
-func history(ctx context.Context, v *visitor, _ *realtime.Peer, _ *message, in *slotInput) (any, error) {
+func history(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
 	return v.edge.Progress.History(ctx, v.caller.User, v.caller.Game, in.Slot)
 }
 
@@ -60,6 +60,6 @@ func (in *restoreInput) lacks() needs {
 	return needs{}.that(in.Slot != "", "slot").that(in.Version != 0, "version")
 }
 
-func restore(ctx context.Context, v *visitor, _ *realtime.Peer, m *message, in *restoreInput) (any, error) {
+func restore(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *restoreInput) (any, error) {
 	return v.edge.Progress.Restore(ctx, v.caller.User, v.caller.Game, progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
 }

@@ -21,7 +21,7 @@ import (
 const eventFrame = 16 << 10 // bytes, from the client
 
 // newLive is the desk of /realtime.
-func (e *Edge) newLive() *desk {
+func (e *Server) newLive() *desk {
 	return &desk{
 		socket: e.Realtime.Socket(realtime.Limits{MaxFrame: eventFrame, Rate: framesPerSecond, Burst: framesAtOnce, Hello: true}),
 		verbs:  map[string]verb{"room.subscribe": said(subscribe), "room.unsubscribe": said(unsubscribe), "room.send": said(send)},
@@ -30,11 +30,11 @@ func (e *Edge) newLive() *desk {
 }
 
 // followSelf subscribes a connection to what happens to its player, before hello: who reads that has missed nothing since.
-func followSelf(ctx context.Context, v *visitor, p *realtime.Peer) {
+func followSelf(ctx context.Context, v *visitor, p *realtime.Client) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
-	for _, topic := range []string{v.edge.Wallet.Topic(v.caller.User), v.edge.Progress.Topic(v.caller.User)} {
-		if _, err := p.Subscribe(ctx, realtime.Subscription{Topic: topic, Unasked: true}); err != nil {
+	for _, topic := range []string{v.edge.Wallet.EventTopic(v.caller.User), v.edge.Progress.EventTopic(v.caller.User)} {
+		if _, err := p.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
 			p.Close(realtime.CloseRestart, "the store cannot be reached")
 			return
 		}
@@ -50,25 +50,25 @@ func (in *subscribeInput) lacks() needs { return needs{}.that(in.RoomID != "", "
 
 // subscribe follows a room that the player may see. Leaving it does not end that, but where the room is private: whoever loses
 // sight of it by leaving, being kicked or banned hears of that event, and of nothing after it.
-func subscribe(ctx context.Context, v *visitor, p *realtime.Peer, m *message, in *subscribeInput) (any, error) {
+func subscribe(ctx context.Context, v *visitor, p *realtime.Client, m *message, in *subscribeInput) (any, error) {
 	room, err := v.edge.Rooms.Get(ctx, v.caller, in.RoomID)
 	if err != nil {
 		return nil, err
 	}
-	topic, _ := v.edge.Rooms.Topic(room.RoomID)
+	topic, _ := v.edge.Rooms.EventTopic(room.RoomID)
 	s := realtime.Subscription{
 		Topic: topic, After: in.After,
 		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) { return v.edge.snapshot(ctx, room.RoomID) },
-		Reply: func(start realtime.Start) []byte {
+		Reply: func(start realtime.SubscribeResult) []byte {
 			return (&response{ReplyTo: m.replyTo(), OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
 		},
 	}
 	if room.Visibility == rooms.Private {
-		s.Gate = func(ctx context.Context) error {
+		s.Authorize = func(ctx context.Context) error {
 			_, err := v.edge.Rooms.Get(ctx, v.caller, room.RoomID)
 			return err
 		}
-		s.Doubt = func(event []byte) bool { return bytes.HasPrefix(event, vacated) || bytes.HasPrefix(event, started) }
+		s.NeedsReauthorization = func(event []byte) bool { return bytes.HasPrefix(event, vacated) || bytes.HasPrefix(event, started) }
 	}
 	if _, err := p.Subscribe(ctx, s); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ type event struct {
 }
 
 // snapshot is a room as it is now. It is taken once for all who follow the room; each of them has been let in before.
-func (e *Edge) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, error) {
+func (e *Server) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, error) {
 	room, err := e.Rooms.Get(ctx, principal.Caller{Role: principal.Operator}, roomID)
 	if err != nil {
 		return realtime.Snapshot{}, err
@@ -108,7 +108,7 @@ func (e *Edge) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, 
 	state := room.AppendJSON(nil)
 	frame, err := json.Marshal(event{
 		Type: events.RoomSnapshot.Name, RoomID: roomID, Seq: room.Seq, Position: room.Position, At: time.Now(),
-		Data: begun{realtime.Anew, state, room.Position},
+		Data: begun{realtime.ModeSnapshot, state, room.Position},
 	}, wire)
 	if err != nil {
 		return realtime.Snapshot{}, fmt.Errorf("encode a snapshot: %w", err)
@@ -116,8 +116,8 @@ func (e *Edge) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, 
 	return realtime.Snapshot{Position: room.Position, State: state, Frame: frame}, nil
 }
 
-func unsubscribe(_ context.Context, v *visitor, p *realtime.Peer, _ *message, in *roomInput) (any, error) {
-	topic, ok := v.edge.Rooms.Topic(in.RoomID)
+func unsubscribe(_ context.Context, v *visitor, p *realtime.Client, _ *message, in *roomInput) (any, error) {
+	topic, ok := v.edge.Rooms.EventTopic(in.RoomID)
 	if !ok {
 		return nil, apierror.RoomNotFound
 	}
@@ -146,7 +146,7 @@ type spoken struct {
 }
 
 // send tells the other participants, or some of them, as far as they follow the room.
-func send(ctx context.Context, v *visitor, p *realtime.Peer, _ *message, in *sendInput) (any, error) {
+func send(ctx context.Context, v *visitor, p *realtime.Client, _ *message, in *sendInput) (any, error) {
 	if len(in.Op) > longestOp {
 		return nil, apierror.InvalidRequest.WithField("op", "range", "may have at most "+strconv.Itoa(longestOp)+" bytes")
 	}
@@ -154,7 +154,7 @@ func send(ctx context.Context, v *visitor, p *realtime.Peer, _ *message, in *sen
 	if err != nil {
 		return nil, err
 	}
-	seated := room.Active()
+	seated := room.ActivePlayers()
 	if !slices.Contains(seated, v.caller.User) {
 		return nil, apierror.NotParticipant
 	}
@@ -184,6 +184,6 @@ func send(ctx context.Context, v *visitor, p *realtime.Peer, _ *message, in *sen
 	if err != nil {
 		return nil, fmt.Errorf("encode a message: %w", err)
 	}
-	topic, _ := v.edge.Rooms.Topic(room.RoomID)
-	return struct{}{}, v.edge.Realtime.Relay(ctx, topic, p, to, frame)
+	topic, _ := v.edge.Rooms.EventTopic(room.RoomID)
+	return struct{}{}, v.edge.Realtime.Broadcast(ctx, topic, p, to, frame)
 }

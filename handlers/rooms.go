@@ -9,7 +9,7 @@ import (
 )
 
 // showRoom answers a room with its version as the tag. Of a refusal only whether it was given before is told.
-func showRoom(status int, a rooms.Answer, err error) (reply, error) {
+func showRoom(status int, a rooms.Result, err error) (reply, error) {
 	if err != nil {
 		return reply{replayed: a.Replayed}, err
 	}
@@ -18,15 +18,15 @@ func showRoom(status int, a rooms.Answer, err error) (reply, error) {
 
 func roomTag(r *rooms.Room) string { return `"` + strconv.FormatInt(r.Version, 10) + `"` }
 
-func changed(a rooms.Answer, err error) (reply, error) { return showRoom(http.StatusOK, a, err) }
+func changed(a rooms.Result, err error) (reply, error) { return showRoom(http.StatusOK, a, err) }
 
-func opened(a rooms.Answer, err error) (reply, error) { return showRoom(http.StatusCreated, a, err) }
+func opened(a rooms.Result, err error) (reply, error) { return showRoom(http.StatusCreated, a, err) }
 
-func (e *Edge) createRoom(c *call, in *rooms.CreateInput) (reply, error) {
+func (e *Server) createRoom(c *call, in *rooms.CreateInput) (reply, error) {
 	return opened(e.Rooms.Create(c.ctx(), c.caller, *in, c.receipt))
 }
 
-func (e *Edge) getRoom(c *call) (reply, error) {
+func (e *Server) getRoom(c *call) (reply, error) {
 	q := c.query()
 	id, code := q.text("roomId"), q.text("code")
 	if (id == "") == (code == "") {
@@ -49,7 +49,7 @@ func (e *Edge) getRoom(c *call) (reply, error) {
 	if tag := roomTag(&room); c.unchanged(tag) {
 		return reply{status: http.StatusNotModified, etag: tag}, nil
 	}
-	return showRoom(http.StatusOK, rooms.Answer{Room: room}, nil)
+	return showRoom(http.StatusOK, rooms.Result{Room: room}, nil)
 }
 
 var valueRevalidate = []string{"private, no-cache"}
@@ -58,13 +58,13 @@ var valueRevalidate = []string{"private, no-cache"}
 func (c *call) roomQuery() (rooms.ListQuery, error) {
 	q := c.query()
 	ask := rooms.ListQuery{
-		GameID: q.id("gameId"), Status: rooms.Status(q.text("status")), EntryTokenID: q.id("entryTokenId"), MaxEntry: wallet.Literal(q.text("maxEntry")),
+		GameID: q.id("gameId"), Status: rooms.Status(q.text("status")), EntryTokenID: q.id("entryTokenId"), MaxEntry: wallet.AmountInput(q.text("maxEntry")),
 		HasSeat: q.flag("hasSeat"), Limit: q.limit(), Cursor: q.text("cursor"),
 	}
 	return ask, q.err()
 }
 
-func (e *Edge) listRooms(c *call) (reply, error) {
+func (e *Server) listRooms(c *call) (reply, error) {
 	ask, err := c.roomQuery()
 	if err != nil {
 		return reply{}, err
@@ -73,7 +73,7 @@ func (e *Edge) listRooms(c *call) (reply, error) {
 	return ok(&page), err
 }
 
-func (e *Edge) adminRooms(c *call) (reply, error) {
+func (e *Server) adminRooms(c *call) (reply, error) {
 	ask, err := c.roomQuery()
 	if err != nil {
 		return reply{}, err
@@ -89,23 +89,23 @@ type roomInput struct {
 
 func (in *roomInput) lacks() needs { return needs{}.that(in.RoomID != "", "roomId") }
 
-func (e *Edge) joinRoom(c *call, in *roomInput) (reply, error) {
+func (e *Server) joinRoom(c *call, in *roomInput) (reply, error) {
 	return changed(e.Rooms.Join(c.ctx(), c.caller, in.RoomID, c.receipt))
 }
 
-func (e *Edge) leaveRoom(c *call, in *roomInput) (reply, error) {
+func (e *Server) leaveRoom(c *call, in *roomInput) (reply, error) {
 	return changed(e.Rooms.Leave(c.ctx(), c.caller, in.RoomID, c.receipt))
 }
 
-func (e *Edge) startRoom(c *call, in *roomInput) (reply, error) {
+func (e *Server) startRoom(c *call, in *roomInput) (reply, error) {
 	return changed(e.Rooms.Start(c.ctx(), c.caller, in.RoomID, c.receipt))
 }
 
-func (e *Edge) cancelRoom(c *call, in *roomInput) (reply, error) {
+func (e *Server) cancelRoom(c *call, in *roomInput) (reply, error) {
 	return changed(e.Rooms.Cancel(c.ctx(), c.caller, in.RoomID, c.receipt))
 }
 
-func (e *Edge) rematch(c *call, in *roomInput) (reply, error) {
+func (e *Server) rematch(c *call, in *roomInput) (reply, error) {
 	return opened(e.Rooms.Rematch(c.ctx(), c.caller, in.RoomID, c.receipt))
 }
 
@@ -118,7 +118,7 @@ func (in *readyInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(in.Ready != nil, "ready")
 }
 
-func (e *Edge) readyRoom(c *call, in *readyInput) (reply, error) {
+func (e *Server) readyRoom(c *call, in *readyInput) (reply, error) {
 	return changed(e.Rooms.Ready(c.ctx(), c.caller, in.RoomID, *in.Ready, c.receipt))
 }
 
@@ -128,7 +128,7 @@ func (in *kickInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(in.UserID != 0, "userId")
 }
 
-func (e *Edge) kick(c *call, in *kickInput) (reply, error) {
+func (e *Server) kick(c *call, in *kickInput) (reply, error) {
 	return changed(e.Rooms.Kick(c.ctx(), c.caller, rooms.KickInput(*in), c.receipt))
 }
 
@@ -141,19 +141,19 @@ func (in *hostInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(in.UserID != 0, "userId")
 }
 
-func (e *Edge) transferHost(c *call, in *hostInput) (reply, error) {
+func (e *Server) transferHost(c *call, in *hostInput) (reply, error) {
 	return changed(e.Rooms.TransferHost(c.ctx(), c.caller, in.RoomID, in.UserID, c.receipt))
 }
 
 type finishInput struct {
-	RoomID  string         `json:"roomId"`
-	Results []rooms.Result `json:"results"`
+	RoomID  string            `json:"roomId"`
+	Results []rooms.Placement `json:"results"`
 }
 
 func (in *finishInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(len(in.Results) > 0, "results")
 }
 
-func (e *Edge) finishRoom(c *call, in *finishInput) (reply, error) {
+func (e *Server) finishRoom(c *call, in *finishInput) (reply, error) {
 	return changed(e.Rooms.Finish(c.ctx(), c.caller, in.RoomID, in.Results, c.receipt))
 }

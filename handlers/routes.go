@@ -69,7 +69,7 @@ const (
 )
 
 // routes is every operation on one page.
-func (e *Edge) routes() []route {
+func (e *Server) routes() []route {
 	const (
 		session = "/api/v1/game-session/"
 		admin   = "/api/v1/admin/"

@@ -28,11 +28,11 @@ import (
 type desk struct {
 	socket *realtime.Socket
 	verbs  map[string]verb
-	greet  func(context.Context, *visitor, *realtime.Peer) // before the first message
+	greet  func(context.Context, *visitor, *realtime.Client) // before the first message
 }
 
 // verb does what a message asks, and answers the data of its reply; replied where that is on its way already.
-type verb func(context.Context, *visitor, *realtime.Peer, *message) (any, error)
+type verb func(context.Context, *visitor, *realtime.Client, *message) (any, error)
 
 var replied any = theReply{}
 
@@ -40,7 +40,7 @@ type theReply struct{}
 
 // visitor is a player on a socket.
 type visitor struct {
-	edge   *Edge
+	edge   *Server
 	desk   *desk
 	caller principal.Caller
 	path   string
@@ -79,7 +79,7 @@ const (
 )
 
 // upgrade is the operation that opens a socket at a desk.
-func (e *Edge) upgrade(d *desk) func(*call) (reply, error) {
+func (e *Server) upgrade(d *desk) func(*call) (reply, error) {
 	return func(c *call) (reply, error) {
 		if e.draining.Load() {
 			return reply{}, c.later(apierror.Draining)
@@ -93,9 +93,9 @@ func (e *Edge) upgrade(d *desk) func(*call) (reply, error) {
 			return reply{}, err
 		}
 		v := &visitor{edge: e, desk: d, caller: c.caller, path: c.route.path}
-		session := realtime.Session{User: c.caller.User, Expires: c.shown.Expires, OnOpen: v.enter, OnMessage: v.hear, OnRefuse: v.turnDown}
+		session := realtime.Session{User: c.caller.User, Expires: c.shown.Expires, OnOpen: v.enter, OnMessage: v.hear, OnRefused: v.turnDown}
 		if protocol != 0 && protocol != protocolVersion { // a page learns why by the close code only
-			session.OnOpen = func(_ context.Context, p *realtime.Peer) {
+			session.OnOpen = func(_ context.Context, p *realtime.Client) {
 				p.Close(realtime.CloseTooOld, "this server speaks protocol 1")
 			}
 		}
@@ -153,14 +153,14 @@ func (c *call) redeem() (shown auth.Credential, given bool, err error) {
 	return shown, true, err
 }
 
-func (v *visitor) enter(ctx context.Context, p *realtime.Peer) {
+func (v *visitor) enter(ctx context.Context, p *realtime.Client) {
 	if v.desk.greet != nil {
 		v.desk.greet(ctx, v, p)
 	}
 }
 
 // hear answers one message.
-func (v *visitor) hear(ctx context.Context, p *realtime.Peer, raw []byte) {
+func (v *visitor) hear(ctx context.Context, p *realtime.Client, raw []byte) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	if r := v.respond(ctx, p, raw); r != nil {
@@ -169,14 +169,14 @@ func (v *visitor) hear(ctx context.Context, p *realtime.Peer, raw []byte) {
 }
 
 // respond does what a frame asks and answers what is to be said about it, nil for nothing more.
-func (v *visitor) respond(ctx context.Context, p *realtime.Peer, raw []byte) *response {
+func (v *visitor) respond(ctx context.Context, p *realtime.Client, raw []byte) *response {
 	m, err := readMessage(raw)
 	var data any
 	if err == nil {
 		data, err = v.perform(ctx, p, &m)
 	}
 	switch {
-	case errors.Is(err, realtime.ErrGone):
+	case errors.Is(err, realtime.ErrClosed):
 		return nil
 	case err != nil:
 		return v.refusal(&m, err)
@@ -187,7 +187,7 @@ func (v *visitor) respond(ctx context.Context, p *realtime.Peer, raw []byte) *re
 	}
 }
 
-func (v *visitor) perform(ctx context.Context, p *realtime.Peer, m *message) (any, error) {
+func (v *visitor) perform(ctx context.Context, p *realtime.Client, m *message) (any, error) {
 	do, known := v.desk.verbs[m.Type]
 	if !known {
 		return nil, apierror.InvalidRequest.WithField("type", "unknown", "is none of "+strings.Join(slices.Sorted(maps.Keys(v.desk.verbs)), ", "))
@@ -228,8 +228,8 @@ func idOf(raw []byte) string {
 }
 
 // said is the way of a message: decode its data, strictly, and do it.
-func said[T any](do func(context.Context, *visitor, *realtime.Peer, *message, *T) (any, error)) verb {
-	return func(ctx context.Context, v *visitor, p *realtime.Peer, m *message) (any, error) {
+func said[T any](do func(context.Context, *visitor, *realtime.Client, *message, *T) (any, error)) verb {
+	return func(ctx context.Context, v *visitor, p *realtime.Client, m *message) (any, error) {
 		in := new(T)
 		if len(m.Data) > 0 {
 			if m.Data.Kind() != '{' {
@@ -249,7 +249,7 @@ func said[T any](do func(context.Context, *visitor, *realtime.Peer, *message, *T
 }
 
 // turnDown answers a frame that is not handled. It runs where the socket reads.
-func (v *visitor) turnDown(p *realtime.Peer, raw []byte, why error) {
+func (v *visitor) turnDown(p *realtime.Client, raw []byte, why error) {
 	var m message
 	if errors.Is(why, apierror.RateLimited) {
 		m.ID = idOf(raw)

@@ -247,7 +247,7 @@ func TestATicketIsGoodOnceHoweverManyTry(t *testing.T) {
 
 func TestSocketsAreCounted(t *testing.T) {
 	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.Socket: {PerSecond: 1, Burst: 3, Key: auth.ByUser}})
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.Socket: {PerSecond: 1, Burst: 3, Scope: auth.ByUser}})
 	}).settle()
 	ann, bob := w.guest("Ann"), w.guest("Bob")
 	for range 3 {

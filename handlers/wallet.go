@@ -4,12 +4,12 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-func (e *Edge) tokenBalances(c *call) (reply, error) {
+func (e *Server) tokenBalances(c *call) (reply, error) {
 	all, err := e.Wallet.Balances(c.ctx(), c.caller.User)
 	return ok(all), err
 }
 
-func (e *Edge) ledger(c *call) (reply, error) {
+func (e *Server) ledger(c *call) (reply, error) {
 	q := c.query()
 	ask := wallet.LedgerQuery{TokenID: q.text("tokenId"), Before: q.after(), Limit: q.limit()}
 	if err := q.err(); err != nil {

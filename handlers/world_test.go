@@ -36,7 +36,7 @@ const adminKey = "the operator of the tests, 32 bytes and more"
 type world struct {
 	t       testing.TB
 	db      *redisdb.DB
-	edge    *handlers.Edge
+	edge    *handlers.Server
 	deps    handlers.Deps
 	url     string
 	log     *lines
@@ -83,7 +83,7 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 	w.deps = handlers.Deps{
 		Users: people, Games: catalogue, Wallet: w.wallets, Assets: assets.New(db, w.wallets, assets.Options{}),
 		Rooms: rooms.New(db, w.wallets, people, catalogue, rooms.Options{}), Auth: who, Limiter: auth.NewLimiter(db, auth.Limits{}),
-		Answers: idempotency.New(db, signing, idempotency.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
+		Idempotency: idempotency.New(db, signing, idempotency.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
 		Realtime: hub,
 	}
 	var err error

@@ -105,7 +105,7 @@ func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		room, _ := strconv.Atoi(r.URL.Query().Get("room"))
 		topic := benchTopic(room)
-		_ = socket.Serve(w, r, Session{User: 1, OnMessage: func(context.Context, *Peer, []byte) {}, OnOpen: func(ctx context.Context, p *Peer) {
+		_ = socket.Serve(w, r, Session{User: 1, OnMessage: func(context.Context, *Client, []byte) {}, OnOpen: func(ctx context.Context, p *Client) {
 			_, _ = p.Subscribe(ctx, Subscription{
 				Topic: topic,
 				Snapshot: func(context.Context) (Snapshot, error) {
@@ -115,7 +115,7 @@ func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
 					}
 					return Snapshot{Position: m[0].ID, State: []byte("{}"), Frame: []byte("{}")}, nil
 				},
-				Reply: func(Start) []byte { return []byte("{}") },
+				Reply: func(SubscribeResult) []byte { return []byte("{}") },
 			})
 		}})
 	}), nil

@@ -87,9 +87,9 @@ func TestASubscriptionResumesFromRingAndStreamAndElseStartsFromASnapshot(t *test
 			}
 		}
 		check(warm, at[10], "resume", len(at)-11)
-		refills := warm.Stats().Refills
+		refills := warm.Stats().BackfillReads
 		check(warm, at[30], "resume", len(at)-31)
-		if now := warm.Stats().Refills; now != refills {
+		if now := warm.Stats().BackfillReads; now != refills {
 			t.Errorf("a warm topic read the stream %d times", now-refills)
 		}
 		check(warm, at[len(at)-1], "resume", 0)
@@ -114,7 +114,7 @@ func TestASubscriptionResumesFromRingAndStreamAndElseStartsFromASnapshot(t *test
 func TestAForkedHistoryIsReplacedByASnapshot(t *testing.T) {
 	db := redistest.Single(t)
 	topic := "{r1}:room:fork:events"
-	n := startNode(t, db, Options{CheckEvery: 100 * time.Millisecond})
+	n := startNode(t, db, Options{GapCheckInterval: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	c.follow(topic, "")
 	for range 10 {
@@ -174,7 +174,7 @@ func TestAForkIsSeenByTheNextEventToo(t *testing.T) {
 func TestALostMessageIsReadFromTheStream(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{r1}:room:gap:events"
-		n := startNode(t, db, Options{CheckEvery: 200 * time.Millisecond})
+		n := startNode(t, db, Options{GapCheckInterval: 200 * time.Millisecond})
 		c := dial(t, n, "user=1").listen()
 		c.follow(topic, "")
 		emit(t, db, topic, "1")
@@ -245,8 +245,8 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *t
 	}
 	for _, n := range nodes {
 		s := n.Stats()
-		if s.Rebuilds < 8 {
-			t.Errorf("only %d connections were made again: the trouble did not reach the node", s.Rebuilds)
+		if s.Reconnects < 8 {
+			t.Errorf("only %d connections were made again: the trouble did not reach the node", s.Reconnects)
 		}
 		t.Logf("%+v", s)
 	}
@@ -333,7 +333,7 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 	t.Parallel()
 	db := redistest.Single(t)
 	topic := "{r1}:room:slow:events"
-	n := startNode(t, db, Options{WriteWait: 10 * time.Second})
+	n := startNode(t, db, Options{WriteTimeout: 10 * time.Second})
 	slow, _ := tryDial(t, n, "user=1", &websocket.Dialer{NetDial: func(network, addr string) (net.Conn, error) {
 		conn, err := net.Dial(network, addr)
 		if err == nil {
@@ -342,7 +342,7 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 		return conn, err
 	}})
 	slow.say(request{ID: "s", Type: "sub", Topic: topic})
-	until(t, "subscribed", func() bool { return n.peer(t).Follows(topic) })
+	until(t, "subscribed", func() bool { return n.peer(t).IsSubscribed(topic) })
 	quick := dial(t, n, "user=2").listen()
 	quick.follow(topic, "")
 	pad := strings.Repeat("x", 8000)
@@ -410,10 +410,10 @@ func TestAReaderThatStandsStillHearsWhyItWasClosed(t *testing.T) {
 	t.Parallel()
 	db := redistest.Single(t)
 	topic := "{r1}:room:still:events"
-	n := startNode(t, db, Options{WriteWait: 2 * time.Second})
+	n := startNode(t, db, Options{WriteTimeout: 2 * time.Second})
 	still := dial(t, n, "user=1")
 	still.say(request{ID: "s", Type: "sub", Topic: topic})
-	until(t, "subscribed", func() bool { return n.peer(t).Follows(topic) })
+	until(t, "subscribed", func() bool { return n.peer(t).IsSubscribed(topic) })
 	pad := strings.Repeat("x", 4_000)
 	for range 2000 { // more than the kernel keeps
 		emit(t, db, topic, pad)
@@ -461,7 +461,7 @@ func TestUserTopicsWithoutASnapshotBeginWithWhatHappensNext(t *testing.T) {
 func TestSubscribingAgainReplacesAndUnsubscribingEnds(t *testing.T) {
 	db := redistest.Single(t)
 	topic, other := "{r1}:room:again:events", "{r1}:room:other:events"
-	n := startNode(t, db, Options{Subscriptions: 2, Linger: 100 * time.Millisecond})
+	n := startNode(t, db, Options{Subscriptions: 2, TopicLinger: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	_, start := c.follow(topic, "")
 	at := emit(t, db, topic, "1")

@@ -32,7 +32,7 @@ func join(entries []entry) []byte {
 func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // helloFrame is the first frame of a socket that greets.
-func helloFrame(p *Peer, l Limits, subscriptions int) []byte {
+func helloFrame(p *Client, l Limits, subscriptions int) []byte {
 	now := isoTime(time.Now())
 	return []byte(`{"type":"hello","at":"` + now + `","data":{"connectionId":"` + p.id + `","userId":` + strconv.FormatInt(p.session.User, 10) +
 		`,"serverTime":"` + now + `","protocol":1,"limits":{"frameBytes":` + strconv.FormatInt(l.MaxFrame, 10) +

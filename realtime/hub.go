@@ -19,19 +19,19 @@ import (
 type Options struct {
 	Log *slog.Logger
 
-	Subscriptions int           // topics that one connection may follow: 16
-	PerUser       int           // connections that one user may have on this node: 10
-	Linger        time.Duration // a topic that nobody follows stays subscribed so long: 30 s
-	SnapshotTTL   time.Duration // a snapshot is good for everybody who asks within: 150 ms
-	CheckEvery    time.Duration // a silent topic is compared with its stream: 30 s
+	Subscriptions    int           // topics that one connection may follow: 16
+	PerUser          int           // connections that one user may have on this node: 10
+	TopicLinger      time.Duration // a topic that nobody follows stays subscribed so long: 30 s
+	SnapshotTTL      time.Duration // a snapshot is good for everybody who asks within: 150 ms
+	GapCheckInterval time.Duration // a silent topic is compared with its stream: 30 s
 
-	ProbeAfter time.Duration // silence after which the path of a message is proved by a message: 1 s
-	ProbeWait  time.Duration // how long that message may take before the connection is given up: 2 s
+	ProbeAfter   time.Duration // silence after which the path of a message is proved by a message: 1 s
+	ProbeTimeout time.Duration // how long that message may take before the connection is given up: 2 s
 
-	PingEvery time.Duration // to the client: 25 s
-	PongWait  time.Duration // a client that says nothing so long is gone: 60 s
-	WriteWait time.Duration // a client that takes no frame for so long is too slow, 4008: 5 s
-	EchoWait  time.Duration // a client has so long to answer a close frame: 3 s
+	PingInterval time.Duration // to the client: 25 s
+	PongTimeout  time.Duration // a client that says nothing so long is gone: 60 s
+	WriteTimeout time.Duration // a client that takes no frame for so long is too slow, 4008: 5 s
+	CloseTimeout time.Duration // a client has so long to answer a close frame: 3 s
 
 	DrainSpread time.Duration // reconnections are spread over it: a second for every 500 connections, 2 to 30 s
 }
@@ -42,15 +42,15 @@ func (o Options) filled() Options {
 	}
 	o.Subscriptions = orElse(o.Subscriptions, 16)
 	o.PerUser = orElse(o.PerUser, 10)
-	o.Linger = orElse(o.Linger, 30*time.Second)
+	o.TopicLinger = orElse(o.TopicLinger, 30*time.Second)
 	o.SnapshotTTL = orElse(o.SnapshotTTL, 150*time.Millisecond)
-	o.CheckEvery = orElse(o.CheckEvery, 30*time.Second)
+	o.GapCheckInterval = orElse(o.GapCheckInterval, 30*time.Second)
 	o.ProbeAfter = orElse(o.ProbeAfter, time.Second)
-	o.ProbeWait = orElse(o.ProbeWait, 2*time.Second)
-	o.PingEvery = orElse(o.PingEvery, 25*time.Second)
-	o.PongWait = orElse(o.PongWait, 60*time.Second)
-	o.WriteWait = orElse(o.WriteWait, 5*time.Second)
-	o.EchoWait = orElse(o.EchoWait, 3*time.Second)
+	o.ProbeTimeout = orElse(o.ProbeTimeout, 2*time.Second)
+	o.PingInterval = orElse(o.PingInterval, 25*time.Second)
+	o.PongTimeout = orElse(o.PongTimeout, 60*time.Second)
+	o.WriteTimeout = orElse(o.WriteTimeout, 5*time.Second)
+	o.CloseTimeout = orElse(o.CloseTimeout, 3*time.Second)
 	return o
 }
 
@@ -86,7 +86,7 @@ type Hub struct {
 	mu       sync.Mutex
 	draining bool
 	closed   bool
-	peers    map[*Peer]struct{}
+	peers    map[*Client]struct{}
 	perUser  map[int64]int
 
 	taskMu sync.Mutex
@@ -105,9 +105,9 @@ const (
 
 // New makes a hub; Run brings it to life.
 func New(db *redisdb.DB, options Options) *Hub {
-	h := &Hub{db: db, options: options.filled(), seed: maphash.MakeSeed(), peers: map[*Peer]struct{}{}, perUser: map[int64]int{}}
+	h := &Hub{db: db, options: options.filled(), seed: maphash.MakeSeed(), peers: map[*Client]struct{}{}, perUser: map[int64]int{}}
 	h.log = h.options.Log
-	h.tick = min(time.Second, h.options.Linger/2, h.options.CheckEvery/2, h.options.WriteWait/4)
+	h.tick = min(time.Second, h.options.TopicLinger/2, h.options.GapCheckInterval/2, h.options.WriteTimeout/4)
 	h.base, h.stop = context.WithCancel(context.Background())
 	h.board = newBoard(h)
 	h.healer = &healer{hub: h, bell: make(chan struct{}, healers)}
@@ -134,7 +134,7 @@ func (h *Hub) Run(ctx context.Context) error {
 
 	<-ctx.Done()
 	h.cut()
-	impatience := time.AfterFunc(h.options.WriteWait, h.stop)
+	impatience := time.AfterFunc(h.options.WriteTimeout, h.stop)
 	h.conns.Wait()
 	impatience.Stop()
 	h.stop()
@@ -148,7 +148,7 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // enter admits a peer, or tells why not.
-func (h *Hub) enter(p *Peer) error {
+func (h *Hub) enter(p *Client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch user := p.session.User; {
@@ -164,7 +164,7 @@ func (h *Hub) enter(p *Peer) error {
 	return nil
 }
 
-func (h *Hub) leave(p *Peer) {
+func (h *Hub) leave(p *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.peers, p)
@@ -174,10 +174,10 @@ func (h *Hub) leave(p *Peer) {
 }
 
 // everyone lists the peers.
-func (h *Hub) everyone() []*Peer {
+func (h *Hub) everyone() []*Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]*Peer, 0, len(h.peers))
+	all := make([]*Client, 0, len(h.peers))
 	for p := range h.peers {
 		all = append(all, p)
 	}
@@ -197,7 +197,7 @@ func (h *Hub) cut() {
 }
 
 // hold makes the connection of a peer known, so that it can be cut.
-func (h *Hub) hold(p *Peer, conn net.Conn) {
+func (h *Hub) hold(p *Client, conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p.conn = conn
@@ -317,10 +317,10 @@ func (h *Hub) deliver(d delivery) *topic {
 	return nil
 }
 
-// Relay sends a frame to the other sessions that follow a topic, on every node, or to those of some users. It is not stored,
+// Broadcast sends a frame to the other sessions that follow a topic, on every node, or to those of some users. It is not stored,
 // arrives at most once, and keeps the order of what one peer relays. The frame must be one JSON value: it may
 // share an array with others.
-func (h *Hub) Relay(ctx context.Context, topic string, from *Peer, to []int64, frame []byte) error {
+func (h *Hub) Broadcast(ctx context.Context, topic string, from *Client, to []int64, frame []byte) error {
 	w := whisper{from: from.id, number: from.whispered.Add(1), to: to, frame: frame}
 	return h.publish(ctx, topic, w.String())
 }
@@ -348,7 +348,7 @@ func (h *Hub) keepHouse(ctx context.Context) {
 
 func (h *Hub) tidy(t *topic, now time.Time) {
 	h.mu.Lock()
-	if t.users == 0 && now.Sub(t.idleSince) >= h.options.Linger {
+	if t.users == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
 		h.topics.Delete(t.name)
 		h.count.topics.Add(-1)
 		h.board.leave(t)
@@ -360,7 +360,7 @@ func (h *Hub) tidy(t *topic, now time.Time) {
 	t.cool()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if followed && t.log.loaded && now.Sub(t.heard) >= h.options.CheckEvery {
+	if followed && t.log.loaded && now.Sub(t.heard) >= h.options.GapCheckInterval {
 		t.heard = now
 		t.askLocked(false)
 	}
@@ -401,7 +401,7 @@ func (h *Hub) Drain(ctx context.Context) error {
 		h.cut()
 		select {
 		case <-gone:
-		case <-time.After(h.options.WriteWait):
+		case <-time.After(h.options.WriteTimeout):
 		}
 		return ctx.Err()
 	}

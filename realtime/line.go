@@ -342,7 +342,7 @@ func (l *line) run(ctx context.Context) {
 // tend sends orders and proves that the line is alive.
 func (l *line) tend(ctx context.Context) {
 	o := l.board.hub.options
-	tick := time.NewTicker(min(o.ProbeAfter, o.ProbeWait) / 8)
+	tick := time.NewTicker(min(o.ProbeAfter, o.ProbeTimeout) / 8)
 	defer tick.Stop()
 	idle := time.Now()
 	for {
@@ -365,14 +365,14 @@ func (l *line) tend(ctx context.Context) {
 			}
 			late := false
 			for _, sent := range l.awaited {
-				late = late || now.Sub(sent) > o.ProbeAfter+o.ProbeWait
+				late = late || now.Sub(sent) > o.ProbeAfter+o.ProbeTimeout
 			}
 			l.mu.Unlock()
 			switch {
 			case late:
 				l.fail(errLate)
 				return
-			case now.Sub(idle) > o.Linger:
+			case now.Sub(idle) > o.TopicLinger:
 				l.fail(nil)
 				return
 			case !l.prove(ctx, now):
@@ -391,7 +391,7 @@ func (l *line) prove(ctx context.Context, now time.Time) bool {
 		if heard.UnixNano() > sent {
 			l.probed.CompareAndSwap(sent, 0) // something came, if not the probe: the line is alive
 		}
-		return heard.UnixNano() > sent || now.UnixNano()-sent < int64(o.ProbeWait)
+		return heard.UnixNano() > sent || now.UnixNano()-sent < int64(o.ProbeTimeout)
 	}
 	if !l.ready.Load() || now.Sub(heard) < o.ProbeAfter {
 		return true
@@ -400,7 +400,7 @@ func (l *line) prove(ctx context.Context, now time.Time) bool {
 	l.probed.Store(sent)
 	// A publish that hangs must not hold up the next line.
 	l.board.probes.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, o.ProbeWait)
+		ctx, cancel := context.WithTimeout(ctx, o.ProbeTimeout)
 		defer cancel()
 		_ = l.board.hub.publish(ctx, l.probe, strconv.FormatInt(sent, 10)) // whether it arrives is what counts
 	})

@@ -26,7 +26,7 @@ func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
 	c.next()
 	server.Pause()
 	begun := time.Now()
-	until(t, "the connection is given up", func() bool { return n.Stats().Rebuilds > 0 })
+	until(t, "the connection is given up", func() bool { return n.Stats().Reconnects > 0 })
 	if d := time.Since(begun); d > 4*time.Second {
 		t.Errorf("it took %v", d)
 	}
@@ -47,7 +47,7 @@ func TestASilentPathIsNoticedThoughTheConnectionStands(t *testing.T) {
 	cable := startProxy(t, old.Addr)
 	db := openAt(t, "redis://"+cable.listener.Addr().String())
 	topic := "{r1}:room:left:events"
-	n := startNode(t, db, Options{ProbeAfter: 200 * time.Millisecond, ProbeWait: 300 * time.Millisecond})
+	n := startNode(t, db, Options{ProbeAfter: 200 * time.Millisecond, ProbeTimeout: 300 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	c.follow(topic, "")
 	until(t, "a probe has come back", func() bool { return n.Stats().Lag > 0 })
@@ -62,7 +62,7 @@ func TestASilentPathIsNoticedThoughTheConnectionStands(t *testing.T) {
 	if e := c.next(); e.Position != at {
 		t.Fatalf("came %+v", e)
 	}
-	if n.Stats().Rebuilds == 0 {
+	if n.Stats().Reconnects == 0 {
 		t.Error("no connection was made again")
 	}
 }
@@ -70,12 +70,12 @@ func TestASilentPathIsNoticedThoughTheConnectionStands(t *testing.T) {
 func TestAQuietLineProvesItselfAndStays(t *testing.T) {
 	t.Parallel()
 	db := redistest.Single(t)
-	n := startNode(t, db, Options{ProbeAfter: 20 * time.Millisecond, ProbeWait: time.Second})
+	n := startNode(t, db, Options{ProbeAfter: 20 * time.Millisecond, ProbeTimeout: time.Second})
 	c := dial(t, n, "user=1").listen()
 	c.follow("{r1}:room:quiet:events", "")
 	begun := time.Now()
 	until(t, "some probes have come back", func() bool { return n.Stats().Lag > 0 && time.Since(begun) > 500*time.Millisecond })
-	if r := n.Stats().Rebuilds; r != 0 {
+	if r := n.Stats().Reconnects; r != 0 {
 		t.Errorf("%d rebuilds", r)
 	}
 }
@@ -89,7 +89,7 @@ func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) { //
 		topics = append(topics, fmt.Sprintf("{r%d}:room:%d:events", i/2, i))
 		c.follow(topics[i], "")
 	}
-	if lines := n.Stats().Lines; lines != 3 {
+	if lines := n.Stats().PubSubConns; lines != 3 {
 		t.Errorf("%d lines, want one for each master", lines)
 	}
 	last := map[string]uint64{}
@@ -179,14 +179,14 @@ func TestOnAClusterAMovedSlotIsFollowed(t *testing.T) { // r8
 }
 
 func TestALineWithoutTopicsEnds(t *testing.T) {
-	n := startNode(t, redistest.Single(t), Options{Linger: 100 * time.Millisecond})
+	n := startNode(t, redistest.Single(t), Options{TopicLinger: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	c.follow("{r1}:room:short:events", "")
 	_ = c.conn.Close()
-	until(t, "the line has ended", func() bool { s := n.Stats(); return s.Lines == 0 && s.Topics == 0 })
+	until(t, "the line has ended", func() bool { s := n.Stats(); return s.PubSubConns == 0 && s.Topics == 0 })
 	back := dial(t, n, "user=1").listen()
 	back.follow("{r1}:room:short:events", "")
-	if n.Stats().Rebuilds != 0 {
+	if n.Stats().Reconnects != 0 {
 		t.Error("that is no loss")
 	}
 }

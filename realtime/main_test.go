@@ -66,7 +66,7 @@ const keep = 256
 // emit adds one event to a topic and answers its position.
 func emit(t testing.TB, db *redisdb.DB, topic, pad string) string {
 	t.Helper()
-	at, err := emitter().Run(t.Context(), db.Client, []string{stateKey(topic), topic}, db.Publish, mathrand.Uint64N(1<<48), keep, pad).Text()
+	at, err := emitter().Run(t.Context(), db.Client, []string{stateKey(topic), topic}, db.PublishCommand, mathrand.Uint64N(1<<48), keep, pad).Text()
 	if err != nil {
 		t.Fatalf("emit: %v", err)
 	}
@@ -99,7 +99,7 @@ type node struct {
 	end    func()
 
 	mu     sync.Mutex
-	peers  []*Peer
+	peers  []*Client
 	closed int
 	got    []string
 }
@@ -140,7 +140,7 @@ func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *node 
 func (n *node) admit(w http.ResponseWriter, r *http.Request) {
 	var user int64
 	_, _ = fmt.Sscan(r.URL.Query().Get("user"), &user)
-	s := Session{User: user, OnOpen: n.opened, OnMessage: n.message, OnRefuse: n.refuse, OnClose: n.gone, Value: r.URL.Query().Get("value")}
+	s := Session{User: user, OnOpen: n.opened, OnMessage: n.message, OnRefused: n.refuse, OnClose: n.gone, Data: r.URL.Query().Get("value")}
 	if d, err := time.ParseDuration(r.URL.Query().Get("expires")); err == nil {
 		s.Expires = time.Now().Add(d)
 	}
@@ -150,24 +150,24 @@ func (n *node) admit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (n *node) opened(_ context.Context, p *Peer) {
+func (n *node) opened(_ context.Context, p *Client) {
 	n.mu.Lock()
 	n.peers = append(n.peers, p)
 	n.mu.Unlock()
 }
 
-func (n *node) gone(*Peer) {
+func (n *node) gone(*Client) {
 	n.mu.Lock()
 	n.closed++
 	n.mu.Unlock()
 }
 
-func (n *node) refuse(p *Peer, _ []byte, why error) {
+func (n *node) refuse(p *Client, _ []byte, why error) {
 	refusal, _ := apierror.As(why)
 	_ = p.Send([]byte(`{"ok":false,"error":"` + refusal.Code + `"}`))
 }
 
-func (n *node) message(ctx context.Context, p *Peer, raw []byte) {
+func (n *node) message(ctx context.Context, p *Client, raw []byte) {
 	var m request
 	if err := json.Unmarshal(raw, &m); err != nil {
 		_ = p.Send([]byte(`{"ok":false,"error":"invalid_json"}`))
@@ -176,7 +176,7 @@ func (n *node) message(ctx context.Context, p *Peer, raw []byte) {
 	switch m.Type {
 	case "sub":
 		_, err := p.Subscribe(ctx, n.subscription(m))
-		if err != nil && !errors.Is(err, ErrGone) {
+		if err != nil && !errors.Is(err, ErrClosed) {
 			_ = p.Send([]byte(`{"replyTo":"` + m.ID + `","ok":false}`))
 		}
 	case "live":
@@ -187,7 +187,7 @@ func (n *node) message(ctx context.Context, p *Peer, raw []byte) {
 		p.Unsubscribe(m.Topic)
 		_ = p.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true}`))
 	case "relay":
-		_ = n.Relay(ctx, m.Topic, p, m.To, []byte(`{"type":"room.message","data":"`+m.Payload+`"}`))
+		_ = n.Broadcast(ctx, m.Topic, p, m.To, []byte(`{"type":"room.message","data":"`+m.Payload+`"}`))
 	case "panic":
 		panic("as asked")
 	case "block":
@@ -218,7 +218,7 @@ func (n *node) subscription(m request) Subscription {
 				Frame: []byte(`{"type":"room.snapshot","roomId":"` + m.Topic + `","seq":` + seq + `,"position":"` + at + `"}`),
 			}, nil
 		},
-		Reply: func(s Start) []byte {
+		Reply: func(s SubscribeResult) []byte {
 			return fmt.Appendf(nil, `{"replyTo":%q,"ok":true,"data":{"mode":%q,"position":%q}}`, m.ID, s.Mode, s.Position)
 		},
 	}
@@ -395,9 +395,9 @@ func until(t testing.TB, what string, ok func() bool) {
 }
 
 // peer waits for the first peer whose handler was told that it is open.
-func (n *node) peer(t testing.TB) *Peer {
+func (n *node) peer(t testing.TB) *Client {
 	t.Helper()
-	var p *Peer
+	var p *Client
 	until(t, "a peer is here", func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()

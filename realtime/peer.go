@@ -14,8 +14,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// ErrGone says that the socket has been closed, or is being closed.
-var ErrGone = errors.New("the socket is gone")
+// ErrClosed says that the socket has been closed, or is being closed.
+var ErrClosed = errors.New("the socket is gone")
 
 const (
 	window       = 2   // frames handed to melody and not yet written
@@ -26,12 +26,12 @@ const (
 	slowSpan     = time.Minute
 )
 
-// Peer is one socket. Its methods are safe for concurrent use.
+// Client is one socket. Its methods are safe for concurrent use.
 //
 // What goes out is chosen when there is room for a frame, never before: replies and direct messages in their order,
 // and by turns with them, topic by topic, everything that a cursor has not had yet. So a session that keeps up gets the
 // frame that all others get too, and one that does not gets fewer and larger ones.
-type Peer struct {
+type Client struct {
 	hub     *Hub
 	socket  *Socket
 	session Session
@@ -78,7 +78,7 @@ type parcel struct {
 
 // cursor is the place of one peer in one topic.
 type cursor struct {
-	peer  *Peer
+	peer  *Client
 	topic *topic
 	sub   Subscription
 
@@ -92,30 +92,30 @@ type cursor struct {
 }
 
 // ID is the connection's own name, unique among all nodes.
-func (p *Peer) ID() string { return p.id }
+func (p *Client) ID() string { return p.id }
 
 // User is the player on the socket.
-func (p *Peer) User() int64 { return p.session.User }
+func (p *Client) User() int64 { return p.session.User }
 
-// Value is what the caller gave with the session.
-func (p *Peer) Value() any { return p.session.Value }
+// Data is what the caller gave with the session.
+func (p *Client) Data() any { return p.session.Data }
 
 // Done is closed when the socket is gone.
-func (p *Peer) Done() <-chan struct{} { return p.done }
+func (p *Client) Done() <-chan struct{} { return p.done }
 
 // Send queues a frame of its own: a reply. Frames keep their order. It answers ErrGone when the socket is closed, or
 // when so much waits already that it is closed now (4008).
-func (p *Peer) Send(frame []byte) error { return p.push(parcel{frame: frame}) }
+func (p *Client) Send(frame []byte) error { return p.push(parcel{frame: frame}) }
 
-func (p *Peer) push(out parcel) error {
+func (p *Client) push(out parcel) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut {
-		return ErrGone
+		return ErrClosed
 	}
 	if len(p.direct) > 0 && (len(p.direct) >= outboxFrames || p.bytes+len(out.frame) > outboxBytes) {
 		p.closeLocked(CloseTooSlow, "too slow")
-		return ErrGone
+		return ErrClosed
 	}
 	p.direct = append(p.direct, out)
 	p.bytes += len(out.frame)
@@ -124,7 +124,7 @@ func (p *Peer) push(out parcel) error {
 }
 
 // hear queues a whisper, or drops it when too much waits.
-func (p *Peer) hear(c *cursor, frame []byte) {
+func (p *Client) hear(c *cursor, frame []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -140,7 +140,7 @@ func (p *Peer) hear(c *cursor, frame []byte) {
 }
 
 // wake tells the peer that a topic of its may have something new.
-func (p *Peer) wake(c *cursor, prove bool) {
+func (p *Client) wake(c *cursor, prove bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.gone || p.shut {
@@ -157,7 +157,7 @@ func (p *Peer) wake(c *cursor, prove bool) {
 	p.flush()
 }
 
-func (p *Peer) enqueue(c *cursor) {
+func (p *Client) enqueue(c *cursor) {
 	if c.live && !c.queued && !p.shut {
 		c.queued = true
 		p.ready = append(p.ready, c)
@@ -166,7 +166,7 @@ func (p *Peer) enqueue(c *cursor) {
 
 // flush hands frames to melody while there is room. Peer.mu is held; melody's buffer is larger than the window,
 // so that it never calls back from here because it is full.
-func (p *Peer) flush() {
+func (p *Client) flush() {
 	for p.inflight < window && p.greeted {
 		frame := p.choose()
 		if frame == nil {
@@ -182,7 +182,7 @@ func (p *Peer) flush() {
 }
 
 // greet lets frames go out, hello before all others. Peer.mu is held.
-func (p *Peer) greet() {
+func (p *Client) greet() {
 	if p.greeted || p.carrier == nil {
 		return
 	}
@@ -196,7 +196,7 @@ func (p *Peer) greet() {
 }
 
 // choose takes the next frame, nil when there is none.
-func (p *Peer) choose() []byte {
+func (p *Client) choose() []byte {
 	for {
 		if len(p.direct) > 0 && (!p.turn || len(p.ready) == 0) {
 			p.turn = true
@@ -218,7 +218,7 @@ func (p *Peer) choose() []byte {
 			p.enqueue(c)
 			return frame
 		}
-		next, ok := c.topic.pull(c.at, c.sub.Doubt)
+		next, ok := c.topic.pull(c.at, c.sub.NeedsReauthorization)
 		if !ok {
 			p.lose(c, true)
 			continue
@@ -238,7 +238,7 @@ func (p *Peer) choose() []byte {
 	}
 }
 
-func (p *Peer) chooseDirect() []byte {
+func (p *Client) chooseDirect() []byte {
 	first := p.direct[0]
 	n := 1
 	if first.event {
@@ -268,7 +268,7 @@ func (p *Peer) chooseDirect() []byte {
 }
 
 // sent gives back the room of one frame.
-func (p *Peer) sent() {
+func (p *Client) sent() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inflight--
@@ -282,7 +282,7 @@ func (p *Peer) sent() {
 }
 
 // urge closes a client that has taken nothing for too long. Beats are counted, not time: a node that was itself asleep blames nobody.
-func (p *Peer) urge(beat int64) {
+func (p *Client) urge(beat int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.inflight > 0 && beat-p.begun > p.allowed[0] {
@@ -292,7 +292,7 @@ func (p *Peer) urge(beat int64) {
 
 // lose replaces what a cursor missed by a snapshot. A session that needs that too often because it is slow is closed:
 // it comes back with its position when it can.
-func (p *Peer) lose(c *cursor, slow bool) {
+func (p *Client) lose(c *cursor, slow bool) {
 	if c.fetching || c.gone || p.shut {
 		return
 	}
@@ -319,7 +319,7 @@ var errOutdated = errors.New("the snapshot is older than the log")
 
 // refresh takes a snapshot for a cursor that lost its place. It tries until it has one or the socket is gone; a refusal
 // (the topic has ended, or is no longer the player's) closes the socket, for a new subscription will tell why.
-func (p *Peer) refresh(c *cursor) {
+func (p *Client) refresh(c *cursor) {
 	fresh := false
 	refused := p.persist(func(ctx context.Context) error {
 		s, at, err := c.topic.snapshot(ctx, fresh, c.sub.Snapshot)
@@ -350,7 +350,7 @@ func (p *Peer) refresh(c *cursor) {
 }
 
 // hold stops a cursor behind an event that is doubted, until its gate has been asked. Peer.mu is held.
-func (p *Peer) hold(c *cursor) {
+func (p *Client) hold(c *cursor) {
 	c.fetching = true
 	pass := func() {
 		refused := p.persist(func(ctx context.Context) error {
@@ -372,7 +372,7 @@ func (p *Peer) hold(c *cursor) {
 }
 
 // resume lets a cursor go on that waited. Peer.mu is held.
-func (p *Peer) resume(c *cursor) {
+func (p *Client) resume(c *cursor) {
 	c.fetching = false
 	if !c.gone {
 		p.enqueue(c)
@@ -381,7 +381,7 @@ func (p *Peer) resume(c *cursor) {
 }
 
 // persist tries until it succeeds, the socket is gone, or the answer is a refusal for good: then it answers true.
-func (p *Peer) persist(try func(context.Context) error) (refused bool) {
+func (p *Client) persist(try func(context.Context) error) (refused bool) {
 	ctx, cancel := p.context(p.hub.base)
 	defer cancel()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -401,7 +401,7 @@ func (p *Peer) persist(try func(context.Context) error) (refused bool) {
 }
 
 // context is ctx, ended when the socket is gone. It exists while it is needed only: ten thousand idle sockets have none.
-func (p *Peer) context(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *Client) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
@@ -413,7 +413,7 @@ func (p *Peer) context(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, cancel
 }
 
-func (p *Peer) gone() bool {
+func (p *Client) gone() bool {
 	select {
 	case <-p.done:
 		return true
@@ -427,9 +427,9 @@ type Mode string
 
 // The modes.
 const (
-	Resume Mode = "resume"   // after the position that the client has
-	Anew   Mode = "snapshot" // from a snapshot
-	Live   Mode = "live"     // from now on; only where there is no snapshot
+	ModeResume   Mode = "resume"   // after the position that the client has
+	ModeSnapshot Mode = "snapshot" // from a snapshot
+	ModeLive     Mode = "live"     // from now on; only where there is no snapshot
 )
 
 // Subscription is the wish to follow a topic.
@@ -441,25 +441,25 @@ type Subscription struct {
 	// session that lost its place is closed with 4008.
 	Snapshot func(context.Context) (Snapshot, error)
 	// Reply makes the frame that stands before the first event; nil for none.
-	Reply func(Start) []byte
-	// Gate tells whether the peer may follow the topic; nil: it may. It is asked when the place of the subscription is known,
+	Reply func(SubscribeResult) []byte
+	// Authorize tells whether the peer may follow the topic; nil: it may. It is asked when the place of the subscription is known,
 	// so that nothing can change in between, before a snapshot replaces what was missed, and behind every event of which Doubt
 	// answers true: what follows waits for the answer. When it refuses there, that event was the last one.
-	Gate  func(context.Context) error
-	Doubt func(event []byte) bool // must be quick; nil: of none
-	// Unasked marks what the server does of its own accord: it does not count against Options.Subscriptions.
-	Unasked bool
+	Authorize            func(context.Context) error
+	NeedsReauthorization func(event []byte) bool // must be quick; nil: of none
+	// Implicit marks what the server does of its own accord: it does not count against Options.Subscriptions.
+	Implicit bool
 }
 
 func (s *Subscription) ask(ctx context.Context) error {
-	if s.Gate == nil {
+	if s.Authorize == nil {
 		return nil
 	}
-	return s.Gate(ctx)
+	return s.Authorize(ctx)
 }
 
-// Start is where a subscription begins.
-type Start struct {
+// SubscribeResult is where a subscription begins.
+type SubscribeResult struct {
 	Mode     Mode
 	Position string
 	State    []byte // of the snapshot, when Mode is Anew
@@ -467,16 +467,16 @@ type Start struct {
 
 // Subscribe follows a topic from a position, or from a snapshot when there is none or its past is gone. The reply goes out
 // before the first event. Subscribing again replaces the subscription. It waits for Redis as long as ctx allows.
-func (p *Peer) Subscribe(ctx context.Context, s Subscription) (Start, error) {
+func (p *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult, error) {
 	ctx, cancel := p.context(ctx)
 	defer cancel()
 	old, room := p.cursor(s.Topic)
-	if old == nil && !room && !s.Unasked {
-		return Start{}, apierror.RateLimited.WithReason("a connection follows at most %d topics", p.hub.options.Subscriptions)
+	if old == nil && !room && !s.Implicit {
+		return SubscribeResult{}, apierror.RateLimited.WithReason("a connection follows at most %d topics", p.hub.options.Subscriptions)
 	}
 	t, err := p.hub.acquire(s.Topic)
 	if err != nil {
-		return Start{}, err
+		return SubscribeResult{}, err
 	}
 	c := &cursor{peer: p, topic: t, sub: s}
 	start, err := c.begin(ctx)
@@ -489,39 +489,39 @@ func (p *Peer) Subscribe(ctx context.Context, s Subscription) (Start, error) {
 	if err != nil {
 		p.hub.release(t)
 		if p.gone() {
-			err = ErrGone
+			err = ErrClosed
 		}
-		return Start{}, err
+		return SubscribeResult{}, err
 	}
 	return start, nil
 }
 
 // begin finds where the cursor stands.
-func (c *cursor) begin(ctx context.Context) (Start, error) {
+func (c *cursor) begin(ctx context.Context) (SubscribeResult, error) {
 	t := c.topic
 	select {
 	case <-t.primed:
 	case <-ctx.Done():
-		return Start{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
+		return SubscribeResult{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
 	}
 	if at, ok := parsePosition(c.sub.After); ok {
 		found, err := t.find(ctx, at)
 		if err != nil {
-			return Start{}, err
+			return SubscribeResult{}, err
 		}
 		if found {
 			c.at = at
-			return Start{Mode: Resume, Position: at.String()}, nil
+			return SubscribeResult{Mode: ModeResume, Position: at.String()}, nil
 		}
 	}
 	if c.sub.Snapshot == nil {
 		c.at = t.head()
-		return Start{Mode: Live, Position: c.at.String()}, nil
+		return SubscribeResult{Mode: ModeLive, Position: c.at.String()}, nil
 	}
 	for fresh := false; ; fresh = true {
 		s, at, err := t.snapshot(ctx, fresh, c.sub.Snapshot)
 		if err != nil {
-			return Start{}, err
+			return SubscribeResult{}, err
 		}
 		held, ahead := t.holds(at)
 		if ahead {
@@ -530,18 +530,18 @@ func (c *cursor) begin(ctx context.Context) (Start, error) {
 		if !held && !ahead && fresh {
 			// The event of this very position is the oldest that the log has, and what was before it is not known: read it.
 			if held, err = t.find(ctx, at); err != nil {
-				return Start{}, err
+				return SubscribeResult{}, err
 			}
 		}
 		if held || ahead || fresh {
 			c.at = at
-			return Start{Mode: Anew, Position: s.Position, State: s.State}, nil
+			return SubscribeResult{Mode: ModeSnapshot, Position: s.Position, State: s.State}, nil
 		}
 	}
 }
 
 // install puts the cursor in its place, behind its reply.
-func (p *Peer) install(c *cursor, start Start) error {
+func (p *Client) install(c *cursor, start SubscribeResult) error {
 	var reply []byte
 	if c.sub.Reply != nil {
 		reply = c.sub.Reply(start)
@@ -551,7 +551,7 @@ func (p *Peer) install(c *cursor, start Start) error {
 	if p.shut {
 		p.mu.Unlock()
 		c.topic.detach(c)
-		return ErrGone
+		return ErrClosed
 	}
 	var old *cursor
 	if i := slices.IndexFunc(p.cursors, func(o *cursor) bool { return o.sub.Topic == c.sub.Topic }); i >= 0 {
@@ -576,7 +576,7 @@ func (p *Peer) install(c *cursor, start Start) error {
 }
 
 // cursor finds the subscription of a topic and tells whether there is room for another.
-func (p *Peer) cursor(topic string) (found *cursor, room bool) {
+func (p *Client) cursor(topic string) (found *cursor, room bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	asked := 0
@@ -584,25 +584,25 @@ func (p *Peer) cursor(topic string) (found *cursor, room bool) {
 		if c.sub.Topic == topic {
 			found = c
 		}
-		if !c.sub.Unasked {
+		if !c.sub.Implicit {
 			asked++
 		}
 	}
 	return found, asked < p.hub.options.Subscriptions
 }
 
-// Follows tells whether the peer has subscribed to a topic.
-func (p *Peer) Follows(topic string) bool {
+// IsSubscribed tells whether the peer has subscribed to a topic.
+func (p *Client) IsSubscribed(topic string) bool {
 	c, _ := p.cursor(topic)
 	return c != nil
 }
 
 // Unsubscribe ends a subscription and answers whether there was one. Frames already chosen still go out.
-func (p *Peer) Unsubscribe(topic string) bool {
+func (p *Client) Unsubscribe(topic string) bool {
 	return p.remove(func(c *cursor) bool { return c.sub.Topic == topic })
 }
 
-func (p *Peer) remove(which func(*cursor) bool) bool {
+func (p *Client) remove(which func(*cursor) bool) bool {
 	p.mu.Lock()
 	i := slices.IndexFunc(p.cursors, which)
 	if i < 0 {
@@ -631,13 +631,13 @@ const (
 
 // Close ends the socket with a code and a reason of at most 120 bytes, behind the frames that Send has queued; a client that
 // is too slow or too loud does not get those. It returns at once.
-func (p *Peer) Close(code int, reason string) {
+func (p *Client) Close(code int, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closeLocked(code, reason)
 }
 
-func (p *Peer) closeLocked(code int, reason string) {
+func (p *Client) closeLocked(code int, reason string) {
 	if p.shut {
 		return
 	}
@@ -660,7 +660,7 @@ func (p *Peer) closeLocked(code int, reason string) {
 
 // farewell starts the end of an open socket: the frames in flight, the close frame, the client's echo, and the hard end
 // for whoever does not answer. Peer.mu is held.
-func (p *Peer) farewell() {
+func (p *Client) farewell() {
 	drained := make(chan struct{})
 	if p.inflight == 0 && len(p.direct) == 0 {
 		close(drained)

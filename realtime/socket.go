@@ -44,12 +44,12 @@ type Socket struct {
 type Session struct {
 	User    int64
 	Expires time.Time // the socket is closed with 4001 then; zero: never
-	Value   any       // the caller's own
+	Data    any       // the caller's own
 
-	OnOpen    func(ctx context.Context, p *Peer)             // before any message, and before anything is sent; may be nil
-	OnMessage func(ctx context.Context, p *Peer, raw []byte) // a text frame
-	OnRefuse  func(p *Peer, raw []byte, why error)           // a frame that is not handled: binary, or too many wait; must not block
-	OnClose   func(p *Peer)                                  // after the last message; may be nil
+	OnOpen    func(ctx context.Context, p *Client)             // before any message, and before anything is sent; may be nil
+	OnMessage func(ctx context.Context, p *Client, raw []byte) // a text frame
+	OnRefused func(p *Client, raw []byte, why error)           // a frame that is not handled: binary, or too many wait; must not block
+	OnClose   func(p *Client)                                  // after the last message; may be nil
 }
 
 const (
@@ -68,9 +68,9 @@ func (h *Hub) Socket(limits Limits) *Socket {
 	m := melody.New()
 	m.Config.MaxMessageSize = limits.MaxFrame
 	m.Config.MessageBufferSize = bufferFrames
-	m.Config.WriteWait = mercy * h.options.WriteWait
-	m.Config.PingPeriod = h.options.PingEvery
-	m.Config.PongWait = h.options.PongWait
+	m.Config.WriteWait = mercy * h.options.WriteTimeout
+	m.Config.PingPeriod = h.options.PingInterval
+	m.Config.PongWait = h.options.PongTimeout
 	m.Upgrader.ReadBufferSize = 512 // larger frames are read past it
 	m.Upgrader.WriteBufferSize = 4096
 	m.Upgrader.WriteBufferPool = &writeBuffers
@@ -79,10 +79,10 @@ func (h *Hub) Socket(limits Limits) *Socket {
 	s := &Socket{hub: h, limits: limits, melody: m}
 	m.HandleConnect(func(c *melody.Session) { s.guard(c, s.open) })
 	m.HandleMessage(func(c *melody.Session, raw []byte) {
-		s.guard(c, func(p *Peer, c *melody.Session) { s.receive(p, c, raw, true) })
+		s.guard(c, func(p *Client, c *melody.Session) { s.receive(p, c, raw, true) })
 	})
 	m.HandleMessageBinary(func(c *melody.Session, raw []byte) {
-		s.guard(c, func(p *Peer, c *melody.Session) { s.receive(p, c, raw, false) })
+		s.guard(c, func(p *Client, c *melody.Session) { s.receive(p, c, raw, false) })
 	})
 	m.HandleSentMessage(func(c *melody.Session, _ []byte) { peerOf(c).sent() })
 	m.HandleError(s.failed)
@@ -91,10 +91,10 @@ func (h *Hub) Socket(limits Limits) *Socket {
 
 const peerKey = "peer"
 
-func peerOf(c *melody.Session) *Peer { return c.Keys[peerKey].(*Peer) }
+func peerOf(c *melody.Session) *Client { return c.Keys[peerKey].(*Client) }
 
 // guard keeps a panic of ours from leaving a socket that nobody reads, or from ending the process.
-func (s *Socket) guard(c *melody.Session, do func(*Peer, *melody.Session)) {
+func (s *Socket) guard(c *melody.Session, do func(*Client, *melody.Session)) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.hub.panicked(r)
@@ -112,7 +112,7 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 	if err := CheckHandshake(r); err != nil {
 		return err
 	}
-	p := &Peer{hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
+	p := &Client{hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
 	if err := s.hub.enter(p); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 	return nil
 }
 
-func (s *Socket) run(p *Peer, conn net.Conn, w *detached, r *http.Request) {
+func (s *Socket) run(p *Client, conn net.Conn, w *detached, r *http.Request) {
 	defer s.hub.conns.Done()
 	defer p.teardown()
 	defer func() {
@@ -180,7 +180,7 @@ func (d *detached) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // open makes the peer ready: melody calls it before its pumps run.
-func (s *Socket) open(p *Peer, c *melody.Session) {
+func (s *Socket) open(p *Client, c *melody.Session) {
 	c.Request = nil
 	conn := c.WebsocketConnection()
 	conn.SetPingHandler(func(data string) error {
@@ -219,26 +219,26 @@ func (s *Socket) open(p *Peer, c *melody.Session) {
 }
 
 // extend lets any traffic count as a sign of life, not only pongs.
-func (s *Socket) extend(p *Peer, conn *websocket.Conn) {
+func (s *Socket) extend(p *Client, conn *websocket.Conn) {
 	p.mu.Lock()
 	shut := p.shut
 	p.mu.Unlock()
 	if !shut {
-		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.PongWait))
+		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.PongTimeout))
 	}
 }
 
 // receive takes a frame from the client; it runs on the goroutine that reads and only puts it in line.
-func (s *Socket) receive(p *Peer, c *melody.Session, raw []byte, text bool) {
+func (s *Socket) receive(p *Client, c *melody.Session, raw []byte, text bool) {
 	s.extend(p, c.WebsocketConnection())
 	s.hub.count.received.Add(1)
 	switch {
 	case !p.bucket.Allow():
 		p.Close(CloseRateLimited, "rate limited")
 	case !text:
-		p.session.OnRefuse(p, raw, apierror.InvalidRequest.WithReason("frames must be text"))
+		p.session.OnRefused(p, raw, apierror.InvalidRequest.WithReason("frames must be text"))
 	case !p.enlist(len(raw), func() { p.session.OnMessage(s.hub.base, p, raw) }):
-		p.session.OnRefuse(p, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
+		p.session.OnRefused(p, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
 	}
 }
 
@@ -247,7 +247,7 @@ func (s *Socket) receive(p *Peer, c *melody.Session, raw []byte, text bool) {
 func (s *Socket) failed(c *melody.Session, err error) {
 	if errors.Is(err, websocket.ErrReadLimit) {
 		conn := c.WebsocketConnection().NetConn()
-		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.EchoWait))
+		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.CloseTimeout))
 		_, _ = io.CopyN(io.Discard, conn, 64*s.limits.MaxFrame)
 	}
 }
@@ -256,8 +256,8 @@ func (s *Socket) failed(c *melody.Session, err error) {
 func (s *Socket) write(c *melody.Session, frame []byte) time.Duration {
 	o := s.hub.options
 	extra := time.Duration(len(frame)/slowestRate) * time.Second
-	_ = c.WriteWithDeadline(frame, mercy*o.WriteWait+extra)
-	return o.WriteWait + extra
+	_ = c.WriteWithDeadline(frame, mercy*o.WriteTimeout+extra)
+	return o.WriteTimeout + extra
 }
 
 // farewell sends the close frame when the frames in flight are written, and waits for the client's. A client that is too slow
@@ -265,7 +265,7 @@ func (s *Socket) write(c *melody.Session, frame []byte) time.Duration {
 func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, code int, reason string) {
 	defer func() { _ = conn.Close() }()
 	o := s.hub.options
-	wait := o.WriteWait
+	wait := o.WriteTimeout
 	if code == CloseTooSlow {
 		wait *= 2
 	}
@@ -277,11 +277,11 @@ func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, c
 	case <-gone:
 		return
 	}
-	if conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(o.WriteWait)) != nil {
+	if conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(o.WriteTimeout)) != nil {
 		return
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(o.EchoWait))
-	late.Reset(o.EchoWait)
+	_ = conn.SetReadDeadline(time.Now().Add(o.CloseTimeout))
+	late.Reset(o.CloseTimeout)
 	select {
 	case <-gone:
 	case <-late.C:
@@ -289,7 +289,7 @@ func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, c
 }
 
 // enlist puts work in the peer's line and answers false when too much waits.
-func (p *Peer) enlist(size int, work func()) bool {
+func (p *Client) enlist(size int, work func()) bool {
 	p.inMu.Lock()
 	defer p.inMu.Unlock()
 	if len(p.inbox) >= inboxFrames || p.inBytes > 0 && p.inBytes+size > inboxBytes*int(p.socket.limits.MaxFrame) {
@@ -310,7 +310,7 @@ func (p *Peer) enlist(size int, work func()) bool {
 }
 
 // work handles what is in line and ends.
-func (p *Peer) work() {
+func (p *Client) work() {
 	for {
 		p.inMu.Lock()
 		if len(p.inbox) == 0 {
@@ -328,13 +328,13 @@ func (p *Peer) work() {
 }
 
 // unwelcome tells whether the socket was closed for what its client did.
-func (p *Peer) unwelcome() bool {
+func (p *Client) unwelcome() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.shut && p.code >= 4000
 }
 
-func (p *Peer) protect(work func()) {
+func (p *Client) protect(work func()) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.hub.panicked(r)
@@ -345,7 +345,7 @@ func (p *Peer) protect(work func()) {
 }
 
 // teardown gives everything back; the socket is closed.
-func (p *Peer) teardown() {
+func (p *Client) teardown() {
 	p.mu.Lock()
 	p.shut = true
 	cursors := p.cursors

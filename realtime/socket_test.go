@@ -21,7 +21,7 @@ import (
 // The numbers m1 to m19 name ways in which a careless use of melody kills, loses or leaks.
 
 func TestClosingASlowClientNeitherRecursesNorLeavesItOpen(t *testing.T) { // m1, m2, m16
-	n := startNode(t, redistest.Single(t), Options{WriteWait: 500 * time.Millisecond, EchoWait: 200 * time.Millisecond})
+	n := startNode(t, redistest.Single(t), Options{WriteTimeout: 500 * time.Millisecond, CloseTimeout: 200 * time.Millisecond})
 	c := dial(t, n, "user=1") // never reads
 	p := n.peer(t)
 	frame := []byte(`"` + strings.Repeat("x", 60<<10) + `"`)
@@ -61,10 +61,10 @@ func TestFramesBeforeACloseArriveAndTheEchoIsAwaited(t *testing.T) { // m2, m16,
 		t.Errorf("closed with %d: %v", code, c.err)
 	}
 	until(t, "it is gone", func() bool { return n.Stats().Sessions == 0 })
-	if err := p.Send([]byte("{}")); err != ErrGone {
+	if err := p.Send([]byte("{}")); err != ErrClosed {
 		t.Errorf("Send to a closed socket: %v", err)
 	}
-	if _, err := p.Subscribe(t.Context(), Subscription{Topic: "{r1}:late"}); err != ErrGone {
+	if _, err := p.Subscribe(t.Context(), Subscription{Topic: "{r1}:late"}); err != ErrClosed {
 		t.Errorf("Subscribe on a closed socket: %v", err)
 	}
 }
@@ -91,7 +91,7 @@ func TestAPanicClosesItsSocketOnly(t *testing.T) { // m7
 func TestAPanicWhileAFrameIsRefusedLeavesNoZombie(t *testing.T) { // m7, on the goroutine that reads
 	n := startNode(t, redistest.Single(t), Options{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = n.socket.Serve(w, r, Session{User: 1, OnMessage: n.message, OnRefuse: func(*Peer, []byte, error) { panic("no") }, OnClose: func(*Peer) { panic("never") }})
+		_ = n.socket.Serve(w, r, Session{User: 1, OnMessage: n.message, OnRefused: func(*Client, []byte, error) { panic("no") }, OnClose: func(*Client) { panic("never") }})
 	}))
 	defer server.Close()
 	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
@@ -105,7 +105,7 @@ func TestAPanicWhileAFrameIsRefusedLeavesNoZombie(t *testing.T) { // m7, on the 
 
 func TestAnActiveClientThatDoesNotPongStays(t *testing.T) { // m8
 	t.Parallel()
-	n := startNode(t, redistest.Single(t), Options{PongWait: 1500 * time.Millisecond, PingEvery: 200 * time.Millisecond})
+	n := startNode(t, redistest.Single(t), Options{PongTimeout: 1500 * time.Millisecond, PingInterval: 200 * time.Millisecond})
 	active, silent := dial(t, n, "user=1"), dial(t, n, "user=2")
 	for _, c := range []*client{active, silent} {
 		c.conn.SetPingHandler(func(string) error { return nil })
@@ -134,7 +134,7 @@ func TestAnActiveClientThatDoesNotPongStays(t *testing.T) { // m8
 
 func TestASlowHandlerHoldsUpNeitherPongsNorOrder(t *testing.T) { // m9
 	t.Parallel()
-	n := startNode(t, redistest.Single(t), Options{PongWait: 1500 * time.Millisecond, PingEvery: 200 * time.Millisecond})
+	n := startNode(t, redistest.Single(t), Options{PongTimeout: 1500 * time.Millisecond, PingInterval: 200 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	c.next()
 	c.say(request{Type: "block"})
@@ -164,7 +164,7 @@ func TestFramesUpToTheLimitAndNoLarger(t *testing.T) { // m10, m18
 	n := startNode(t, redistest.Single(t), Options{})
 	large := n.Socket(Limits{MaxFrame: 256 << 10, Rate: 10, Burst: 20})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = large.Serve(w, r, Session{User: 1, OnMessage: n.message, OnRefuse: n.refuse})
+		_ = large.Serve(w, r, Session{User: 1, OnMessage: n.message, OnRefused: n.refuse})
 	}))
 	defer server.Close()
 	for _, c := range []struct {
@@ -329,7 +329,7 @@ func TestWhatIsNoUpgradeIsRefusedWhileItCanBeAnswered(t *testing.T) {
 
 func TestDrainTellsThenClosesThenEnds(t *testing.T) { // m5, m6, m19
 	t.Parallel()
-	n := startNode(t, redistest.Single(t), Options{DrainSpread: 300 * time.Millisecond, EchoWait: 300 * time.Millisecond})
+	n := startNode(t, redistest.Single(t), Options{DrainSpread: 300 * time.Millisecond, CloseTimeout: 300 * time.Millisecond})
 	var clients []*client
 	for i := range 20 {
 		c := dial(t, n, fmt.Sprint("user=", i)).listen()
@@ -382,7 +382,7 @@ func TestAHubThatEndsLeavesNothingBehind(t *testing.T) { // m6, m19
 	n.end()
 	close(stop)
 	<-racing
-	if s := n.Stats(); s.Sessions != 0 || s.Lines != 0 {
+	if s := n.Stats(); s.Sessions != 0 || s.PubSubConns != 0 {
 		t.Errorf("left: %+v", s)
 	}
 	until(t, "no goroutine of a socket or the hub", func() bool { return len(stacks()) == 0 })

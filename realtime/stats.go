@@ -7,26 +7,26 @@ import (
 
 // Stats are what the hub has counted since it began, and what it holds now.
 type Stats struct {
-	Sessions int // open sockets
-	Topics   int // topics followed or lingering
-	Lines    int // connections to Redis that carry them
+	Sessions    int // open sockets
+	Topics      int // topics followed or lingering
+	PubSubConns int // connections to Redis that carry them
 
-	Messages   uint64 // from channels, probes apart
-	Deliveries uint64 // events handed to sessions
-	Frames     uint64 // frames handed to sessions; deliveries per frame is the coalescing
-	Received   uint64 // frames from clients
-	Whispers   uint64 // relayed messages handed to sessions
+	Messages            uint64 // from channels, probes apart
+	Deliveries          uint64 // events handed to sessions
+	Frames              uint64 // frames handed to sessions; deliveries per frame is the coalescing
+	Received            uint64 // frames from clients
+	EphemeralDeliveries uint64 // relayed messages handed to sessions
 
-	Refills          uint64 // streams read
+	BackfillReads    uint64 // streams read
 	Resets           uint64 // logs that began anew: the history had forked or was trimmed
-	Rebuilds         uint64 // connections lost or given up, and made again
+	Reconnects       uint64 // connections lost or given up, and made again
 	Overflows        uint64 // messages that did not fit a worker's backlog and were read from the stream
-	Unhealed         uint64 // gaps that the stream did not fill
+	UnfilledGaps     uint64 // gaps that the stream did not fill
 	Snapshots        uint64 // taken
 	SnapshotFailures uint64
 	SlowCloses       uint64 // 4008
 	RateCloses       uint64 // 4009
-	WhispersDropped  uint64 // for sessions that were too slow
+	EphemeralDropped uint64 // for sessions that were too slow
 	HandshakesFailed uint64
 	Panics           uint64
 
@@ -49,11 +49,11 @@ func (h *Hub) Stats() Stats {
 	h.mu.Unlock()
 	c := &h.count
 	return Stats{
-		Sessions: sessions, Topics: int(c.topics.Load()), Lines: int(c.lines.Load()),
-		Messages: c.messages.Load(), Deliveries: c.deliveries.Load(), Frames: c.frames.Load(), Received: c.received.Load(), Whispers: c.whispers.Load(),
-		Refills: c.refills.Load(), Resets: c.resets.Load(), Rebuilds: c.rebuilds.Load(), Overflows: c.overflows.Load(), Unhealed: c.unhealed.Load(),
+		Sessions: sessions, Topics: int(c.topics.Load()), PubSubConns: int(c.lines.Load()),
+		Messages: c.messages.Load(), Deliveries: c.deliveries.Load(), Frames: c.frames.Load(), Received: c.received.Load(), EphemeralDeliveries: c.whispers.Load(),
+		BackfillReads: c.refills.Load(), Resets: c.resets.Load(), Reconnects: c.rebuilds.Load(), Overflows: c.overflows.Load(), UnfilledGaps: c.unhealed.Load(),
 		Snapshots: c.snapshots.Load(), SnapshotFailures: c.snapshotFailures.Load(), SlowCloses: c.slowCloses.Load(), RateCloses: c.rateCloses.Load(),
-		WhispersDropped: c.whispersDropped.Load(), HandshakesFailed: c.handshakesFailed.Load(), Panics: c.panics.Load(),
+		EphemeralDropped: c.whispersDropped.Load(), HandshakesFailed: c.handshakesFailed.Load(), Panics: c.panics.Load(),
 		Lag: time.Duration(c.lag.Load()),
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// MostPlayers bounds maxPlayers, so that settling a room stays a matter of a millisecond.
-const MostPlayers = 256
+// MaxRoomPlayers bounds maxPlayers, so that settling a room stays a matter of a millisecond.
+const MaxRoomPlayers = 256
 
 // longestMetadata bounds metadata, in bytes without white space.
 const longestMetadata = 4 << 10
@@ -99,7 +99,7 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 }
 
 func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *apierror.FieldErrors) {
-	most := min(MostPlayers, set.MaxPlayers)
+	most := min(MaxRoomPlayers, set.MaxPlayers)
 	if in.MaxPlayers < 1 || in.MaxPlayers > most {
 		f.Add("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", most))
 	}
@@ -184,7 +184,7 @@ func (n *newRoom) planMetadata(in CreateInput, f *apierror.FieldErrors) {
 }
 
 // exact reads an amount whose token is not known; none is 0. It refuses invalid_amount.
-func exact(l wallet.Literal) (*big.Rat, error) {
+func exact(l wallet.AmountInput) (*big.Rat, error) {
 	if l == "" {
 		return new(big.Rat), nil
 	}

@@ -154,7 +154,7 @@ func (s *Service) filter(ctx context.Context, q ListQuery) (fits func(*Room) boo
 		switch {
 		case q.Status != "" && r.Status != q.Status, token != "" && r.Token != token:
 			return false
-		case q.HasSeat != nil && *q.HasSeat != (r.Status == Created && r.Taken() < r.MaxPlayers):
+		case q.HasSeat != nil && *q.HasSeat != (r.Status == Created && r.TakenSeats() < r.MaxPlayers):
 			return false
 		}
 		return q.MaxEntry == "" || entryOf(r).Cmp(most) <= 0

@@ -109,7 +109,7 @@ type receipt struct {
 	rc   idempotency.Receipt
 	word string
 	room string
-	do   func(idempotency.Receipt) (rooms.Answer, error)
+	do   func(idempotency.Receipt) (rooms.Result, error)
 }
 
 // resender is a line that loses replies: while it is on, every script runs twice and only the second answer arrives.
@@ -476,7 +476,7 @@ func (w *world) open(n *roomModel, p principal.Caller, reserved []int64) {
 }
 
 // try makes a call that the model has already made, and demands the same word and the same room.
-func (w *world) try(what, want string, r *roomModel, do func(idempotency.Receipt) (rooms.Answer, error)) {
+func (w *world) try(what, want string, r *roomModel, do func(idempotency.Receipt) (rooms.Result, error)) {
 	w.t.Helper()
 	var rc idempotency.Receipt
 	if rapid.IntRange(0, 2).Draw(w.t, "keyed") == 0 {
@@ -501,7 +501,7 @@ func (w *world) try(what, want string, r *roomModel, do func(idempotency.Receipt
 	}
 }
 
-func outcome(a rooms.Answer, err error) (word, room string) {
+func outcome(a rooms.Result, err error) (word, room string) {
 	if err == nil {
 		text, err := json.Marshal(a.Room)
 		if err != nil {
@@ -709,24 +709,24 @@ func (w *world) step() {
 	other := w.players[draw("other", len(w.players))].User
 	switch what {
 	case "create", "join":
-		w.try("join", w.join(r, p), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Join(w.ctx, p, r.id, rc) })
+		w.try("join", w.join(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Join(w.ctx, p, r.id, rc) })
 	case "leave":
-		w.try(what, w.leave(r, p), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Leave(w.ctx, p, r.id, rc) })
+		w.try(what, w.leave(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Leave(w.ctx, p, r.id, rc) })
 	case "ready":
 		ready := draw("unready", 4) > 0
-		w.try(what, w.ready(r, p, ready), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Ready(w.ctx, p, r.id, ready, rc) })
+		w.try(what, w.ready(r, p, ready), r, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Ready(w.ctx, p, r.id, ready, rc) })
 	case "kick":
 		in := rooms.KickInput{RoomID: r.id, UserID: other, Ban: rapid.Bool().Draw(t, "ban")}
-		w.try(what, w.kick(r, master, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Kick(w.ctx, master, in, rc) })
+		w.try(what, w.kick(r, master, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Kick(w.ctx, master, in, rc) })
 	case "transfer":
-		w.try(what, w.transfer(r, master, other), r, func(rc idempotency.Receipt) (rooms.Answer, error) {
+		w.try(what, w.transfer(r, master, other), r, func(rc idempotency.Receipt) (rooms.Result, error) {
 			return w.rooms.TransferHost(w.ctx, master, r.id, other, rc)
 		})
 	case "start":
-		w.try(what, w.begin(r, master), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Start(w.ctx, master, r.id, rc) })
+		w.try(what, w.begin(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Start(w.ctx, master, r.id, rc) })
 	case "finish":
 		results, places, valid := w.results(r)
-		w.try(what, w.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.Answer, error) {
+		w.try(what, w.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.Result, error) {
 			return w.rooms.Finish(w.ctx, w.house.server(), r.id, results, rc)
 		})
 	case "cancel":
@@ -736,10 +736,10 @@ func (w *world) step() {
 		if master.Role == principal.Operator && r.gone {
 			return // its game is not known any more; the keyed calls of the others tell enough
 		}
-		w.try(what, w.void(r, master), r, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Cancel(w.ctx, master, r.id, rc) })
+		w.try(what, w.void(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Cancel(w.ctx, master, r.id, rc) })
 	case "rematch":
 		word, n := w.again(r, p)
-		w.try(what, word, n, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Rematch(w.ctx, p, r.id, rc) })
+		w.try(what, word, n, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Rematch(w.ctx, p, r.id, rc) })
 	case "pass":
 		if !r.gone {
 			w.pass(r)
@@ -769,18 +769,18 @@ func (w *world) create(p principal.Caller) {
 		MaxPlayers: most, MinPlayers: &least, FriendsOnly: n.friends, AutoStart: n.auto, Visibility: n.vis, RakeBps: &bps, Payout: table, Tie: n.tie,
 	}
 	if entry > 0 {
-		in.EntryTokenID, in.RoomEntry = w.house.token.ID, wallet.Literal(wallet.Units(entry).Decimal(2))
+		in.EntryTokenID, in.RoomEntry = w.house.token.ID, wallet.AmountInput(wallet.Units(entry).Decimal(2))
 	}
 	word := "insufficient_funds"
 	if w.free[p.User] >= entry {
 		w.open(n, p, nil)
 		word = "ok"
 	}
-	w.try("create", word, n, func(rc idempotency.Receipt) (rooms.Answer, error) { return w.rooms.Create(w.ctx, p, in, rc) })
+	w.try("create", word, n, func(rc idempotency.Receipt) (rooms.Result, error) { return w.rooms.Create(w.ctx, p, in, rc) })
 }
 
 // results draws a ranking of the players, or something that is none.
-func (w *world) results(r *roomModel) (list []rooms.Result, places map[int64]int, valid bool) {
+func (w *world) results(r *roomModel) (list []rooms.Placement, places map[int64]int, valid bool) {
 	players := r.active()
 	places, valid = map[int64]int{}, true
 	if r.places != nil && rapid.Bool().Draw(w.t, "same") {
@@ -804,7 +804,7 @@ func (w *world) results(r *roomModel) (list []rooms.Result, places map[int64]int
 		}
 	}
 	for user, place := range places {
-		list = append(list, rooms.Result{UserID: user, Place: place})
+		list = append(list, rooms.Placement{UserID: user, Place: place})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].UserID < list[j].UserID })
 	return rapid.Permutation(list).Draw(w.t, "results"), places, valid

@@ -68,8 +68,8 @@ type Seat struct {
 // Profile is the player as of sitting down.
 func (s Seat) Profile() users.Profile { return profileOf(s.profile) }
 
-// Result is what one player reached.
-type Result struct {
+// Placement is what one player reached.
+type Placement struct {
 	UserID int64    `json:"userId"`
 	Place  int      `json:"place"` // from 1; equal places are a tie
 	Score  *float64 `json:"score,omitempty"`
@@ -127,8 +127,8 @@ type Room struct {
 	banned        map[int64]bool
 }
 
-// Active lists the players in seating order, without the forfeited and the reserved.
-func (r *Room) Active() []int64 {
+// ActivePlayers lists the players in seating order, without the forfeited and the reserved.
+func (r *Room) ActivePlayers() []int64 {
 	var ids []int64
 	for _, s := range r.Seats {
 		if s.State == Active {
@@ -138,8 +138,8 @@ func (r *Room) Active() []int64 {
 	return ids
 }
 
-// Taken counts the seats that nobody else can take: active ones, and reserved ones before the start.
-func (r *Room) Taken() int {
+// TakenSeats counts the seats that nobody else can take: active ones, and reserved ones before the start.
+func (r *Room) TakenSeats() int {
 	n := 0
 	for _, s := range r.Seats {
 		if s.State != Forfeited {
@@ -158,9 +158,9 @@ func (r *Room) Seat(user int64) (Seat, bool) {
 	return r.Seats[i], true
 }
 
-// Results is the result with which the room was finished, best place first.
-func (r *Room) Results() []Result {
-	var list []Result
+// Placements is the result with which the room was finished, best place first.
+func (r *Room) Placements() []Placement {
+	var list []Placement
 	_ = json.Unmarshal([]byte(r.results), &list)
 	return list
 }
@@ -326,8 +326,8 @@ func profileOf(text string) users.Profile {
 	return p
 }
 
-// Answer is what a change of a room answers.
-type Answer struct {
+// Result is what a change of a room answers.
+type Result struct {
 	Room     Room
 	Replayed bool // the room is as it was answered to the first request with this key
 }

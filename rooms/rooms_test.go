@@ -48,7 +48,7 @@ func newHouse(t testing.TB, db *redisdb.DB) *house {
 	h := &house{t: t, db: db, wallet: wallet.New(db, wallet.Options{}), game: lastID.Add(1), set: games.DefaultSettings()}
 	h.rooms = h.node()
 	var err error
-	h.token, err = h.wallet.CreateToken(t.Context(), wallet.Definition{TokenID: fmt.Sprintf("T%d", h.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"}})
+	h.token, err = h.wallet.CreateToken(t.Context(), wallet.TokenDefinition{TokenID: fmt.Sprintf("T%d", h.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func newHouse(t testing.TB, db *redisdb.DB) *house {
 
 // node is one more service on the same store.
 func (h *house) node() *rooms.Service {
-	return rooms.New(h.db, h.wallet, h, h, rooms.Options{Homes: homes})
+	return rooms.New(h.db, h.wallet, h, h, rooms.Options{Shards: homes})
 }
 
 func (h *house) Get(_ context.Context, id int64) (games.Game, error) {
@@ -91,7 +91,7 @@ func (h *house) player(units int64) principal.Caller {
 	h.t.Helper()
 	p := principal.Caller{Role: principal.Player, User: lastID.Add(1), Game: h.game}
 	if units > 0 {
-		amount := wallet.Literal(wallet.Units(units).Decimal(h.token.Decimals))
+		amount := wallet.AmountInput(wallet.Units(units).Decimal(h.token.Decimals))
 		if _, err := h.wallet.Credit(h.t.Context(), "op", p.User, h.token.TokenID, amount, "test", idempotency.Receipt{}); err != nil {
 			h.t.Fatal(err)
 		}
@@ -108,8 +108,8 @@ var operator = principal.Caller{Role: principal.Operator}
 var noKey idempotency.Receipt
 
 // does takes what a verb answers and demands that it was done.
-func does(t testing.TB) func(rooms.Answer, error) rooms.Room {
-	return func(a rooms.Answer, err error) rooms.Room {
+func does(t testing.TB) func(rooms.Result, error) rooms.Room {
+	return func(a rooms.Result, err error) rooms.Room {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -119,8 +119,8 @@ func does(t testing.TB) func(rooms.Answer, error) rooms.Room {
 }
 
 // refuses demands that a verb was refused with a word.
-func refuses(t testing.TB, want *apierror.Error) func(rooms.Answer, error) *apierror.Error {
-	return func(_ rooms.Answer, err error) *apierror.Error {
+func refuses(t testing.TB, want *apierror.Error) func(rooms.Result, error) *apierror.Error {
+	return func(_ rooms.Result, err error) *apierror.Error {
 		t.Helper()
 		refusal, ok := apierror.As(err)
 		if !ok || refusal.Code != want.Code {
@@ -132,7 +132,7 @@ func refuses(t testing.TB, want *apierror.Error) func(rooms.Answer, error) *apie
 
 // paid is the input of a room with an entry.
 func (h *house) paid(entry string, players int) rooms.CreateInput {
-	return rooms.CreateInput{EntryTokenID: h.token.ID, RoomEntry: wallet.Literal(entry), MaxPlayers: players}
+	return rooms.CreateInput{EntryTokenID: h.token.ID, RoomEntry: wallet.AmountInput(entry), MaxPlayers: players}
 }
 
 // has demands what a player can spend and holds, in minor units.
@@ -252,7 +252,7 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		refuses(t, apierror.AlreadyStarted)(h.rooms.Kick(ctx, a, rooms.KickInput{RoomID: room.RoomID, UserID: b.User}, noKey))
 		refuses(t, apierror.AlreadyStarted)(h.rooms.Cancel(ctx, a, room.RoomID, noKey))
 		refuses(t, apierror.AlreadyStarted)(h.rooms.Ready(ctx, a, room.RoomID, true, noKey))
-		result := []rooms.Result{{UserID: c.User, Place: 1, Score: new(12.5)}, {UserID: b.User, Place: 2}, {UserID: a.User, Place: 2}}
+		result := []rooms.Placement{{UserID: c.User, Place: 1, Score: new(12.5)}, {UserID: b.User, Place: 2}, {UserID: a.User, Place: 2}}
 		refuses(t, apierror.Forbidden)(h.rooms.Finish(ctx, a, room.RoomID, result, noKey))
 		refuses(t, apierror.InvalidRequest)(h.rooms.Finish(ctx, h.server(), room.RoomID, result[:2], noKey))
 		stranger := principal.Caller{Role: principal.Server, Game: h.game + 1_000_000}
@@ -265,10 +265,10 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		h.has(a, 750+145, 0)
 		h.has(b, 750+145, 0)
 		h.has(c, 750+436, 0)
-		if again := does(t)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Result{result[2], result[0], result[1]}, noKey)); again.Version != room.Version {
+		if again := does(t)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Placement{result[2], result[0], result[1]}, noKey)); again.Version != room.Version {
 			t.Fatal("the same result again changed the room")
 		}
-		refuses(t, apierror.ResultConflict)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Result{
+		refuses(t, apierror.ResultConflict)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Placement{
 			{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}, {UserID: c.User, Place: 3},
 		}, noKey))
 		refuses(t, apierror.RoomClosed)(h.rooms.Cancel(ctx, operator, room.RoomID, noKey))
@@ -294,7 +294,7 @@ func TestTheRoomOfTheWire(t *testing.T) {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	r := does(t)(h.rooms.Finish(t.Context(), h.server(), page.Items[0].RoomID,
-		[]rooms.Result{{UserID: a.User, Place: 2}, {UserID: b.User, Place: 1, Score: new(3.0)}}, noKey))
+		[]rooms.Placement{{UserID: a.User, Place: 2}, {UserID: b.User, Place: 1, Score: new(3.0)}}, noKey))
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestLeavingAfterTheStartForfeits(t *testing.T) {
 		does(t)(h.rooms.Join(ctx, c, room.RoomID, noKey))
 		does(t)(h.rooms.Start(ctx, a, room.RoomID, noKey))
 		room = does(t)(h.rooms.Leave(ctx, a, room.RoomID, noKey))
-		if room.Status != rooms.Started || room.Host != b.User || room.Pot != 300 || len(room.Active()) != 2 || room.Seats[0].State != rooms.Forfeited {
+		if room.Status != rooms.Started || room.Host != b.User || room.Pot != 300 || len(room.ActivePlayers()) != 2 || room.Seats[0].State != rooms.Forfeited {
 			t.Fatalf("after the first left: %+v", room)
 		}
 		h.has(a, 900, 100)
@@ -376,7 +376,7 @@ func TestATieForTheFirstPlaceCanRefund(t *testing.T) {
 		does(t)(h.rooms.Join(ctx, c, room.RoomID, noKey))
 		does(t)(h.rooms.Start(ctx, a, room.RoomID, noKey))
 		does(t)(h.rooms.Leave(ctx, c, room.RoomID, noKey))
-		room = does(t)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Result{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, noKey))
+		room = does(t)(h.rooms.Finish(ctx, h.server(), room.RoomID, []rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, noKey))
 		if room.Status != rooms.Finished || room.Rake != 0 {
 			t.Fatalf("%+v", room)
 		}
@@ -660,13 +660,13 @@ func TestARematchHoldsSeatsForTheOthers(t *testing.T) {
 		refuses(t, apierror.NotStarted)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
 		does(t)(h.rooms.Start(ctx, a, old.RoomID, noKey))
 		refuses(t, apierror.AlreadyStarted)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
-		does(t)(h.rooms.Finish(ctx, h.server(), old.RoomID, []rooms.Result{
+		does(t)(h.rooms.Finish(ctx, h.server(), old.RoomID, []rooms.Placement{
 			{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}, {UserID: c.User, Place: 3}, {UserID: poor.User, Place: 4},
 		}, noKey))
 		refuses(t, apierror.RoomNotFound)(h.rooms.Rematch(ctx, stranger, old.RoomID, noKey))
 		refuses(t, apierror.InsufficientFunds)(h.rooms.Rematch(ctx, poor, old.RoomID, noKey))
 		room := does(t)(h.rooms.Rematch(ctx, b, old.RoomID, noKey))
-		if room.RoomID == old.RoomID || room.ID == old.ID || room.Creator != b.User || room.Host != b.User || len(room.Active()) != 1 || room.Taken() != 4 ||
+		if room.RoomID == old.RoomID || room.ID == old.ID || room.Creator != b.User || room.Host != b.User || len(room.ActivePlayers()) != 1 || room.TakenSeats() != 4 ||
 			room.Pot != 100 || room.Visibility != rooms.Private {
 			t.Fatalf("the rematch: %+v", room)
 		}
@@ -676,7 +676,7 @@ func TestARematchHoldsSeatsForTheOthers(t *testing.T) {
 		h.has(c, 900, 0)
 		does(t)(h.rooms.Join(ctx, c, room.RoomID, noKey)) // no friend of b, but a seat is held
 		room = does(t)(h.rooms.Leave(ctx, a, room.RoomID, noKey))
-		if room.Taken() != 3 {
+		if room.TakenSeats() != 3 {
 			t.Fatalf("declined: %+v", room)
 		}
 		room = does(t)(h.rooms.Start(ctx, b, room.RoomID, noKey))
@@ -699,7 +699,7 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 		ctx := t.Context()
 		a, b := h.player(1000), h.player(250)
 		key := func(name string) idempotency.Receipt { return idempotency.Receipt{Key: name, Fingerprint: "f" + name} }
-		twice := func(do func(rc idempotency.Receipt) (rooms.Answer, error), name string) rooms.Room {
+		twice := func(do func(rc idempotency.Receipt) (rooms.Result, error), name string) rooms.Room {
 			t.Helper()
 			first, err := do(key(name))
 			if err != nil || first.Replayed {
@@ -721,31 +721,31 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 		}
 		for _, in := range []rooms.CreateInput{h.paid("2", 4), {MaxPlayers: 4}} {
 			names := in.RoomEntry
-			room := twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Create(ctx, a, in, rc) }, "create"+string(names))
+			room := twice(func(rc idempotency.Receipt) (rooms.Result, error) { return h.rooms.Create(ctx, a, in, rc) }, "create"+string(names))
 			id := room.RoomID
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Join(ctx, b, id, rc) }, "join"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Ready(ctx, b, id, true, rc) }, "ready"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Leave(ctx, b, id, rc) }, "leave"+string(names))
-			if again, err := h.rooms.Join(ctx, b, id, key("join"+string(names))); err != nil || !again.Replayed || len(again.Room.Active()) != 2 {
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return h.rooms.Join(ctx, b, id, rc) }, "join"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return h.rooms.Ready(ctx, b, id, true, rc) }, "ready"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return h.rooms.Leave(ctx, b, id, rc) }, "leave"+string(names))
+			if again, err := h.rooms.Join(ctx, b, id, key("join"+string(names))); err != nil || !again.Replayed || len(again.Room.ActivePlayers()) != 2 {
 				t.Fatalf("a late duplicate of the join: %+v, %v", again, err)
 			}
-			if now, err := h.rooms.Get(ctx, b, id); err != nil || len(now.Active()) != 1 {
+			if now, err := h.rooms.Get(ctx, b, id); err != nil || len(now.ActivePlayers()) != 1 {
 				t.Fatal("a late duplicate of a join seated the player")
 			}
 			does(t)(h.rooms.Join(ctx, b, id, noKey))
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
 				return h.rooms.TransferHost(ctx, a, id, b.User, rc)
 			}, "transfer"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
 				return h.rooms.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.User}, rc)
 			}, "kick"+string(names))
 			does(t)(h.rooms.Join(ctx, a, id, noKey))
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Start(ctx, b, id, rc) }, "start"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
-				return h.rooms.Finish(ctx, h.server(), id, []rooms.Result{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, rc)
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return h.rooms.Start(ctx, b, id, rc) }, "start"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+				return h.rooms.Finish(ctx, h.server(), id, []rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, rc)
 			}, "finish"+string(names))
-			again := twice(func(rc idempotency.Receipt) (rooms.Answer, error) { return h.rooms.Rematch(ctx, a, id, rc) }, "rematch"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Answer, error) {
+			again := twice(func(rc idempotency.Receipt) (rooms.Result, error) { return h.rooms.Rematch(ctx, a, id, rc) }, "rematch"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
 				return h.rooms.Cancel(ctx, operator, again.RoomID, rc)
 			}, "cancel"+string(names))
 		}
@@ -803,7 +803,7 @@ func TestManyRaceForFewSeatsThroughTwoNodes(t *testing.T) {
 		}
 		wg.Wait()
 		room, err := h.rooms.Get(ctx, host, room.RoomID)
-		if err != nil || seated.Load() != 8 || full.Load() != 192 || len(room.Active()) != 9 || room.Pot != 9000 {
+		if err != nil || seated.Load() != 8 || full.Load() != 192 || len(room.ActivePlayers()) != 9 || room.Pot != 9000 {
 			t.Fatalf("%d seated, %d refused: %+v, %v", seated.Load(), full.Load(), room, err)
 		}
 		for _, p := range racers {
@@ -842,7 +842,7 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 				})
 			}
 			wg.Go(func() {
-				_, err := nodes[0].Finish(ctx, h.server(), room.RoomID, []rooms.Result{
+				_, err := nodes[0].Finish(ctx, h.server(), room.RoomID, []rooms.Placement{
 					{UserID: players[0].User, Place: 1}, {UserID: players[1].User, Place: 1}, {UserID: players[2].User, Place: 1}, {UserID: players[3].User, Place: 1},
 				}, noKey)
 				if err != nil && !errors.Is(err, apierror.InvalidRequest) && !errors.Is(err, apierror.ResultConflict) && !errors.Is(err, apierror.RoomClosed) {

@@ -38,7 +38,7 @@ type Games interface {
 
 // Options are the settings of rooms.
 type Options struct {
-	Homes      int           // homes for free rooms, fixed at installation; 0 means 1
+	Shards     int           // homes for free rooms, fixed at installation; 0 means 1
 	Retention  time.Duration // how long an ended room can be read; 0 means 24 h
 	ReceiptTTL time.Duration // how long the first answer to a keyed request is kept; 0 means 24 h
 }
@@ -59,7 +59,7 @@ type Service struct {
 // New makes the verbs of rooms on an open store.
 func New(db *redisdb.DB, tokens Tokens, players Players, games Games, o Options) *Service {
 	return &Service{
-		store:  store{db: db, homes: cmp.Or(o.Homes, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
+		store:  store{db: db, homes: cmp.Or(o.Shards, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
 		tokens: tokens, players: players, games: games,
 		retention: cmp.Or(o.Retention, 24*time.Hour),
 	}
@@ -70,16 +70,16 @@ const tries = 16
 
 // Create opens a room; the calling player is seated and has paid. It refuses invalid_request with every faulty field,
 // invalid_amount, token_not_found, insufficient_funds.
-func (s *Service) Create(ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Create(ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt) (Result, error) {
 	if caller.Role != principal.Player {
-		return Answer{}, apierror.Forbidden
+		return Result{}, apierror.Forbidden
 	}
 	n, err := s.plan(ctx, caller, in)
 	if err != nil {
 		return s.recall(ctx, caller, in, rc, err)
 	}
 	if n.profile, err = s.profile(ctx, caller.User); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	for range tries {
 		o, err := s.store.create(ctx, caller, rc, n)
@@ -87,38 +87,38 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, in Create
 			return o.answer(err)
 		}
 	}
-	return Answer{}, apierror.VersionConflict
+	return Result{}, apierror.VersionConflict
 }
 
 // recall answers what was answered first to a keyed request that cannot be done now, say because the game's limits
 // have changed; a request that was never done is refused with err.
-func (s *Service) recall(ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt, err error) (Answer, error) {
+func (s *Service) recall(ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt, err error) (Result, error) {
 	if _, refused := apierror.As(err); !refused || rc.Key == "" {
-		return Answer{}, err
+		return Result{}, err
 	}
 	o, failure := s.store.recall(ctx, caller, in.EntryTokenID != 0, rc)
 	if failure != nil || o.word != "stale" {
 		return o.answer(failure)
 	}
-	return Answer{}, err
+	return Result{}, err
 }
 
 // Join seats the calling player and takes the stake. Who is seated already gets the same room. It refuses
 // room_not_found, room_closed, already_started, banned, friends_only, room_full, insufficient_funds.
-func (s *Service) Join(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Join(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Result, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	profile, err := s.profile(ctx, caller.User)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	o, err := s.store.join(ctx, d, profile, "")
 	if err == nil && o.word == "stale" { // the room admits friends of its creator only
 		friends, err := s.players.AreFriends(ctx, caller.User, o.room.Creator)
 		if err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 		o, err = s.store.join(ctx, d, profile, flag(friends[o.room.Creator]))
 		return o.answer(err)
@@ -128,10 +128,10 @@ func (s *Service) Join(ctx context.Context, caller principal.Caller, roomID stri
 
 // Leave takes the calling player out: before the start with the stake, after it without. It refuses room_not_found, room_closed,
 // not_participant.
-func (s *Service) Leave(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Leave(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Result, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	purses, last := []int64{caller.User}, settlement{}
 	for range tries {
@@ -141,18 +141,18 @@ func (s *Service) Leave(ctx context.Context, caller principal.Caller, roomID str
 		}
 		// The room ends by this: it takes the wallets of all, and what the last player gets.
 		purses, last = o.room.staked(), settlement{}
-		if rest := slices.DeleteFunc(o.room.Active(), func(id int64) bool { return id == caller.User }); len(rest) == 1 {
-			last = o.room.settle([]Result{{UserID: rest[0], Place: 1}})
+		if rest := slices.DeleteFunc(o.room.ActivePlayers(), func(id int64) bool { return id == caller.User }); len(rest) == 1 {
+			last = o.room.settle([]Placement{{UserID: rest[0], Place: 1}})
 		}
 	}
-	return Answer{}, apierror.VersionConflict
+	return Result{}, apierror.VersionConflict
 }
 
 // Ready notes whether the calling player is ready. It refuses room_not_found, room_closed, already_started, not_participant.
-func (s *Service) Ready(ctx context.Context, caller principal.Caller, roomID string, ready bool, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Ready(ctx context.Context, caller principal.Caller, roomID string, ready bool, rc idempotency.Receipt) (Result, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	o, err := s.store.ready(ctx, d, ready)
 	return o.answer(err)
@@ -167,13 +167,13 @@ type KickInput struct {
 
 // Kick takes a player out before the start, with the stake; the host or the game's server may. It refuses room_not_found,
 // room_closed, not_host, already_started, not_participant, and invalid_request for the host's own seat.
-func (s *Service) Kick(ctx context.Context, caller principal.Caller, in KickInput, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Kick(ctx context.Context, caller principal.Caller, in KickInput, rc idempotency.Receipt) (Result, error) {
 	d, err := s.asHost(caller, in.RoomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	if in.UserID < 1 || in.UserID == caller.User {
-		return Answer{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
+		return Result{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
 	o, err := s.store.kick(ctx, d, in.UserID, in.Ban)
 	return o.answer(err)
@@ -181,13 +181,13 @@ func (s *Service) Kick(ctx context.Context, caller principal.Caller, in KickInpu
 
 // TransferHost makes another seated player the host; the host or the game's server may. It refuses room_not_found, room_closed, not_host,
 // not_participant.
-func (s *Service) TransferHost(ctx context.Context, caller principal.Caller, roomID string, user int64, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) TransferHost(ctx context.Context, caller principal.Caller, roomID string, user int64, rc idempotency.Receipt) (Result, error) {
 	d, err := s.asHost(caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	if user < 1 {
-		return Answer{}, apierror.InvalidRequest.WithField("userId", "range", "must be a player")
+		return Result{}, apierror.InvalidRequest.WithField("userId", "range", "must be a player")
 	}
 	o, err := s.store.transfer(ctx, d, user)
 	return o.answer(err)
@@ -195,10 +195,10 @@ func (s *Service) TransferHost(ctx context.Context, caller principal.Caller, roo
 
 // Start begins the game and locks the stakes; the host or the game's server may. It refuses room_not_found, room_closed, not_host,
 // already_started, not_enough_players.
-func (s *Service) Start(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Start(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Result, error) {
 	d, err := s.asHost(caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	o, err := s.store.start(ctx, d)
 	return o.answer(err)
@@ -207,19 +207,19 @@ func (s *Service) Start(ctx context.Context, caller principal.Caller, roomID str
 // Finish ends the game with a result and pays out the pot; only the game's server may. Results name every active player once, their
 // places are a ranking. The same result again answers the same room. It refuses room_not_found, not_started, room_closed,
 // result_conflict, and invalid_request with every faulty result.
-func (s *Service) Finish(ctx context.Context, caller principal.Caller, roomID string, results []Result, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Finish(ctx context.Context, caller principal.Caller, roomID string, results []Placement, rc idempotency.Receipt) (Result, error) {
 	if caller.Role != principal.Server {
-		return Answer{}, apierror.Forbidden
+		return Result{}, apierror.Forbidden
 	}
 	d, room, err := s.look(ctx, caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	for range tries {
-		ranked := ordered(results, room.Active())
+		ranked := ordered(results, room.ActivePlayers())
 		report, wrong := settlement{results: canonical(ranked)}, error(nil)
 		if room.Status == Started && room.GameID == caller.Game {
-			if wrong = rank(results, room.Active()); wrong == nil {
+			if wrong = rank(results, room.ActivePlayers()); wrong == nil {
 				report = room.settle(ranked)
 			}
 		}
@@ -229,19 +229,19 @@ func (s *Service) Finish(ctx context.Context, caller principal.Caller, roomID st
 			return o.answer(err)
 		}
 		if wrong != nil && o.room.Version == room.Version {
-			return Answer{}, wrong
+			return Result{}, wrong
 		}
 		room = o.room
 	}
-	return Answer{}, apierror.VersionConflict
+	return Result{}, apierror.VersionConflict
 }
 
 // Cancel ends the room without a result and gives every stake back; the host may before the start, the game's server and the operator
 // until the end. It refuses room_not_found, room_closed, not_host, already_started.
-func (s *Service) Cancel(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Cancel(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Result, error) {
 	d, room, err := s.look(ctx, caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	reason := map[principal.Role]string{principal.Player: "host", principal.Server: "server", principal.Operator: "operator"}[caller.Role]
 	for range tries {
@@ -251,20 +251,20 @@ func (s *Service) Cancel(ctx context.Context, caller principal.Caller, roomID st
 		}
 		room = o.room
 	}
-	return Answer{}, apierror.VersionConflict
+	return Result{}, apierror.VersionConflict
 }
 
 // Rematch opens a room with the settings of one that ended: the calling player, who played in it to the end, is its creator and
 // pays; seats are held for the others who did. There is one rematch of a room: whoever asks later gets it as it is, and has a held seat to join.
 // It refuses room_not_found, not_participant, not_started and already_started (the room has not ended), insufficient_funds.
-func (s *Service) Rematch(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Answer, error) {
+func (s *Service) Rematch(ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt) (Result, error) {
 	d, err := s.asPlayer(caller, roomID, rc)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	profile, err := s.profile(ctx, caller.User)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	known := ""
 	for range tries {
@@ -274,7 +274,7 @@ func (s *Service) Rematch(ctx context.Context, caller principal.Caller, roomID s
 		}
 		known = o.room.RematchID
 	}
-	return Answer{}, apierror.VersionConflict
+	return Result{}, apierror.VersionConflict
 }
 
 // Get answers a room, or refuses room_not_found when it is not there or not the caller's to see.
@@ -384,11 +384,11 @@ func (s *Service) profile(ctx context.Context, user int64) (string, error) {
 }
 
 // answer makes of what a script said what the service says.
-func (o outcome) answer(err error) (Answer, error) {
+func (o outcome) answer(err error) (Result, error) {
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
-	answer := Answer{Room: o.room, Replayed: o.replayed}
+	answer := Result{Room: o.room, Replayed: o.replayed}
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(o.rest[i], 10, 64)
 		return n

@@ -22,9 +22,9 @@ func portion(u wallet.Units, bps int) wallet.Units {
 }
 
 // ordered answers results by place, the tied in seating order, and writes places as a ranking: 1, 1, 2 is read as 1, 1, 3, and so is 1, 1, 5.
-func ordered(results []Result, active []int64) []Result {
+func ordered(results []Placement, active []int64) []Placement {
 	list := slices.Clone(results)
-	slices.SortStableFunc(list, func(a, b Result) int {
+	slices.SortStableFunc(list, func(a, b Placement) int {
 		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(slices.Index(active, a.UserID), slices.Index(active, b.UserID)))
 	})
 	if len(list) == 0 || list[0].Place != 1 {
@@ -44,7 +44,7 @@ func ordered(results []Result, active []int64) []Result {
 }
 
 // rank checks that results name each active player once, and that somebody is first. It refuses invalid_request with every fault.
-func rank(results []Result, active []int64) error {
+func rank(results []Placement, active []int64) error {
 	var f apierror.FieldErrors
 	named := map[int64]bool{}
 	for i, r := range results {
@@ -65,14 +65,14 @@ func rank(results []Result, active []int64) error {
 			f.Add("results", "incomplete", fmt.Sprintf("player %d is missing", id))
 		}
 	}
-	if f.Err() == nil && !slices.ContainsFunc(results, func(r Result) bool { return r.Place == 1 }) {
+	if f.Err() == nil && !slices.ContainsFunc(results, func(r Placement) bool { return r.Place == 1 }) {
 		f.Add("results", "ranking", "nobody is first: places count from 1")
 	}
 	return f.Err()
 }
 
 // canonical is the text by which two reports of a result are the same.
-func canonical(ranked []Result) string {
+func canonical(ranked []Placement) string {
 	text, err := json.Marshal(ranked)
 	if err != nil {
 		panic("rooms: a result that is no JSON: " + err.Error()) // a score that is not finite; JSON cannot bring one
@@ -84,7 +84,7 @@ func canonical(ranked []Result) string {
 // its basis points of it, rounded down; what the rounding leaves, and the shares of places that nobody can reach, go to the first
 // place. The tied get together what their places would get: each the same, and the units that cannot be
 // divided one each to the earliest seats.
-func share(pot wallet.Units, rakeBps int, table []int, ranked []Result) (payouts []Payout, rake wallet.Units) {
+func share(pot wallet.Units, rakeBps int, table []int, ranked []Placement) (payouts []Payout, rake wallet.Units) {
 	rake = portion(pot, rakeBps)
 	net := pot - rake
 	places := make([]wallet.Units, len(ranked))
@@ -122,7 +122,7 @@ type settlement struct {
 
 // settle computes the settlement of a room for a ranked result. A free room pays nothing. A tie for the first place in a room
 // that refunds ties gives every stake back, those of the forfeited too, and takes no rake.
-func (r *Room) settle(ranked []Result) settlement {
+func (r *Room) settle(ranked []Placement) settlement {
 	s := settlement{results: canonical(ranked), version: r.Version}
 	if r.Pot == 0 {
 		return s

@@ -35,9 +35,9 @@ func TestThePotIsSharedByTheTable(t *testing.T) {
 		{"the largest pot", wallet.MaxUnits, 1, []int{9999, 1}, []int{1, 2}, []wallet.Units{9005397904962036, 900629853481}, 900719925474},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var ranked []Result
+			var ranked []Placement
 			for i, place := range c.places {
-				ranked = append(ranked, Result{UserID: int64(i + 1), Place: place})
+				ranked = append(ranked, Placement{UserID: int64(i + 1), Place: place})
 			}
 			payouts, rake := share(c.pot, c.bps, c.table, ranked)
 			var got []wallet.Units
@@ -64,13 +64,13 @@ func TestNoUnitIsMadeOrLostInSharing(t *testing.T) {
 			table = append(table, part)
 			left -= part
 		}
-		var ranked []Result
+		var ranked []Placement
 		for i := range rapid.IntRange(1, 9).Draw(t, "players") {
 			place := i + 1
 			if i > 0 && rapid.Bool().Draw(t, "tied") {
 				place = ranked[i-1].Place
 			}
-			ranked = append(ranked, Result{UserID: int64(i + 1), Place: place})
+			ranked = append(ranked, Placement{UserID: int64(i + 1), Place: place})
 		}
 		payouts, rake := share(pot, bps, table, ranked)
 		exact := new(big.Int).Mul(big.NewInt(int64(pot)), big.NewInt(int64(bps)))
@@ -95,7 +95,7 @@ func TestNoUnitIsMadeOrLostInSharing(t *testing.T) {
 
 func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
 	active := []int64{7, 8, 9}
-	for name, results := range map[string][]Result{
+	for name, results := range map[string][]Placement{
 		"empty":        nil,
 		"one missing":  {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}},
 		"one twice":    {{UserID: 7, Place: 1}, {UserID: 7, Place: 2}, {UserID: 9, Place: 3}},
@@ -108,7 +108,7 @@ func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, results := range map[string][]Result{
+	for name, results := range map[string][]Placement{
 		"plain":    {{UserID: 9, Place: 2}, {UserID: 7, Place: 3}, {UserID: 8, Place: 1}},
 		"tied":     {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 3}},
 		"all tied": {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 1}},
@@ -122,11 +122,11 @@ func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
 
 func TestTheTiedShareAPlaceHoweverTheNextOneIsCounted(t *testing.T) {
 	active := []int64{7, 8, 9, 10}
-	want := []Result{{UserID: 8, Place: 1}, {UserID: 9, Place: 1}, {UserID: 7, Place: 3}, {UserID: 10, Place: 4}}
+	want := []Placement{{UserID: 8, Place: 1}, {UserID: 9, Place: 1}, {UserID: 7, Place: 3}, {UserID: 10, Place: 4}}
 	for _, places := range [][4]int{{3, 1, 1, 4}, {2, 1, 1, 3}, {5, 1, 1, 9}} {
-		var said []Result
+		var said []Placement
 		for i, id := range active {
-			said = append(said, Result{UserID: id, Place: places[i]})
+			said = append(said, Placement{UserID: id, Place: places[i]})
 		}
 		if got := ordered(said, active); canonical(got) != canonical(want) {
 			t.Errorf("%v is read as %s", places, canonical(got))

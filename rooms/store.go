@@ -91,7 +91,7 @@ func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int
 	case principal.System:
 		who = ""
 	}
-	a := append(make([]any, 0, 8+len(args)), st.db.Publish, d.nonce, d.rc.Fingerprint, st.receiptTTL.Milliseconds(), who, uid, d.game, ids)
+	a := append(make([]any, 0, 8+len(args)), st.db.PublishCommand, d.nonce, d.rc.Fingerprint, st.receiptTTL.Milliseconds(), who, uid, d.game, ids)
 	reply, err := st.db.RunScript(ctx, s, k, append(a, args...)...)
 	if err != nil {
 		return outcome{}, err
@@ -229,7 +229,7 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	if !ok || home.Number() > st.homes {
 		return Room{}, apierror.RoomNotFound
 	}
-	fields, err := st.db.Shared.HGetAll(ctx, keys.Room(home, roomID)).Result()
+	fields, err := st.db.AutoPipelined.HGetAll(ctx, keys.Room(home, roomID)).Result()
 	if err != nil {
 		return Room{}, redisdb.WrapError("read a room", err)
 	}
@@ -248,8 +248,8 @@ func flattened(fields map[string]string) []string {
 	return flat
 }
 
-// Topic names the stream of a room's events, which is the channel that tells of them too; false for an id that no room can have.
-func (s *Service) Topic(roomID string) (string, bool) {
+// EventTopic names the stream of a room's events, which is the channel that tells of them too; false for an id that no room can have.
+func (s *Service) EventTopic(roomID string) (string, bool) {
 	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
 	home, ok := keys.RoomShard(roomID)
 	if !ok || home.Number() > s.store.homes {
@@ -387,7 +387,7 @@ func (st *store) sweep(ctx context.Context) (int, error) {
 			continue
 		}
 		name := "rooms:" + home.String()
-		_, err := st.db.Lead(ctx, keys.Lock(name), keys.Fence(name), sweepLease, func(ctx context.Context, fence int64) error {
+		_, err := st.db.RunAsLeader(ctx, keys.Lock(name), keys.Fence(name), sweepLease, func(ctx context.Context, fence int64) error {
 			for _, id := range ids {
 				if err := st.sweepRoom(ctx, home, id, fence); err != nil {
 					troubles = append(troubles, fmt.Errorf("sweep room %s: %w", id, err))

@@ -104,7 +104,7 @@ func TestAChangePutsTheIdleTimeOff(t *testing.T) {
 func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 	each(t, func(t *testing.T, h *house) {
 		ctx := t.Context()
-		brief := rooms.New(h.db, h.wallet, h, h, rooms.Options{Homes: homes, Retention: 50 * time.Millisecond})
+		brief := rooms.New(h.db, h.wallet, h, h, rooms.Options{Shards: homes, Retention: 50 * time.Millisecond})
 		a := h.player(1000)
 		for _, in := range []rooms.CreateInput{h.paid("1", 3), {MaxPlayers: 3}, {MaxPlayers: 3, Visibility: rooms.Private}} {
 			room := does(t)(brief.Create(ctx, a, in, noKey))
@@ -234,7 +234,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 					if _, err := h.rooms.Join(ctx, other, opened.Room.RoomID, noKey); err != nil {
 						return
 					}
-					results := []rooms.Result{{UserID: p.User, Place: 1}, {UserID: other.User, Place: 1 + n%2}}
+					results := []rooms.Placement{{UserID: p.User, Place: 1}, {UserID: other.User, Place: 1 + n%2}}
 					if _, err := h.rooms.Finish(ctx, h.server(), opened.Room.RoomID, results, noKey); err != nil {
 						return
 					}

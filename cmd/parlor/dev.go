@@ -46,7 +46,7 @@ func devCommand() *cobra.Command {
 			}
 			tokens := make([]string, len(made.players))
 			for i, p := range made.players {
-				if tokens[i], err = n.auth.Mint(c.Context(), made.game.ID, p.id, devTokenTTL); err != nil {
+				if tokens[i], err = n.auth.IssueAccessToken(c.Context(), made.game.ID, p.id, devTokenTTL); err != nil {
 					return err
 				}
 			}

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, out, problems io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(problems)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return config.Faults{{Setting: "flags", Problem: fmt.Sprintf("%v; %s --help lists them", err, c.CommandPath())}}
+		return config.SettingErrors{{Setting: "flags", Problem: fmt.Sprintf("%v; %s --help lists them", err, c.CommandPath())}}
 	})
 	root.AddCommand(devCommand(), serveCommand(), configCommand(), tokenCommand(), seedCommand(), auditCommand(), tailCommand(), healthcheckCommand(), versionCommand())
 	return status(root.ExecuteContext(ctx), problems)
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, out, problems io.Writer) int {
 var errShown = errors.New("shown")
 
 func status(err error, problems io.Writer) int {
-	var faults config.Faults
+	var faults config.SettingErrors
 	var unfit redisdb.RequirementError
 	switch {
 	case err == nil:

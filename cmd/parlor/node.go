@@ -37,7 +37,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	playing := mode == config.Dev
 	d := domains{
 		db: db, users: users.New(db),
-		games:  games.New(db, games.Rules{AnyOrigin: playing, LoopbackIssuers: playing}),
+		games:  games.New(db, games.Options{AnyOrigin: playing, LoopbackIssuers: playing}),
 		wallet: wallet.New(db, wallet.Options{ReceiptTTL: s.IdempotencyTTL}),
 	}
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
@@ -45,7 +45,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 		SigningKeys: revealed(s.SigningKey), AdminKey: s.AdminKey.Reveal(), LoopbackIssuers: playing,
 	})
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
-		Homes: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
+		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
 	})
 	return d
 }
@@ -63,7 +63,7 @@ type node struct {
 	domains
 	settings config.Settings
 	log      *slog.Logger
-	edge     *handlers.Edge
+	edge     *handlers.Server
 	hub      *realtime.Hub
 }
 
@@ -87,7 +87,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	}
 	n.edge, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
-		Limiter: auth.NewLimiter(db, limits), Answers: idempotency.New(db, revealed(s.SigningKey), idempotency.Options{TTL: s.IdempotencyTTL}), Store: db,
+		Limiter: auth.NewLimiter(db, limits), Idempotency: idempotency.New(db, revealed(s.SigningKey), idempotency.Options{TTL: s.IdempotencyTTL}), Store: db,
 		Progress: saves, Realtime: n.hub, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
 	})
 	return n, err
@@ -120,6 +120,6 @@ func newLog(s config.Settings, to io.Writer) *slog.Logger {
 	}
 	log := slog.New(handler)
 	slog.SetDefault(log)
-	redisdb.LogTo(log)
+	redisdb.SetLogger(log)
 	return log
 }

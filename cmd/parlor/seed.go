@@ -27,17 +27,17 @@ import (
 const seededGame = "Arcade"
 
 var (
-	seededTokens = []wallet.Definition{
+	seededTokens = []wallet.TokenDefinition{
 		{TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}},
 		{TokenID: "GEM", Name: "Gem", Metadata: wallet.Metadata{Decimals: "0"}},
 	}
-	seededAssets = []assets.Input{
+	seededAssets = []assets.CreateInput{
 		{Name: "Wooden sword", TokenID: "GOLD", Price: "2.50", Metadata: json.RawMessage(`{"kind":"weapon"}`)},
 		{Name: "Lantern", TokenID: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)), Metadata: json.RawMessage(`{"kind":"tool"}`)},
 		{Name: "Crown", TokenID: "GEM", Price: "40", Stock: new(int64(10)), Metadata: json.RawMessage(`{"kind":"hat"}`)},
 	}
 	seededPlayers  = []string{"ada", "bob", "cleo"}
-	seededBalances = map[string]wallet.Literal{"GOLD": "100.00", "GEM": "50"}
+	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
 )
 
 // seeded is what a seed made or found.
@@ -73,7 +73,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
 		return s, fmt.Errorf("seed the game: %w", err)
 	}
-	there, _, err := d.assets.List(ctx, s.game.ID, assets.ListQuery{Limit: 100, All: true})
+	there, _, err := d.assets.List(ctx, s.game.ID, assets.ListQuery{Limit: 100, IncludeInactive: true})
 	if err != nil {
 		return s, fmt.Errorf("seed the assets: %w", err)
 	}

@@ -28,11 +28,11 @@ type Asset struct {
 	CreatedAt    time.Time       `json:"createdAt"`
 }
 
-// Input is an asset to be made.
-type Input struct {
+// CreateInput is an asset to be made.
+type CreateInput struct {
 	Name         string
 	TokenID      string
-	Price        wallet.Literal
+	Price        wallet.AmountInput
 	Stock        *int64 // nil: no limit
 	PerUserLimit *int64 // nil: no limit
 	Metadata     json.RawMessage
@@ -42,7 +42,7 @@ type Input struct {
 type Patch struct {
 	Name         *string
 	Active       *bool
-	Price        *wallet.Literal
+	Price        *wallet.AmountInput
 	Stock        **int64 // sets what is left; the address of nil takes the limit away
 	PerUserLimit **int64 // the address of nil takes the limit away
 	Metadata     json.RawMessage
@@ -50,8 +50,8 @@ type Patch struct {
 
 // PurchaseInput is what a buyer asks.
 type PurchaseInput struct {
-	Quantity      int64          // 1 … MaxQuantity
-	ExpectedPrice wallet.Literal // the price of one that the buyer saw, or "" for any
+	Quantity      int64              // 1 … MaxQuantity
+	ExpectedPrice wallet.AmountInput // the price of one that the buyer saw, or "" for any
 }
 
 // Purchase is what was sold: the wire shows it as it stands.
@@ -77,10 +77,10 @@ type Owned struct {
 
 // The bounds of the catalogue.
 const (
-	MaxQuantity = 1_000_000         // of one purchase
-	MaxStock    = 1_000_000_000_000 // of one asset, also of a per-user limit
-	MaxMetadata = 4096              // bytes of JSON; every receipt of a purchase holds a copy
-	longestName = 100
+	MaxQuantity      = 1_000_000         // of one purchase
+	MaxStock         = 1_000_000_000_000 // of one asset, also of a per-user limit
+	MaxMetadataBytes = 4096              // bytes of JSON; every receipt of a purchase holds a copy
+	longestName      = 100
 )
 
 // faults is what is wrong with a request of this package.
@@ -106,12 +106,12 @@ func (f *faults) metadata(text json.RawMessage) {
 		return
 	}
 	var members map[string]json.RawMessage
-	if len(text) > MaxMetadata || !utf8.Valid(text) || json.Unmarshal(text, &members) != nil || members == nil {
+	if len(text) > MaxMetadataBytes || !utf8.Valid(text) || json.Unmarshal(text, &members) != nil || members == nil {
 		f.Add("metadata", "format", "must be a JSON object of at most 4096 bytes")
 	}
 }
 
-func (in Input) validate() error {
+func (in CreateInput) validate() error {
 	var f faults
 	f.name(in.Name)
 	if in.TokenID == "" {

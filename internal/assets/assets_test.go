@@ -32,14 +32,14 @@ type shop struct {
 func open(t testing.TB, db *redisdb.DB) shop {
 	t.Helper()
 	wallets := wallet.New(db, wallet.Options{})
-	_, err := wallets.CreateToken(t.Context(), wallet.Definition{TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}})
+	_, err := wallets.CreateToken(t.Context(), wallet.TokenDefinition{TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return shop{Service: assets.New(db, wallets, assets.Options{}), t: t, wallets: wallets}
 }
 
-func (s shop) asset(in assets.Input) assets.Asset {
+func (s shop) asset(in assets.CreateInput) assets.Asset {
 	s.t.Helper()
 	in.TokenID = "GOLD"
 	if in.Name == "" {
@@ -52,7 +52,7 @@ func (s shop) asset(in assets.Input) assets.Asset {
 	return a
 }
 
-func (s shop) credit(user int64, amount wallet.Literal) {
+func (s shop) credit(user int64, amount wallet.AmountInput) {
 	s.t.Helper()
 	if _, err := s.wallets.Credit(s.t.Context(), "op", user, "GOLD", amount, "test", idempotency.Receipt{}); err != nil {
 		s.t.Fatal(err)
@@ -86,7 +86,7 @@ func (s shop) wantBalanced() {
 func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneAnswer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
-		gem := s.asset(assets.Input{Price: "0.07", Stock: new(int64(100))})
+		gem := s.asset(assets.CreateInput{Price: "0.07", Stock: new(int64(100))})
 		s.credit(1, "100")
 		var mu sync.Mutex
 		var firsts atomic.Int64
@@ -125,7 +125,7 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneAnswer(t *testing.T) {
 func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
-		rare := s.asset(assets.Input{Price: "1", Stock: new(int64(100))})
+		rare := s.asset(assets.CreateInput{Price: "1", Stock: new(int64(100))})
 		for user := range int64(300) {
 			s.credit(user+1, "5")
 		}
@@ -155,7 +155,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 func TestSixtyFourWorkersOnOneWalletNeverFail(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
-		gem := s.asset(assets.Input{Price: "0.01"})
+		gem := s.asset(assets.CreateInput{Price: "0.01"})
 		s.credit(1, "1000")
 		var all sync.WaitGroup
 		for worker := range 64 {
@@ -176,7 +176,7 @@ func TestSixtyFourWorkersOnOneWalletNeverFail(t *testing.T) {
 func TestARefusedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
-		sword := s.asset(assets.Input{Price: "7.50"})
+		sword := s.asset(assets.CreateInput{Price: "7.50"})
 		first, err := s.buy(1, sword.ID, 1, "k")
 		if !errors.Is(err, apierror.InsufficientFunds) || first.Replayed {
 			t.Fatalf("without money: %v", err)
@@ -201,7 +201,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
 		const most = "90071992547409.91" // 2^53-1 units
-		palace := s.asset(assets.Input{Price: most})
+		palace := s.asset(assets.CreateInput{Price: most})
 		s.credit(1, most)
 		sale, err := s.Purchase(t.Context(), buyer(1), palace.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: most}, idempotency.Receipt{})
 		if err != nil {
@@ -215,11 +215,11 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		if _, err := s.buy(1, palace.ID, 2, "two"); !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("a total past 2^53-1: %v", err)
 		}
-		third := s.asset(assets.Input{Price: "30023997515803.31"}) // three of it are 2^53+1 units, a number that no double holds
+		third := s.asset(assets.CreateInput{Price: "30023997515803.31"}) // three of it are 2^53+1 units, a number that no double holds
 		if _, err := s.buy(1, third.ID, 3, "three"); !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("a total of 2^53+1: %v", err)
 		}
-		third = s.asset(assets.Input{Price: "30023997515803.30"})
+		third = s.asset(assets.CreateInput{Price: "30023997515803.30"})
 		if _, err := s.buy(1, third.ID, 3, "three less"); err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 func TestWhatIsFreeOfChargeIsOwnedWithoutALineInTheLedger(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
-		gift := s.asset(assets.Input{Price: "0", PerUserLimit: new(int64(1))})
+		gift := s.asset(assets.CreateInput{Price: "0", PerUserLimit: new(int64(1))})
 		sale, err := s.buy(1, gift.ID, 1, "k")
 		if err != nil || sale.Owned != 1 || sale.PurchaseID != 1 || sale.TotalAmount != 0 {
 			t.Fatalf("%+v, %v", sale, err)
@@ -239,7 +239,7 @@ func TestWhatIsFreeOfChargeIsOwnedWithoutALineInTheLedger(t *testing.T) {
 		if _, err := s.buy(1, gift.ID, 1, "again"); !errors.Is(err, apierror.AlreadyOwned) {
 			t.Fatalf("a second one: %v", err)
 		}
-		owned, next, err := s.Owned(t.Context(), 1, 0, 20)
+		owned, next, err := s.ListOwned(t.Context(), 1, 0, 20)
 		if err != nil || next != 0 || len(owned) != 1 || owned[0].Owned != 1 || owned[0].Asset.Name != "Sword" {
 			t.Fatalf("%+v, %d, %v", owned, next, err)
 		}
@@ -254,7 +254,7 @@ func TestWhatIsFreeOfChargeIsOwnedWithoutALineInTheLedger(t *testing.T) {
 func TestOnlyPlayersOfTheGameBuy(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
-		sword := s.asset(assets.Input{Price: "1"})
+		sword := s.asset(assets.CreateInput{Price: "1"})
 		one := assets.PurchaseInput{Quantity: 1}
 		for _, c := range []struct {
 			caller principal.Caller
@@ -284,7 +284,7 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 		s := open(t, db)
 		var ids []int64
 		for i := range 7 {
-			ids = append(ids, s.asset(assets.Input{Name: "A" + strconv.Itoa(i), Price: "1"}).ID)
+			ids = append(ids, s.asset(assets.CreateInput{Name: "A" + strconv.Itoa(i), Price: "1"}).ID)
 		}
 		for _, i := range []int{0, 3, 6} {
 			if _, err := s.Patch(t.Context(), here, ids[i], assets.Patch{Active: new(false)}); err != nil {
@@ -293,7 +293,7 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 		}
 		walk := func(all bool) (names string) {
 			for after := int64(0); ; {
-				page, next, err := s.List(t.Context(), here, assets.ListQuery{After: after, Limit: 2, All: all})
+				page, next, err := s.List(t.Context(), here, assets.ListQuery{After: after, Limit: 2, IncludeInactive: all})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -313,7 +313,7 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 		if got := walk(true); got != "A0A1 A2A3 A4A5 A6" {
 			t.Errorf("all: %s", got)
 		}
-		if page, next, err := s.List(t.Context(), elsewhere, assets.ListQuery{Limit: 2, All: true}); err != nil || next != 0 || len(page) != 0 {
+		if page, next, err := s.List(t.Context(), elsewhere, assets.ListQuery{Limit: 2, IncludeInactive: true}); err != nil || next != 0 || len(page) != 0 {
 			t.Errorf("another game lists %v, %d, %v", page, next, err)
 		}
 	})
@@ -322,20 +322,20 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 func TestAnAssetThatCannotBeMeantIsRefusedWithAllItsFaults(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(t, db)
-		_, err := s.Create(t.Context(), here, assets.Input{Stock: new(int64(-1)), PerUserLimit: new(int64(0)), Metadata: json.RawMessage(`[]`)})
+		_, err := s.Create(t.Context(), here, assets.CreateInput{Stock: new(int64(-1)), PerUserLimit: new(int64(0)), Metadata: json.RawMessage(`[]`)})
 		r, ok := apierror.As(err)
 		if !ok || r.Code != "invalid_request" || len(r.FieldErrors) != 6 {
 			t.Fatalf("%+v", err)
 		}
-		for price, want := range map[wallet.Literal]error{"-1": apierror.InvalidAmount, "0.001": apierror.InvalidAmount, "1": nil, "0": nil} {
-			if _, err := s.Create(t.Context(), here, assets.Input{Name: "x", TokenID: "GOLD", Price: price}); !errors.Is(err, want) {
+		for price, want := range map[wallet.AmountInput]error{"-1": apierror.InvalidAmount, "0.001": apierror.InvalidAmount, "1": nil, "0": nil} {
+			if _, err := s.Create(t.Context(), here, assets.CreateInput{Name: "x", TokenID: "GOLD", Price: price}); !errors.Is(err, want) {
 				t.Errorf("price %s: %v", price, err)
 			}
 		}
-		if _, err := s.Create(t.Context(), here, assets.Input{Name: "x", TokenID: "LEAD", Price: "1"}); !errors.Is(err, apierror.TokenNotFound) {
+		if _, err := s.Create(t.Context(), here, assets.CreateInput{Name: "x", TokenID: "LEAD", Price: "1"}); !errors.Is(err, apierror.TokenNotFound) {
 			t.Errorf("an unknown token: %v", err)
 		}
-		a := s.asset(assets.Input{Price: "1"})
+		a := s.asset(assets.CreateInput{Price: "1"})
 		if _, err := s.Patch(t.Context(), elsewhere, a.ID, assets.Patch{Active: new(false)}); !errors.Is(err, apierror.AssetNotFound) {
 			t.Errorf("a patch from another game: %v", err)
 		}

@@ -16,7 +16,7 @@ func BenchmarkPurchase(b *testing.B) {
 	for _, buyers := range []int64{1, 64} {
 		b.Run(fmt.Sprintf("%d wallets", buyers), func(b *testing.B) {
 			s := open(b, redistest.Single(b))
-			gem := s.asset(assets.Input{Price: "0.01"})
+			gem := s.asset(assets.CreateInput{Price: "0.01"})
 			for user := range buyers {
 				s.credit(user+1, "90000000000000")
 			}

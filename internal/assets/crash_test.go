@@ -21,7 +21,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	s := open(t, db)
-	gem := s.asset(assets.Input{Price: "0.01"})
+	gem := s.asset(assets.CreateInput{Price: "0.01"})
 	const buyers, each = 8, 150
 	for user := range int64(buyers) {
 		s.credit(user+1, "100")

@@ -165,7 +165,7 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 	for i := range players {
 		m.users[i], m.free[i], m.held[i] = newID(), new(big.Int), new(big.Int)
 	}
-	_, err := wallets.CreateToken(t.Context(), wallet.Definition{
+	_, err := wallets.CreateToken(t.Context(), wallet.TokenDefinition{
 		TokenID: m.token, Name: "Gold & <Silver> \"π\"", Metadata: wallet.Metadata{AssetName: "ab", Decimals: strconv.Itoa(m.decimals)},
 	})
 	if err != nil {
@@ -173,7 +173,7 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 	}
 	for range 2 {
 		a := &modelAsset{price: drawPrice(t), stock: drawCount(t, "stock", 0), limit: drawCount(t, "limit", 1), on: true, ver: 1}
-		made, err := catalogue.Create(t.Context(), here, assets.Input{
+		made, err := catalogue.Create(t.Context(), here, assets.CreateInput{
 			Name: "Sword / \\ \"π\"", TokenID: m.token, Price: m.literal(a.price), Stock: a.stock, PerUserLimit: a.limit,
 			Metadata: json.RawMessage(`{"note": "a\u0000\"/π"}`),
 		})
@@ -209,8 +209,8 @@ func drawCount(t *rapid.T, label string, least int64) *int64 {
 	}
 }
 
-func (m *model) literal(units int64) wallet.Literal {
-	return wallet.Literal(wallet.Units(units).Decimal(m.decimals))
+func (m *model) literal(units int64) wallet.AmountInput {
+	return wallet.AmountInput(wallet.Units(units).Decimal(m.decimals))
 }
 
 // make runs a request under a new key, or without one, and compares its answer with the model's.
@@ -286,7 +286,7 @@ var mostUnits = big.NewInt(int64(wallet.MaxUnits))
 
 func (m *model) drawPlayer(t *rapid.T) int { return rapid.IntRange(0, players-1).Draw(t, "player") }
 
-type direction func(ctx context.Context, who string, user int64, token string, amount wallet.Literal, reason string, rc idempotency.Receipt) (wallet.Change, error)
+type direction func(ctx context.Context, who string, user int64, token string, amount wallet.AmountInput, reason string, rc idempotency.Receipt) (wallet.ChangeResult, error)
 
 func (m *model) change(t *rapid.T, way direction, player int, units int64) func(idempotency.Receipt) (string, string, bool) {
 	ctx, user, amount := t.Context(), m.users[player], m.literal(units)

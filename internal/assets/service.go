@@ -41,7 +41,7 @@ func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
 }
 
 // Create puts an asset on sale in a game. It refuses token_not_found and invalid_amount.
-func (s *Service) Create(ctx context.Context, game int64, in Input) (Asset, error) {
+func (s *Service) Create(ctx context.Context, game int64, in CreateInput) (Asset, error) {
 	if err := in.validate(); err != nil {
 		return Asset{}, err
 	}
@@ -96,9 +96,9 @@ func (s *Service) Get(ctx context.Context, game, assetID int64) (Asset, error) {
 
 // ListQuery asks for a page of a game's catalogue.
 type ListQuery struct {
-	After int64 // only ids above this: where the last page ended
-	Limit int   // 1 … 100
-	All   bool  // also what is not on sale
+	After           int64 // only ids above this: where the last page ended
+	Limit           int   // 1 … 100
+	IncludeInactive bool  // also what is not on sale
 }
 
 // List is a page of a game's catalogue by id, and the id to go on after, 0 at the end.
@@ -114,7 +114,7 @@ func (s *Service) List(ctx context.Context, game int64, q ListQuery) ([]Asset, i
 			return nil, 0, err
 		}
 		for _, a := range found {
-			if !a.Active && !q.All {
+			if !a.Active && !q.IncludeInactive {
 				continue
 			}
 			if len(page) == q.Limit {
@@ -129,8 +129,8 @@ func (s *Service) List(ctx context.Context, game int64, q ListQuery) ([]Asset, i
 	}
 }
 
-// Owned is a page of what a player has, by asset id, and the id to go on after, 0 at the end.
-func (s *Service) Owned(ctx context.Context, user, after int64, limit int) ([]Owned, int64, error) {
+// ListOwned is a page of what a player has, by asset id, and the id to go on after, 0 at the end.
+func (s *Service) ListOwned(ctx context.Context, user, after int64, limit int) ([]Owned, int64, error) {
 	counts, err := s.store.inventory(ctx, user)
 	if err != nil {
 		return nil, 0, err

@@ -219,7 +219,7 @@ func (s store) purchase(ctx context.Context, o order) (Purchase, *terms, error) 
 			keys.Asset(o.asset), keys.Wallet(user), keys.WalletLines(user), keys.WalletEvents(user), keys.Inventory(user),
 			keys.Totals(), keys.Ledger(), keys.Token(o.terms.token), keys.MoneyReceipt(o.caller.ActorID(), receipt.Key),
 		},
-		s.db.Publish, o.nonce, receipt.Fingerprint, ttl.Milliseconds(), user, o.asset, o.caller.Game, o.quantity, o.expected, o.terms.token)
+		s.db.PublishCommand, o.nonce, receipt.Fingerprint, ttl.Milliseconds(), user, o.asset, o.caller.Game, o.quantity, o.expected, o.terms.token)
 	if err != nil {
 		return Purchase{}, nil, err
 	}
@@ -256,7 +256,7 @@ func (f *fields) sale(o order, sale *Purchase) {
 	sale.Price, sale.PriceAmount = sale.Asset.Price, sale.Asset.PriceAmount
 	sale.Total = wallet.Amount{Units: sale.TotalAmount, Decimals: sale.Price.Decimals}
 	var err error
-	sale.Balance, err = wallet.ReadBalance(sale.Asset.TokenID, f.rest, supply, free, held)
+	sale.Balance, err = wallet.DecodeBalance(sale.Asset.TokenID, f.rest, supply, free, held)
 	sale.EntryToken = sale.Balance.Token
 	f.err = cmp.Or(f.err, err)
 }

@@ -75,7 +75,7 @@ func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *house {
 	for _, given := range options {
 		o = given
 	}
-	h := &house{db: db, users: users.New(db), games: games.New(db, games.Rules{LoopbackIssuers: true}), grants: &grants{}}
+	h := &house{db: db, users: users.New(db), games: games.New(db, games.Options{LoopbackIssuers: true}), grants: &grants{}}
 	h.Service = auth.New(db, h.users, h.games, h.grants, o)
 	h.SetClock(func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) })
 	var err error
@@ -103,7 +103,7 @@ func TestAGuestSignsInAndIsKnown(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		h := open(t, db)
 		s, err := h.Guest(t.Context(), auth.GuestInput{GameID: h.game.ID, Username: new(" Ada ")})
-		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.Guest || s.ExpiresIn != 15*time.Minute || !s.User.Granted {
+		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.Guest || s.ExpiresIn != 15*time.Minute || !s.User.GrantGiven {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		c, err := h.Credential(t.Context(), s.AccessToken)
@@ -194,12 +194,12 @@ func TestAWelcomeThatFailedIsGivenAtTheNextSignIn(t *testing.T) {
 		}
 		h.grants.fail(apierror.TokenNotFound)
 		s, err := h.Guest(t.Context(), in)
-		if err != nil || s.User.Granted {
+		if err != nil || s.User.GrantGiven {
 			t.Errorf("without the token: %+v, %v", s.User, err)
 		}
 		h.grants.fail(nil)
 		s, err = h.Guest(t.Context(), in)
-		if err != nil || !s.User.Granted || h.grants.given[s.User.ID] != 100 || s.User.ID != 1 {
+		if err != nil || !s.User.GrantGiven || h.grants.given[s.User.ID] != 100 || s.User.ID != 1 {
 			t.Errorf("%+v, %v", s.User, err)
 		}
 	})
@@ -327,7 +327,7 @@ func TestAResendOfOneRefreshIsNotAReuse(t *testing.T) {
 
 func TestAFamilyEndsWhenItIsIdleOrTooOld(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db, auth.Options{SigningKeys: [][]byte{signingKey}, IdleTTL: time.Hour, LongestTTL: 90 * time.Minute})
+		h := open(t, db, auth.Options{SigningKeys: [][]byte{signingKey}, IdleTTL: time.Hour, FamilyTTL: 90 * time.Minute})
 		s := h.guest(t)
 		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
 		near := func(want time.Duration) {

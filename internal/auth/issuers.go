@@ -38,8 +38,8 @@ type outsideClaims struct {
 func (c outsideClaims) proof() string { return c.Issuer + "\x00" + c.Subject }
 
 // newcomer is how a player from there is called: as far as our rules allow, as there.
-func (c outsideClaims) newcomer() users.Newcomer {
-	var n users.Newcomer
+func (c outsideClaims) newcomer() users.NewUser {
+	var n users.NewUser
 	for _, name := range []string{c.Preferred, c.Name} {
 		if checked, err := users.CheckUsername(name); err == nil && n.Username == nil {
 			n.Username = &checked
@@ -57,7 +57,7 @@ func (s *Service) outsider(ctx context.Context, bearer string) (Credential, erro
 	if err != nil {
 		return Credential{}, err
 	}
-	user, err := s.signIn(ctx, game.ID, users.Issued, claims.proof(), claims.newcomer())
+	user, err := s.signIn(ctx, game.ID, users.Issuer, claims.proof(), claims.newcomer())
 	if err != nil {
 		return Credential{}, err
 	}
@@ -86,7 +86,7 @@ func (s *Service) outside(ctx context.Context, bearer string) (outsideClaims, ga
 		return refuse(apierror.Unauthenticated)
 	}
 	for _, audience := range said.Audience {
-		game, issuer, err := s.games.ByIssuer(ctx, said.Issuer, audience)
+		game, issuer, err := s.games.FindByIssuer(ctx, said.Issuer, audience)
 		if refusal, ok := apierror.As(err); ok && refusal.Code == apierror.Unauthenticated.Code {
 			continue
 		}

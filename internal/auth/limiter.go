@@ -55,8 +55,8 @@ func NewLimiter(db *redisdb.DB, limits Limits) *Limiter {
 	return &Limiter{store: &store{db: db}, limits: limits, young: map[bucketKey]*bucket{}}
 }
 
-// Key tells by what a class is counted; "" when it has no limit.
-func (l *Limiter) Key(class Class) Key { return l.limits[class].Key }
+// Scope tells by what a class is counted; "" when it has no limit.
+func (l *Limiter) Scope(class Class) Scope { return l.limits[class].Scope }
 
 // Allow takes one permit of a class for a caller. It refuses rate_limited; the decision holds what to tell in either case. A store that
 // cannot be reached is no error: the node then counts by itself.

@@ -40,7 +40,7 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 func TestABurstIsAllowedThenRefusedThenGrowsBack(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		l := auth.NewLimiter(db, auth.Limits{auth.Money: {PerSecond: 10, Burst: 40, Key: auth.ByUser}})
+		l := auth.NewLimiter(db, auth.Limits{auth.Money: {PerSecond: 10, Burst: 40, Scope: auth.ByUser}})
 		began := time.Now()
 		allowed := int64(0)
 		var last auth.Decision
@@ -80,7 +80,7 @@ func TestABurstIsAllowedThenRefusedThenGrowsBack(t *testing.T) {
 
 func TestTwoNodesShareALimit(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		limit := auth.Limit{PerSecond: 100, Burst: 500, Key: auth.ByUser}
+		limit := auth.Limit{PerSecond: 100, Burst: 500, Scope: auth.ByUser}
 		nodes := []*auth.Limiter{
 			auth.NewLimiter(db, auth.Limits{auth.Read: limit}),
 			auth.NewLimiter(db, auth.Limits{auth.Read: limit}),
@@ -120,7 +120,7 @@ func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 	if allowed != 1000 || c.sent.Load() > 24 {
 		t.Errorf("%d allowed with %d commands", allowed, c.sent.Load())
 	}
-	slow := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 10, Key: auth.ByUser}})
+	slow := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 10, Scope: auth.ByUser}})
 	before := c.sent.Load()
 	for range 1000 {
 		_, _ = slow.Allow(t.Context(), auth.Read, "abuser")
@@ -137,7 +137,7 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	l := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 50, Key: auth.ByUser}})
+	l := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 50, Scope: auth.ByUser}})
 	if _, err := l.Allow(t.Context(), auth.Read, "u1"); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestAClassWithoutALimitAsksNobody(t *testing.T) {
 			t.Errorf("%+v, %v", d, err)
 		}
 	}
-	if c.sent.Load() != 0 || off.Key(auth.Money) != "" {
+	if c.sent.Load() != 0 || off.Scope(auth.Money) != "" {
 		t.Error("somebody was asked")
 	}
 }
@@ -186,7 +186,7 @@ func TestLimitsThatCannotBeArePanics(t *testing.T) {
 	if err := auth.DefaultLimits().Check(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []auth.Limit{{}, {PerSecond: 0, Burst: 1, Key: auth.ByUser}, {PerSecond: 1, Burst: 0, Key: auth.ByUser}, {PerSecond: 1, Burst: 1, Key: "moon"}, {PerSecond: 2_000_000, Burst: 1, Key: auth.ByUser}} {
+	for _, bad := range []auth.Limit{{}, {PerSecond: 0, Burst: 1, Scope: auth.ByUser}, {PerSecond: 1, Burst: 0, Scope: auth.ByUser}, {PerSecond: 1, Burst: 1, Scope: "moon"}, {PerSecond: 2_000_000, Burst: 1, Scope: auth.ByUser}} {
 		if (auth.Limits{auth.Read: bad}).Check() == nil {
 			t.Errorf("%+v was taken", bad)
 		}
@@ -201,14 +201,14 @@ func TestClientsAreNamedByTheirAddress(t *testing.T) {
 		"2001:db8:1:2:ffff::":  "ip:2001:db8:1:2::/64",
 		"fe80::1%eth0":         "ip:fe80::/64",
 	} {
-		if got := auth.ClientKey(netip.MustParseAddr(address)); got != want {
+		if got := auth.AddressKey(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is %s, want %s", address, got, want)
 		}
 	}
 }
 
 func BenchmarkAllowOfABusyCaller(b *testing.B) {
-	l := auth.NewLimiter(redistest.Single(b), auth.Limits{auth.Read: {PerSecond: 1_000_000, Burst: 1_000_000_000, Key: auth.ByUser}})
+	l := auth.NewLimiter(redistest.Single(b), auth.Limits{auth.Read: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: auth.ByUser}})
 	for b.Loop() {
 		if _, err := l.Allow(b.Context(), auth.Read, "u1"); err != nil {
 			b.Fatal(err)

@@ -22,20 +22,20 @@ const (
 	Socket  Class = "socket"  // opening a socket
 )
 
-// Key says by what the calls of a class are counted.
-type Key string
+// Scope says by what the calls of a class are counted.
+type Scope string
 
 // The keys.
 const (
-	ByUser    Key = "user" // the caller, see principal.Caller.Who
-	ByAddress Key = "ip"   // the client's address, see ClientKey
+	ByUser    Scope = "user" // the caller, see principal.Caller.Who
+	ByAddress Scope = "ip"   // the client's address, see ClientKey
 )
 
 // Limit is how often: Burst at once, and PerSecond grow back.
 type Limit struct {
 	PerSecond int64 // 1 to 1,000,000
 	Burst     int64 // 1 to 1,000,000,000
-	Key       Key
+	Scope     Scope
 }
 
 // Limits says how often for each class; a class that is absent has no limit, and no Limits none at all.
@@ -44,13 +44,13 @@ type Limits map[Class]Limit
 // DefaultLimits are wide enough for many players behind one address, and narrow enough that one of them cannot wear a node out.
 func DefaultLimits() Limits {
 	return Limits{
-		Address: {PerSecond: 2_000, Burst: 20_000, Key: ByAddress},
-		SignIn:  {PerSecond: 20, Burst: 2_000, Key: ByAddress},
-		Read:    {PerSecond: 200, Burst: 2_000, Key: ByUser},
-		Write:   {PerSecond: 50, Burst: 1_000, Key: ByUser},
-		Money:   {PerSecond: 100, Burst: 2_000, Key: ByUser},
-		Admin:   {PerSecond: 1_000, Burst: 10_000, Key: ByUser},
-		Socket:  {PerSecond: 20, Burst: 500, Key: ByUser},
+		Address: {PerSecond: 2_000, Burst: 20_000, Scope: ByAddress},
+		SignIn:  {PerSecond: 20, Burst: 2_000, Scope: ByAddress},
+		Read:    {PerSecond: 200, Burst: 2_000, Scope: ByUser},
+		Write:   {PerSecond: 50, Burst: 1_000, Scope: ByUser},
+		Money:   {PerSecond: 100, Burst: 2_000, Scope: ByUser},
+		Admin:   {PerSecond: 1_000, Burst: 10_000, Scope: ByUser},
+		Socket:  {PerSecond: 20, Burst: 500, Scope: ByUser},
 	}
 }
 
@@ -71,15 +71,15 @@ func (l Limits) Check() error {
 		if limit.PerSecond < 1 || limit.PerSecond > 1_000_000 || limit.Burst < 1 || limit.Burst > 1_000_000_000 {
 			return fmt.Errorf("the limit of %s must be 1 to 1,000,000 a second with a burst of 1 to 1,000,000,000", class)
 		}
-		if !slices.Contains([]Key{ByUser, ByAddress}, limit.Key) {
-			return fmt.Errorf("the limit of %s is counted by the unknown key %q", class, limit.Key)
+		if !slices.Contains([]Scope{ByUser, ByAddress}, limit.Scope) {
+			return fmt.Errorf("the limit of %s is counted by the unknown key %q", class, limit.Scope)
 		}
 	}
 	return nil
 }
 
-// ClientKey names a client by its address: an IPv6 one by its /64, since that is what one subscriber has.
-func ClientKey(address netip.Addr) string {
+// AddressKey names a client by its address: an IPv6 one by its /64, since that is what one subscriber has.
+func AddressKey(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if address.Is6() {
 		prefix, err := address.Prefix(64)

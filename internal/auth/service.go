@@ -21,8 +21,8 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// Grants gives a new player the welcome of a game, once per player however often it is asked.
-type Grants interface {
+// SignupGrants gives a new player the welcome of a game, once per player however often it is asked.
+type SignupGrants interface {
 	Grant(ctx context.Context, user, game int64, token string, units wallet.Units) error
 }
 
@@ -31,23 +31,23 @@ type Options struct {
 	SigningKeys [][]byte // at least 32 bytes each: the first signs access tokens, all verify; required
 	AdminKey    string   // the operator's key; empty: nobody is the operator
 
-	AccessTTL  time.Duration // of an access token, 15 min
-	IdleTTL    time.Duration // of a refresh token that is not used, 30 days
-	LongestTTL time.Duration // of a family of refresh tokens, 180 days
-	TicketTTL  time.Duration // 60 s
+	AccessTTL time.Duration // of an access token, 15 min
+	IdleTTL   time.Duration // of a refresh token that is not used, 30 days
+	FamilyTTL time.Duration // of a family of refresh tokens, 180 days
+	TicketTTL time.Duration // 60 s
 
 	LoopbackIssuers bool // key sets may be fetched over http from loopback; for development and tests
 }
 
-// LeastKey is how long a signing key must be, in bytes.
-const LeastKey = 32
+// MinKeyBytes is how long a signing key must be, in bytes.
+const MinKeyBytes = 32
 
 // Service tells who is calling. It is safe for concurrent use.
 type Service struct {
 	store    *store
 	users    *users.Service
 	games    *games.Service
-	grants   Grants
+	grants   SignupGrants
 	options  Options
 	signer   *signer
 	keySets  *keySets
@@ -57,9 +57,9 @@ type Service struct {
 }
 
 // New makes the service. A missing or short signing key is a fault of the program, since settings are checked before: it panics.
-func New(db *redisdb.DB, players *users.Service, all *games.Service, grants Grants, o Options) *Service {
+func New(db *redisdb.DB, players *users.Service, all *games.Service, grants SignupGrants, o Options) *Service {
 	for ttl, standard := range map[*time.Duration]time.Duration{
-		&o.AccessTTL: 15 * time.Minute, &o.IdleTTL: 30 * 24 * time.Hour, &o.LongestTTL: 180 * 24 * time.Hour, &o.TicketTTL: time.Minute,
+		&o.AccessTTL: 15 * time.Minute, &o.IdleTTL: 30 * 24 * time.Hour, &o.FamilyTTL: 180 * 24 * time.Hour, &o.TicketTTL: time.Minute,
 	} {
 		if *ttl == 0 {
 			*ttl = standard
@@ -122,7 +122,7 @@ func (s *Service) Guest(ctx context.Context, in GuestInput) (Session, error) {
 		}
 		user, err = s.users.Create(ctx, game.ID, users.Guest, name, nil)
 	} else {
-		user, err = s.signIn(ctx, game.ID, users.Device, *in.DeviceSecret, users.Newcomer{Username: in.Username})
+		user, err = s.signIn(ctx, game.ID, users.Device, *in.DeviceSecret, users.NewUser{Username: in.Username})
 	}
 	if err != nil {
 		return Session{}, err
@@ -144,7 +144,7 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 	}
 	var faults apierror.FieldErrors
 	faults.Merge(checkLength("externalId", in.ExternalID, 1, 255))
-	newcomer := users.Newcomer{Username: in.Username}
+	newcomer := users.NewUser{Username: in.Username}
 	if in.Username != nil {
 		name, err := users.CheckUsername(*in.Username)
 		faults.Merge(err)
@@ -179,7 +179,7 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // signIn answers the player of a game who proves something, and makes one where there is none.
-func (s *Service) signIn(ctx context.Context, game int64, kind users.Kind, proof string, n users.Newcomer) (users.User, error) {
+func (s *Service) signIn(ctx context.Context, game int64, kind users.Kind, proof string, n users.NewUser) (users.User, error) {
 	identity, err := s.identity(ctx, game, kind, proof)
 	if err != nil {
 		return users.User{}, err
@@ -195,7 +195,7 @@ func (s *Service) identity(ctx context.Context, game int64, kind users.Kind, pro
 // welcome gives a new player the grant of its game. When the store fails, so does the sign-in, and the next one tries again; a grant that
 // the wallet refuses, since its token is gone, must not keep players out.
 func (s *Service) welcome(ctx context.Context, game games.Game, user users.User) (users.User, error) {
-	if user.Granted {
+	if user.GrantGiven {
 		return user, nil
 	}
 	if grant := game.WelcomeGrant; grant != nil {
@@ -207,8 +207,8 @@ func (s *Service) welcome(ctx context.Context, game games.Game, user users.User)
 			return user, fmt.Errorf("welcome player %d: %w", user.ID, err)
 		}
 	}
-	user.Granted = true
-	return user, s.users.Welcomed(ctx, user.ID)
+	user.GrantGiven = true
+	return user, s.users.MarkGrantGiven(ctx, user.ID)
 }
 
 // start begins a family of refresh tokens for a player who has signed in.
@@ -218,7 +218,7 @@ func (s *Service) start(ctx context.Context, game games.Game, user users.User) (
 		return Session{}, err
 	}
 	token := refreshToken{user: user.ID, family: rand.Text(), secret: rand.Text()}
-	if err := s.store.startFamily(ctx, token, game.ID, s.options.IdleTTL, s.options.LongestTTL); err != nil {
+	if err := s.store.startFamily(ctx, token, game.ID, s.options.IdleTTL, s.options.FamilyTTL); err != nil {
 		return Session{}, err
 	}
 	return s.session(user, token)
@@ -232,9 +232,9 @@ func (s *Service) session(user users.User, token refreshToken) (Session, error) 
 	return Session{AccessToken: access, ExpiresIn: s.options.AccessTTL, RefreshToken: token.String(), User: user}, nil
 }
 
-// Mint signs an access token for a player who did not sign in: for an operator who holds the signing key and looks into something. It
+// IssueAccessToken signs an access token for a player who did not sign in: for an operator who holds the signing key and looks into something. It
 // refuses user_not_found.
-func (s *Service) Mint(ctx context.Context, game, user int64, ttl time.Duration) (string, error) {
+func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl time.Duration) (string, error) {
 	u, err := s.users.Get(ctx, user)
 	if err != nil {
 		return "", err
@@ -360,7 +360,7 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 	if game.ID != caller.Game {
 		return users.User{}, apierror.Unauthenticated.WithReason("the external token is for another game")
 	}
-	return s.link(ctx, caller.User, caller.Game, users.Issued, claims.proof())
+	return s.link(ctx, caller.User, caller.Game, users.Issuer, claims.proof())
 }
 
 func (s *Service) link(ctx context.Context, user, game int64, kind users.Kind, proof string) (users.User, error) {
@@ -425,7 +425,7 @@ func (s *Service) Credential(ctx context.Context, bearer string) (Credential, er
 		return Credential{Caller: principal.Caller{Role: principal.Operator}}, nil
 	}
 	if games.IsServerKey(bearer) {
-		game, err := s.games.ByServerKey(ctx, bearer)
+		game, err := s.games.FindByServerKey(ctx, bearer)
 		if err != nil {
 			return Credential{}, err
 		}

@@ -27,8 +27,8 @@ type signer struct {
 func newSigner(secrets [][]byte) *signer {
 	s := &signer{keys: map[string][]byte{}}
 	for _, secret := range secrets {
-		if len(secret) < LeastKey {
-			panic(fmt.Sprintf("auth: a signing key has %d bytes, fewer than %d", len(secret), LeastKey))
+		if len(secret) < MinKeyBytes {
+			panic(fmt.Sprintf("auth: a signing key has %d bytes, fewer than %d", len(secret), MinKeyBytes))
 		}
 		sum := sha256.Sum256(append([]byte("parlor signing key id\x00"), secret...))
 		kid := hex.EncodeToString(sum[:6])

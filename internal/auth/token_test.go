@@ -335,7 +335,7 @@ func TestAnOutsideIssuersPlayersAreKnown(t *testing.T) {
 						t.Errorf("%s: %+v, %v", kid, caller, err)
 						return
 					}
-					if u, err := h.users.Get(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issued || !u.Granted {
+					if u, err := h.users.Get(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issuer || !u.GrantGiven {
 						t.Errorf("%s: %+v, %v", kid, u, err)
 					}
 				})
@@ -349,7 +349,7 @@ func TestAnOutsideIssuersPlayersAreKnown(t *testing.T) {
 			t.Errorf("one player was welcomed as %v", h.grants.given)
 		}
 		guest, _ := h.Authenticate(t.Context(), h.guest(t).AccessToken)
-		if u, err := h.Link(t.Context(), guest, auth.LinkInput{ExternalToken: new(p.token(t, "ed", map[string]any{"sub": "bob"}))}); err != nil || u.Kind != users.Issued {
+		if u, err := h.Link(t.Context(), guest, auth.LinkInput{ExternalToken: new(p.token(t, "ed", map[string]any{"sub": "bob"}))}); err != nil || u.Kind != users.Issuer {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if caller, err := h.Authenticate(t.Context(), p.token(t, "ec", map[string]any{"sub": "bob"})); err != nil || caller.User != guest.User {

@@ -156,7 +156,7 @@ func TestEveryFaultIsToldWithItsFix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.from.load(c.mode)
-			var faults config.Faults
+			var faults config.SettingErrors
 			errors.As(err, &faults)
 			var lines []string
 			if err != nil {

@@ -29,19 +29,19 @@ type Sources struct {
 	Check map[string]func(value string) error
 }
 
-// Fault is one thing that is wrong with the settings.
-type Fault struct {
+// SettingError is one thing that is wrong with the settings.
+type SettingError struct {
 	Setting string // "PARLOR_ROOM_SHARDS (environment)"
 	Problem string // what is wrong, and how to put it right
 }
 
-// Faults is all that is wrong, as one error with a line for each.
-type Faults []Fault
+// SettingErrors is all that is wrong, as one error with a line for each.
+type SettingErrors []SettingError
 
 // ExitStatus is that of a process which was configured wrongly: EX_CONFIG of sysexits.h.
 const ExitStatus = 78
 
-func (f Faults) Error() string {
+func (f SettingErrors) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
 		lines[i] = fault.Setting + ": " + fault.Problem
@@ -73,12 +73,12 @@ func Load(mode Mode, from Sources) (Settings, error) {
 
 // Require adds a fault for each of the named settings that has no value, and answers err with them.
 func (s *Settings) Require(err error, names ...string) error {
-	var faults Faults
+	var faults SettingErrors
 	errors.As(err, &faults)
 	for _, name := range names {
 		f := byName[name]
 		if f.of(s).IsZero() && s.origins[name] == FromDefault { // else what was given is wrong, and told already
-			faults = append(faults, Fault{f.env, "is not set; set it, or --" + f.name})
+			faults = append(faults, SettingError{f.env, "is not set; set it, or --" + f.name})
 		}
 	}
 	if len(faults) == 0 {
@@ -94,11 +94,11 @@ type loader struct {
 	file     map[string]any
 	fileName Origin
 	settings Settings
-	faults   Faults
+	faults   SettingErrors
 }
 
 func (l *loader) fault(setting, format string, args ...any) {
-	l.faults = append(l.faults, Fault{setting, fmt.Sprintf(format, args...)})
+	l.faults = append(l.faults, SettingError{setting, fmt.Sprintf(format, args...)})
 }
 
 func (l *loader) warn(format string, args ...any) {
@@ -274,7 +274,7 @@ func (l *loader) together() {
 	s := &l.settings
 	if l.mode == Serve {
 		if err := s.Require(l.faults, "redis-url", "admin-key", "signing-key"); err != nil {
-			l.faults = err.(Faults)
+			l.faults = err.(SettingErrors)
 		}
 		for _, f := range fields {
 			if slices.ContainsFunc(f.guarded(s), func(key Secret) bool { return key != "" && key.guessable() }) {

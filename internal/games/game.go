@@ -102,7 +102,7 @@ func (c *checked) err() error {
 }
 
 // apply changes a game as a patch says and refuses (invalid_request) what cannot be.
-func (g Game) apply(p Patch, rules Rules) (Game, error) {
+func (g Game) apply(p Patch, rules Options) (Game, error) {
 	var c checked
 	if p.Name != nil {
 		g.Name = checkName(&c, *p.Name)

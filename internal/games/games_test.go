@@ -94,7 +94,7 @@ func TestARaisedMinimumRaisesTheRake(t *testing.T) {
 }
 
 func TestOrigins(t *testing.T) {
-	dev := games.New(redistest.Single(t), games.Rules{AnyOrigin: true})
+	dev := games.New(redistest.Single(t), games.Options{AnyOrigin: true})
 	for _, test := range []struct {
 		pattern string
 		allowed []string
@@ -219,7 +219,7 @@ func TestServerKeysAreHashedRotatedAndRevoked(t *testing.T) {
 			t.Fatal(err)
 		}
 		for key, id := range map[string]int64{first: g.ID, second: g.ID, otherKey: other.ID} {
-			if found, err := s.ByServerKey(t.Context(), key); err != nil || found.ID != id {
+			if found, err := s.FindByServerKey(t.Context(), key); err != nil || found.ID != id {
 				t.Errorf("the key of %d gives %d, %v", id, found.ID, err)
 			}
 		}
@@ -229,11 +229,11 @@ func TestServerKeysAreHashedRotatedAndRevoked(t *testing.T) {
 		for _, key := range []string{
 			first, "", "psk_", "psk_1", "psk_1_", "psk_x_y", "psk_99_" + second[6:], "psk_2_" + second[6:], second[:len(second)-1], second + "A",
 		} {
-			if _, err := s.ByServerKey(t.Context(), key); !errors.Is(err, apierror.Unauthenticated) {
+			if _, err := s.FindByServerKey(t.Context(), key); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%q: %v", key, err)
 			}
 		}
-		if _, err := s.ByServerKey(t.Context(), second); err != nil {
+		if _, err := s.FindByServerKey(t.Context(), second); err != nil {
 			t.Errorf("the second key: %v", err)
 		}
 		if _, err := s.RevokeServerKey(t.Context(), g.ID, "nothing"); !errors.Is(err, apierror.InvalidRequest) {
@@ -256,14 +256,14 @@ func TestANewServerKeyIsGoodAtOnceOnOtherNodes(t *testing.T) {
 		here, there := games.New(db), games.New(db)
 		g, first := create(t, here, games.Definition{})
 		for range 3 {
-			if _, err := there.ByServerKey(t.Context(), first); err != nil {
+			if _, err := there.FindByServerKey(t.Context(), first); err != nil {
 				t.Fatal(err)
 			}
 			_, next, err := here.RotateServerKey(t.Context(), g.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := there.ByServerKey(t.Context(), next); err != nil {
+			if _, err := there.FindByServerKey(t.Context(), next); err != nil {
 				t.Errorf("the other node refuses the new key: %v", err)
 			}
 		}
@@ -307,11 +307,11 @@ func TestAnIssuerBelongsToOneGame(t *testing.T) {
 		issuers := []games.Issuer{{Issuer: "https://id.example", Audience: "chess", Keys: json.RawMessage(ed25519Set)}}
 		with := games.SettingsPatch{Issuers: &issuers}
 		a, _ := create(t, s, games.Definition{Settings: with})
-		found, issuer, err := s.ByIssuer(t.Context(), "https://id.example", "chess")
+		found, issuer, err := s.FindByIssuer(t.Context(), "https://id.example", "chess")
 		if err != nil || found.ID != a.ID || len(issuer.Keys) == 0 {
 			t.Fatalf("%d %v %v", found.ID, issuer, err)
 		}
-		if _, _, err := s.ByIssuer(t.Context(), "https://id.example", "go"); !errors.Is(err, apierror.Unauthenticated) {
+		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "go"); !errors.Is(err, apierror.Unauthenticated) {
 			t.Errorf("another audience: %v", err)
 		}
 		if _, _, err := s.Create(t.Context(), games.Definition{Name: "Go", Settings: with}); !errors.Is(err, apierror.InvalidRequest) {
@@ -320,11 +320,11 @@ func TestAnIssuerBelongsToOneGame(t *testing.T) {
 		if _, err := s.Patch(t.Context(), a.ID, games.Patch{Settings: games.SettingsPatch{Issuers: &[]games.Issuer{}}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.ByIssuer(t.Context(), "https://id.example", "chess"); !errors.Is(err, apierror.Unauthenticated) {
+		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "chess"); !errors.Is(err, apierror.Unauthenticated) {
 			t.Errorf("after it was taken away: %v", err)
 		}
 		b, _ := create(t, s, games.Definition{Settings: with})
-		if found, _, err := s.ByIssuer(t.Context(), "https://id.example", "chess"); err != nil || found.ID != b.ID {
+		if found, _, err := s.FindByIssuer(t.Context(), "https://id.example", "chess"); err != nil || found.ID != b.ID {
 			t.Errorf("after it moved: %d %v", found.ID, err)
 		}
 	})

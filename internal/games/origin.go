@@ -20,7 +20,7 @@ var originForm = regexp.MustCompile(`^([a-z][a-z0-9+.-]*)://((?:\*\.)?[a-z0-9_](
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
 // readOrigin brings a pattern into the form in which browsers spell origins: lower case, no default port.
-func readOrigin(pattern string, rules Rules) (string, error) {
+func readOrigin(pattern string, rules Options) (string, error) {
 	text := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(pattern), "/"))
 	switch {
 	case text == "null":
@@ -74,7 +74,7 @@ func matchOrigin(pattern, origin string) bool {
 	return !strings.ContainsAny(labels, "/:@?#") && labels[0] != '.'
 }
 
-func checkOrigins(c *checked, patterns []string, rules Rules) []string {
+func checkOrigins(c *checked, patterns []string, rules Options) []string {
 	if len(patterns) > maxOrigins {
 		c.at("origins", "range", fmt.Sprintf("must be at most %d", maxOrigins))
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-// Rules is what this installation lets games say.
-type Rules struct {
+// Options is what this installation lets games say.
+type Options struct {
 	AnyOrigin       bool // "*" may be listed among the origins; for development
 	LoopbackIssuers bool // key sets may come from http on loopback; for development and tests
 }
@@ -25,13 +25,13 @@ type Rules struct {
 // Service keeps games. It is safe for concurrent use.
 type Service struct {
 	store   *store
-	rules   Rules
+	rules   Options
 	cache   cache
 	origins origins
 }
 
 // New makes the service with the rules of production; an installation for development gives its own.
-func New(db *redisdb.DB, rules ...Rules) *Service {
+func New(db *redisdb.DB, rules ...Options) *Service {
 	s := &Service{store: &store{db: db}, cache: cache{entries: map[int64]cached{}}}
 	for _, r := range rules {
 		s.rules = r
@@ -165,8 +165,8 @@ func (s *Service) List(ctx context.Context, after int64, limit int) ([]Game, int
 	return games, after, nil
 }
 
-// ByServerKey answers the game whose server key this is, or refuses unauthenticated.
-func (s *Service) ByServerKey(ctx context.Context, key string) (Game, error) {
+// FindByServerKey answers the game whose server key this is, or refuses unauthenticated.
+func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error) {
 	rest, isKey := strings.CutPrefix(key, serverKeyPrefix)
 	number, _, whole := strings.Cut(rest, "_")
 	id, err := strconv.ParseInt(number, 10, 64)
@@ -224,9 +224,9 @@ func (s *Service) RevokeServerKey(ctx context.Context, id int64, keyID string) (
 // field names the pair in the index of issuers.
 func (i Issuer) field() string { return digestOf(i.Issuer + "\x00" + i.Audience) }
 
-// ByIssuer answers the game that accepts an outside provider's tokens for an audience, and what it says about the
+// FindByIssuer answers the game that accepts an outside provider's tokens for an audience, and what it says about the
 // provider. It refuses unauthenticated when there is none.
-func (s *Service) ByIssuer(ctx context.Context, issuer, audience string) (Game, Issuer, error) {
+func (s *Service) FindByIssuer(ctx context.Context, issuer, audience string) (Game, Issuer, error) {
 	wanted := Issuer{Issuer: issuer, Audience: audience}
 	id, err := s.store.issuerOf(ctx, wanted.field())
 	if err != nil {

@@ -52,8 +52,8 @@ type SettingsPatch struct {
 	ProgressRules json.RawMessage `json:"progressRules,omitempty"` // [] for none; null takes them away, too
 }
 
-// Wire answers the settings as they go over the wire.
-func (s Settings) Wire() SettingsPatch {
+// AsPatch answers the settings as they go over the wire.
+func (s Settings) AsPatch() SettingsPatch {
 	issuers := s.Issuers
 	if issuers == nil {
 		issuers = []Issuer{}
@@ -70,7 +70,7 @@ func (s Settings) Wire() SettingsPatch {
 }
 
 // MarshalJSON writes the settings as Wire has them.
-func (s Settings) MarshalJSON() ([]byte, error) { return json.Marshal(s.Wire()) }
+func (s Settings) MarshalJSON() ([]byte, error) { return json.Marshal(s.AsPatch()) }
 
 // Seconds is a duration that is a number of seconds in JSON, whole or with a fraction, exact to the nanosecond.
 type Seconds time.Duration
@@ -106,7 +106,7 @@ const (
 // OwnIssuer is the "iss" claim of Parlor's own tokens; no outside provider can have it.
 const OwnIssuer = "parlor"
 
-func (s Settings) apply(c *checked, p SettingsPatch, rules Rules) Settings {
+func (s Settings) apply(c *checked, p SettingsPatch, rules Options) Settings {
 	bps := func(field string, to *int, from *int) {
 		if from == nil {
 			return
@@ -157,7 +157,7 @@ func (s Settings) apply(c *checked, p SettingsPatch, rules Rules) Settings {
 	return s
 }
 
-func checkIssuers(c *checked, issuers []Issuer, rules Rules) []Issuer {
+func checkIssuers(c *checked, issuers []Issuer, rules Options) []Issuer {
 	if len(issuers) > mostIssuers {
 		c.at("settings.issuers", "range", fmt.Sprintf("must be at most %d", mostIssuers))
 		return nil
@@ -197,7 +197,7 @@ func checkIssuers(c *checked, issuers []Issuer, rules Rules) []Issuer {
 }
 
 // fetchable tells whether a key set may be fetched from an address: https, or in development http on loopback.
-func fetchable(address string, rules Rules) bool {
+func fetchable(address string, rules Options) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(address) > 512 {
 		return false

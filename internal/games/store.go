@@ -127,7 +127,7 @@ func (s *store) loadRange(ctx context.Context, from, to int64) ([]Game, error) {
 }
 
 func encode(g Game) (string, error) {
-	doc, err := json.Marshal(document{Name: g.Name, Origins: g.Origins, WelcomeGrant: g.WelcomeGrant, Settings: g.Settings.Wire()})
+	doc, err := json.Marshal(document{Name: g.Name, Origins: g.Origins, WelcomeGrant: g.WelcomeGrant, Settings: g.Settings.AsPatch()})
 	if err != nil {
 		return "", fmt.Errorf("encode game %d: %w", g.ID, err)
 	}
@@ -141,7 +141,7 @@ func decode(id int64, fields map[string]string) (Game, error) {
 	}
 	g := Game{ID: id, Name: doc.Name, Origins: doc.Origins, WelcomeGrant: doc.WelcomeGrant}
 	// What was stored was checked when it came in; rules that became stricter since do not break a game.
-	g.Settings = DefaultSettings().apply(&checked{}, doc.Settings, Rules{LoopbackIssuers: true})
+	g.Settings = DefaultSettings().apply(&checked{}, doc.Settings, Options{LoopbackIssuers: true})
 	g.CreatedAt = at(fields["created"])
 	g.Version, _ = strconv.ParseInt(fields["ver"], 10, 64)
 	for field, created := range fields {

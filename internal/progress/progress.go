@@ -8,10 +8,10 @@ import (
 
 // The limits of contract 7.
 const (
-	MaxSize  = 256 << 10 // bytes of a state, without white space
-	MaxDepth = 32        // objects and arrays within each other
-	MaxSlots = 16        // slots of a player in a game
-	Kept     = 5         // versions of a slot
+	MaxStateBytes = 256 << 10 // bytes of a state, without white space
+	MaxDepth      = 32        // objects and arrays within each other
+	MaxSlots      = 16        // slots of a player in a game
+	MaxVersions   = 5         // versions of a slot
 )
 
 // SaveInput is a state to be saved.
@@ -20,7 +20,7 @@ type SaveInput struct {
 	State     jsontext.Value // a JSON object
 	Version   int64          // the version last read; 0 for the first save
 	MessageID string         // makes a repeated message one save; "" for none
-	Server    bool           // the game's server saves: rules do not bind it
+	ByServer  bool           // the game's server saves: rules do not bind it
 }
 
 // Saved is a version that was made.
@@ -31,8 +31,8 @@ type Saved struct {
 	Size    int       `json:"size"` // bytes, without white space
 }
 
-// Loaded is a version with its state.
-type Loaded struct {
+// LoadedSave is a version with its state.
+type LoadedSave struct {
 	Slot    string         `json:"slot"`
 	Version int64          `json:"version"`
 	State   jsontext.Value `json:"state"`
@@ -42,10 +42,10 @@ type Loaded struct {
 
 // Revision is one entry of a slot's history.
 type Revision struct {
-	Version int64     `json:"version"`
-	SavedAt time.Time `json:"savedAt"`
-	Size    int       `json:"size"`
-	Intact  bool      `json:"intact"` // false when it was altered in the store, so that it cannot be restored
+	Version        int64     `json:"version"`
+	SavedAt        time.Time `json:"savedAt"`
+	Size           int       `json:"size"`
+	SignatureValid bool      `json:"intact"` // false when it was altered in the store, so that it cannot be restored
 }
 
 // RestoreInput names the version that is to become the newest.
@@ -78,6 +78,6 @@ func (r record) saved(slot string) Saved {
 	return Saved{Slot: slot, Version: r.version, SavedAt: r.savedAt(), Size: r.size}
 }
 
-func (r record) loaded(slot string) Loaded {
-	return Loaded{Slot: slot, Version: r.version, State: r.state, SavedAt: r.savedAt(), Size: r.size}
+func (r record) loaded(slot string) LoadedSave {
+	return LoadedSave{Slot: slot, Version: r.version, State: r.state, SavedAt: r.savedAt(), Size: r.size}
 }

@@ -119,11 +119,11 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 			t.Fatalf("list: %+v, %v", list, err)
 		}
 		history, err := s.History(ctx, ann, chess, "main")
-		if err != nil || len(history) != Kept {
+		if err != nil || len(history) != MaxVersions {
 			t.Fatalf("history: %+v, %v", history, err)
 		}
 		for i, r := range history {
-			if r.Version != int64(7-i) || !r.Intact || r.Size != len(`{"gold":7}`) || r.SavedAt.Before(first.SavedAt) {
+			if r.Version != int64(7-i) || !r.SignatureValid || r.Size != len(`{"gold":7}`) || r.SavedAt.Before(first.SavedAt) {
 				t.Fatalf("history[%d]: %+v", i, r)
 			}
 		}
@@ -157,7 +157,7 @@ func TestThePlayerHearsOfEverySaveInOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, db *redisdb.DB) {
 		s, ctx := service(t, db, ""), t.Context()
 		heard := db.Client.Subscribe(ctx, keys.UserEvents(ann))
-		if db.Publish == "SPUBLISH" {
+		if db.PublishCommand == "SPUBLISH" {
 			heard = db.Client.SSubscribe(ctx, keys.UserEvents(ann))
 		}
 		defer func() { _ = heard.Close() }()
@@ -208,7 +208,7 @@ func TestAStaleSaveConflictsAndShowsTheServersCopy(t *testing.T) {
 		s.mustSave(t, "main", `{"n":2}`, 1)
 		for _, version := range []int64{0, 1, 3, 1 << 60} {
 			_, err := s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"n":9}`), Version: version})
-			current, ok := refused(t, err, apierror.VersionConflict).Members["current"].(Loaded)
+			current, ok := refused(t, err, apierror.VersionConflict).Members["current"].(LoadedSave)
 			if !ok || current.Version != 2 || string(current.State) != `{"n":2}` || current.SavedAt.IsZero() {
 				t.Fatalf("version %d: current %+v", version, current)
 			}
@@ -377,13 +377,13 @@ func TestLimitsOfASave(t *testing.T) {
 		want              *apierror.Error
 		fields            string
 	}{
-		{"largest", "a", sized(MaxSize), 0, nil, ""},
-		{"largest with spaces around", "b", strings.Repeat(" ", 1000) + sized(MaxSize), 0, nil, ""},
-		{"too large", "c", sized(MaxSize + 1), 0, apierror.PayloadTooLarge, ""},
-		{"far too large, and no JSON", "c", strings.Repeat("[", 4*MaxSize), 0, apierror.PayloadTooLarge, ""},
+		{"largest", "a", sized(MaxStateBytes), 0, nil, ""},
+		{"largest with spaces around", "b", strings.Repeat(" ", 1000) + sized(MaxStateBytes), 0, nil, ""},
+		{"too large", "c", sized(MaxStateBytes + 1), 0, apierror.PayloadTooLarge, ""},
+		{"far too large, and no JSON", "c", strings.Repeat("[", 4*MaxStateBytes), 0, apierror.PayloadTooLarge, ""},
 		{"deepest", "c", nested(MaxDepth), 0, nil, ""},
 		{"too deep", "d", nested(MaxDepth + 1), 0, apierror.InvalidRequest, "state depth"},
-		{"very deep", "d", strings.Repeat("[", MaxSize), 0, apierror.InvalidRequest, "state syntax"},
+		{"very deep", "d", strings.Repeat("[", MaxStateBytes), 0, apierror.InvalidRequest, "state syntax"},
 		{"brackets in strings have no depth", "d", `{"a":"` + strings.Repeat(`[{\"`, 100) + `"}`, 0, nil, ""},
 		{"array", "e", `[1]`, 0, apierror.InvalidRequest, "state type"},
 		{"null", "e", `null`, 0, apierror.InvalidRequest, "state type"},
@@ -481,7 +481,7 @@ func TestAnAlteredSaveIsNeverHandedOut(t *testing.T) {
 		_, err = s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 3})
 		refused(t, err, apierror.SaveTampered)
 		history, err := s.History(ctx, ann, chess, "main")
-		if err != nil || len(history) != 3 || history[0].Intact || !history[1].Intact {
+		if err != nil || len(history) != 3 || history[0].SignatureValid || !history[1].SignatureValid {
 			t.Fatalf("%+v, %v", history, err)
 		}
 		if _, err := s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 2}); err != nil {
@@ -563,14 +563,14 @@ func TestServerOnlyFieldsAreTheServers(t *testing.T) {
 		s.mustSave(t, "main", `{"hero":{"gems":999,"xp":1},"a":1}`, 0)
 		s.mustLoad(t, "main", `{"hero":{"xp":1},"a":1}`, 1)
 		if _, err := s.Save(ctx, ann, chess, SaveInput{
-			Slot: "main", State: jsontext.Value(`{"hero":{"gems":5,"xp":0}}`), Version: 1, Server: true,
+			Slot: "main", State: jsontext.Value(`{"hero":{"gems":5,"xp":0}}`), Version: 1, ByServer: true,
 		}); err != nil {
 			t.Fatal(err)
 		}
 		s.mustSave(t, "main", `{"hero":{"xp":2},"b":1}`, 2)
 		s.mustLoad(t, "main", `{"hero":{"xp":2,"gems":5},"b":1}`, 3)
 		if _, err := s.Save(ctx, ann, chess, SaveInput{
-			Slot: "main", State: jsontext.Value(`{"hero":{"gems":0,"xp":2}}`), Version: 3, Server: true,
+			Slot: "main", State: jsontext.Value(`{"hero":{"gems":0,"xp":2}}`), Version: 3, ByServer: true,
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -699,11 +699,11 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 					t.Fatalf("load: %+v, %v; want %d %s", loaded, err, newest, m.states[newest-1])
 				}
 				history, err := s.History(ctx, user, chess, slot)
-				if err != nil || len(history) != min(len(m.states), Kept) {
+				if err != nil || len(history) != min(len(m.states), MaxVersions) {
 					t.Fatalf("history: %+v, %v", history, err)
 				}
 				for i, r := range history {
-					if want := newest - int64(i); r.Version != want || !r.Intact || r.Size != len(m.states[want-1]) {
+					if want := newest - int64(i); r.Version != want || !r.SignatureValid || r.Size != len(m.states[want-1]) {
 						t.Fatalf("history[%d]: %+v", i, r)
 					}
 				}
@@ -713,7 +713,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 }
 
 func BenchmarkSave(b *testing.B) {
-	for _, size := range []int{1 << 10, MaxSize} {
+	for _, size := range []int{1 << 10, MaxStateBytes} {
 		for name, rules := range map[string]string{"free": "", "ruled": `[{"path":"gold","maxGainPerMinute":100},{"path":"name","maxLength":9}]`} {
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
 				s := service(b, redistest.Single(b), rules)

@@ -66,7 +66,7 @@ func (s *Service) Save(ctx context.Context, user, game int64, in SaveInput) (Sav
 	if err != nil {
 		return Saved{}, err
 	}
-	if in.Server {
+	if in.ByServer {
 		rules = Rules{}
 	}
 	a := address{user, game, in.Slot}
@@ -79,7 +79,7 @@ func (s *Service) Save(ctx context.Context, user, game int64, in SaveInput) (Sav
 		next := record{version: in.Version + 1, message: message, at: now, state: in.State, pace: newest.pace}
 		judged := int64(-1) // another version than the newest is a replay or a conflict: nothing to judge
 		if in.Version == newest.version {
-			if judged = newest.version; !in.Server {
+			if judged = newest.version; !in.ByServer {
 				if next, err = s.judge(ctx, a, rules, newest, next); err != nil {
 					return Saved{}, err
 				}
@@ -139,7 +139,7 @@ func (s *Service) rejected(ctx context.Context, a address, breaches []breach) er
 
 // write signs and stores a record. It answers the script's word where the caller has to go on: "stale", "version_conflict".
 func (s *Service) write(ctx context.Context, a address, base, judged int64, next record, restored int64) (Saved, string, error) {
-	if next.size = len(next.state); next.size > MaxSize { // with the server's fields
+	if next.size = len(next.state); next.size > MaxStateBytes { // with the server's fields
 		return Saved{}, "", tooLarge
 	}
 	if next.pace == "" {
@@ -193,24 +193,24 @@ func (s *Service) conflict(ctx context.Context, a address) error {
 
 // Load answers the newest version of a slot, or slot_not_found. One that was altered in the store is refused with
 // save_tampered, whose member "intact" lists the versions that Restore can bring back, newest first.
-func (s *Service) Load(ctx context.Context, user, game int64, slot string) (Loaded, error) {
+func (s *Service) Load(ctx context.Context, user, game int64, slot string) (LoadedSave, error) {
 	if err := checkSlot(slot); len(err.FieldErrors) > 0 {
-		return Loaded{}, err
+		return LoadedSave{}, err
 	}
 	return s.load(ctx, address{user, game, slot})
 }
 
-func (s *Service) load(ctx context.Context, a address) (Loaded, error) {
+func (s *Service) load(ctx context.Context, a address) (LoadedSave, error) {
 	newest, _, _, err := s.store.read(ctx, a, true, 0)
 	if err != nil {
-		return Loaded{}, err
+		return LoadedSave{}, err
 	}
 	if newest.version == 0 {
-		return Loaded{}, apierror.SlotNotFound
+		return LoadedSave{}, apierror.SlotNotFound
 	}
 	if !s.signer.intact(a, newest) {
 		err, _ := s.tampered(ctx, a, newest.version)
-		return Loaded{}, err
+		return LoadedSave{}, err
 	}
 	return newest.loaded(a.slot), nil
 }
@@ -235,7 +235,7 @@ func (s *Service) History(ctx context.Context, user, game int64, slot string) ([
 	}
 	revisions := make([]Revision, len(records))
 	for i, r := range records {
-		revisions[i] = Revision{Version: r.version, SavedAt: r.savedAt(), Size: r.size, Intact: s.signer.intact(a, r)}
+		revisions[i] = Revision{Version: r.version, SavedAt: r.savedAt(), Size: r.size, SignatureValid: s.signer.intact(a, r)}
 	}
 	return revisions, nil
 }
@@ -248,9 +248,9 @@ func (s *Service) tampered(ctx context.Context, a address, version int64) (error
 	if err != nil && !errors.Is(err, apierror.SlotNotFound) {
 		return err, true
 	}
-	intact := make([]Revision, 0, Kept)
+	intact := make([]Revision, 0, MaxVersions)
 	for _, r := range history {
-		if r.Intact {
+		if r.SignatureValid {
 			intact = append(intact, r)
 		}
 	}

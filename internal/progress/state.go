@@ -18,7 +18,7 @@ var slotName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // checked answers the request with its state free of white space, or everything that is wrong with it.
 func (in SaveInput) checked() (SaveInput, error) {
 	// White space may not cost more than the state it surrounds: nothing larger is even parsed.
-	if len(in.State) > 2*MaxSize {
+	if len(in.State) > 2*MaxStateBytes {
 		return in, tooLarge
 	}
 	faults := checkSlot(in.Slot)
@@ -34,7 +34,7 @@ func (in SaveInput) checked() (SaveInput, error) {
 		faults = faults.WithField("state", "duplicate", "names a member twice")
 	case err != nil:
 		faults = faults.WithField("state", "syntax", "is not valid JSON in UTF-8")
-	case len(state) > MaxSize:
+	case len(state) > MaxStateBytes:
 		return in, tooLarge
 	case state.Kind() != '{':
 		faults = faults.WithField("state", "type", "must be an object")
@@ -48,7 +48,7 @@ func (in SaveInput) checked() (SaveInput, error) {
 	return in, nil
 }
 
-var tooLarge = apierror.PayloadTooLarge.WithReason("a state may have at most %d bytes", MaxSize)
+var tooLarge = apierror.PayloadTooLarge.WithReason("a state may have at most %d bytes", MaxStateBytes)
 
 // checkSlot answers an invalid_request whose fields are what is wrong with the name: none when it is right.
 func checkSlot(name string) *apierror.Error {

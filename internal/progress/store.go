@@ -17,8 +17,8 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-// Topic names the stream of a player's user.progress, which is the channel that tells of them too.
-func (s *Service) Topic(user int64) string { return keys.UserEvents(user) }
+// EventTopic names the stream of a player's user.progress, which is the channel that tells of them too.
+func (s *Service) EventTopic(user int64) string { return keys.UserEvents(user) }
 
 // read answers the newest version, with its state only if whole, and the version other (0: none is asked for); what is not
 // there has the version 0. now is ms by the clock of Redis.
@@ -57,7 +57,7 @@ func (s store) write(ctx context.Context, a address, base, judged int64, r recor
 	line := strings.Join([]string{strconv.FormatInt(r.version, 10), strconv.FormatInt(r.at, 10), strconv.Itoa(r.size)}, " ")
 	word, rest, err := s.db.Run(ctx, scripts.SaveWrite,
 		[]string{keys.Save(a.user, a.game, a.slot), keys.Saves(a.user, a.game), keys.Progress(a.user), keys.UserEvents(a.user)},
-		s.db.Publish, rand.Int64N(1<<48), base, judged, r.version, r.message, pack(r), []byte(r.state), a.slot, line, MaxSlots, Kept, event)
+		s.db.PublishCommand, rand.Int64N(1<<48), base, judged, r.version, r.message, pack(r), []byte(r.state), a.slot, line, MaxSlots, MaxVersions, event)
 	switch {
 	case err != nil:
 		return "", before, err

@@ -12,13 +12,13 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 )
 
-// Lead tries once to become the holder of a lock and, when it succeeds, runs work and lets the lock go.
+// RunAsLeader tries once to become the holder of a lock and, when it succeeds, runs work and lets the lock go.
 // It answers false without an error when somebody else holds the lock.
 //
 // A lock is a lease on wall clocks: a process that was paused may believe in a lock that has passed on.
 // So work gets a fence, a number that grows with every holder, for the scripts that it guards to refuse older
 // ones; its context ends when the lease does. No invariant of Parlor rests on a lock being held.
-func (db *DB) Lead(ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error) (bool, error) {
+func (db *DB) RunAsLeader(ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error) (bool, error) {
 	m := redsync.New(goredis.NewPool(db.Client)).NewMutex(lock, redsync.WithExpiry(lease), redsync.WithTries(1))
 	if err := m.TryLockContext(ctx); err != nil {
 		var taken *redsync.ErrTaken

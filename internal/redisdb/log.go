@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LogTo sends what go-redis itself has to say, such as every failed dial, to a log at the level debug. Whoever asked the
+// SetLogger sends what go-redis itself has to say, such as every failed dial, to a log at the level debug. Whoever asked the
 // store is told by an error; these lines would only repeat it. It holds for the whole process.
-func LogTo(log *slog.Logger) { redis.SetLogger(driverLog{log}) }
+func SetLogger(log *slog.Logger) { redis.SetLogger(driverLog{log}) }
 
 type driverLog struct{ log *slog.Logger }
 

@@ -17,12 +17,12 @@ import (
 type DB struct {
 	// Client sends single commands. Stores use it for what is read now and then; every change goes through Run.
 	Client redis.UniversalClient
-	// Shared sends a command in one round trip with those of other requests that wait at the same moment. It is for single reads
+	// AutoPipelined sends a command in one round trip with those of other requests that wait at the same moment. It is for single reads
 	// on hot paths, and Run uses it. It returns when the reply is there; a context that ends meanwhile does not end the wait.
-	Shared redis.Cmdable
-	// Publish is the verb that scripts use to ring a channel: SPUBLISH on Cluster, where a message
+	AutoPipelined redis.Cmdable
+	// PublishCommand is the verb that scripts use to ring a channel: SPUBLISH on Cluster, where a message
 	// then stays on the shard of its hash tag, else PUBLISH.
-	Publish string
+	PublishCommand string
 
 	kind     Kind
 	scripts  processor
@@ -126,9 +126,9 @@ func newDB(client batching, kind Kind) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("share round trips: %w", err)
 	}
-	db := &DB{Client: client, Shared: shared, Publish: "PUBLISH", kind: kind, scripts: shared}
+	db := &DB{Client: client, AutoPipelined: shared, PublishCommand: "PUBLISH", kind: kind, scripts: shared}
 	if kind == KindCluster {
-		db.Publish = "SPUBLISH"
+		db.PublishCommand = "SPUBLISH"
 	}
 	return db, nil
 }

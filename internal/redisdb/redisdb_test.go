@@ -76,12 +76,12 @@ func TestOnlyOneLeadsAndFencesGrow(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		var last int64
 		for range 3 {
-			led, err := db.Lead(t.Context(), "{l:x}:lock", "{l:x}:fence", 5*time.Second, func(ctx context.Context, fence int64) error {
+			led, err := db.RunAsLeader(t.Context(), "{l:x}:lock", "{l:x}:fence", 5*time.Second, func(ctx context.Context, fence int64) error {
 				if fence <= last {
 					t.Errorf("the fence went from %d to %d", last, fence)
 				}
 				last = fence
-				again, err := db.Lead(ctx, "{l:x}:lock", "{l:x}:fence", 5*time.Second, func(context.Context, int64) error {
+				again, err := db.RunAsLeader(ctx, "{l:x}:lock", "{l:x}:fence", 5*time.Second, func(context.Context, int64) error {
 					t.Error("two lead at once")
 					return nil
 				})

@@ -26,7 +26,7 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 	_ = db.scripts.Process(ctx, cmd)
 	values, err := cmd.StringSlice()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		values, err = db.Shared.Eval(ctx, s.Source, keys, args...).StringSlice()
+		values, err = db.AutoPipelined.Eval(ctx, s.Source, keys, args...).StringSlice()
 	}
 	if err != nil {
 		return Reply{}, WrapError("run "+s.Name, err)

@@ -16,13 +16,13 @@ type Service struct{ store *store }
 // New makes the service.
 func New(db *redisdb.DB) *Service { return &Service{&store{db}} }
 
-// Newcomer is what a player is called when it is new.
-type Newcomer struct {
+// NewUser is what a player is called when it is new.
+type NewUser struct {
 	Username *string // nil: "Player-<id>"
 	Avatar   *string
 }
 
-func (n Newcomer) check() (Newcomer, error) {
+func (n NewUser) check() (NewUser, error) {
 	p, err := Patch{Username: n.Username, Avatar: &n.Avatar}.check()
 	n.Username = p.Username
 	return n, err
@@ -30,7 +30,7 @@ func (n Newcomer) check() (Newcomer, error) {
 
 // Create makes a player of a game; an empty username becomes "Player-<id>". It refuses invalid_request.
 func (s *Service) Create(ctx context.Context, game int64, kind Kind, username string, avatar *string) (User, error) {
-	n := Newcomer{Avatar: avatar}
+	n := NewUser{Avatar: avatar}
 	if username != "" {
 		n.Username = &username
 	}
@@ -46,7 +46,7 @@ func (s *Service) Create(ctx context.Context, game int64, kind Kind, username st
 }
 
 // settle stores a player under an id that is its own, unless somebody has done so already, and answers who is there.
-func (s *Service) settle(ctx context.Context, id, game int64, kind Kind, n Newcomer) (User, error) {
+func (s *Service) settle(ctx context.Context, id, game int64, kind Kind, n NewUser) (User, error) {
 	name := "Player-" + strconv.FormatInt(id, 10)
 	if n.Username != nil {
 		name = *n.Username
@@ -59,7 +59,7 @@ func (s *Service) settle(ctx context.Context, id, game int64, kind Kind, n Newco
 
 // SignIn answers the player who has an identity, and makes one where there is none. It is safe to race: the identity is
 // given to an id first, and whoever finds that id without a player, as after a crash, makes the player. It refuses invalid_request.
-func (s *Service) SignIn(ctx context.Context, identity Identity, n Newcomer) (User, error) {
+func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (User, error) {
 	n, err := n.check()
 	if err != nil {
 		return User{}, err
@@ -149,8 +149,10 @@ func (s *Service) Patch(ctx context.Context, id int64, p Patch) (User, error) {
 	return s.store.load(ctx, id)
 }
 
-// Welcomed notes that the welcome of a player is settled.
-func (s *Service) Welcomed(ctx context.Context, id int64) error { return s.store.welcomed(ctx, id) }
+// MarkGrantGiven notes that the welcome of a player is settled.
+func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {
+	return s.store.welcomed(ctx, id)
+}
 
 // MaxFriends is how many others a player can have something with.
 const MaxFriends = 2000
@@ -183,9 +185,9 @@ func (s *Service) Friends(ctx context.Context, id int64) ([]Friend, error) {
 	return friends, nil
 }
 
-// Befriend asks another player of the same game, or accepts what the other asked. Doing it again changes nothing. It refuses
+// AddFriend asks another player of the same game, or accepts what the other asked. Doing it again changes nothing. It refuses
 // user_not_found, invalid_request for oneself, and forbidden for whom I block or when a list is full. Who is blocked is not told.
-func (s *Service) Befriend(ctx context.Context, me, other int64) (Friend, error) {
+func (s *Service) AddFriend(ctx context.Context, me, other int64) (Friend, error) {
 	them, err := s.counterpart(ctx, me, other)
 	if err != nil {
 		return Friend{}, err
@@ -204,9 +206,9 @@ func (s *Service) Befriend(ctx context.Context, me, other int64) (Friend, error)
 	return Friend{Profile: them.Profile, State: view.state, Since: view.since}, s.store.hint(ctx, me, other)
 }
 
-// Unfriend takes back a request, a friendship or one's own block. Where there is nothing it changes nothing. It refuses user_not_found and
+// RemoveFriend takes back a request, a friendship or one's own block. Where there is nothing it changes nothing. It refuses user_not_found and
 // invalid_request for oneself.
-func (s *Service) Unfriend(ctx context.Context, me, other int64) error {
+func (s *Service) RemoveFriend(ctx context.Context, me, other int64) error {
 	if _, err := s.counterpart(ctx, me, other); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (s *store) set(ctx context.Context, id int64, changes ...any) error {
 func isUnknown(err error) bool { return errors.Is(err, apierror.UserNotFound) }
 
 func (s *store) load(ctx context.Context, id int64) (User, error) {
-	fields, err := s.db.Shared.HMGet(ctx, keys.User(id), userFields...).Result()
+	fields, err := s.db.AutoPipelined.HMGet(ctx, keys.User(id), userFields...).Result()
 	if err != nil {
 		return User{}, redisdb.WrapError("read a player", err)
 	}
@@ -130,7 +130,7 @@ func decode(id int64, fields []any) (User, bool) {
 		text, _ := fields[i].(string)
 		return text
 	}
-	u := User{Profile: Profile{ID: id, Username: field(2)}, Kind: field(1), Granted: field(5) == "1"}
+	u := User{Profile: Profile{ID: id, Username: field(2)}, Kind: field(1), GrantGiven: field(5) == "1"}
 	u.Game, _ = strconv.ParseInt(field(0), 10, 64)
 	u.CreatedAt = at(field(4))
 	if avatar := field(3); avatar != "" {

@@ -13,10 +13,10 @@ import (
 // User is a player as the service knows it.
 type User struct {
 	Profile
-	Game      int64
-	Kind      Kind
-	CreatedAt time.Time
-	Granted   bool // the welcome is settled: the grant of the game, if it has one, was given
+	Game       int64
+	Kind       Kind
+	CreatedAt  time.Time
+	GrantGiven bool // the welcome is settled: the grant of the game, if it has one, was given
 }
 
 // Kind says what a player can come back by.
@@ -27,7 +27,7 @@ const (
 	Guest    Kind = "guest"    // by a refresh token alone
 	Device   Kind = "device"   // by the secret of a device
 	External Kind = "external" // by the word of the game's server
-	Issued   Kind = "issuer"   // by an outside identity provider
+	Issuer   Kind = "issuer"   // by an outside identity provider
 )
 
 // Patch is a change of a player; what is nil stays as it is.

@@ -28,7 +28,7 @@ func TestAPlayerIsReadAsItWasMadeAndChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
 		u, err := s.Create(t.Context(), 3, users.Guest, "  Ada 👩‍🚀 ", new("https://a.example/ada.png"))
-		if err != nil || u.ID != 1 || u.Username != "Ada 👩‍🚀" || *u.Avatar != "https://a.example/ada.png" || u.Game != 3 || u.Kind != users.Guest || u.Granted {
+		if err != nil || u.ID != 1 || u.Username != "Ada 👩‍🚀" || *u.Avatar != "https://a.example/ada.png" || u.Game != 3 || u.Kind != users.Guest || u.GrantGiven {
 			t.Fatalf("%+v, %v", u, err)
 		}
 		nameless, err := s.Create(t.Context(), 3, users.Guest, "", nil)
@@ -43,10 +43,10 @@ func TestAPlayerIsReadAsItWasMadeAndChanged(t *testing.T) {
 		if err != nil || u.Username != "Bob" || u.Avatar != nil {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if err := s.Welcomed(t.Context(), 1); err != nil {
+		if err := s.MarkGrantGiven(t.Context(), 1); err != nil {
 			t.Error(err)
 		}
-		if u, err := s.Get(t.Context(), 1); err != nil || !u.Granted {
+		if u, err := s.Get(t.Context(), 1); err != nil || !u.GrantGiven {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if _, err := s.Get(t.Context(), 9); !errors.Is(err, apierror.UserNotFound) {
@@ -88,7 +88,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				u, err := users.New(db).SignIn(t.Context(), identity, users.Newcomer{})
+				u, err := users.New(db).SignIn(t.Context(), identity, users.NewUser{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -105,7 +105,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		if err != nil || len(profiles) != 1 {
 			t.Errorf("%d players were stored, %v", len(profiles), err)
 		}
-		other, err := users.New(db).SignIn(t.Context(), users.Identity{Game: 2, Kind: users.Device, Digest: "d"}, users.Newcomer{})
+		other, err := users.New(db).SignIn(t.Context(), users.Identity{Game: 2, Kind: users.Device, Digest: "d"}, users.NewUser{})
 		if err != nil || seen[other.ID] {
 			t.Errorf("in another game: %+v, %v", other, err)
 		}
@@ -123,7 +123,7 @@ func TestASignInThatDiedHalfwayIsCompletedByTheNext(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
 		identity := users.Identity{Game: 1, Kind: users.External, Digest: "d"}
-		u, err := s.SignIn(t.Context(), identity, users.Newcomer{Username: new("Ada")})
+		u, err := s.SignIn(t.Context(), identity, users.NewUser{Username: new("Ada")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestASignInThatDiedHalfwayIsCompletedByTheNext(t *testing.T) {
 		if err := db.Client.Del(t.Context(), "{u:1}:user").Err(); err != nil {
 			t.Fatal(err)
 		}
-		again, err := s.SignIn(t.Context(), identity, users.Newcomer{Username: new("Bob")})
+		again, err := s.SignIn(t.Context(), identity, users.NewUser{Username: new("Bob")})
 		if err != nil || again.ID != u.ID || again.Username != "Bob" || again.Kind != users.External {
 			t.Errorf("%+v, %v", again, err)
 		}
@@ -149,7 +149,7 @@ func TestLinkMakesAGuestLast(t *testing.T) {
 				t.Fatalf("%+v, %v", u, err)
 			}
 		}
-		if u, err := s.SignIn(t.Context(), device("a"), users.Newcomer{}); err != nil || u.ID != me {
+		if u, err := s.SignIn(t.Context(), device("a"), users.NewUser{}); err != nil || u.ID != me {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if _, err := s.Link(t.Context(), me, device("b")); !errors.Is(err, apierror.AlreadyLinked) {
@@ -168,7 +168,7 @@ func TestLinkMakesAGuestLast(t *testing.T) {
 			t.Errorf("of another game: %v", err)
 		}
 		for _, id := range []users.Identity{device("b"), external("y")} { // what was refused is free
-			if u, err := s.SignIn(t.Context(), id, users.Newcomer{}); err != nil || u.ID == me {
+			if u, err := s.SignIn(t.Context(), id, users.NewUser{}); err != nil || u.ID == me {
 				t.Errorf("%+v, %v", u, err)
 			}
 		}
@@ -239,9 +239,9 @@ func TestEveryStoryOfTwoPlayers(t *testing.T) {
 				var err error
 				switch act[1] {
 				case '+':
-					_, err = s.Befriend(t.Context(), me, other)
+					_, err = s.AddFriend(t.Context(), me, other)
 				case '-':
-					err = s.Unfriend(t.Context(), me, other)
+					err = s.RemoveFriend(t.Context(), me, other)
 				case '!':
 					_, err = s.Block(t.Context(), me, other)
 				}
@@ -260,8 +260,8 @@ func TestOthersWhomOneCannotBefriend(t *testing.T) {
 	s := users.New(redistest.Single(t))
 	me, stranger := player(t, s, 1), player(t, s, 2)
 	for name, act := range map[string]func(int64) error{
-		"befriend": func(other int64) error { _, err := s.Befriend(t.Context(), me, other); return err },
-		"unfriend": func(other int64) error { return s.Unfriend(t.Context(), me, other) },
+		"befriend": func(other int64) error { _, err := s.AddFriend(t.Context(), me, other); return err },
+		"unfriend": func(other int64) error { return s.RemoveFriend(t.Context(), me, other) },
 		"block":    func(other int64) error { _, err := s.Block(t.Context(), me, other); return err },
 	} {
 		if err := act(me); !errors.Is(err, apierror.InvalidRequest) {
@@ -283,7 +283,7 @@ func TestRequestsThatCrossMakeFriends(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, pair := range [][2]int64{{a, b}, {b, a}} {
 				wg.Go(func() {
-					if _, err := s.Befriend(t.Context(), pair[0], pair[1]); err != nil {
+					if _, err := s.AddFriend(t.Context(), pair[0], pair[1]); err != nil {
 						t.Error(err)
 					}
 				})
@@ -302,11 +302,11 @@ func TestListsNeverNameTooFew(t *testing.T) {
 		a, b := player(t, s, 1), player(t, s, 1)
 		for range 50 {
 			var wg sync.WaitGroup
-			wg.Go(func() { _, _ = s.Befriend(t.Context(), a, b) })
-			wg.Go(func() { _ = s.Unfriend(t.Context(), b, a) })
+			wg.Go(func() { _, _ = s.AddFriend(t.Context(), a, b) })
+			wg.Go(func() { _ = s.RemoveFriend(t.Context(), b, a) })
 			wg.Wait()
 			got := friendship(t, s, a, b)
-			again, err := s.Befriend(t.Context(), a, b) // tells the pair's own state, which the list has to agree with
+			again, err := s.AddFriend(t.Context(), a, b) // tells the pair's own state, which the list has to agree with
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,12 +45,12 @@ func (u Units) AppendDecimal(b []byte, decimals int) []byte {
 	return b
 }
 
-// Literal is an amount as a request spells it: a JSON number or a decimal string. It is kept as text
+// AmountInput is an amount as a request spells it: a JSON number or a decimal string. It is kept as text
 // until the token, and so the number of decimals, is known. The zero Literal means that none was given.
-type Literal string
+type AmountInput string
 
 // UnmarshalJSON takes a JSON number or string as it stands; Units judges it.
-func (l *Literal) UnmarshalJSON(b []byte) error {
+func (l *AmountInput) UnmarshalJSON(b []byte) error {
 	text := string(b)
 	if len(b) > 0 && b[0] == '"' {
 		text = strings.Trim(text, `"`)
@@ -58,7 +58,7 @@ func (l *Literal) UnmarshalJSON(b []byte) error {
 	if text == "" || text == "null" || text[0] == '{' || text[0] == '[' || text == "true" || text == "false" {
 		return apierror.InvalidAmount.WithReason("an amount is a number or a decimal string")
 	}
-	*l = Literal(text)
+	*l = AmountInput(text)
 	return nil
 }
 
@@ -68,7 +68,7 @@ const longestLiteral = 64
 // Units reads the literal exactly, for a token with the given decimals. JSON's exponents are understood, as JavaScript
 // prints small numbers as 1e-7. It refuses (invalid_amount) anything else than a decimal number, negatives, more fraction
 // digits than the token has, and more than MaxUnits.
-func (l Literal) Units(decimals int) (Units, error) {
+func (l AmountInput) Units(decimals int) (Units, error) {
 	text := string(l)
 	mantissa, exponentText, hasExponent := strings.Cut(strings.ToLower(text), "e")
 	exponent := 0
@@ -108,7 +108,7 @@ func (l Literal) Units(decimals int) (Units, error) {
 }
 
 // Positive is Units for amounts that must be more than zero.
-func (l Literal) Positive(decimals int) (Units, error) {
+func (l AmountInput) Positive(decimals int) (Units, error) {
 	u, err := l.Units(decimals)
 	if err == nil && u == 0 {
 		return 0, l.refused("must be more than zero")
@@ -116,7 +116,7 @@ func (l Literal) Positive(decimals int) (Units, error) {
 	return u, err
 }
 
-func (l Literal) refused(why string) error {
+func (l AmountInput) refused(why string) error {
 	text := string(l)
 	if len(text) > longestLiteral {
 		text = text[:longestLiteral] + "…"
@@ -148,7 +148,7 @@ func (a Amount) MarshalJSON() ([]byte, error) { return a.Units.AppendDecimal(nil
 // UnmarshalJSON is there for tests and clients in Go that read their own output; the decimals are those of the text.
 func (a *Amount) UnmarshalJSON(b []byte) error {
 	_, fraction, _ := strings.Cut(string(b), ".")
-	u, err := Literal(b).Units(len(fraction))
+	u, err := AmountInput(b).Units(len(fraction))
 	*a = Amount{Units: u, Decimals: len(fraction)}
 	return err
 }

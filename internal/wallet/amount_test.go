@@ -29,7 +29,7 @@ func TestLiteralsAreReadExactly(t *testing.T) {
 		{"0.009007199254740991", 18, 9007199254740991},
 		{"007", 0, 7},
 	} {
-		if got, err := wallet.Literal(c.text).Units(c.decimals); err != nil || got != c.want {
+		if got, err := wallet.AmountInput(c.text).Units(c.decimals); err != nil || got != c.want {
 			t.Errorf("%s with %d decimals is %d, %v; want %d", c.text, c.decimals, got, err, c.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestLiteralsThatCannotBeMeantAreRefused(t *testing.T) {
 		{"9223372036854775808", 0},
 		{"99999999999999999999999999", 0},
 	} {
-		if got, err := wallet.Literal(c.text).Units(c.decimals); !errors.Is(err, apierror.InvalidAmount) {
+		if got, err := wallet.AmountInput(c.text).Units(c.decimals); !errors.Is(err, apierror.InvalidAmount) {
 			t.Errorf("%q with %d decimals gives %d, %v; want invalid_amount", c.text, c.decimals, got, err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestDecimalAndLiteralAreInverse(t *testing.T) {
 		u := wallet.Units(rapid.Int64Range(0, int64(wallet.MaxUnits)).Draw(t, "units"))
 		decimals := rapid.IntRange(0, wallet.MaxDecimals).Draw(t, "decimals")
 		text := u.Decimal(decimals)
-		if got, err := wallet.Literal(text).Units(decimals); err != nil || got != u {
+		if got, err := wallet.AmountInput(text).Units(decimals); err != nil || got != u {
 			t.Fatalf("%d prints as %s and reads as %d, %v", u, text, got, err)
 		}
 		exact, _ := new(big.Rat).SetString(text)

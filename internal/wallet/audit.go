@@ -205,7 +205,7 @@ func (re *replay) apply(e entry) {
 			continue // something free
 		}
 		colon := strings.LastIndexByte(posting, ':')
-		units, err := ReadUnits(posting[colon+1:])
+		units, err := ParseUnits(posting[colon+1:])
 		if err != nil || colon < 1 {
 			re.fault("ledger", e.token, posting, "a posting")
 			continue

@@ -22,8 +22,8 @@ type Balances struct {
 	AsOf     time.Time `json:"asOf"`
 }
 
-// Line is one change of what a player can spend.
-type Line struct {
+// LedgerLine is one change of what a player can spend.
+type LedgerLine struct {
 	ID           int64     `json:"id"` // counts the player's lines from 1
 	At           time.Time `json:"at"`
 	TokenID      string    `json:"tokenId"`
@@ -45,12 +45,12 @@ type LedgerQuery struct {
 // LedgerPage is a page of lines, newest first. Next is the query's Before for the page that follows, 0 at the end.
 // A page may be short, even empty, and still have a next one: a rare token is sought in bounded steps.
 type LedgerPage struct {
-	Lines []Line
+	Lines []LedgerLine
 	Next  int64
 }
 
-// Change is the outcome of a credit or debit.
-type Change struct {
+// ChangeResult is the outcome of a credit or debit.
+type ChangeResult struct {
 	Balance  Balance `json:"balance"`
 	Replayed bool    `json:"-"` // the first answer to this receipt, again
 }

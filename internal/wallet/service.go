@@ -39,7 +39,7 @@ func New(db *redisdb.DB, o Options) *Service {
 }
 
 // CreateToken makes a token. It refuses token_exists when the code is taken.
-func (s *Service) CreateToken(ctx context.Context, d Definition) (Token, error) {
+func (s *Service) CreateToken(ctx context.Context, d TokenDefinition) (Token, error) {
 	decimals, err := d.validate()
 	if err != nil {
 		return Token{}, err
@@ -177,37 +177,37 @@ func (s *Service) Ledger(ctx context.Context, user int64, q LedgerQuery) (Ledger
 
 // Credit mints an amount into a player's wallet. It refuses invalid_amount also where the player would have more than
 // MaxUnits, held stakes included. who is the caller's name in receipts; the ledger shows it as the line's ref.
-func (s *Service) Credit(ctx context.Context, who string, user int64, token string, amount Literal, reason string, rc idempotency.Receipt) (Change, error) {
+func (s *Service) Credit(ctx context.Context, who string, user int64, token string, amount AmountInput, reason string, rc idempotency.Receipt) (ChangeResult, error) {
 	return s.change(ctx, credit, who, user, token, amount, reason, rc)
 }
 
 // Debit burns an amount of what a player can spend, or refuses insufficient_funds.
-func (s *Service) Debit(ctx context.Context, who string, user int64, token string, amount Literal, reason string, rc idempotency.Receipt) (Change, error) {
+func (s *Service) Debit(ctx context.Context, who string, user int64, token string, amount AmountInput, reason string, rc idempotency.Receipt) (ChangeResult, error) {
 	return s.change(ctx, debit, who, user, token, amount, reason, rc)
 }
 
-func (s *Service) change(ctx context.Context, way direction, who string, user int64, token string, amount Literal, reason string, rc idempotency.Receipt) (Change, error) {
+func (s *Service) change(ctx context.Context, way direction, who string, user int64, token string, amount AmountInput, reason string, rc idempotency.Receipt) (ChangeResult, error) {
 	var f faults
 	f.reason(reason)
 	switch {
 	case f.Err() != nil:
-		return Change{}, f.Err()
+		return ChangeResult{}, f.Err()
 	case user < 1:
-		return Change{}, apierror.UserNotFound
+		return ChangeResult{}, apierror.UserNotFound
 	case !isCode(token):
-		return Change{}, apierror.TokenNotFound
+		return ChangeResult{}, apierror.TokenNotFound
 	}
 	m := mutation{who: who, user: user, token: token, reason: reason, receipt: rc, nonce: idempotency.NewNonce()}
 	for {
 		// A token that is not there is the script's to refuse, so that the refusal is kept under the receipt.
 		known, err := s.lookup(ctx, token)
 		if err != nil {
-			return Change{}, err
+			return ChangeResult{}, err
 		}
 		if t, ok := known[token]; ok {
 			m.decimals = &t.Decimals
 			if m.units, err = amount.Positive(t.Decimals); err != nil {
-				return Change{}, err
+				return ChangeResult{}, err
 			}
 		}
 		change, stale, err := s.store.change(ctx, way, m)

@@ -22,23 +22,23 @@ type store struct {
 	receiptTTL time.Duration
 }
 
-// Topic names the stream of a player's user.balance and user.asset, which is the channel that tells of them too.
-func (s *Service) Topic(user int64) string { return keys.WalletEvents(user) }
+// EventTopic names the stream of a player's user.balance and user.asset, which is the channel that tells of them too.
+func (s *Service) EventTopic(user int64) string { return keys.WalletEvents(user) }
 
 // Tokens.
 
 // tokenFields is what a token's hash holds, in the order in which scripts answer it.
 var tokenFields = []string{"id", "decimals", "name", "logo", "asset", "policy"}
 
-// ReadToken reads a token out of its fields, in the order id, decimals, name, logo, asset, policy, and its supply: a
+// DecodeToken reads a token out of its fields, in the order id, decimals, name, logo, asset, policy, and its supply: a
 // script that answers with a token answers these.
-func ReadToken(code string, fields []string, supply string) (Token, error) {
+func DecodeToken(code string, fields []string, supply string) (Token, error) {
 	if len(fields) != len(tokenFields) {
 		return Token{}, fmt.Errorf("read the token %s: %d fields", code, len(fields))
 	}
 	id, err1 := strconv.ParseInt(fields[0], 10, 64)
 	decimals, err2 := strconv.Atoi(fields[1])
-	units, err3 := ReadUnits(supply)
+	units, err3 := ParseUnits(supply)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return Token{}, fmt.Errorf("read the token %s: %w", code, err)
 	}
@@ -53,8 +53,8 @@ func ReadToken(code string, fields []string, supply string) (Token, error) {
 	return t, nil
 }
 
-// ReadUnits reads an amount that the store holds; none is zero.
-func ReadUnits(text string) (Units, error) {
+// ParseUnits reads an amount that the store holds; none is zero.
+func ParseUnits(text string) (Units, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -69,7 +69,7 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-func (s store) createToken(ctx context.Context, d Definition, decimals int) error {
+func (s store) createToken(ctx context.Context, d TokenDefinition, decimals int) error {
 	word, _, err := s.db.Run(ctx, scripts.TokenCreate, []string{keys.Token(d.TokenID), keys.Tokens()},
 		idempotency.NewNonce(), d.TokenID, decimals, d.Name, orEmpty(d.LogoURL), d.Metadata.AssetName, d.Metadata.PolicyID)
 	if err != nil || word == "ok" {
@@ -142,7 +142,7 @@ func (s store) readTokens(ctx context.Context, codes []string) ([]Token, error) 
 		if fields[i].Val()[0] == nil {
 			continue
 		}
-		t, err := ReadToken(code, texts(fields[i].Val()), texts(supplies.Val())[i])
+		t, err := DecodeToken(code, texts(fields[i].Val()), texts(supplies.Val())[i])
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func texts(values []any) []string {
 type pocket struct{ free, held Units }
 
 func (s store) purse(ctx context.Context, user int64) (map[string]pocket, error) {
-	fields, err := s.db.Shared.HGetAll(ctx, keys.Wallet(user)).Result()
+	fields, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(user)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read a wallet", err)
 	}
@@ -180,7 +180,7 @@ func readPurse(fields map[string]string) (map[string]pocket, error) {
 		if !ok || (side != "free" && side != "held") {
 			continue
 		}
-		units, err := ReadUnits(text)
+		units, err := ParseUnits(text)
 		if err != nil {
 			return nil, fmt.Errorf("read a wallet: field %s: %w", field, err)
 		}
@@ -201,8 +201,8 @@ const (
 	lineStep  = 200
 )
 
-func (s store) lines(ctx context.Context, user int64, q LedgerQuery) ([]Line, int64, error) {
-	page := make([]Line, 0, q.Limit)
+func (s store) lines(ctx context.Context, user int64, q LedgerQuery) ([]LedgerLine, int64, error) {
+	page := make([]LedgerLine, 0, q.Limit)
 	before, step := q.Before, int64(lineStep)
 	if q.TokenID == "" {
 		step = int64(q.Limit) + 1
@@ -243,16 +243,16 @@ func entryNumber(id string) (int64, error) {
 	return strconv.ParseInt(number, 10, 64)
 }
 
-func readLine(e redis.XMessage) (Line, error) {
+func readLine(e redis.XMessage) (LedgerLine, error) {
 	text := func(field string) string { v, _ := e.Values[field].(string); return v }
 	id, err1 := entryNumber(e.ID)
 	at, err2 := strconv.ParseInt(text("at"), 10, 64)
-	delta, err3 := ReadUnits(text("delta"))
-	after, err4 := ReadUnits(text("after"))
+	delta, err3 := ParseUnits(text("delta"))
+	after, err4 := ParseUnits(text("after"))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return Line{}, fmt.Errorf("read ledger line %s: %w", e.ID, err)
+		return LedgerLine{}, fmt.Errorf("read ledger line %s: %w", e.ID, err)
 	}
-	return Line{
+	return LedgerLine{
 		ID: id, At: time.UnixMilli(at).UTC(), TokenID: text("tok"), DeltaAmount: delta, AfterAmount: after,
 		Reason: text("why"), Ref: text("ref"),
 	}, nil
@@ -279,7 +279,7 @@ type mutation struct {
 }
 
 // change runs a direction. It answers stale when a token turned up that was not known.
-func (s store) change(ctx context.Context, way direction, m mutation) (c Change, stale bool, err error) {
+func (s store) change(ctx context.Context, way direction, m mutation) (c ChangeResult, stale bool, err error) {
 	receipt, ttl := m.receipt.OrPerCall(m.nonce, s.receiptTTL)
 	decimals := ""
 	if m.decimals != nil {
@@ -290,47 +290,47 @@ func (s store) change(ctx context.Context, way direction, m mutation) (c Change,
 			keys.Wallet(m.user), keys.WalletLines(m.user), keys.WalletEvents(m.user), keys.Totals(), keys.Ledger(), keys.Token(m.token),
 			keys.MoneyReceipt(m.who, receipt.Key),
 		},
-		s.db.Publish, m.nonce, receipt.Fingerprint, ttl.Milliseconds(), m.user, m.token, decimals, m.units.String(), m.reason, m.who)
+		s.db.PublishCommand, m.nonce, receipt.Fingerprint, ttl.Milliseconds(), m.user, m.token, decimals, m.units.String(), m.reason, m.who)
 	if err != nil {
-		return Change{}, false, err
+		return ChangeResult{}, false, err
 	}
 	if reply.Status == scripts.Stale {
-		return Change{}, true, nil
+		return ChangeResult{}, true, nil
 	}
 	reply, replayed := idempotency.FirstReply(m.nonce, reply)
 	word, rest := reply.Status, reply.Values
 	switch {
 	case word == "ok" && len(rest) == 2+len(tokenFields):
-		b, err := ReadBalance(m.token, rest[2:], "", rest[0], rest[1])
-		return Change{Balance: b, Replayed: replayed}, false, err
+		b, err := DecodeBalance(m.token, rest[2:], "", rest[0], rest[1])
+		return ChangeResult{Balance: b, Replayed: replayed}, false, err
 	case word == apierror.InsufficientFunds.Code && len(rest) == 1 && m.decimals != nil:
-		available, err := ReadUnits(rest[0])
+		available, err := ParseUnits(rest[0])
 		if err != nil {
-			return Change{}, false, fmt.Errorf("read a balance: %w", err)
+			return ChangeResult{}, false, fmt.Errorf("read a balance: %w", err)
 		}
-		return Change{Replayed: replayed}, false, InsufficientFunds(m.token, *m.decimals, available, m.units)
+		return ChangeResult{Replayed: replayed}, false, InsufficientFunds(m.token, *m.decimals, available, m.units)
 	case word == apierror.InvalidAmount.Code:
-		return Change{Replayed: replayed}, false, tooMuch
+		return ChangeResult{Replayed: replayed}, false, tooMuch
 	default:
-		return Change{Replayed: replayed}, false, redisdb.StatusError(way, word)
+		return ChangeResult{Replayed: replayed}, false, redisdb.StatusError(way, word)
 	}
 }
 
 // tooMuch is what keeps balances and supplies within what can be counted exactly.
 var tooMuch = apierror.InvalidAmount.WithReason("the player would have more than %s minor units, or too many would exist", MaxUnits)
 
-// ReadBalance reads a token's entry in a wallet out of a script's answer.
-func ReadBalance(code string, fields []string, supply, free, held string) (Balance, error) {
-	t, err1 := ReadToken(code, fields, supply)
-	freeUnits, err2 := ReadUnits(free)
-	heldUnits, err3 := ReadUnits(held)
+// DecodeBalance reads a token's entry in a wallet out of a script's answer.
+func DecodeBalance(code string, fields []string, supply, free, held string) (Balance, error) {
+	t, err1 := DecodeToken(code, fields, supply)
+	freeUnits, err2 := ParseUnits(free)
+	heldUnits, err3 := ParseUnits(held)
 	return t.Balance(freeUnits, heldUnits), errors.Join(err1, err2, err3)
 }
 
 func (s store) grant(ctx context.Context, user, game int64, token string, units Units) error {
 	word, _, err := s.db.Run(ctx, scripts.WalletGrant,
 		[]string{keys.Wallet(user), keys.WalletLines(user), keys.WalletEvents(user), keys.Totals(), keys.Ledger(), keys.Token(token)},
-		s.db.Publish, idempotency.NewNonce(), user, game, token, units.String())
+		s.db.PublishCommand, idempotency.NewNonce(), user, game, token, units.String())
 	switch {
 	case err != nil || word == "ok":
 		return err
@@ -356,7 +356,7 @@ func (s store) totals(ctx context.Context) (totals, error) {
 	}
 	t := totals{accounts: map[string]map[string]Units{}}
 	for field, text := range fields {
-		units, err := ReadUnits(text)
+		units, err := ParseUnits(text)
 		if err != nil {
 			return totals{}, fmt.Errorf("read the totals: field %s: %w", field, err)
 		}

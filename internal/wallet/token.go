@@ -37,8 +37,8 @@ func (t Token) Balance(free, held Units) Balance {
 	return Balance{Token: t, Volume: t.Amount(free), Amount: free, Held: t.Amount(held), HeldAmount: held}
 }
 
-// Definition is a token to be made.
-type Definition struct {
+// TokenDefinition is a token to be made.
+type TokenDefinition struct {
 	TokenID  string   `json:"tokenId"`
 	Name     string   `json:"tokenName"`
 	LogoURL  *string  `json:"logoUrl"`
@@ -66,7 +66,7 @@ const (
 type faults struct{ apierror.FieldErrors }
 
 // validate checks a definition and answers its decimals.
-func (d Definition) validate() (int, error) {
+func (d TokenDefinition) validate() (int, error) {
 	var f faults
 	switch {
 	case d.TokenID == "":

@@ -26,7 +26,7 @@ func open(db *redisdb.DB) *wallet.Service { return wallet.New(db, wallet.Options
 
 func define(t *testing.T, s *wallet.Service, code string, decimals int) wallet.Token {
 	t.Helper()
-	token, err := s.CreateToken(t.Context(), wallet.Definition{
+	token, err := s.CreateToken(t.Context(), wallet.TokenDefinition{
 		TokenID: code, Name: "Token " + code, Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB01", Decimals: strconv.Itoa(decimals)},
 	})
 	if err != nil {
@@ -35,7 +35,7 @@ func define(t *testing.T, s *wallet.Service, code string, decimals int) wallet.T
 	return token
 }
 
-func credit(t *testing.T, s *wallet.Service, user int64, token string, amount wallet.Literal) {
+func credit(t *testing.T, s *wallet.Service, user int64, token string, amount wallet.AmountInput) {
 	t.Helper()
 	if _, err := s.Credit(t.Context(), "op", user, token, amount, "test", idempotency.Receipt{}); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestTokensAreMadePatchedAndFound(t *testing.T) {
 		if gold.ID != 1 || lead.ID != 2 || gold.Decimals != 6 {
 			t.Fatalf("%+v, %+v", gold, lead)
 		}
-		if _, err := s.CreateToken(t.Context(), wallet.Definition{TokenID: "GOLD", Name: "Other", Metadata: wallet.Metadata{Decimals: "2"}}); !errors.Is(err, apierror.TokenExists) {
+		if _, err := s.CreateToken(t.Context(), wallet.TokenDefinition{TokenID: "GOLD", Name: "Other", Metadata: wallet.Metadata{Decimals: "2"}}); !errors.Is(err, apierror.TokenExists) {
 			t.Errorf("a second token of the code: %v", err)
 		}
 		if got, err := other.TokenByID(t.Context(), 2); err != nil || got.TokenID != "lead.v2-x_" {
@@ -101,15 +101,15 @@ func TestTokensAreMadePatchedAndFound(t *testing.T) {
 func TestATokenThatCannotBeMeantIsRefusedWithAllItsFaults(t *testing.T) {
 	s := open(redistest.Single(t))
 	for _, c := range []struct {
-		d    wallet.Definition
+		d    wallet.TokenDefinition
 		want []string
 	}{
-		{wallet.Definition{}, []string{"tokenId", "tokenName", "metadata.decimals"}},
-		{wallet.Definition{
+		{wallet.TokenDefinition{}, []string{"tokenId", "tokenName", "metadata.decimals"}},
+		{wallet.TokenDefinition{
 			TokenID: "A B", Name: "a\nb", LogoURL: new("javascript:alert(1)"), Metadata: wallet.Metadata{AssetName: "xyz", PolicyID: "0x1", Decimals: "19"},
 		}, []string{"tokenId", "tokenName", "logoUrl", "metadata.assetName", "metadata.policyId", "metadata.decimals"}},
-		{wallet.Definition{TokenID: "A", Name: "a", LogoURL: new("https://"), Metadata: wallet.Metadata{Decimals: "01"}}, []string{"logoUrl", "metadata.decimals"}},
-		{wallet.Definition{TokenID: "A", Name: "a", LogoURL: new(""), Metadata: wallet.Metadata{Decimals: "-1"}}, []string{"logoUrl", "metadata.decimals"}},
+		{wallet.TokenDefinition{TokenID: "A", Name: "a", LogoURL: new("https://"), Metadata: wallet.Metadata{Decimals: "01"}}, []string{"logoUrl", "metadata.decimals"}},
+		{wallet.TokenDefinition{TokenID: "A", Name: "a", LogoURL: new(""), Metadata: wallet.Metadata{Decimals: "-1"}}, []string{"logoUrl", "metadata.decimals"}},
 	} {
 		_, err := s.CreateToken(t.Context(), c.d)
 		r, ok := apierror.As(err)
@@ -263,7 +263,7 @@ func TestCreditsThatCannotBeMeantAreRefused(t *testing.T) {
 		for _, c := range []struct {
 			user   int64
 			token  string
-			amount wallet.Literal
+			amount wallet.AmountInput
 			reason string
 			want   error
 		}{
@@ -320,7 +320,7 @@ func TestNoMoreOfATokenExistsThanCanBeCounted(t *testing.T) {
 		minted := wallet.Units(0)
 		for user := int64(1); minted < most; user++ {
 			n := min(wallet.MaxUnits, most-minted)
-			credit(t, s, user, "GOLD", wallet.Literal(n.String()))
+			credit(t, s, user, "GOLD", wallet.AmountInput(n.String()))
 			minted += n
 		}
 		if _, err := s.Credit(t.Context(), "op", 10_000, "GOLD", "1", "test", idempotency.Receipt{}); !errors.Is(err, apierror.InvalidAmount) {

@@ -34,7 +34,7 @@ var (
 // ends in "/" is a folder with all below it.
 var onlyIn = map[string][]string{
 	"./keys":                          storeFiles,
-	"./scripts":                       storeFiles,
+	"./scripts":                       append([]string{"idempotency/receipt.go", "redisdb/"}, storeFiles...),
 	"./redisdb/redistest":             nil,
 	"github.com/redis/go-redis":       storeFiles,
 	"github.com/go-redsync":           {"redisdb/"},

@@ -200,8 +200,8 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// Answer is what a node said.
-type Answer struct {
+// Response is what a node said.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   map[string]any // numbers are json.Number
@@ -209,7 +209,7 @@ type Answer struct {
 }
 
 // Code is the refusal's word, or "".
-func (a Answer) Code() string {
+func (a Response) Code() string {
 	if a.Status < 400 {
 		return "" // a room has a code of its own
 	}
@@ -218,7 +218,7 @@ func (a Answer) Code() string {
 }
 
 // String shows status and body, for messages.
-func (a Answer) String() string { return fmt.Sprintf("%d %s", a.Status, a.Raw) }
+func (a Response) String() string { return fmt.Sprintf("%d %s", a.Status, a.Raw) }
 
 var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConns: 2000, MaxIdleConnsPerHost: 1000},
@@ -226,18 +226,18 @@ var client = &http.Client{
 }
 
 // Do sends a request. body is encoded as JSON unless it is nil; headers are name, value, name, value….
-func (n *Node) Do(ctx context.Context, method, path, bearer string, body any, headers ...string) (Answer, error) {
+func (n *Node) Do(ctx context.Context, method, path, bearer string, body any, headers ...string) (Response, error) {
 	var reader io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
 		if err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 		reader = bytes.NewReader(encoded)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, n.URL+path, reader)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -250,12 +250,12 @@ func (n *Node) Do(ctx context.Context, method, path, bearer string, body any, he
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	a := Answer{Status: response.StatusCode, Header: response.Header}
+	a := Response{Status: response.StatusCode, Header: response.Header}
 	if a.Raw, err = io.ReadAll(response.Body); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(a.Raw))
 	decoder.UseNumber()
@@ -264,7 +264,7 @@ func (n *Node) Do(ctx context.Context, method, path, bearer string, body any, he
 }
 
 // Must is Do for calls whose status is certain; another one ends the test.
-func (n *Node) Must(t testing.TB, status int, method, path, bearer string, body any, headers ...string) Answer {
+func (n *Node) Must(t testing.TB, status int, method, path, bearer string, body any, headers ...string) Response {
 	t.Helper()
 	a, err := n.Do(t.Context(), method, path, bearer, body, headers...)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestALostStoreIsRefusedAndEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 		n.WaitReady(200)
 	}
 	// Everybody asks again with the same key: what was sold is answered again, what was not is sold now.
-	again := tally(w, 40, func(i int) (nodetest.Answer, error) {
+	again := tally(w, 40, func(i int) (nodetest.Response, error) {
 		return w.node().Do(t.Context(), "POST", buy, ann.token, nil, "Idempotency-Key", fmt.Sprintf("coin-%d", i))
 	})
 	if want := map[string]int{"201": 40}; !maps.Equal(again, want) {

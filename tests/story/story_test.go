@@ -30,12 +30,12 @@ type world struct {
 
 func (w *world) node() *nodetest.Node { return w.nodes[w.turn.Add(1)%2] }
 
-func (w *world) must(status int, method, path, bearer string, body any, headers ...string) nodetest.Answer {
+func (w *world) must(status int, method, path, bearer string, body any, headers ...string) nodetest.Response {
 	w.t.Helper()
 	return w.node().Must(w.t, status, method, path, bearer, body, headers...)
 }
 
-func (w *world) refused(code string, status int, method, path, bearer string, body any, headers ...string) nodetest.Answer {
+func (w *world) refused(code string, status int, method, path, bearer string, body any, headers ...string) nodetest.Response {
 	w.t.Helper()
 	a := w.must(status, method, path, bearer, body, headers...)
 	if a.Code() != code {
@@ -284,7 +284,7 @@ func TestTwoHundredRaceForEightSeatsThroughBothNodes(t *testing.T) {
 		for i := range racers {
 			racers[i] = w.guest(op.game, fmt.Sprintf("Racer %d", i))
 		}
-		answers := tally(w, len(racers), func(i int) (nodetest.Answer, error) {
+		answers := tally(w, len(racers), func(i int) (nodetest.Response, error) {
 			return w.node().Do(t.Context(), "POST", "/api/v1/game-session/join", racers[i].token, map[string]any{"roomId": room})
 		})
 		if want := map[string]int{"200": 8, "409 room_full": 192}; !maps.Equal(answers, want) {
@@ -308,7 +308,7 @@ func TestTwoHundredRaceForEightSeatsThroughBothNodes(t *testing.T) {
 }
 
 // tally runs n calls at once and counts their answers by status and word.
-func tally(w *world, n int, call func(i int) (nodetest.Answer, error)) map[string]int {
+func tally(w *world, n int, call func(i int) (nodetest.Response, error)) map[string]int {
 	w.t.Helper()
 	var mu sync.Mutex
 	counts := map[string]int{}
@@ -341,7 +341,7 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffect(t *testing.T) {
 		const connections, copies = 50, 20
 		var mu sync.Mutex
 		bodies := map[string]int{}
-		counts := tally(w, connections, func(int) (a nodetest.Answer, err error) {
+		counts := tally(w, connections, func(int) (a nodetest.Response, err error) {
 			for range copies {
 				a, err = w.node().Do(t.Context(), "POST", buy, ann.token, map[string]any{"quantity": 3}, "Idempotency-Key", "once")
 				if err != nil || a.Status != 201 {
@@ -372,7 +372,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		for i := range buyers {
 			buyers[i] = w.guest(op.game, fmt.Sprintf("Buyer %d", i))
 		}
-		counts := tally(w, len(buyers), func(i int) (nodetest.Answer, error) {
+		counts := tally(w, len(buyers), func(i int) (nodetest.Response, error) {
 			return w.node().Do(t.Context(), "POST", buy, buyers[i].token, nil, "Idempotency-Key", "mine")
 		})
 		if want := map[string]int{"201": 100, "409 sold_out": 200}; !maps.Equal(counts, want) {
