@@ -242,7 +242,7 @@ var importGroups = []struct {
 	{"the foundation", foundation},
 }
 
-// drawImports returns the import table and the library table as Markdown.
+// drawImports returns the import table as Markdown.
 func drawImports() string {
 	var b strings.Builder
 	b.WriteString("```\n" + drawLayers() + "```\n\n")
@@ -260,17 +260,6 @@ func drawImports() string {
 		list := cmp.Or(strings.Join(append(shown, left...), ", "), "–")
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.pkg, list, row.reason)
 	}
-	b.WriteString("\n| library | imported in | because |\n|---|---|---|\n")
-	for _, row := range libraryTable {
-		places := slices.Clone(row.places)
-		if contains(places, storeFiles) {
-			places = slices.DeleteFunc(places, func(s string) bool { return slices.Contains(storeFiles, s) })
-			places = append(places, "store files")
-		}
-		list := cmp.Or(strings.ReplaceAll(strings.Join(places, ", "), "*", `\*`), "tests")
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.TrimPrefix(row.library, "./"), list, row.reason)
-	}
-	b.WriteString("\n*Store files* are " + strings.ReplaceAll(strings.Join(storeFiles, ", "), "*", `\*`) + ".\n")
 	return b.String()
 }
 
