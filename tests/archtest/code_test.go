@@ -208,7 +208,7 @@ var codeRules = []rule{
 		},
 		samples: map[string]map[string]string{
 			"a broadcast":         {"realtime/a.go": `package realtime; func f() { m.BroadcastFilter(nil, nil) }`},
-			"a write of its own":  {"realtime/a.go": `package realtime; func f() { s.WebsocketConnection().WriteMessage(1, nil) }`},
+			"a write of its own":  {"realtime/a.go": `package realtime; func f() { s.Conn().WriteMessage(1, nil) }`},
 			"a close under locks": {"realtime/a.go": `package realtime; func f() { m.CloseWithMsg(nil) }`},
 		},
 	},
