@@ -110,7 +110,7 @@ type taken struct {
 func (s *store) take(ctx context.Context, class Class, who string, limit Limit, wanted int64) (taken, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTimeout)
 	defer cancel()
-	word, rest, err := s.db.Run(detached, scripts.LimitTake, []string{keys.Rate(string(class), who)}, limit.each(), limit.Burst, wanted)
+	word, rest, err := s.db.Run(detached, scripts.RateLimitTake, []string{keys.Rate(string(class), who)}, limit.each(), limit.Burst, wanted)
 	if err != nil {
 		return taken{}, err
 	}
@@ -126,6 +126,6 @@ func (s *store) take(ctx context.Context, class Class, who string, limit Limit, 
 	case "rate_limited":
 		return taken{retry: time.Duration(n[0]) * time.Microsecond, full: time.Duration(n[1]) * time.Microsecond}, nil
 	default:
-		return taken{}, redisdb.StatusError(scripts.LimitTake, word)
+		return taken{}, redisdb.StatusError(scripts.RateLimitTake, word)
 	}
 }
