@@ -100,7 +100,7 @@ func (s *store) takeTicket(ctx context.Context, digest string) (Credential, erro
 	return Credential{Caller: principal.Caller{Role: t.Role, User: t.User, Game: t.Game}, Expires: t.Expires, Session: t.Session}, nil
 }
 
-// taken is what limit_take answers.
+// taken is what rate_limit_take returns.
 type taken struct {
 	given, left int64
 	retry, full time.Duration

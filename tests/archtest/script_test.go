@@ -56,7 +56,8 @@ func (h *house) libraries() map[string]luaFile {
 	return found
 }
 
-// scripts returns the scripts, loaded as the program loads them, and an error for each that it could not load.
+// scripts returns the scripts, loaded as the program loads them, and an error for each that cannot
+// be loaded.
 func (h *house) scripts() (list []*scripts.Script, errs []error) {
 	files := fstest.MapFS{}
 	for file, text := range h.lua {
@@ -218,7 +219,7 @@ func (h *house) libraryNames() (map[string]luaNames, []string) {
 	return found, complaints
 }
 
-// checkNames complains about what a file writes or reads beside its own locals, the builtins and what the included
+// checkNames complains about globals that a file writes, or reads beside the builtins and what the included
 // libraries define. It returns the libraries whose names the file uses.
 func checkNames(f luaFile, libraries map[string]luaNames) (used []string, complaints []string) {
 	names, err := namesIn(f.code)
