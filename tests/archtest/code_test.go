@@ -25,7 +25,7 @@ var notYetWrapped = []string{
 	"cmd/parlor", "handlers", "internal/apierror", "internal/assets", "internal/auth", "internal/cache",
 	"internal/config", "internal/events", "internal/games", "internal/idempotency", "internal/keys",
 	"internal/principal", "internal/progress", "internal/redisdb", "internal/redisdb/redistest", "internal/secret",
-	"internal/users", "internal/wallet", "internal/wire", "realtime", "rooms", "scripts", "tests/archtest",
+	"internal/users", "internal/wallet", "internal/wire", "realtime", "rooms", "tests/archtest",
 	"tests/bench", "tests/nodetest", "tests/story",
 }
 

@@ -225,7 +225,7 @@ var languageRules = []rule{
 		},
 		pending: []string{
 			"handlers", "internal/assets", "internal/auth", "internal/games", "internal/progress", "internal/wallet",
-			"realtime", "rooms", "scripts", "tests/archtest", "tests/story",
+			"realtime", "rooms", "tests/story",
 		},
 	},
 	{
@@ -248,7 +248,7 @@ var languageRules = []rule{
 		pending: []string{
 			"cmd/parlor", "handlers", "internal/apierror", "internal/assets", "internal/auth", "internal/config",
 			"internal/games", "internal/idempotency", "internal/keys", "internal/progress", "internal/redisdb",
-			"internal/redisdb/redistest", "internal/users", "internal/wallet", "realtime", "rooms", "scripts",
+			"internal/redisdb/redistest", "internal/users", "internal/wallet", "realtime", "rooms",
 			"tests/bench", "tests/nodetest", "tests/story",
 		},
 	},

@@ -30,10 +30,10 @@ type luaFile struct {
 func (f luaFile) name() string { return strings.TrimSuffix(path.Base(f.path), ".lua") }
 
 // luaFiles returns all Lua files of the project, and an error for each whose header cannot be read.
-func (h *house) luaFiles() (list []luaFile, errs []error) {
-	for _, file := range slices.Sorted(maps.Keys(h.lua)) {
-		f := luaFile{path: file, code: withoutComments(h.lua[file])}
-		header, err := scripts.ParseHeader(f.name(), h.lua[file])
+func (p *project) luaFiles() (list []luaFile, errs []error) {
+	for _, file := range slices.Sorted(maps.Keys(p.lua)) {
+		f := luaFile{path: file, code: withoutComments(p.lua[file])}
+		header, err := scripts.ParseHeader(f.name(), p.lua[file])
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -45,9 +45,9 @@ func (h *house) luaFiles() (list []luaFile, errs []error) {
 }
 
 // libraries returns the libraries by the names that INCLUDES gives them.
-func (h *house) libraries() map[string]luaFile {
+func (p *project) libraries() map[string]luaFile {
 	found := map[string]luaFile{}
-	list, _ := h.luaFiles()
+	list, _ := p.luaFiles()
 	for _, f := range list {
 		if name, ok := strings.CutPrefix(f.name(), scripts.LibraryPrefix); ok {
 			found[name] = f
@@ -58,9 +58,9 @@ func (h *house) libraries() map[string]luaFile {
 
 // scripts returns the scripts, loaded as the program loads them, and an error for each that cannot
 // be loaded.
-func (h *house) scripts() (list []*scripts.Script, errs []error) {
+func (p *project) scripts() (list []*scripts.Script, errs []error) {
 	files := fstest.MapFS{}
-	for file, text := range h.lua {
+	for file, text := range p.lua {
 		files[path.Base(file)] = &fstest.MapFile{Data: []byte(text)}
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
@@ -206,40 +206,40 @@ func namesIn(code string) (luaNames, error) {
 }
 
 // libraryNames returns the names of every library.
-func (h *house) libraryNames() (map[string]luaNames, []string) {
-	var complaints []string
+func (p *project) libraryNames() (map[string]luaNames, []string) {
+	var violations []string
 	found := map[string]luaNames{}
-	for name, library := range h.libraries() {
+	for name, library := range p.libraries() {
 		names, err := namesIn(library.code)
 		if err != nil {
-			complaints = append(complaints, library.path+": "+err.Error())
+			violations = append(violations, library.path+": "+err.Error())
 		}
 		found[name] = names
 	}
-	return found, complaints
+	return found, violations
 }
 
 // checkNames complains about globals that a file writes, or reads beside the builtins and what the included
 // libraries define. It returns the libraries whose names the file uses.
-func checkNames(f luaFile, libraries map[string]luaNames) (used []string, complaints []string) {
+func checkNames(f luaFile, libraries map[string]luaNames) (used []string, violations []string) {
 	names, err := namesIn(f.code)
 	if err != nil {
 		return nil, []string{f.path + ": " + err.Error()}
 	}
 	for _, name := range names.assigned {
-		complaints = append(complaints, f.path+" assigns the global "+name)
+		violations = append(violations, f.path+" assigns the global "+name)
 	}
 	for _, name := range names.free {
 		at := slices.IndexFunc(f.header.Includes, func(include string) bool {
 			return slices.Contains(libraries[include].defined, name)
 		})
 		if at < 0 {
-			complaints = append(complaints, fmt.Sprintf("%s uses %s, which no library that it includes defines", f.path, name))
+			violations = append(violations, fmt.Sprintf("%s uses %s, which no library that it includes defines", f.path, name))
 		} else if include := f.header.Includes[at]; !slices.Contains(used, include) {
 			used = append(used, include)
 		}
 	}
-	return used, complaints
+	return used, violations
 }
 
 // Lua files without faults.
@@ -285,15 +285,15 @@ func withLibrary(name, text string, pairs ...string) map[string]string {
 var scriptRules = []rule{
 	{
 		name: "headers can be read",
-		ask: func(h *house) (complaints []string) {
-			_, headers := h.luaFiles()
-			_, loads := h.scripts()
+		check: func(p *project) (violations []string) {
+			_, headers := p.luaFiles()
+			_, loads := p.scripts()
 			for _, err := range slices.Concat(headers, loads) {
-				complaints = append(complaints, err.Error())
+				violations = append(violations, err.Error())
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"another name":              changed("room_join: seats", "room_leave: seats"),
 			"an absent library":         changed("clock", "clock money"),
 			"numbers with a gap":        changed("1 room", "2 room"),
@@ -304,8 +304,8 @@ var scriptRules = []rule{
 	},
 	{
 		name: "headers count KEYS and ARGV as the code does",
-		ask: func(h *house) (complaints []string) {
-			list, _ := h.scripts()
+		check: func(p *project) (violations []string) {
+			list, _ := p.scripts()
 			for _, s := range list {
 				code := withoutComments(s.Source)
 				for array, params := range map[string]scripts.Params{"KEYS": s.Keys, "ARGV": s.Args} {
@@ -313,20 +313,20 @@ var scriptRules = []rule{
 					highest, more := usedParams(code, array)
 					switch {
 					case more && !open:
-						complaints = append(complaints, fmt.Sprintf(
+						violations = append(violations, fmt.Sprintf(
 							"%s reads %s by a variable: its header must end in \"then …\"", s.Name, array))
 					case !more && open:
-						complaints = append(complaints, fmt.Sprintf(
+						violations = append(violations, fmt.Sprintf(
 							"%s declares %s without a number (%q) and reads none", s.Name, array, params.Rest))
 					case array == "KEYS" && declared == 1 && highest == 0: // it chooses the node of a Cluster
 					case !more && highest != declared, more && highest > declared && declared > 0:
-						complaints = append(complaints, fmt.Sprintf("%s declares %d %s and uses %d", s.Name, declared, array, highest))
+						violations = append(violations, fmt.Sprintf("%s declares %d %s and uses %d", s.Name, declared, array, highest))
 					}
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"a key too few":                  changed("1 room\n", "\n"),
 			"a key too many":                 changed("1 room\n", "1 room  2 events\n"),
 			"an argument more":               changed("local user = ARGV[1]", "local user, x = ARGV[1], ARGV[2]"),
@@ -338,23 +338,23 @@ var scriptRules = []rule{
 	},
 	{
 		name: "keys come through KEYS and have names",
-		ask: func(h *house) (complaints []string) {
-			list, _ := h.luaFiles()
+		check: func(p *project) (violations []string) {
+			list, _ := p.luaFiles()
 			for _, f := range list {
 				for line := range strings.Lines(wrapped.ReplaceAllString(f.code, "$1 ")) {
 					line = strings.TrimSpace(line)
 					if numbered.MatchString(line) && !strings.HasPrefix(line, "local ") && !strings.HasPrefix(line, "for ") {
-						complaints = append(complaints, f.path+" uses a key without a name: "+line)
+						violations = append(violations, f.path+" uses a key without a name: "+line)
 					}
 					texts := strings.Join(literal.FindAllString(line, -1), " ")
 					if madeUpKey.MatchString(line) || extended.MatchString(line) || key.MatchString(texts) {
-						complaints = append(complaints, f.path+" makes up a key: "+line)
+						violations = append(violations, f.path+" makes up a key: "+line)
 					}
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"no name":       changed("{'ok', room}", "{'ok', redis.call('GET', KEYS[1])}"),
 			"a made-up key": changed("{'ok', room}", "{'ok', redis.call('GET', room .. ':events')}"),
 			"a spelled key": changed("{'ok', room}", "{'ok', redis.call('GET', '{e:main}:x')}"),
@@ -363,28 +363,28 @@ var scriptRules = []rule{
 	},
 	{
 		name: "a script returns the statuses of its header, and error codes know them",
-		ask: func(h *house) (complaints []string) {
+		check: func(p *project) (violations []string) {
 			known := knownStatuses()
-			list, _ := h.scripts()
+			list, _ := p.scripts()
 			for _, s := range list {
 				code := withoutComments(s.Source)
 				for _, status := range s.Statuses {
 					if !known[status] {
-						complaints = append(complaints, s.Name+" declares "+status+", which is not in package apierror")
+						violations = append(violations, s.Name+" declares "+status+", which is not in package apierror")
 					}
 					if !strings.Contains(code, "'"+status+"'") {
-						complaints = append(complaints, s.Name+" declares "+status+" and never returns it")
+						violations = append(violations, s.Name+" declares "+status+" and never returns it")
 					}
 				}
 				for _, status := range slices.Sorted(maps.Keys(statusesIn(code, known))) {
 					if !slices.Contains(s.Statuses, status) {
-						complaints = append(complaints, s.Name+" returns "+status+", which its header does not declare")
+						violations = append(violations, s.Name+" returns "+status+", which its header does not declare")
 					}
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"never returned":  changed("ok room_full", "ok room_full room_closed"),
 			"not declared":    changed("ok room_full", "ok"),
 			"nobody knows it": changed("room_full", "room_fulll"),
@@ -396,11 +396,11 @@ var scriptRules = []rule{
 	},
 	{
 		name: "libraries include what they name, and are all of use",
-		ask: func(h *house) (complaints []string) {
-			libraries := h.libraries()
-			names, complaints := h.libraryNames()
+		check: func(p *project) (violations []string) {
+			libraries := p.libraries()
+			names, violations := p.libraryNames()
 			definedIn, included := map[string]string{}, map[string]bool{}
-			list, _ := h.luaFiles()
+			list, _ := p.luaFiles()
 			for _, f := range list {
 				for _, include := range f.header.Includes {
 					included[include] = true
@@ -409,25 +409,25 @@ var scriptRules = []rule{
 			for _, name := range slices.Sorted(maps.Keys(libraries)) {
 				library := libraries[name]
 				used, more := checkNames(library, names)
-				complaints = append(complaints, more...)
+				violations = append(violations, more...)
 				for _, include := range library.header.Includes {
 					if !slices.Contains(used, include) {
-						complaints = append(complaints, fmt.Sprintf("%s includes %s and uses nothing of it", library.path, include))
+						violations = append(violations, fmt.Sprintf("%s includes %s and uses nothing of it", library.path, include))
 					}
 				}
 				for _, defined := range names[name].defined {
 					if other, twice := definedIn[defined]; twice {
-						complaints = append(complaints, fmt.Sprintf("%s is defined by the libraries %s and %s", defined, other, name))
+						violations = append(violations, fmt.Sprintf("%s is defined by the libraries %s and %s", defined, other, name))
 					}
 					definedIn[defined] = name
 				}
 				if !included[name] {
-					complaints = append(complaints, "no script includes "+name)
+					violations = append(violations, "no script includes "+name)
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"nothing of it is used": withLibrary("room", "-- lib_room: is.\n-- INCLUDES  clock\nlocal x = 1\n",
 				"clock", "clock room"),
 			"it is not included":    withLibrary("room", "-- lib_room: is.\nlocal x = now_ms\n", "clock", "clock room"),
@@ -439,17 +439,17 @@ var scriptRules = []rule{
 	},
 	{
 		name: "scripts include what they need, in order and no more",
-		ask: func(h *house) (complaints []string) {
-			libraries := h.libraries()
-			names, _ := h.libraryNames()
-			list, _ := h.luaFiles()
+		check: func(p *project) (violations []string) {
+			libraries := p.libraries()
+			names, _ := p.libraryNames()
+			list, _ := p.luaFiles()
 			for _, f := range list {
 				if strings.HasPrefix(f.name(), scripts.LibraryPrefix) {
 					continue
 				}
 				includes := f.header.Includes
 				needed, more := checkNames(f, names)
-				complaints = append(complaints, more...)
+				violations = append(violations, more...)
 				for i := 0; i < len(needed); i++ { // what is needed grows by what that needs
 					for _, include := range libraries[needed[i]].header.Includes {
 						if !slices.Contains(needed, include) {
@@ -459,23 +459,23 @@ var scriptRules = []rule{
 				}
 				for _, include := range needed {
 					if !slices.Contains(includes, include) {
-						complaints = append(complaints, fmt.Sprintf("%s needs %s and does not include it", f.path, include))
+						violations = append(violations, fmt.Sprintf("%s needs %s and does not include it", f.path, include))
 					}
 				}
 				for i, include := range includes {
 					if !slices.Contains(needed, include) || slices.Contains(includes[:i], include) {
-						complaints = append(complaints, fmt.Sprintf("%s includes %s and does not need it, or not again", f.path, include))
+						violations = append(violations, fmt.Sprintf("%s includes %s and does not need it, or not again", f.path, include))
 					}
 					for _, before := range libraries[include].header.Includes {
 						if slices.Contains(includes[i:], before) {
-							complaints = append(complaints, fmt.Sprintf("%s: %s must come before %s", f.path, before, include))
+							violations = append(violations, fmt.Sprintf("%s: %s must come before %s", f.path, before, include))
 						}
 					}
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"a useless library":                  changed("now_ms == user", "room == user"),
 			"one twice":                          changed("clock", "clock clock"),
 			"a missing library":                  changed("-- INCLUDES  clock\n", ""),
@@ -488,9 +488,9 @@ var scriptRules = []rule{
 	},
 	{
 		name: "every script has its Go name, once, and a caller",
-		ask: func(h *house) (complaints []string) {
+		check: func(p *project) (violations []string) {
 			registered, callers := map[string][]string{}, map[string]bool{}
-			for _, s := range h.code {
+			for _, s := range p.code {
 				ast.Inspect(s.file, func(n ast.Node) bool {
 					switch x := n.(type) {
 					case *ast.ValueSpec:
@@ -512,22 +512,22 @@ var scriptRules = []rule{
 					return true
 				})
 			}
-			list, _ := h.luaFiles()
+			list, _ := p.luaFiles()
 			for _, f := range list {
 				if strings.HasPrefix(f.name(), scripts.LibraryPrefix) {
 					continue
 				}
 				want := goName(f.name())
 				if got := registered[f.name()]; len(got) != 1 || got[0] != want {
-					complaints = append(complaints, fmt.Sprintf("%s is loaded as %v; want %s, once", f.path, got, want))
+					violations = append(violations, fmt.Sprintf("%s is loaded as %v; want %s, once", f.path, got, want))
 				}
 				if !callers[want] {
-					complaints = append(complaints, "nothing runs scripts."+want)
+					violations = append(violations, "nothing runs scripts."+want)
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"not loaded": {"scripts/room_join.lua": goodScript, "rooms/store.go": `package rooms; var x = scripts.RoomJoin`},
 			"misnamed": {
 				"scripts/room_join.lua": goodScript, "scripts/list.go": `package scripts; var JoinRoom = mustLoad("room_join")`,
@@ -540,29 +540,29 @@ var scriptRules = []rule{
 	},
 	{
 		name: "scripts emit only events of package events",
-		ask: func(h *house) (complaints []string) {
+		check: func(p *project) (violations []string) {
 			known := map[string]bool{}
 			for _, e := range events.All() {
 				known[e.Name] = true
 			}
-			list, _ := h.luaFiles()
+			list, _ := p.luaFiles()
 			for _, f := range list {
 				for _, m := range eventType.FindAllStringSubmatch(f.code, -1) {
 					if !known[m[1]] {
-						complaints = append(complaints, f.path+" emits "+m[1]+", which is not in package events")
+						violations = append(violations, f.path+" emits "+m[1]+", which is not in package events")
 					}
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{"an unknown event": changed("{'ok', room}", "{'ok', 'room.exploded'}")},
+		samples: map[string]map[string]string{"an unknown event": changed("{'ok', room}", "{'ok', 'room.exploded'}")},
 	},
 	{
 		name: "a line of Lua has at most 120 columns, a comment 100",
-		ask: func(h *house) (complaints []string) {
-			for _, file := range slices.Sorted(maps.Keys(h.lua)) {
+		check: func(p *project) (violations []string) {
+			for _, file := range slices.Sorted(maps.Keys(p.lua)) {
 				number := 0
-				for line := range strings.Lines(h.lua[file]) {
+				for line := range strings.Lines(p.lua[file]) {
 					number++
 					line = strings.TrimRight(line, "\n")
 					limit := 120
@@ -570,13 +570,13 @@ var scriptRules = []rule{
 						limit = 100
 					}
 					if columns := len([]rune(line)); columns > limit {
-						complaints = append(complaints, fmt.Sprintf("%s:%d has %d columns", file, number, columns))
+						violations = append(violations, fmt.Sprintf("%s:%d has %d columns", file, number, columns))
 					}
 				}
 			}
-			return complaints
+			return violations
 		},
-		breaks: map[string]map[string]string{
+		samples: map[string]map[string]string{
 			"code":      changed("local user", strings.Repeat(" ", 110)+"local user"),
 			"a comment": changed("seats.", strings.Repeat("seats. ", 20)),
 		},
@@ -597,8 +597,8 @@ func TestTheGoodScriptBreaksNoRule(t *testing.T) {
 	files["scripts/list.go"] = `package scripts; var RoomJoin = mustLoad("room_join")`
 	files["rooms/store.go"] = `package rooms; var x = scripts.RoomJoin`
 	for _, r := range scriptRules {
-		for _, complaint := range r.ask(pretend(t, files)) {
-			t.Errorf("%s: %s", r.name, complaint)
+		for _, violation := range r.check(sampleProject(t, files)) {
+			t.Errorf("%s: %s", r.name, violation)
 		}
 	}
 }

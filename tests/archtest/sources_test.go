@@ -160,21 +160,9 @@ type rule struct {
 	// pending lists the folders that do not keep the rule yet, without those below them. It only gets shorter: a
 	// folder that keeps the rule must be taken out.
 	pending []string
-
-	ask    func(*project) []string      // as check, in script_test.go
-	breaks map[string]map[string]string // as samples, in script_test.go
 }
 
-var rules = slices.Concat(importRules, codeRules, languageRules, documentRules, adopt(scriptRules))
-
-func adopt(list []rule) []rule {
-	for i, r := range list {
-		if r.check == nil {
-			list[i].check, list[i].samples = r.ask, r.breaks
-		}
-	}
-	return list
-}
+var rules = slices.Concat(importRules, codeRules, languageRules, documentRules, scriptRules)
 
 func TestTheProjectKeepsItsRules(t *testing.T) {
 	p := readProject(t)

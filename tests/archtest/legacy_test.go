@@ -1,4 +1,0 @@
-package archtest
-
-// house is the old name of project, which script_test.go still uses.
-type house = project
