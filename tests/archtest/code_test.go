@@ -15,6 +15,7 @@ import (
 var arrows = map[string][]string{
 	"principal": nil, "wire": nil, "cache": nil, "secret": nil, "apierror": nil, "keys": nil, "events": nil, "config": nil, "scripts": nil,
 	"redisdb": {"apierror", "keys", "scripts", "redisdb"},
+	"text":    {"apierror"},
 
 	"wallet": ground, "users": ground, "games": ground,
 	"rooms": domain, "assets": domain, "auth": domain, "progress": domain, "leaderboards": domain, "fraud": domain, "ads": domain,
@@ -26,7 +27,7 @@ var arrows = map[string][]string{
 }
 
 var (
-	ground = []string{"events", "apierror", "cache", "idempotency", "keys", "principal", "redisdb", "scripts", "secret", "wire"}
+	ground = []string{"events", "apierror", "cache", "idempotency", "keys", "principal", "redisdb", "scripts", "secret", "text", "wire"}
 	domain = append([]string{"wallet", "users", "games"}, ground...)
 )
 
