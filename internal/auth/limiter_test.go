@@ -38,7 +38,7 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-func TestABurstIsAllowedThenRefusedThenGrowsBack(t *testing.T) {
+func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		l := auth.NewLimiter(db, auth.Limits{auth.Money: {PerSecond: 10, Burst: 40, Scope: auth.ByUser}})
 		began := time.Now()
@@ -67,12 +67,12 @@ func TestABurstIsAllowedThenRefusedThenGrowsBack(t *testing.T) {
 		if _, err := l.Allow(t.Context(), auth.Money, "u2"); err != nil {
 			t.Errorf("another caller: %v", err)
 		}
-		for { // it grows back by itself
+		for { // it is refilled by itself
 			if _, err := l.Allow(t.Context(), auth.Money, "u1"); err == nil {
 				break
 			}
 			if time.Since(began) > 10*time.Second {
-				t.Fatal("nothing grew back")
+				t.Fatal("nothing was refilled")
 			}
 		}
 	})
@@ -167,7 +167,7 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 	}
 }
 
-func TestAClassWithoutALimitAsksNobody(t *testing.T) {
+func TestAClassWithoutALimitDoesNotAskTheStore(t *testing.T) {
 	db := redistest.Single(t)
 	c := &counter{}
 	db.Client.AddHook(c)
@@ -178,22 +178,22 @@ func TestAClassWithoutALimitAsksNobody(t *testing.T) {
 		}
 	}
 	if c.sent.Load() != 0 || off.Scope(auth.Money) != "" {
-		t.Error("somebody was asked")
+		t.Error("the store was asked")
 	}
 }
 
-func TestLimitsThatCannotBeArePanics(t *testing.T) {
+func TestCheckRejectsLimitsOutOfRange(t *testing.T) {
 	if err := auth.DefaultLimits().Check(); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []auth.Limit{{}, {PerSecond: 0, Burst: 1, Scope: auth.ByUser}, {PerSecond: 1, Burst: 0, Scope: auth.ByUser}, {PerSecond: 1, Burst: 1, Scope: "moon"}, {PerSecond: 2_000_000, Burst: 1, Scope: auth.ByUser}} {
 		if (auth.Limits{auth.Read: bad}).Check() == nil {
-			t.Errorf("%+v was taken", bad)
+			t.Errorf("Check accepts %+v", bad)
 		}
 	}
 }
 
-func TestClientsAreNamedByTheirAddress(t *testing.T) {
+func TestAddressKey(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7":            "ip:192.0.2.7",
 		"::ffff:192.0.2.7":     "ip:192.0.2.7",
