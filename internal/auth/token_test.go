@@ -476,3 +476,93 @@ func TestAKeySetInTheSettings(t *testing.T) {
 		t.Errorf("a minute after the issuer was removed: %v", err)
 	}
 }
+
+// Authenticate sends tokens of other issuers elsewhere, so only verify itself shows that it checks the issuer.
+func TestAnAccessTokenMustHaveOurIssuer(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	header := map[string]any{"kid": keyID(t, f.guest(t).AccessToken)}
+	for issuer, want := range map[string]error{
+		auth.OwnIssuer: nil, "https://id.example": apierror.Unauthenticated, "": apierror.Unauthenticated,
+	} {
+		token := signed(t, jwt.SigningMethodHS256, header, jwt.MapClaims{
+			"iss": issuer, "aud": "game:1", "sub": "1", "exp": time.Now().Unix() + 600,
+		}, signingKey)
+		if a, err := f.VerifyAccessToken(token); !errors.Is(err, want) {
+			t.Errorf("a token of the issuer %q: %+v, %v; want %v", issuer, a, err, want)
+		}
+	}
+}
+
+func TestAnExternalTokenOfAnotherGameCannotBeLinked(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		home, other, p := open(t, db), open(t, db), newProvider(t)
+		p.accept(t, other, "/keys")
+		guest, err := home.Authenticate(t.Context(), home.guest(t).AccessToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := p.token(t, "ed", nil)
+		u, err := home.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token})
+		if !errors.Is(err, apierror.Unauthenticated) {
+			t.Errorf("Link returns %+v, %v", u, err)
+		}
+		if u, err := home.users.Find(t.Context(), guest.User); err != nil || u.Kind != users.Guest {
+			t.Errorf("the guest is now %+v, %v", u, err)
+		}
+		a, err := home.Authenticate(t.Context(), token) // the token still signs in to its own game
+		if err != nil || a.Game != other.game.ID || a.User == guest.User {
+			t.Errorf("Authenticate returns %+v, %v", a, err)
+		}
+	})
+}
+
+func TestWhichKeySetsAreUsable(t *testing.T) {
+	encode := base64.RawURLEncoding.EncodeToString
+	p := newProvider(t)
+	ed := encode(p.keys["ed"].Public().(ed25519.PublicKey))
+	point, err := p.keys["ec"].Public().(*ecdsa.PublicKey).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := encode(point[1:33]), encode(point[33:])
+	modulus := func(bits int) string {
+		n := make([]byte, bits/8)
+		n[0], n[len(n)-1] = 0x80, 1
+		return encode(n)
+	}
+	for _, test := range []struct {
+		name, keys string
+		usable     bool
+	}{
+		{"Ed25519", `{"kty":"OKP","crv":"Ed25519","x":"` + ed + `"}`, true},
+		{"its algorithm named", `{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","x":"` + ed + `"}`, true},
+		{"another algorithm named", `{"kty":"OKP","crv":"Ed25519","alg":"ES256","x":"` + ed + `"}`, false},
+		{"for encryption", `{"kty":"OKP","crv":"Ed25519","use":"enc","x":"` + ed + `"}`, false},
+		{"Ed25519 too short", `{"kty":"OKP","crv":"Ed25519","x":"` + ed[:40] + `"}`, false},
+		{"X25519", `{"kty":"OKP","crv":"X25519","x":"` + ed + `"}`, false},
+		{"P-256", `{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + y + `"}`, true},
+		{"P-384", `{"kty":"EC","crv":"P-384","x":"` + x + `","y":"` + y + `"}`, false},
+		{"no point of the curve", `{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + x + `"}`, false},
+		{"a coordinate too long", `{"kty":"EC","crv":"P-256","x":"` + encode(point) + `","y":"` + y + `"}`, false},
+		{"RSA of 2048 bits", `{"kty":"RSA","e":"AQAB","n":"` + modulus(2048) + `"}`, true},
+		{"RSA of 2040 bits", `{"kty":"RSA","e":"AQAB","n":"` + modulus(2040) + `"}`, false},
+		{"RSA of 16384 bits", `{"kty":"RSA","e":"AQAB","n":"` + modulus(16384) + `"}`, false},
+		{"the exponent 1", `{"kty":"RSA","e":"AQ","n":"` + modulus(2048) + `"}`, false},
+		{"an even exponent", `{"kty":"RSA","e":"AQAC","n":"` + modulus(2048) + `"}`, false},
+		{"PS256", `{"kty":"RSA","alg":"PS256","e":"AQAB","n":"` + modulus(2048) + `"}`, false},
+		{"a shared secret", `{"kty":"oct","k":"c2VjcmV0"}`, false},
+		{"a certificate's address", `{"kty":"OKP","crv":"Ed25519","x5u":"http://127.0.0.1:1/","x":"` + ed + `"}`, true},
+		{"unusable ones beside a usable one", `{"kty":"RSA"},{},7,{"kty":"OKP","crv":"Ed25519","x":"` + ed + `"}`, true},
+		{"none", ``, false},
+	} {
+		if err := auth.CheckKeySet([]byte(`{"keys":[` + test.keys + `]}`)); (err == nil) != test.usable {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	tooLong := `{"keys":[],"x":"` + strings.Repeat("x", auth.MaxKeySetBytes) + `"}`
+	for _, raw := range []string{"", "null", "[]", `{"keys":{}}`, `{"keys":[]}{}`, tooLong} {
+		if auth.CheckKeySet([]byte(raw)) == nil {
+			t.Errorf("%.20q is accepted as a key set", raw)
+		}
+	}
+}
