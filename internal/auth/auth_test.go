@@ -120,11 +120,13 @@ func TestAGuestSignsInAndIsAuthenticated(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
 		s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: new(" Ada ")})
-		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.Guest || s.ExpiresIn != 15*time.Minute || !s.User.GrantGiven {
+		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.Guest || s.ExpiresIn != 15*time.Minute ||
+			!s.User.GrantGiven {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		c, err := f.Authenticate(t.Context(), s.AccessToken)
-		if err != nil || c.Caller != (principal.Caller{Role: principal.Player, User: s.User.ID, Game: f.game.ID}) || c.Session == "" {
+		if err != nil || c.Caller != (principal.Caller{Role: principal.Player, User: s.User.ID, Game: f.game.ID}) ||
+			c.Session == "" {
 			t.Errorf("%+v, %v", c, err)
 		}
 		if left := time.Until(c.Expires); left < 14*time.Minute+58*time.Second || left > 15*time.Minute+time.Second {
@@ -133,12 +135,14 @@ func TestAGuestSignsInAndIsAuthenticated(t *testing.T) {
 		if f.grants.given[s.User.ID] != 100 {
 			t.Errorf("given %v", f.grants.given)
 		}
-		for caller, bearer := range map[principal.Caller]string{{Role: principal.Server, Game: f.game.ID}: f.serverKey, {Role: principal.Operator}: adminKey} {
+		for caller, bearer := range map[principal.Caller]string{f.server(): f.serverKey, operator: adminKey} {
 			if got, err := f.Authenticate(t.Context(), bearer); err != nil || got.Caller != caller {
 				t.Errorf("%+v, %v; want %+v", got, err, caller)
 			}
 		}
-		for _, bearer := range []string{"", adminKey + "x", adminKey[1:], f.serverKey + "x", "psk_", s.RefreshToken, strings.Repeat("x", 1<<20)} {
+		for _, bearer := range []string{
+			"", adminKey + "x", adminKey[1:], f.serverKey + "x", "psk_", s.RefreshToken, strings.Repeat("x", 1<<20),
+		} {
 			if _, err := f.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%.40q: %v", bearer, err)
 			}
@@ -241,13 +245,19 @@ func TestExchangeReturnsTheSamePlayer(t *testing.T) {
 		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Bob" || again.User.Avatar != nil {
 			t.Errorf("%+v, %v", again.User, err)
 		}
-		for _, caller := range []principal.Caller{{Role: principal.Player, User: 1, Game: f.game.ID}, {Role: principal.Operator}, {}} {
-			if _, err := f.Exchange(t.Context(), caller, auth.ExchangeInput{ExternalID: "x"}); !errors.Is(err, apierror.Forbidden) {
+		for _, caller := range []principal.Caller{{Role: principal.Player, User: 1, Game: f.game.ID}, operator, {}} {
+			if _, err := f.Exchange(t.Context(), caller, auth.ExchangeInput{ExternalID: "x"}); !errors.Is(
+				err,
+				apierror.Forbidden,
+			) {
 				t.Errorf("%+v: %v", caller, err)
 			}
 		}
 		for _, id := range []string{"", strings.Repeat("x", 256)} {
-			if _, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: id}); !errors.Is(err, apierror.InvalidRequest) {
+			if _, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: id}); !errors.Is(
+				err,
+				apierror.InvalidRequest,
+			) {
 				t.Errorf("%.10q: %v", id, err)
 			}
 		}
@@ -281,7 +291,8 @@ func TestARefreshTokenRotatesAndItsReuseRevokesTheFamily(t *testing.T) {
 			t.Errorf("another family: %v", err)
 		}
 		for _, text := range []string{
-			"", "prt_", "prt_1_x", "prt_0_x_y", "prt_99_AAAA_BBBB", first.AccessToken, "prt_1_}:user_x", "prt_1__x", "prt_1_a_b_c", strings.Repeat("p", 5000),
+			"", "prt_", "prt_1_x", "prt_0_x_y", "prt_99_AAAA_BBBB", first.AccessToken,
+			"prt_1_}:user_x", "prt_1__x", "prt_1_a_b_c", strings.Repeat("p", 5000),
 		} {
 			if _, err := f.Refresh(t.Context(), text); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%.40q: %v", text, err)
@@ -337,8 +348,18 @@ func TestAResendOfOneRefreshIsNotAReuse(t *testing.T) {
 		s := f.guest(t)
 		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
 		presented := db.Client.HGet(t.Context(), family, "current").Val()
-		for _, call := range []struct{ nonce, want string }{{"7", scripts.OK}, {"7", scripts.OK}, {"8", "refresh_reused"}, {"7", "refresh_reused"}} {
-			reply, err := db.RunScript(t.Context(), scripts.RefreshRotate, []string{family}, presented, "next", call.nonce, 60_000)
+		for _, call := range []struct{ nonce, want string }{
+			{"7", scripts.OK}, {"7", scripts.OK}, {"8", "refresh_reused"}, {"7", "refresh_reused"},
+		} {
+			reply, err := db.RunScript(
+				t.Context(),
+				scripts.RefreshRotate,
+				[]string{family},
+				presented,
+				"next",
+				call.nonce,
+				60_000,
+			)
 			if err != nil || reply.Status != call.want {
 				t.Errorf("nonce %s: %s, %v; want %s", call.nonce, reply.Status, err, call.want)
 			}
@@ -401,23 +422,31 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 		s := f.guest(t)
 		me, _ := f.Authenticate(t.Context(), s.AccessToken)
 		secret := "a secret of one device"
-		if u, err := f.Link(t.Context(), me.Caller, auth.LinkInput{DeviceSecret: &secret}); err != nil || u.Kind != users.Device || u.ID != me.User {
+		if u, err := f.Link(t.Context(), me.Caller, auth.LinkInput{DeviceSecret: &secret}); err != nil ||
+			u.Kind != users.Device ||
+			u.ID != me.User {
 			t.Fatalf("%+v, %v", u, err)
 		}
-		if back, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil || back.User.ID != me.User {
+		if back, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil ||
+			back.User.ID != me.User {
 			t.Errorf("%+v, %v", back.User, err)
 		}
 		other, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
-		if _, err := f.Link(t.Context(), other.Caller, auth.LinkInput{DeviceSecret: &secret}); !errors.Is(err, apierror.AlreadyLinked) {
+		if _, err := f.Link(t.Context(), other.Caller, auth.LinkInput{DeviceSecret: &secret}); !errors.Is(
+			err,
+			apierror.AlreadyLinked,
+		) {
 			t.Errorf("another's secret: %v", err)
 		}
-		if u, err := f.Link(t.Context(), f.server(), auth.LinkInput{UserID: &me.User, ExternalID: new("ada")}); err != nil || u.Kind != users.External {
+		if u, err := f.Link(t.Context(), f.server(), auth.LinkInput{UserID: &me.User, ExternalID: new("ada")}); err != nil ||
+			u.Kind != users.External {
 			t.Errorf("by the server: %+v, %v", u, err)
 		}
-		if back, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: "ada"}); err != nil || back.User.ID != me.User {
+		if back, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: "ada"}); err != nil ||
+			back.User.ID != me.User {
 			t.Errorf("%+v, %v", back.User, err)
 		}
-		stranger := open(t, db)
+		otherGame, id := open(t, db), "x"
 		for _, test := range []struct {
 			name   string
 			caller principal.Caller
@@ -427,11 +456,11 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 			{"nothing", me.Caller, auth.LinkInput{}, apierror.InvalidRequest},
 			{"both", me.Caller, auth.LinkInput{DeviceSecret: &secret, ExternalToken: &secret}, apierror.InvalidRequest},
 			{"short", me.Caller, auth.LinkInput{DeviceSecret: new("short")}, apierror.InvalidRequest},
-			{"a player naming an external id", me.Caller, auth.LinkInput{UserID: &other.User, ExternalID: new("x")}, apierror.Forbidden},
+			{"a player, an external id", me.Caller, auth.LinkInput{UserID: &other.User, ExternalID: &id}, apierror.Forbidden},
 			{"no token", me.Caller, auth.LinkInput{ExternalToken: new("a.b.c")}, apierror.Unauthenticated},
-			{"the operator", principal.Caller{Role: principal.Operator}, auth.LinkInput{DeviceSecret: &secret}, apierror.Forbidden},
+			{"the operator", operator, auth.LinkInput{DeviceSecret: &secret}, apierror.Forbidden},
 			{"a server without an id", f.server(), auth.LinkInput{UserID: &me.User}, apierror.InvalidRequest},
-			{"a server of another game", stranger.server(), auth.LinkInput{UserID: &me.User, ExternalID: new("x")}, apierror.UserNotFound},
+			{"another game's server", otherGame.server(), auth.LinkInput{UserID: &me.User, ExternalID: &id}, apierror.UserNotFound},
 		} {
 			if _, err := f.Link(t.Context(), test.caller, test.in); !errors.Is(err, test.want) {
 				t.Errorf("%s: %v, want %v", test.name, err, test.want)

@@ -1,8 +1,8 @@
 // Package auth authenticates callers and limits how often they may call.
 //
-// There are three kinds of callers. A player shows an access token: a JWT signed here (HS256) that is valid for 15
-// minutes, or one of an external issuer that the player's game accepts. A game's server shows its server key, the
-// operator the admin key.
+// There are three kinds of callers. A player shows an access token: a JWT signed here (HS256) that
+// is valid for 15 minutes, or one of an external issuer that the player's game accepts. A game's
+// server shows its server key, the operator the admin key.
 //
 // A sign-in also returns a refresh token, the first of a family:
 //
@@ -10,12 +10,14 @@
 //	               │
 //	               └── used once more ──▶ the family is revoked; all its tokens return refresh_reused
 //
-// A ticket stands for a caller in one WebSocket upgrade, because browsers cannot send headers there. It is random, valid
-// once, for a minute.
+// A ticket stands for a caller in one WebSocket upgrade, because browsers cannot send headers
+// there. It is random, valid once, for a minute.
 //
-// The store has no credential in clear. What a person or another system chose (device secrets, ids at a game's server) is
-// stored as a keyed digest, so that nobody can guess it; random tokens and tickets as a plain one.
+// The store has no credential in clear. What a person or another system chose (device secrets, ids
+// at a game's server) is stored as a keyed digest, so that nobody can guess it; random tokens and
+// tickets as a plain one.
 //
-// A rate limit is one number in Redis for each class of requests and caller. A node leases permits from it, so that a
-// busy caller does not cost a round trip per request. While the store is down, each node limits by itself.
+// A rate limit is one number in Redis for each class of requests and caller. A node leases permits
+// from it, so that a busy caller does not cost a round trip per request. While the store is down,
+// each node limits by itself.
 package auth

@@ -44,7 +44,8 @@ func (c externalClaims) newUser() users.NewUser {
 	return n
 }
 
-// authenticateExternal returns the player of an external issuer's token, and makes the player at the first sign-in.
+// authenticateExternal returns the player of an external issuer's token, and makes the player at
+// the first sign-in.
 func (s *Service) authenticateExternal(ctx context.Context, bearer string) (Authentication, error) {
 	claims, game, err := s.verifyExternal(ctx, bearer)
 	if err != nil {
@@ -63,8 +64,9 @@ func (s *Service) authenticateExternal(ctx context.Context, bearer string) (Auth
 	}, nil
 }
 
-// verifyExternal returns the claims of an external issuer's token and the game that accepts its issuer and audience. The
-// game's settings say where the keys are; the header of the token only names one of them.
+// verifyExternal returns the claims of an external issuer's token and the game that accepts its
+// issuer and audience. The game's settings say where the keys are; the header of the token only
+// names one of them.
 func (s *Service) verifyExternal(ctx context.Context, bearer string) (externalClaims, games.Game, error) {
 	if len(bearer) > maxBearerBytes {
 		return externalClaims{}, games.Game{}, apierror.Unauthenticated

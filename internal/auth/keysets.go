@@ -48,8 +48,8 @@ func CheckKeySet(raw []byte) error {
 	return err
 }
 
-// parseKeySet returns the keys of a JSON Web Key Set for EdDSA (Ed25519), ES256 and RS256. It ignores all others; a set
-// without any usable key is an error.
+// parseKeySet returns the keys of a JSON Web Key Set for EdDSA (Ed25519), ES256 and RS256. It
+// ignores all others; a set without any usable key is an error.
 func parseKeySet(raw []byte) (keyfunc.Keyfunc, error) {
 	if len(raw) > MaxKeySetBytes {
 		return nil, errors.New("the key set is longer than 64 KiB")
@@ -78,8 +78,9 @@ func parseKeySet(raw []byte) (keyfunc.Keyfunc, error) {
 	return keyfunc.New(keyfunc.Options{Storage: storage})
 }
 
-// parseKey returns a key bound to the one algorithm that it may be used with, and reports whether it is usable. Only the
-// members of a public key are passed on to the library: certificates and their addresses must not count.
+// parseKey returns a key bound to the one algorithm that it may be used with, and reports whether
+// it is usable. Only the members of a public key are passed on to the library: certificates and
+// their addresses must not count.
 func parseKey(raw []byte) (jwkset.JWK, bool) {
 	var given jwkset.JWKMarshal
 	if err := wire.Unmarshal(raw, &given); err != nil || given.USE != "" && given.USE != jwkset.UseSig {
@@ -99,7 +100,8 @@ func parseKey(raw []byte) (jwkset.JWK, bool) {
 	if given.ALG != "" && given.ALG != algorithm {
 		return jwkset.JWK{}, false
 	}
-	// The library's validation panics on a coordinate that is too long for its curve, so isUsable does it.
+	// The library's validation panics on a coordinate that is too long for its curve, so isUsable does
+	// it.
 	key, err := jwkset.NewJWKFromMarshal(jwkset.JWKMarshal{
 		KTY: given.KTY, KID: given.KID, ALG: algorithm, CRV: given.CRV, X: given.X, Y: given.Y, N: given.N, E: given.E,
 	}, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{SkipAll: true})
@@ -123,7 +125,8 @@ func isUsable(key any) bool {
 	}
 }
 
-// hasKey reports whether the set has the key that a token names, or exactly one when the token names none.
+// hasKey reports whether the set has the key that a token names, or exactly one when the token
+// names none.
 func (k keySet) hasKey(ctx context.Context, kid string) bool {
 	if k.Keyfunc == nil {
 		return false
@@ -147,8 +150,9 @@ const (
 	maxKeySetHeaderBytes = 32 << 10
 )
 
-// keySets fetches and caches the key sets of external issuers. They are fetched only while a token is verified: a fetch
-// outlives its request by keySetFetchTimeout at most, and nothing runs in the background.
+// keySets fetches and caches the key sets of external issuers. They are fetched only while a token
+// is verified: a fetch outlives its request by keySetFetchTimeout at most, and nothing runs in the
+// background.
 type keySets struct {
 	client *http.Client
 	loads  singleflight.Group
@@ -160,7 +164,8 @@ func newKeySets() *keySets {
 		sets: cache.New[string, keySet]("key_sets", maxKeySets, 0),
 		client: &http.Client{
 			Timeout: keySetFetchTimeout,
-			// Requests are rare, so no connection is kept. No proxy and no redirect: the address is the one in the settings.
+			// Requests are rare, so no connection is kept. No proxy and no redirect: the address is the one
+			// in the settings.
 			Transport: &http.Transport{
 				DisableKeepAlives:      true,
 				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
@@ -179,8 +184,8 @@ func sourceOf(issuer games.Issuer) string {
 	return string(issuer.Keys)
 }
 
-// find returns the key set of an issuer with the key that a token names. It returns unauthenticated when the set has no
-// such key, or cannot be fetched.
+// find returns the key set of an issuer with the key that a token names. It returns unauthenticated
+// when the set has no such key, or cannot be fetched.
 func (k *keySets) find(ctx context.Context, issuer games.Issuer, kid string, now time.Time) (keySet, error) {
 	set, _ := k.sets.Get(sourceOf(issuer))
 	if (!set.hasKey(ctx, kid) || !set.isFresh(issuer, now)) && set.mayLoad(issuer, now) {
@@ -198,7 +203,8 @@ func (k *keySets) find(ctx context.Context, issuer games.Issuer, kid string, now
 	return set, nil
 }
 
-// isFresh reports whether a set need not be fetched again. One that stands in the settings never does.
+// isFresh reports whether a set need not be fetched again. One that stands in the settings never
+// does.
 func (k keySet) isFresh(issuer games.Issuer, now time.Time) bool {
 	if issuer.JWKSURL == "" {
 		return k.Keyfunc != nil
@@ -218,7 +224,8 @@ func (k keySet) mayLoad(issuer games.Issuer, now time.Time) bool {
 	}
 }
 
-// load fetches or parses a set, once for all requests that wait. When that fails, the old set stays.
+// load fetches or parses a set, once for all requests that wait. When that fails, the old set
+// stays.
 func (k *keySets) load(ctx context.Context, issuer games.Issuer, now time.Time) (keySet, error) {
 	source := sourceOf(issuer)
 	result := k.loads.DoChan(source, func() (any, error) {

@@ -10,16 +10,16 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-// Limiter limits how often requests of a class may come from a caller. The state is one number in Redis for each class
-// and caller. A node leases permits from there, more at a time while a caller is busy, and never allows more than it
-// leased. It is safe for concurrent use.
+// Limiter limits how often requests of a class may come from a caller. The state is one number in
+// Redis for each class and caller. A node leases permits from there, more at a time while a caller
+// is busy, and never allows more than it leased. It is safe for concurrent use.
 type Limiter struct {
 	store            *store
 	limits           Limits
 	storeDownUntilUS atomic.Int64 // the store is not asked before, µs since 1970
 
-	// Two generations of at most maxGeneration buckets, not package cache: finding a bucket or making it must be one step,
-	// because two buckets of one caller would each lease permits.
+	// Two generations of at most maxGeneration buckets, not package cache: finding a bucket or making
+	// it must be one step, because two buckets of one caller would each lease permits.
 	mu       sync.RWMutex
 	current  map[bucketKey]*bucket
 	previous map[bucketKey]*bucket
@@ -51,8 +51,8 @@ type bucket struct {
 	localFullAt  time.Time // when the bucket of this node is full, for while the store is down
 }
 
-// NewLimiter returns a limiter; without limits it allows everything and never asks the store. It panics on limits for
-// which Check returns an error.
+// NewLimiter returns a limiter; without limits it allows everything and never asks the store. It
+// panics on limits for which Check returns an error.
 func NewLimiter(db *redisdb.DB, limits Limits) *Limiter {
 	if err := limits.Check(); err != nil {
 		panic("auth: " + err.Error())
@@ -63,9 +63,10 @@ func NewLimiter(db *redisdb.DB, limits Limits) *Limiter {
 // Scope returns by what a class is counted; "" when it has no limit.
 func (l *Limiter) Scope(class Class) Scope { return l.limits[class].Scope }
 
-// Allow takes one permit of a class for an actor: a caller's ActorID or an AddressKey, by the class's scope. It returns
-// rate_limited when there is none; the decision is for the response headers in either case. A store that cannot be
-// reached is no error: the node then counts by itself.
+// Allow takes one permit of a class for an actor: a caller's ActorID or an AddressKey, by the
+// class's scope. It returns rate_limited when there is none; the decision is for the response
+// headers in either case. A store that cannot be reached is no error: the node then counts by
+// itself.
 func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decision, error) {
 	limit, limited := l.limits[class]
 	if !limited {
@@ -141,8 +142,8 @@ func (b *bucket) decide(class Class, limit Limit, now time.Time, allowed bool) (
 	return d, apierror.RateLimited.WithMember("retryAfterSeconds", d.RetryAfterSeconds())
 }
 
-// bucket returns the bucket of a caller and makes it when there is none. A bucket that falls out of both generations loses
-// the permits that it leased; it never gains any.
+// bucket returns the bucket of a caller and makes it when there is none. A bucket that falls out of
+// both generations loses the permits that it leased; it never gains any.
 func (l *Limiter) bucket(key bucketKey) *bucket {
 	l.mu.RLock()
 	b := l.current[key]

@@ -41,8 +41,8 @@ type Limit struct {
 // Limits maps classes to their limits; a class that is absent has none.
 type Limits map[Class]Limit
 
-// DefaultLimits returns limits that are wide enough for many players behind one address, and narrow enough that one of
-// them cannot overload a node.
+// DefaultLimits returns limits that are wide enough for many players behind one address, and narrow
+// enough that one of them cannot overload a node.
 func DefaultLimits() Limits {
 	return Limits{
 		Address: {PerSecond: 2_000, Burst: 20_000, Scope: ByAddress},
@@ -58,7 +58,8 @@ func DefaultLimits() Limits {
 // microsPerPermit returns the time in which one permit is refilled, in microseconds.
 func (l Limit) microsPerPermit() int64 { return 1_000_000 / l.PerSecond }
 
-// maxLease returns the most permits that a node leases at once: a sixteenth of the burst, at most the refill of a second.
+// maxLease returns the most permits that a node leases at once: a sixteenth of the burst, at most
+// the refill of a second.
 func (l Limit) maxLease() int64 { return max(1, min(l.Burst/16, l.PerSecond)) }
 
 // window returns the time in which an empty bucket is full again.
@@ -80,8 +81,8 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// AddressKey returns the name of a client for limits: an IPv4 address, or the /64 of an IPv6 address, since that is what
-// one subscriber has.
+// AddressKey returns the name of a client for limits: an IPv4 address, or the /64 of an IPv6
+// address, since that is what one subscriber has.
 func AddressKey(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if address.Is6() {
@@ -119,5 +120,6 @@ func (d Decision) Header() string {
 // RetryAfterSeconds returns the value of the Retry-After header (RFC 9110), at least 1.
 func (d Decision) RetryAfterSeconds() int64 { return max(1, CeilSeconds(d.RetryAfter)) }
 
-// CeilSeconds returns a duration in whole seconds, rounded up: a Retry-After must never be too early.
+// CeilSeconds returns a duration in whole seconds, rounded up: a Retry-After must never be too
+// early.
 func CeilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

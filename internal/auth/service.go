@@ -22,7 +22,8 @@ import (
 
 // SignupGrants gives new players the signup grant of their game.
 type SignupGrants interface {
-	// Grant credits units, in minor units of a token, once for each player and game however often it is called.
+	// Grant credits units, in minor units of a token, once for each player and game however often it
+	// is called.
 	Grant(ctx context.Context, user, game int64, token string, units wallet.Units) error
 }
 
@@ -142,8 +143,8 @@ type ExchangeInput struct {
 	Avatar     **string // replaces the player's; nil leaves it, a pointer to nil removes it
 }
 
-// Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody but a server, and
-// invalid_request.
+// Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody
+// but a server, and invalid_request.
 func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in ExchangeInput) (Session, error) {
 	if caller.Role != principal.Server {
 		return Session{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
@@ -208,8 +209,9 @@ func (s *Service) identity(
 	return users.Identity{Game: game, Kind: kind, Digest: digest}, err
 }
 
-// giveSignupGrant gives a new player the signup grant of the game. When the store fails, so does the sign-in, and the next
-// one tries again; a grant that the wallet refuses, since its token is gone, must not keep players out.
+// giveSignupGrant gives a new player the signup grant of the game. When the store fails, so does
+// the sign-in, and the next one tries again; a grant that the wallet refuses, since its token is
+// gone, must not keep players out.
 func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user users.User) (users.User, error) {
 	if user.GrantGiven {
 		return user, nil
@@ -250,8 +252,9 @@ func (s *Service) newSession(user users.User, token refreshToken) (Session, erro
 	}, nil
 }
 
-// IssueAccessToken signs an access token for a player who did not sign in. It has no Caller: it is for a process that has
-// the signing key, such as the operator's command line. It returns user_not_found.
+// IssueAccessToken signs an access token for a player who did not sign in. It has no Caller: it is
+// for a process that has the signing key, such as the operator's command line. It returns
+// user_not_found.
 func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl time.Duration) (string, error) {
 	u, err := s.users.Find(ctx, user)
 	if err != nil {
@@ -296,14 +299,16 @@ func parseRefreshToken(text string) (refreshToken, error) {
 	return refreshToken{user, family, parts[2]}, nil
 }
 
-// Refresh exchanges a refresh token for a new pair of tokens. It returns unauthenticated for a token that is unknown or
-// expired, and refresh_reused for one that was exchanged before: that revokes its whole family.
+// Refresh exchanges a refresh token for a new pair of tokens. It returns unauthenticated for a
+// token that is unknown or expired, and refresh_reused for one that was exchanged before: that
+// revokes its whole family.
 func (s *Service) Refresh(ctx context.Context, token string) (Session, error) {
 	presented, err := parseRefreshToken(token)
 	if err != nil {
 		return Session{}, err
 	}
-	// The player is read first: once the token is exchanged nothing may fail, or the player would be left without one.
+	// The player is read first: once the token is exchanged nothing may fail, or the player would be
+	// left without one.
 	user, err := s.users.Find(ctx, presented.user)
 	if errors.Is(err, apierror.UserNotFound) {
 		return Session{}, apierror.Unauthenticated
@@ -318,8 +323,9 @@ func (s *Service) Refresh(ctx context.Context, token string) (Session, error) {
 	return s.newSession(user, next)
 }
 
-// Logout revokes the family of a refresh token or, without one, of an access token. Repeating it changes nothing. Access
-// tokens stay valid until they expire. It returns unauthenticated and token_expired.
+// Logout revokes the family of a refresh token or, without one, of an access token. Repeating it
+// changes nothing. Access tokens stay valid until they expire. It returns unauthenticated and
+// token_expired.
 func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) error {
 	if refreshToken != "" {
 		token, err := parseRefreshToken(refreshToken)
@@ -343,10 +349,11 @@ type LinkInput struct {
 	ExternalID    *string // from a server: the player's id there, 1 to 255 bytes
 }
 
-// Link turns a guest into a lasting account. Linking the same credential again changes nothing. It is for the player, and
-// for a server about its own players. It returns forbidden, invalid_request, unauthenticated and token_expired for an
-// external token that is not valid for the caller's game, user_not_found, and already_linked when the credential is
-// another player's or the account has one as good.
+// Link turns a guest into a lasting account. Linking the same credential again changes nothing. It
+// is for the player, and for a server about its own players. It returns forbidden, invalid_request,
+// unauthenticated and token_expired for an external token that is not valid for the caller's game,
+// user_not_found, and already_linked when the credential is another player's or the account has one
+// as good.
 func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInput) (users.User, error) {
 	byPlayer := in.DeviceSecret != nil || in.ExternalToken != nil
 	byServer := in.UserID != nil || in.ExternalID != nil
@@ -400,8 +407,8 @@ type Ticket struct {
 	ExpiresIn time.Duration
 }
 
-// Ticket makes a ticket for an authenticated caller. It is valid once, and no longer than the caller's token. It returns
-// token_expired.
+// Ticket makes a ticket for an authenticated caller. It is valid once, and no longer than the
+// caller's token. It returns token_expired.
 func (s *Service) Ticket(ctx context.Context, a Authentication) (Ticket, error) {
 	ttl := s.options.TicketTTL
 	if !a.Expires.IsZero() {
@@ -417,8 +424,8 @@ func (s *Service) Ticket(ctx context.Context, a Authentication) (Ticket, error) 
 	return Ticket{Ticket: ticket, ExpiresIn: ttl}, nil
 }
 
-// RedeemTicket returns the caller of a ticket, once. When the store's reply is lost, so is the ticket: the caller asks for
-// another. It returns unauthenticated and token_expired.
+// RedeemTicket returns the caller of a ticket, once. When the store's reply is lost, so is the
+// ticket: the caller asks for another. It returns unauthenticated and token_expired.
 func (s *Service) RedeemTicket(ctx context.Context, ticket string) (Authentication, error) {
 	if len(ticket) > maxRefreshBytes {
 		return Authentication{}, apierror.Unauthenticated
@@ -433,8 +440,8 @@ func (s *Service) RedeemTicket(ctx context.Context, ticket string) (Authenticati
 // maxBearerBytes bounds bearer tokens.
 const maxBearerBytes = 4 << 10
 
-// Authenticate returns the caller who shows a bearer token: the admin key, a server key, or an access token of ours or of
-// an external issuer. It returns unauthenticated and token_expired.
+// Authenticate returns the caller who shows a bearer token: the admin key, a server key, or an
+// access token of ours or of an external issuer. It returns unauthenticated and token_expired.
 func (s *Service) Authenticate(ctx context.Context, bearer string) (Authentication, error) {
 	if bearer == "" || len(bearer) > maxBearerBytes {
 		return Authentication{}, apierror.Unauthenticated

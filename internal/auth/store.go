@@ -27,8 +27,9 @@ type store struct {
 	pepper atomic.Pointer[string]
 }
 
-// digest returns the keyed digest of a credential. Its key, the pepper, is made once for the installation and never
-// changes, unlike signing keys: another one would lock out everybody who signs in by a credential.
+// digest returns the keyed digest of a credential. Its key, the pepper, is made once for the
+// installation and never changes, unlike signing keys: another one would lock out everybody who
+// signs in by a credential.
 func (s *store) digest(ctx context.Context, kind users.Kind, credential string) (string, error) {
 	pepper := s.pepper.Load()
 	if pepper == nil {
@@ -47,7 +48,8 @@ func (s *store) digest(ctx context.Context, kind users.Kind, credential string) 
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// startFamily stores the first refresh token of a family that ends when it is idle for idleTTL, at the latest after ttl.
+// startFamily stores the first refresh token of a family that ends when it is idle for idleTTL, at
+// the latest after ttl.
 func (s *store) startFamily(ctx context.Context, t refreshToken, game int64, idleTTL, ttl time.Duration) error {
 	reply, err := s.db.RunScript(ctx, scripts.RefreshStart, []string{keys.Refresh(t.user, t.family)},
 		t.digest(), game, idleTTL.Milliseconds(), ttl.Milliseconds())
@@ -113,7 +115,8 @@ type lease struct {
 	untilFull  time.Duration // until the bucket in Redis is full
 }
 
-// lease takes up to wanted permits. It waits less for the store than other calls do, since a request waits for it.
+// lease takes up to wanted permits. It waits less for the store than other calls do, since a
+// request waits for it.
 func (s *store) lease(ctx context.Context, class Class, actor string, limit Limit, wanted int64) (lease, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()

@@ -77,8 +77,8 @@ func (s *signer) sign(user users.User, session string, now time.Time, ttl time.D
 	return text, nil
 }
 
-// verify returns the player of an access token. Nothing in the token chooses how it is verified: the algorithm is HS256,
-// the key one of ours.
+// verify returns the player of an access token. Nothing in the token chooses how it is verified:
+// the algorithm is HS256, the key one of ours.
 func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 	var claims accessClaims
 	parser := jwt.NewParser(
@@ -113,13 +113,15 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 
 var errUnknownKey = errors.New("the token names no key that is known")
 
-// isCritical reports whether a token has extensions that a verifier must understand (RFC 7515 4.1.11); none are here.
+// isCritical reports whether a token has extensions that a verifier must understand (RFC 7515
+// 4.1.11); none are here.
 func isCritical(token *jwt.Token) bool {
 	_, ok := token.Header["crit"]
 	return ok
 }
 
-// tokenError returns token_expired for a token about which all else is right, and unauthenticated otherwise.
+// tokenError returns token_expired for a token about which all else is right, and unauthenticated
+// otherwise.
 func tokenError(err error) error {
 	if errors.Is(err, jwt.ErrTokenExpired) &&
 		!errors.Is(err, jwt.ErrTokenInvalidIssuer) && !errors.Is(err, jwt.ErrTokenInvalidAudience) {
@@ -137,8 +139,8 @@ func unverifiedIssuer(bearer string) string {
 	return claims.Issuer
 }
 
-// tokenCache caches verified tokens by the SHA-256 of the token, so that a busy caller does not cost a signature check for
-// each request.
+// tokenCache caches verified tokens by the SHA-256 of the token, so that a busy caller does not
+// cost a signature check for each request.
 type tokenCache struct {
 	tokens *cache.Cache[[sha256.Size]byte, cachedToken]
 }
@@ -156,7 +158,8 @@ func newTokenCache() tokenCache {
 
 func (c tokenCache) get(digest [sha256.Size]byte, now time.Time) (Authentication, bool) {
 	cached, ok := c.tokens.Get(digest)
-	// A token that need not be verified before it expires stays cached for longer: it is refused without being verified.
+	// A token that need not be verified before it expires stays cached for longer: it is refused
+	// without being verified.
 	lastsUntilExpiry := cached.verifyAfter.Equal(cached.authentication.Expires)
 	return cached.authentication, ok && (now.Before(cached.verifyAfter) || lastsUntilExpiry)
 }

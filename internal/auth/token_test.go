@@ -60,7 +60,8 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 	kid := keyID(t, s.AccessToken)
 	game := "game:" + strconv.FormatInt(f.game.ID, 10)
 	now := time.Now().Unix()
-	claims := func(change map[string]any) jwt.MapClaims {
+	type changes map[string]any // nil removes a claim
+	claims := func(change changes) jwt.MapClaims {
 		c := jwt.MapClaims{"iss": "parlor", "aud": game, "sub": "1", "exp": now + 600, "iat": now}
 		for name, value := range change {
 			if value == nil {
@@ -71,8 +72,11 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 		}
 		return c
 	}
-	ours := map[string]any{"kid": kid}
-	if _, err := f.Authenticate(t.Context(), signed(t, jwt.SigningMethodHS256, ours, claims(nil), signingKey)); err != nil {
+	header := map[string]any{"kid": kid}
+	ours := func(change changes) string {
+		return signed(t, jwt.SigningMethodHS256, header, claims(change), signingKey)
+	}
+	if _, err := f.Authenticate(t.Context(), ours(nil)); err != nil {
 		t.Fatalf("the token that the table starts from is refused: %v", err)
 	}
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -84,38 +88,39 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 	hs := jwt.SigningMethodHS256
 	parts := strings.Split(s.AccessToken, ".")
 
-	for name, test := range map[string]struct {
-		token string
-		want  *apierror.Error
-	}{
-		"alg none":                       {signed(t, jwt.SigningMethodNone, ours, claims(nil), jwt.UnsafeAllowNoneSignatureType), apierror.Unauthenticated},
-		"no signature":                   {parts[0] + "." + parts[1] + ".", apierror.Unauthenticated},
-		"another signature":              {parts[0] + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 32)), apierror.Unauthenticated},
-		"HS384":                          {signed(t, jwt.SigningMethodHS384, ours, claims(nil), signingKey), apierror.Unauthenticated},
-		"RS256 for our issuer":           {signed(t, jwt.SigningMethodRS256, ours, claims(nil), rsaKey), apierror.Unauthenticated},
-		"HS256 with a public key":        {signed(t, hs, ours, claims(nil), publicPEM), apierror.Unauthenticated},
-		"another secret":                 {signed(t, hs, ours, claims(nil), []byte("some other secret of thirty-two bytes")), apierror.Unauthenticated},
-		"no kid":                         {signed(t, hs, nil, claims(nil), signingKey), apierror.Unauthenticated},
-		"an unknown kid":                 {signed(t, hs, map[string]any{"kid": "000000000000"}, claims(nil), signingKey), apierror.Unauthenticated},
-		"a critical header":              {signed(t, hs, map[string]any{"kid": kid, "crit": []string{"b64"}}, claims(nil), signingKey), apierror.Unauthenticated},
-		"no issuer":                      {signed(t, hs, ours, claims(map[string]any{"iss": nil}), signingKey), apierror.Unauthenticated},
-		"an unknown issuer":              {signed(t, hs, ours, claims(map[string]any{"iss": "https://evil.example"}), signingKey), apierror.Unauthenticated},
-		"no audience":                    {signed(t, hs, ours, claims(map[string]any{"aud": nil}), signingKey), apierror.Unauthenticated},
-		"two audiences":                  {signed(t, hs, ours, claims(map[string]any{"aud": []string{game, "game:2"}}), signingKey), apierror.Unauthenticated},
-		"another prefix in the audience": {signed(t, hs, ours, claims(map[string]any{"aud": "app:1"}), signingKey), apierror.Unauthenticated},
-		"the audience game:0":            {signed(t, hs, ours, claims(map[string]any{"aud": "game:0"}), signingKey), apierror.Unauthenticated},
-		"no subject":                     {signed(t, hs, ours, claims(map[string]any{"sub": nil}), signingKey), apierror.Unauthenticated},
-		"no expiry":                      {signed(t, hs, ours, claims(map[string]any{"exp": nil}), signingKey), apierror.Unauthenticated},
-		"not yet":                        {signed(t, hs, ours, claims(map[string]any{"nbf": now + 60}), signingKey), apierror.Unauthenticated},
-		"expired":                        {signed(t, hs, ours, claims(map[string]any{"exp": now - 1}), signingKey), apierror.TokenExpired},
-		"expired and forged":             {signed(t, hs, ours, claims(map[string]any{"exp": now - 1}), publicPEM), apierror.Unauthenticated},
-		"huge":                           {signed(t, hs, ours, claims(map[string]any{"x": strings.Repeat("x", 4096)}), signingKey), apierror.Unauthenticated},
-		"not a token":                    {"a.b.c", apierror.Unauthenticated},
-		"dots":                           {"....", apierror.Unauthenticated},
+	for name, token := range map[string]string{
+		"alg none":                signed(t, jwt.SigningMethodNone, header, claims(nil), jwt.UnsafeAllowNoneSignatureType),
+		"no signature":            parts[0] + "." + parts[1] + ".",
+		"another signature":       parts[0] + "." + parts[1] + "." + strings.Repeat("A", 43),
+		"HS384":                   signed(t, jwt.SigningMethodHS384, header, claims(nil), signingKey),
+		"RS256 for our issuer":    signed(t, jwt.SigningMethodRS256, header, claims(nil), rsaKey),
+		"HS256 with a public key": signed(t, hs, header, claims(nil), publicPEM),
+		"another secret":          signed(t, hs, header, claims(nil), []byte("some other secret of thirty-two bytes")),
+		"no kid":                  signed(t, hs, nil, claims(nil), signingKey),
+		"an unknown kid":          signed(t, hs, map[string]any{"kid": "000000000000"}, claims(nil), signingKey),
+		"a critical header":       signed(t, hs, map[string]any{"kid": kid, "crit": []string{"b64"}}, claims(nil), signingKey),
+		"no issuer":               ours(changes{"iss": nil}),
+		"an unknown issuer":       ours(changes{"iss": "https://evil.example"}),
+		"no audience":             ours(changes{"aud": nil}),
+		"two audiences":           ours(changes{"aud": []string{game, "game:2"}}),
+		"another prefix in aud":   ours(changes{"aud": "app:1"}),
+		"the audience game:0":     ours(changes{"aud": "game:0"}),
+		"no subject":              ours(changes{"sub": nil}),
+		"no expiry":               ours(changes{"exp": nil}),
+		"not yet":                 ours(changes{"nbf": now + 60}),
+		"expired":                 ours(changes{"exp": now - 1}),
+		"expired and forged":      signed(t, hs, header, claims(changes{"exp": now - 1}), publicPEM),
+		"huge":                    ours(changes{"x": strings.Repeat("x", 4096)}),
+		"not a token":             "a.b.c",
+		"dots":                    "....",
 	} {
+		want := apierror.Unauthenticated
+		if name == "expired" {
+			want = apierror.TokenExpired
+		}
 		for range 2 { // what was refused is not cached as valid
-			if c, err := f.Authenticate(t.Context(), test.token); !errors.Is(err, test.want) {
-				t.Errorf("%s: %+v, %v", name, c, err)
+			if a, err := f.Authenticate(t.Context(), token); !errors.Is(err, want) {
+				t.Errorf("%s: %+v, %v; want %v", name, a, err, want)
 			}
 		}
 	}
@@ -180,7 +185,8 @@ func TestSigningKeysRotate(t *testing.T) {
 	if _, err := before.Authenticate(t.Context(), next.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
 		t.Errorf("the new key's on an old node: %v", err)
 	}
-	if back, err := after.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret}); err != nil || back.User.ID != known.User.ID {
+	if back, err := after.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret}); err != nil ||
+		back.User.ID != known.User.ID {
 		t.Errorf("the device after the rotation: %+v, %v", back.User, err)
 	}
 }
@@ -276,18 +282,28 @@ func (p *provider) set(t *testing.T) []byte {
 	for kid, key := range p.keys {
 		switch public := key.Public().(type) {
 		case ed25519.PublicKey:
-			list = append(list, map[string]string{"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": encode(public), "alg": "EdDSA"})
+			list = append(list, map[string]string{
+				"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": encode(public), "alg": "EdDSA",
+			})
 		case *ecdsa.PublicKey:
 			point, err := public.Bytes()
 			if err != nil {
 				t.Error(err)
 			}
-			list = append(list, map[string]string{"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(point[1:33]), "y": encode(point[33:])})
+			list = append(list, map[string]string{
+				"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(point[1:33]), "y": encode(point[33:]),
+			})
 		case *rsa.PublicKey:
-			list = append(list, map[string]string{"kty": "RSA", "kid": kid, "n": encode(public.N.Bytes()), "e": "AQAB", "use": "sig"})
+			list = append(list, map[string]string{
+				"kty": "RSA", "kid": kid, "n": encode(public.N.Bytes()), "e": "AQAB", "use": "sig",
+			})
 		}
 	}
-	list = append(list, map[string]string{"kty": "oct", "kid": "hmac", "k": "c2VjcmV0"}, map[string]string{"kty": "RSA", "kid": "encrypts", "use": "enc"})
+	list = append(
+		list,
+		map[string]string{"kty": "oct", "kid": "hmac", "k": "c2VjcmV0"},
+		map[string]string{"kty": "RSA", "kid": "encrypts", "use": "enc"},
+	)
 	text, err := wire.Marshal(map[string]any{"keys": list})
 	if err != nil {
 		t.Error(err)
@@ -295,18 +311,34 @@ func (p *provider) set(t *testing.T) []byte {
 	return text
 }
 
-var methods = map[string]jwt.SigningMethod{"ed": jwt.SigningMethodEdDSA, "ec": jwt.SigningMethodES256, "rs": jwt.SigningMethodRS256}
+var methods = map[string]jwt.SigningMethod{
+	"ed": jwt.SigningMethodEdDSA,
+	"ec": jwt.SigningMethodES256,
+	"rs": jwt.SigningMethodRS256,
+}
 
 func (p *provider) token(t *testing.T, kid string, change map[string]any) string {
 	t.Helper()
-	claims := jwt.MapClaims{"iss": "https://id.example", "aud": "chess", "sub": "ada", "exp": time.Now().Unix() + 600, "preferred_username": "Ada"}
+	claims := jwt.MapClaims{
+		"iss":                "https://id.example",
+		"aud":                "chess",
+		"sub":                "ada",
+		"exp":                time.Now().Unix() + 600,
+		"preferred_username": "Ada",
+	}
 	for name, value := range change {
 		claims[name] = value
 		if value == nil {
 			delete(claims, name)
 		}
 	}
-	return signed(t, methods[kid[:2]], map[string]any{"kid": kid, "jku": "https://evil.example", "x5u": "https://evil.example"}, claims, p.keys[kid])
+	return signed(
+		t,
+		methods[kid[:2]],
+		map[string]any{"kid": kid, "jku": "https://evil.example", "x5u": "https://evil.example"},
+		claims,
+		p.keys[kid],
+	)
 }
 
 // accept makes the game of a fixture accept the provider.
@@ -334,7 +366,8 @@ func TestPlayersOfAnExternalIssuerSignIn(t *testing.T) {
 						t.Errorf("%s: %+v, %v", kid, caller, err)
 						return
 					}
-					if u, err := f.users.Find(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issuer || !u.GrantGiven {
+					if u, err := f.users.Find(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issuer ||
+						!u.GrantGiven {
 						t.Errorf("%s: %+v, %v", kid, u, err)
 					}
 				})
@@ -348,10 +381,13 @@ func TestPlayersOfAnExternalIssuerSignIn(t *testing.T) {
 			t.Errorf("one player was given %v", f.grants.given)
 		}
 		guest, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
-		if u, err := f.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: new(p.token(t, "ed", map[string]any{"sub": "bob"}))}); err != nil || u.Kind != users.Issuer {
+		token := p.token(t, "ed", map[string]any{"sub": "bob"})
+		if u, err := f.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token}); err != nil ||
+			u.Kind != users.Issuer {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if caller, err := f.Authenticate(t.Context(), p.token(t, "ec", map[string]any{"sub": "bob"})); err != nil || caller.User != guest.User {
+		if caller, err := f.Authenticate(t.Context(), p.token(t, "ec", map[string]any{"sub": "bob"})); err != nil ||
+			caller.User != guest.User {
 			t.Errorf("the linked guest signs in as %+v, %v", caller, err)
 		}
 	})
@@ -363,34 +399,37 @@ func TestForgedExternalTokensAreRefused(t *testing.T) {
 	der, _ := x509.MarshalPKIXPublicKey(p.keys["rsa"].Public())
 	mallory := newProvider(t)
 	now := time.Now().Unix()
+	rsaHeader := map[string]any{"kid": "rsa"}
 	good := jwt.MapClaims{"iss": "https://id.example", "aud": "chess", "sub": "ada", "exp": now + 600}
-	if _, err := f.Authenticate(t.Context(), p.token(t, "rsa", map[string]any{"aud": []string{"other", "chess"}})); err != nil {
+	twoAudiences := p.token(t, "rsa", map[string]any{"aud": []string{"other", "chess"}})
+	if _, err := f.Authenticate(t.Context(), twoAudiences); err != nil {
 		t.Fatalf("one of two audiences: %v", err)
 	}
-	for name, test := range map[string]struct {
-		token string
-		want  *apierror.Error
-	}{
-		"alg none":             {signed(t, jwt.SigningMethodNone, map[string]any{"kid": "rsa"}, good, jwt.UnsafeAllowNoneSignatureType), apierror.Unauthenticated},
-		"HS256 with the key":   {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "rsa"}, good, der), apierror.Unauthenticated},
-		"HS256 with our key":   {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "rsa"}, good, signingKey), apierror.Unauthenticated},
-		"its oct key":          {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "hmac"}, good, []byte("secret")), apierror.Unauthenticated},
-		"RS512":                {signed(t, jwt.SigningMethodRS512, map[string]any{"kid": "rsa"}, good, p.keys["rsa"]), apierror.Unauthenticated},
-		"PS256":                {signed(t, jwt.SigningMethodPS256, map[string]any{"kid": "rsa"}, good, p.keys["rsa"]), apierror.Unauthenticated},
-		"a key of another kid": {signed(t, jwt.SigningMethodES256, map[string]any{"kid": "rsa"}, good, p.keys["ec"]), apierror.Unauthenticated},
-		"no kid among many":    {signed(t, jwt.SigningMethodES256, nil, good, p.keys["ec"]), apierror.Unauthenticated},
-		"another's key":        {mallory.token(t, "ed", nil), apierror.Unauthenticated},
-		"another audience":     {p.token(t, "ed", map[string]any{"aud": "go"}), apierror.Unauthenticated},
-		"no audience":          {p.token(t, "ed", map[string]any{"aud": nil}), apierror.Unauthenticated},
-		"another issuer":       {p.token(t, "ed", map[string]any{"iss": "https://other.example"}), apierror.Unauthenticated},
-		"our issuer":           {p.token(t, "ed", map[string]any{"iss": "parlor", "aud": "game:1", "sub": "1"}), apierror.Unauthenticated},
-		"no subject":           {p.token(t, "ed", map[string]any{"sub": nil}), apierror.Unauthenticated},
-		"no expiry":            {p.token(t, "ed", map[string]any{"exp": nil}), apierror.Unauthenticated},
-		"expired":              {p.token(t, "ed", map[string]any{"exp": now - 31}), apierror.TokenExpired},
-		"not yet":              {p.token(t, "ed", map[string]any{"nbf": now + 60}), apierror.Unauthenticated},
+	for name, token := range map[string]string{
+		"alg none":             signed(t, jwt.SigningMethodNone, rsaHeader, good, jwt.UnsafeAllowNoneSignatureType),
+		"HS256 with the key":   signed(t, jwt.SigningMethodHS256, rsaHeader, good, der),
+		"HS256 with our key":   signed(t, jwt.SigningMethodHS256, rsaHeader, good, signingKey),
+		"its oct key":          signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "hmac"}, good, []byte("secret")),
+		"RS512":                signed(t, jwt.SigningMethodRS512, rsaHeader, good, p.keys["rsa"]),
+		"PS256":                signed(t, jwt.SigningMethodPS256, rsaHeader, good, p.keys["rsa"]),
+		"a key of another kid": signed(t, jwt.SigningMethodES256, rsaHeader, good, p.keys["ec"]),
+		"no kid among many":    signed(t, jwt.SigningMethodES256, nil, good, p.keys["ec"]),
+		"another's key":        mallory.token(t, "ed", nil),
+		"another audience":     p.token(t, "ed", map[string]any{"aud": "go"}),
+		"no audience":          p.token(t, "ed", map[string]any{"aud": nil}),
+		"another issuer":       p.token(t, "ed", map[string]any{"iss": "https://other.example"}),
+		"our issuer":           p.token(t, "ed", map[string]any{"iss": "parlor", "aud": "game:1", "sub": "1"}),
+		"no subject":           p.token(t, "ed", map[string]any{"sub": nil}),
+		"no expiry":            p.token(t, "ed", map[string]any{"exp": nil}),
+		"expired":              p.token(t, "ed", map[string]any{"exp": now - 31}),
+		"not yet":              p.token(t, "ed", map[string]any{"nbf": now + 60}),
 	} {
-		if c, err := f.Authenticate(t.Context(), test.token); !errors.Is(err, test.want) {
-			t.Errorf("%s: %+v, %v", name, c, err)
+		want := apierror.Unauthenticated
+		if name == "expired" {
+			want = apierror.TokenExpired
+		}
+		if a, err := f.Authenticate(t.Context(), token); !errors.Is(err, want) {
+			t.Errorf("%s: %+v, %v; want %v", name, a, err, want)
 		}
 	}
 	if n := p.fetches.Load(); n != 1 {
@@ -402,7 +441,10 @@ func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
 	f, p := open(t, redistest.Single(t)), newProvider(t)
 	p.accept(t, f, "/keys")
 	authenticate := func(kid string) error {
-		_, err := f.Authenticate(t.Context(), p.token(t, kid, map[string]any{"exp": time.Now().Add(48 * time.Hour).Unix(), "jti": rand.Text()}))
+		_, err := f.Authenticate(
+			t.Context(),
+			p.token(t, kid, map[string]any{"exp": time.Now().Add(48 * time.Hour).Unix(), "jti": rand.Text()}),
+		)
 		return err
 	}
 	advance := func(d time.Duration) { f.ahead.Add(int64(d)) }
@@ -468,7 +510,8 @@ func TestAKeySetInTheSettings(t *testing.T) {
 	if _, err := f.Authenticate(t.Context(), token); err != nil || p.fetches.Load() != 0 {
 		t.Errorf("%v after %d fetches", err, p.fetches.Load())
 	}
-	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: games.SettingsPatch{Issuers: &[]games.Issuer{}}}); err != nil {
+	none := games.SettingsPatch{Issuers: &[]games.Issuer{}}
+	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: none}); err != nil {
 		t.Fatal(err)
 	}
 	f.ahead.Add(int64(61 * time.Second))
@@ -477,7 +520,8 @@ func TestAKeySetInTheSettings(t *testing.T) {
 	}
 }
 
-// Authenticate sends tokens of other issuers elsewhere, so only verify itself shows that it checks the issuer.
+// Authenticate sends tokens of other issuers elsewhere, so only verify itself shows that it checks
+// the issuer.
 func TestAnAccessTokenMustHaveOurIssuer(t *testing.T) {
 	f := open(t, redistest.Single(t))
 	header := map[string]any{"kid": keyID(t, f.guest(t).AccessToken)}

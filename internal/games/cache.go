@@ -16,8 +16,8 @@ const (
 	loadTimeout = 5 * time.Second
 )
 
-// gameCache caches games for a second. The version of a cached game never goes back: a read that began before this
-// node's own change cannot hide the change.
+// gameCache caches games for a second. The version of a cached game never goes back: a read that
+// began before this node's own change cannot hide the change.
 type gameCache struct {
 	games *cache.Cache[int64, Game]
 	loads singleflight.Group

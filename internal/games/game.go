@@ -76,7 +76,8 @@ func (g Game) ServerKeys() []ServerKey {
 	return list
 }
 
-// hasServerKey reports whether a digest is that of one of the game's keys, in a time that does not depend on which one.
+// hasServerKey reports whether a digest is that of one of the game's keys, in a time that does not
+// depend on which one.
 func (g Game) hasServerKey(digest string) bool {
 	found := 0
 	for _, k := range g.keys {
@@ -91,7 +92,8 @@ const (
 	maxOrigins = 64
 )
 
-// apply returns the game with a patch but for its grant, or invalid_request with every faulty field.
+// apply returns the game with a patch but for its grant, or invalid_request with every faulty
+// field.
 func (g Game) apply(p Patch, o Options) (Game, error) {
 	var errs apierror.FieldErrors
 	if p.Name != nil {
@@ -107,8 +109,9 @@ func (g Game) apply(p Patch, o Options) (Game, error) {
 	return g, errs.Err()
 }
 
-// AllowsOrigin reports whether a page of an origin, as a browser spells it in the Origin header, may call on behalf of
-// this game. "null" (a sandboxed frame, a file) is allowed only when it is listed.
+// AllowsOrigin reports whether a page of an origin, as a browser spells it in the Origin header,
+// may call on behalf of this game. "null" (a sandboxed frame, a file) is allowed only when it is
+// listed.
 func (g Game) AllowsOrigin(origin string) bool {
 	return slices.ContainsFunc(g.Origins, func(pattern string) bool { return matchOrigin(pattern, origin) })
 }

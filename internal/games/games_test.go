@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// validator knows the token GOLD, amounts of which are minor units, and refuses what is named "bad".
+// validator knows the token GOLD, amounts of which are minor units, and refuses what is named
+// "bad".
 type validator struct{}
 
 func (validator) CheckProgressRules(rules []byte) error {
@@ -84,17 +85,24 @@ func TestAGameIsReadAsCreated(t *testing.T) {
 		created, _ := create(t, open(db), games.Definition{
 			Name: " Chess ", Origins: []string{"HTTPS://Chess.Example.com:443/", "https://*.example.org", "null", "null"},
 			SignupGrant: &games.GrantInput{TokenID: "GOLD", Amount: "9007199254740991"},
-			Settings:    games.SettingsPatch{RakeBps: new(250), MatchTimeoutSeconds: new(games.Seconds(1500 * time.Millisecond))},
+			Settings: games.SettingsPatch{
+				RakeBps:             new(250),
+				MatchTimeoutSeconds: new(games.Seconds(1500 * time.Millisecond)),
+			},
 		})
 		read, err := open(db).Get(t.Context(), operator, created.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if read.Name != "Chess" || strings.Join(read.Origins, " ") != "https://chess.example.com https://*.example.org null" ||
-			read.SignupGrant.Units != 1<<53-1 || read.Version != 1 || time.Since(read.CreatedAt) > time.Minute {
+		if read.Name != "Chess" ||
+			strings.Join(read.Origins, " ") != "https://chess.example.com https://*.example.org null" ||
+			read.SignupGrant.Units != 1<<53-1 ||
+			read.Version != 1 ||
+			time.Since(read.CreatedAt) > time.Minute {
 			t.Errorf("read %+v", read)
 		}
-		if read.Settings.RakeBps != 250 || read.Settings.MatchTimeout != 1500*time.Millisecond || read.Settings.IdleTimeout != 15*time.Minute {
+		if read.Settings.RakeBps != 250 || read.Settings.MatchTimeout != 1500*time.Millisecond ||
+			read.Settings.IdleTimeout != 15*time.Minute {
 			t.Errorf("settings %+v", read.Settings)
 		}
 		if _, err := open(db).Get(t.Context(), operator, created.ID+1); !errors.Is(err, apierror.GameNotFound) {
@@ -106,8 +114,16 @@ func TestAGameIsReadAsCreated(t *testing.T) {
 func TestAnInvalidDefinitionReturnsEveryFaultyField(t *testing.T) {
 	s := open(redistest.Single(t))
 	_, _, err := s.Create(t.Context(), operator, games.Definition{
-		Name:    strings.Repeat("x", 81),
-		Origins: []string{"https://ok.example", "*", "chess.example.com", "https://*.com", "https://a/path", "https://a:99999", "https://user@a"},
+		Name: strings.Repeat("x", 81),
+		Origins: []string{
+			"https://ok.example",
+			"*",
+			"chess.example.com",
+			"https://*.com",
+			"https://a/path",
+			"https://a:99999",
+			"https://user@a",
+		},
 		Settings: games.SettingsPatch{
 			RakeBps: new(100), MinRakeBps: new(10_001), MaxAgeSeconds: new(games.Seconds(0)), MaxPlayers: new(0),
 			Issuers: &[]games.Issuer{
@@ -119,7 +135,8 @@ func TestAnInvalidDefinitionReturnsEveryFaultyField(t *testing.T) {
 	})
 	want := "name origins[1] origins[2] origins[3] origins[4] origins[5] origins[6] " +
 		"settings.minRakeBps settings.rakeBps settings.maxAgeSeconds settings.maxPlayers " +
-		"settings.issuers[0].issuer settings.issuers[0].audience settings.issuers[0].jwksUrl settings.issuers[1].jwksUrl settings.issuers[2].keys"
+		"settings.issuers[0].issuer settings.issuers[0].audience settings.issuers[0].jwksUrl " +
+		"settings.issuers[1].jwksUrl settings.issuers[2].keys"
 	if got := fieldsOf(err); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -179,18 +196,27 @@ func TestWhichOriginsAPatternAllows(t *testing.T) {
 func TestAPatchChangesOnlyGivenFieldsAndIsSeenAtOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(db)
-		g, _ := create(t, s, games.Definition{Origins: []string{"null"}, SignupGrant: &games.GrantInput{TokenID: "GOLD", Amount: "5"}})
+		g, _ := create(
+			t,
+			s,
+			games.Definition{Origins: []string{"null"}, SignupGrant: &games.GrantInput{TokenID: "GOLD", Amount: "5"}},
+		)
 		if _, err := s.Get(t.Context(), operator, g.ID); err != nil { // now it is cached
 			t.Fatal(err)
 		}
-		if _, err := s.Patch(t.Context(), operator, g.ID, games.Patch{Version: 1, Name: new("Go"), Settings: games.SettingsPatch{MaxPlayers: new(2)}}); err != nil {
+		p := games.Patch{Version: 1, Name: new("Go"), Settings: games.SettingsPatch{MaxPlayers: new(2)}}
+		if _, err := s.Patch(t.Context(), operator, g.ID, p); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Get(t.Context(), operator, g.ID)
-		if err != nil || got.Name != "Go" || got.Settings.MaxPlayers != 2 || got.Version != 2 || len(got.Origins) != 1 || got.SignupGrant == nil {
+		if err != nil || got.Name != "Go" || got.Settings.MaxPlayers != 2 || got.Version != 2 || len(got.Origins) != 1 ||
+			got.SignupGrant == nil {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := s.Patch(t.Context(), operator, g.ID, games.Patch{Version: 1, Name: new("Old")}); !errors.Is(err, apierror.VersionConflict) {
+		if _, err := s.Patch(t.Context(), operator, g.ID, games.Patch{Version: 1, Name: new("Old")}); !errors.Is(
+			err,
+			apierror.VersionConflict,
+		) {
 			t.Errorf("a change of an older version: %v", err)
 		}
 		got, err = s.Patch(t.Context(), operator, g.ID, games.Patch{SignupGrant: new((*games.GrantInput)(nil))})
@@ -223,7 +249,9 @@ func TestConcurrentPatchesLoseNothing(t *testing.T) {
 		}
 		wg.Wait()
 		got, err := open(db).Get(t.Context(), operator, g.ID)
-		if err != nil || got.Name != "Go" || len(got.Origins) != 1 || got.SignupGrant == nil || got.Settings.RakeBps != 1 || got.Settings.MaxPlayers != 3 || got.Version != 6 {
+		if err != nil || got.Name != "Go" || len(got.Origins) != 1 || got.SignupGrant == nil || got.Settings.RakeBps != 1 ||
+			got.Settings.MaxPlayers != 3 ||
+			got.Version != 6 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -277,7 +305,8 @@ func TestServerKeysAreHashedRotatedAndRevoked(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range []string{
-			first, "", "psk_", "psk_1", "psk_1_", "psk_x_y", "psk_99_" + second[6:], "psk_2_" + second[6:], second[:len(second)-1], second + "A",
+			first, "", "psk_", "psk_1", "psk_1_", "psk_x_y", "psk_99_" + second[6:], "psk_2_" + second[6:],
+			second[:len(second)-1], second + "A",
 		} {
 			if _, err := s.FindByServerKey(t.Context(), key); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%q: %v", key, err)
@@ -362,13 +391,20 @@ func TestAnIssuerBelongsToOneGame(t *testing.T) {
 		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "go"); !errors.Is(err, apierror.Unauthenticated) {
 			t.Errorf("another audience: %v", err)
 		}
-		if _, _, err := s.Create(t.Context(), operator, games.Definition{Name: "Go", Settings: settings}); !errors.Is(err, apierror.InvalidRequest) {
+		if _, _, err := s.Create(t.Context(), operator, games.Definition{Name: "Go", Settings: settings}); !errors.Is(
+			err,
+			apierror.InvalidRequest,
+		) {
 			t.Errorf("a second game with the issuer: %v", err)
 		}
-		if _, err := s.Patch(t.Context(), operator, a.ID, games.Patch{Settings: games.SettingsPatch{Issuers: &[]games.Issuer{}}}); err != nil {
+		none := games.SettingsPatch{Issuers: &[]games.Issuer{}}
+		if _, err := s.Patch(t.Context(), operator, a.ID, games.Patch{Settings: none}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "chess"); !errors.Is(err, apierror.Unauthenticated) {
+		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "chess"); !errors.Is(
+			err,
+			apierror.Unauthenticated,
+		) {
 			t.Errorf("after it was taken away: %v", err)
 		}
 		b, _ := create(t, s, games.Definition{Settings: settings})
@@ -381,8 +417,17 @@ func TestAnIssuerBelongsToOneGame(t *testing.T) {
 func TestNoRulesAreAnEmptyArray(t *testing.T) {
 	s := open(redistest.Single(t))
 	for _, none := range []string{"[]", "null"} {
-		g, _ := create(t, s, games.Definition{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(`[{"path":"gold","max":10}]`)}})
-		g, err := s.Patch(t.Context(), operator, g.ID, games.Patch{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(none)}})
+		g, _ := create(
+			t,
+			s,
+			games.Definition{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(`[{"path":"gold","max":10}]`)}},
+		)
+		g, err := s.Patch(
+			t.Context(),
+			operator,
+			g.ID,
+			games.Patch{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(none)}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +441,8 @@ func TestSettingsAreMarshalledAndUnmarshalled(t *testing.T) {
 	s := games.DefaultSettings()
 	s.MatchTimeout = 1500 * time.Millisecond
 	text, err := wire.Marshal(s)
-	want := `{"rakeBps":0,"minRakeBps":0,"matchTimeoutSeconds":1.5,"idleTimeoutSeconds":900,"maxAgeSeconds":86400,"maxPlayers":256,"issuers":[],`
+	want := `{"rakeBps":0,"minRakeBps":0,"matchTimeoutSeconds":1.5,"idleTimeoutSeconds":900,` +
+		`"maxAgeSeconds":86400,"maxPlayers":256,"issuers":[],`
 	if err != nil || !strings.HasPrefix(string(text), want) {
 		t.Errorf("%s, %v", text, err)
 	}

@@ -18,13 +18,15 @@ const AnyOrigin = "*"
 // maxOriginBytes bounds the text of one pattern.
 const maxOriginBytes = 255
 
-// originPattern is scheme://host[:port]; the host is a name, of which the first label may be "*", or an address.
+// originPattern is scheme://host[:port]; the host is a name, of which the first label may be "*",
+// or an address.
 var originPattern = regexp.MustCompile(
 	`^([a-z][a-z0-9+.-]*)://((?:\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
-// normalizeOrigin returns a pattern in the form in which browsers spell origins: lower case, no default port.
+// normalizeOrigin returns a pattern in the form in which browsers spell origins: lower case, no
+// default port.
 func normalizeOrigin(pattern string, allowAny bool) (string, error) {
 	origin := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(pattern), "/"))
 	switch {
@@ -73,7 +75,8 @@ func normalizeHost(host string) (string, error) {
 	return host, nil
 }
 
-// matchOrigin reports whether an origin matches a pattern of normalizeOrigin. "*." stands for one or more whole labels.
+// matchOrigin reports whether an origin matches a pattern of normalizeOrigin. "*." stands for one
+// or more whole labels.
 func matchOrigin(pattern, origin string) bool {
 	if pattern == origin || pattern == AnyOrigin {
 		return true

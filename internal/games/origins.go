@@ -14,8 +14,8 @@ type originList struct {
 	readAt   time.Time // zero: not read yet, or expired by a change
 }
 
-// OriginAllowed reports whether any game lists a page's origin. It is for a browser's preflight, which has neither a
-// caller nor a game. What other nodes changed is seen within a second.
+// OriginAllowed reports whether any game lists a page's origin. It is for a browser's preflight,
+// which has neither a caller nor a game. What other nodes changed is seen within a second.
 func (s *Service) OriginAllowed(ctx context.Context, origin string) (bool, error) {
 	s.origins.mu.Lock()
 	defer s.origins.mu.Unlock()

@@ -14,13 +14,16 @@ import (
 	"github.com/parlor-games/parlor/internal/secret"
 )
 
-// Validator checks the parts of a definition whose meaning belongs to other packages; games only stores them.
+// Validator checks the parts of a definition whose meaning belongs to other packages; games only
+// stores them.
 type Validator interface {
-	// CheckProgressRules returns invalid_request with the faulty fields, such as settings.progressRules[2].min.
+	// CheckProgressRules returns invalid_request with the faulty fields, such as
+	// settings.progressRules[2].min.
 	CheckProgressRules(rules []byte) error
 	// CheckKeySet returns an error that says what is wrong with a JSON Web Key Set.
 	CheckKeySet(keySet []byte) error
-	// ParseAmount returns a positive amount of a token in minor units. It returns token_not_found and invalid_amount.
+	// ParseAmount returns a positive amount of a token in minor units. It returns token_not_found and
+	// invalid_amount.
 	ParseAmount(ctx context.Context, tokenID, amount string) (units int64, err error)
 }
 
@@ -41,7 +44,8 @@ type Service struct {
 	origins originList
 }
 
-// New returns a service on a store. It panics without a Validator, since unchecked definitions must not be stored.
+// New returns a service on a store. It panics without a Validator, since unchecked definitions must
+// not be stored.
 func New(db *redisdb.DB, o Options) *Service {
 	if o.Validator == nil {
 		panic("games: Options.Validator is required")
@@ -57,8 +61,8 @@ func newServerKey(gameID int64) string {
 	return serverKeyPrefix + strconv.FormatInt(gameID, 10) + "_" + secret.New()
 }
 
-// authorize returns nil when the caller may act on a game: its server and the operator. It returns game_not_found to the
-// server of another game, and forbidden to everybody else.
+// authorize returns nil when the caller may act on a game: its server and the operator. It returns
+// game_not_found to the server of another game, and forbidden to everybody else.
 func authorize(caller principal.Caller, gameID int64) error {
 	switch {
 	case caller.Role != principal.Operator && caller.Role != principal.Server:
@@ -76,8 +80,9 @@ func authorizeOperator(caller principal.Caller) error {
 	return nil
 }
 
-// Create makes a game and its first server key, which is shown only this once. It is for the operator. It returns
-// forbidden, invalid_request with every faulty field, and token_not_found or invalid_amount for the signup grant.
+// Create makes a game and its first server key, which is shown only this once. It is for the
+// operator. It returns forbidden, invalid_request with every faulty field, and token_not_found or
+// invalid_amount for the signup grant.
 func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definition) (Game, string, error) {
 	if err := authorizeOperator(caller); err != nil {
 		return Game{}, "", err
@@ -123,7 +128,8 @@ func (s *Service) validate(ctx context.Context, settings SettingsPatch, grant *G
 	return &Grant{TokenID: grant.TokenID, Units: units}, nil
 }
 
-// Get returns a game to its server and to the operator, as Find does. It returns forbidden and game_not_found.
+// Get returns a game to its server and to the operator, as Find does. It returns forbidden and
+// game_not_found.
 func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (Game, error) {
 	if err := authorize(caller, id); err != nil {
 		return Game{}, err
@@ -131,14 +137,15 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (G
 	return s.Find(ctx, id)
 }
 
-// Find returns a game as it was at most a second ago, this node's own changes at once. It has no Caller: it serves
-// requests of players, which depend on the game but must not show it. It returns game_not_found.
+// Find returns a game as it was at most a second ago, this node's own changes at once. It has no
+// Caller: it serves requests of players, which depend on the game but must not show it. It returns
+// game_not_found.
 func (s *Service) Find(ctx context.Context, id int64) (Game, error) {
 	return s.cache.get(ctx, id, s.store.load)
 }
 
-// ProgressRules returns the game's rules for saves, as package progress parses them; nil for none. It has no Caller, as
-// Find. It returns game_not_found.
+// ProgressRules returns the game's rules for saves, as package progress parses them; nil for none.
+// It has no Caller, as Find. It returns game_not_found.
 func (s *Service) ProgressRules(ctx context.Context, id int64) ([]byte, error) {
 	g, err := s.Find(ctx, id)
 	return g.Settings.ProgressRules, err
@@ -166,9 +173,10 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 // patchAttempts bounds how often a change is repeated because another editor was faster.
 const patchAttempts = 16
 
-// Patch changes a game. It is for the game's server and the operator. It returns forbidden, game_not_found,
-// invalid_request with every faulty field, token_not_found or invalid_amount for the signup grant, and version_conflict
-// when the caller named a version that is no longer the newest.
+// Patch changes a game. It is for the game's server and the operator. It returns forbidden,
+// game_not_found, invalid_request with every faulty field, token_not_found or invalid_amount for
+// the signup grant, and version_conflict when the caller named a version that is no longer the
+// newest.
 func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p Patch) (Game, error) {
 	if _, err := s.Get(ctx, caller, id); err != nil {
 		return Game{}, err
@@ -211,8 +219,8 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	return Game{}, apierror.VersionConflict.WithReason("the game is being changed too often")
 }
 
-// List returns up to limit games with ids above after, ordered by id, and the id to go on after, or 0 when there are no
-// more. It is for the operator. It returns forbidden.
+// List returns up to limit games with ids above after, ordered by id, and the id to go on after, or
+// 0 when there are no more. It is for the operator. It returns forbidden.
 func (s *Service) List(ctx context.Context, caller principal.Caller, after int64, limit int) ([]Game, int64, error) {
 	if err := authorizeOperator(caller); err != nil {
 		return nil, 0, err
@@ -241,8 +249,8 @@ func (s *Service) list(ctx context.Context, after int64, limit int) ([]Game, int
 	return games, after, nil
 }
 
-// FindByServerKey returns the game of a server key. It has no Caller: the key is what makes somebody a caller. It returns
-// unauthenticated for a key that no game has.
+// FindByServerKey returns the game of a server key. It has no Caller: the key is what makes
+// somebody a caller. It returns unauthenticated for a key that no game has.
 func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error) {
 	rest, isKey := strings.CutPrefix(key, serverKeyPrefix)
 	number, _, hasSecret := strings.Cut(rest, "_")
@@ -269,8 +277,9 @@ func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error)
 // IsServerKey reports whether a bearer token has the form of a server key.
 func IsServerKey(bearer string) bool { return strings.HasPrefix(bearer, serverKeyPrefix) }
 
-// AddServerKey makes one more server key of a game and returns it, only this once; the older keys stay valid until they
-// are revoked. It is for the operator. It returns game_not_found, and forbidden to others and when the game has 8 keys.
+// AddServerKey makes one more server key of a game and returns it, only this once; the older keys
+// stay valid until they are revoked. It is for the operator. It returns game_not_found, and
+// forbidden to others and when the game has 8 keys.
 func (s *Service) AddServerKey(ctx context.Context, caller principal.Caller, id int64) (Game, string, error) {
 	if err := authorizeOperator(caller); err != nil {
 		return Game{}, "", err
@@ -283,8 +292,9 @@ func (s *Service) AddServerKey(ctx context.Context, caller principal.Caller, id 
 	return g, key, err
 }
 
-// RevokeServerKey makes a server key invalid: at once on this node, within a second on others. It is for the operator. It
-// returns forbidden, game_not_found, and invalid_request for an id that none of the game's keys has.
+// RevokeServerKey makes a server key invalid: at once on this node, within a second on others. It
+// is for the operator. It returns forbidden, game_not_found, and invalid_request for an id that
+// none of the game's keys has.
 func (s *Service) RevokeServerKey(ctx context.Context, caller principal.Caller, id int64, keyID string) (Game, error) {
 	if err := authorizeOperator(caller); err != nil {
 		return Game{}, err
@@ -307,8 +317,9 @@ func (s *Service) RevokeServerKey(ctx context.Context, caller principal.Caller, 
 // indexField names the pair of issuer and audience in the index of issuers.
 func (i Issuer) indexField() string { return secret.Digest(i.Issuer + "\x00" + i.Audience) }
 
-// FindByIssuer returns the game that accepts an external provider's tokens for an audience, and its settings of the
-// provider. It has no Caller: the token is what makes somebody a caller. It returns unauthenticated when no game does.
+// FindByIssuer returns the game that accepts an external provider's tokens for an audience, and its
+// settings of the provider. It has no Caller: the token is what makes somebody a caller. It returns
+// unauthenticated when no game does.
 func (s *Service) FindByIssuer(ctx context.Context, issuer, audience string) (Game, Issuer, error) {
 	wanted := Issuer{Issuer: issuer, Audience: audience}
 	id, err := s.store.issuerOwner(ctx, wanted.indexField())
@@ -338,8 +349,8 @@ func (g Game) findIssuer(wanted Issuer) (Issuer, bool) {
 	return Issuer{}, false
 }
 
-// claimIssuers writes the game into the index of issuers before the game itself is written. An entry whose game does not
-// list the pair (any more) counts for nothing and is taken over.
+// claimIssuers writes the game into the index of issuers before the game itself is written. An
+// entry whose game does not list the pair (any more) counts for nothing and is taken over.
 func (s *Service) claimIssuers(ctx context.Context, g Game) error {
 	for n, issuer := range g.Settings.Issuers {
 		formerOwner := int64(0)

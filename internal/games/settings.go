@@ -33,8 +33,8 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Issuer is an external identity provider. Its tokens name the game by issuer and audience together, so a pair of them
-// belongs to one game.
+// Issuer is an external identity provider. Its tokens name the game by issuer and audience
+// together, so a pair of them belongs to one game.
 type Issuer struct {
 	Issuer   string       `json:"issuer"`           // the "iss" claim
 	Audience string       `json:"audience"`         // the "aud" claim
@@ -42,7 +42,8 @@ type Issuer struct {
 	Keys     wire.RawJSON `json:"keys,omitzero"`    // the key set itself (RFC 7517), or nil
 }
 
-// SettingsPatch is Settings on the wire. In requests an absent member stays as it is; in responses all are present.
+// SettingsPatch is Settings on the wire. In requests an absent member stays as it is; in responses
+// all are present.
 type SettingsPatch struct {
 	RakeBps             *int      `json:"rakeBps,omitzero"`
 	MinRakeBps          *int      `json:"minRakeBps,omitzero"`
@@ -80,7 +81,8 @@ func (s Settings) AsPatch() SettingsPatch {
 // MarshalJSON returns the settings as AsPatch has them.
 func (s Settings) MarshalJSON() ([]byte, error) { return wire.Marshal(s.AsPatch()) }
 
-// Seconds is a duration that is a number of seconds in JSON, with an optional fraction, exact to the nanosecond.
+// Seconds is a duration that is a number of seconds in JSON, with an optional fraction, exact to
+// the nanosecond.
 type Seconds time.Duration
 
 var secondsPattern = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
@@ -138,7 +140,8 @@ func setIfGiven[T any](field, value *T) {
 	}
 }
 
-// check adds every fault of a patch of the current settings but those of the progress rules, which Validator checks.
+// check adds every fault of a patch of the current settings but those of the progress rules, which
+// Validator checks.
 func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Options) {
 	checkBps(errs, "settings.rakeBps", p.RakeBps)
 	checkBps(errs, "settings.minRakeBps", p.MinRakeBps)
@@ -209,7 +212,8 @@ func checkIssuers(errs *apierror.FieldErrors, issuers []Issuer, o Options) {
 	}
 }
 
-// isFetchableURL reports whether a key set may be fetched from an address: https, or in development http on loopback.
+// isFetchableURL reports whether a key set may be fetched from an address: https, or in development
+// http on loopback.
 func isFetchableURL(address string, allowLoopback bool) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(address) > maxURLBytes {

@@ -21,7 +21,8 @@ type store struct{ db *redisdb.DB }
 
 var errStale = errors.New("the game was changed since it was read")
 
-// document is the definition of a game as it is stored; settings that are absent have their defaults.
+// document is the definition of a game as it is stored; settings that are absent have their
+// defaults.
 type document struct {
 	Name         string        `json:"name"`
 	Origins      []string      `json:"origins"`
@@ -29,7 +30,8 @@ type document struct {
 	Settings     SettingsPatch `json:"settings"`
 }
 
-// serverKeyField starts the fields that hold when a server key was made; the rest of the name is the key's digest.
+// serverKeyField starts the fields that hold when a server key was made; the rest of the name is
+// the key's digest.
 const serverKeyField = "key:"
 
 func (s *store) nextID(ctx context.Context) (int64, error) {
@@ -53,7 +55,8 @@ func (s *store) create(ctx context.Context, g Game, keyDigest string) error {
 	return s.run(ctx, scripts.GameCreate, g.ID, doc, keyDigest)
 }
 
-// patch replaces the game of version g.Version. It returns errStale when the stored version is another one.
+// patch replaces the game of version g.Version. It returns errStale when the stored version is
+// another one.
 func (s *store) patch(ctx context.Context, g Game) error {
 	doc, err := encode(g)
 	if err != nil {
@@ -82,8 +85,8 @@ func (s *store) run(ctx context.Context, script *scripts.Script, id int64, args 
 	return reply.Err(script)
 }
 
-// claimIssuer gives an entry of the index to a game unless another game than formerOwner has it, and returns the game that
-// has it.
+// claimIssuer gives an entry of the index to a game unless another game than formerOwner has it,
+// and returns the game that has it.
 func (s *store) claimIssuer(ctx context.Context, field string, game, formerOwner int64) (int64, error) {
 	reply, err := s.db.RunScript(ctx, scripts.GameClaim, []string{keys.Issuers()}, field, game, formerOwner)
 	if err != nil {
@@ -152,7 +155,8 @@ func encode(g Game) (string, error) {
 	return string(doc), nil
 }
 
-// decode does not check the definition: rules that became stricter since it was stored must not break a game.
+// decode does not check the definition: rules that became stricter since it was stored must not
+// break a game.
 func decode(id int64, hash map[string]string) (Game, error) {
 	f := redisdb.NewFields("a game", hash)
 	var doc document

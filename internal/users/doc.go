@@ -1,10 +1,12 @@
 // Package users keeps players and the relations between them: friends, friend requests and blocks.
 //
-// A player belongs to the game in which they first signed in. An identity, the digest of a credential, belongs to one
-// player of a game forever: of many requests that sign in with a new identity at once, all get the same player.
+// A player belongs to the game in which they first signed in. An identity, the digest of a
+// credential, belongs to one player of a game forever: of many requests that sign in with a new
+// identity at once, all get the same player.
 //
-// The relation of two players is one record of the pair. Each player also has an index of the others: it may name
-// others to whom there is no relation, but never misses one to whom there is. As one of the two sees the relation:
+// The relation of two players is one record of the pair. Each player also has an index of the
+// others: it may name others to whom there is no relation, but never misses one to whom there is.
+// As one of the two sees the relation:
 //
 //	none ──AddFriend──▶ outgoing ──AddFriend by the other──▶ friend
 //	incoming ──AddFriend──▶ friend          any ──RemoveFriend──▶ none
@@ -12,6 +14,7 @@
 //
 // A blocked player cannot notice it: their list shows nothing, and their request stays unanswered.
 //
-// Every verb that a request calls takes the Caller and returns forbidden or user_not_found when the caller may not do
-// it. Verbs without a Caller are for other packages only; their comments say why they need none.
+// Every verb that a request calls takes the Caller and returns forbidden or user_not_found when the
+// caller may not do it. Verbs without a Caller are for other packages only; their comments say why
+// they need none.
 package users

@@ -30,8 +30,8 @@ func (n NewUser) validate() (NewUser, error) {
 	return n, err
 }
 
-// Create makes a player of a game. It has no Caller: who signs in as a new guest is nobody yet. It returns
-// invalid_request.
+// Create makes a player of a game. It has no Caller: who signs in as a new guest is nobody yet. It
+// returns invalid_request.
 func (s *Service) Create(ctx context.Context, game int64, kind Kind, n NewUser) (User, error) {
 	n, err := n.validate()
 	if err != nil {
@@ -44,8 +44,8 @@ func (s *Service) Create(ctx context.Context, game int64, kind Kind, n NewUser) 
 	return s.createIfAbsent(ctx, id, game, kind, n)
 }
 
-// createIfAbsent stores a player under an id, unless another request has already stored one, and returns the player
-// that is stored.
+// createIfAbsent stores a player under an id, unless another request has already stored one, and
+// returns the player that is stored.
 func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind, n NewUser) (User, error) {
 	name := "Player-" + strconv.FormatInt(id, 10)
 	if n.Username != nil {
@@ -57,9 +57,10 @@ func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind,
 	return s.store.load(ctx, id)
 }
 
-// SignIn returns the player who has an identity, and makes one when there is none. It has no Caller: the identity is
-// what makes somebody a caller. It is safe to race: the identity is bound to an id first, and every request that finds
-// the id without a player, as after a crash, makes the player. It returns invalid_request.
+// SignIn returns the player who has an identity, and makes one when there is none. It has no
+// Caller: the identity is what makes somebody a caller. It is safe to race: the identity is bound
+// to an id first, and every request that finds the id without a player, as after a crash, makes the
+// player. It returns invalid_request.
 func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (User, error) {
 	n, err := n.validate()
 	if err != nil {
@@ -87,10 +88,11 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (Use
 
 var errIdentityTaken = apierror.AlreadyLinked.WithReason("another account has this identity")
 
-// Link gives a player one more identity and raises the player's kind to that of the identity. A guest may become any
-// kind, a device player any kind but that again, others none. Linking the same identity again changes nothing. It is
-// for the callers of Get. It returns forbidden, user_not_found, and already_linked when the identity belongs to
-// another player or the player's kind cannot be raised.
+// Link gives a player one more identity and raises the player's kind to that of the identity. A
+// guest may become any kind, a device player any kind but that again, others none. Linking the same
+// identity again changes nothing. It is for the callers of Get. It returns forbidden,
+// user_not_found, and already_linked when the identity belongs to another player or the player's
+// kind cannot be raised.
 func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, identity Identity) (User, error) {
 	u, err := s.Get(ctx, caller, id)
 	if err != nil {
@@ -126,8 +128,8 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, i
 	return s.store.load(ctx, id)
 }
 
-// Get returns a player to the player themself, to the server of the player's game and to the operator. It returns
-// forbidden and user_not_found.
+// Get returns a player to the player themself, to the server of the player's game and to the
+// operator. It returns forbidden and user_not_found.
 func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (User, error) {
 	switch caller.Role {
 	case principal.Operator, principal.Server:
@@ -145,12 +147,12 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (U
 	return u, err
 }
 
-// Find returns a player. It has no Caller: authentication needs the player before it knows the caller. It returns
-// user_not_found.
+// Find returns a player. It has no Caller: authentication needs the player before it knows the
+// caller. It returns user_not_found.
 func (s *Service) Find(ctx context.Context, id int64) (User, error) { return s.store.load(ctx, id) }
 
-// Profiles returns the profiles of those players that exist, by id. It has no Caller: a profile is what everybody may
-// see.
+// Profiles returns the profiles of those players that exist, by id. It has no Caller: a profile is
+// what everybody may see.
 func (s *Service) Profiles(ctx context.Context, ids ...int64) (map[int64]Profile, error) {
 	found, err := s.store.loadAll(ctx, ids)
 	profiles := make(map[int64]Profile, len(found))
@@ -160,7 +162,8 @@ func (s *Service) Profiles(ctx context.Context, ids ...int64) (map[int64]Profile
 	return profiles, err
 }
 
-// Patch changes a player. It is for the callers of Get. It returns forbidden, user_not_found and invalid_request.
+// Patch changes a player. It is for the callers of Get. It returns forbidden, user_not_found and
+// invalid_request.
 func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p Patch) (User, error) {
 	u, err := s.Get(ctx, caller, id)
 	if err != nil {
@@ -178,8 +181,8 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	return s.store.load(ctx, id)
 }
 
-// MarkGrantGiven records that a player has the signup grant of the game. It has no Caller: it is a part of every sign-in.
-// It returns user_not_found.
+// MarkGrantGiven records that a player has the signup grant of the game. It has no Caller: it is a
+// part of every sign-in. It returns user_not_found.
 func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {
 	return s.store.markGrantGiven(ctx, id)
 }
@@ -187,7 +190,8 @@ func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {
 // MaxFriends is the largest number of others to whom a player can have a relation.
 const MaxFriends = 2000
 
-// Friends returns the others to whom the calling player has a relation, ordered by id. It returns forbidden.
+// Friends returns the others to whom the calling player has a relation, ordered by id. It returns
+// forbidden.
 func (s *Service) Friends(ctx context.Context, caller principal.Caller) ([]Friend, error) {
 	if caller.Role != principal.Player {
 		return nil, apierror.Forbidden
@@ -218,10 +222,11 @@ func (s *Service) Friends(ctx context.Context, caller principal.Caller) ([]Frien
 	return friends, nil
 }
 
-// AddFriend sends the calling player's friend request to another player of the same game, or accepts the other's
-// request. Repeating it changes nothing. It returns user_not_found, invalid_request for the caller's own id, and
-// forbidden when the caller is no player, has blocked the other, or one of both lists is full. It does not reveal that
-// the other has blocked the caller.
+// AddFriend sends the calling player's friend request to another player of the same game, or
+// accepts the other's request. Repeating it changes nothing. It returns user_not_found,
+// invalid_request for the caller's own id, and forbidden when the caller is no player, has blocked
+// the other, or one of both lists is full. It does not reveal that the other has blocked the
+// caller.
 func (s *Service) AddFriend(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
 	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
@@ -230,8 +235,8 @@ func (s *Service) AddFriend(ctx context.Context, caller principal.Caller, other 
 	if err := s.store.checkCapacity(ctx, caller.User, other); err != nil {
 		return Friend{}, err
 	}
-	// Indexed before the change, so that a crash leaves no request unlisted, and again after it, because a RemoveFriend in
-	// between may have removed the entries.
+	// Indexed before the change, so that a crash leaves no request unlisted, and again after it,
+	// because a RemoveFriend in between may have removed the entries.
 	if err := s.store.index(ctx, caller.User, other); err != nil {
 		return Friend{}, err
 	}
@@ -242,8 +247,9 @@ func (s *Service) AddFriend(ctx context.Context, caller principal.Caller, other 
 	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.index(ctx, caller.User, other)
 }
 
-// RemoveFriend removes a request, a friendship or the calling player's own block. Without any it changes nothing. It
-// returns forbidden when the caller is no player, user_not_found, and invalid_request for the caller's own id.
+// RemoveFriend removes a request, a friendship or the calling player's own block. Without any it
+// changes nothing. It returns forbidden when the caller is no player, user_not_found, and
+// invalid_request for the caller's own id.
 func (s *Service) RemoveFriend(ctx context.Context, caller principal.Caller, other int64) error {
 	if _, err := s.findOther(ctx, caller, other); err != nil {
 		return err
@@ -254,8 +260,9 @@ func (s *Service) RemoveFriend(ctx context.Context, caller principal.Caller, oth
 	return s.store.unindex(ctx, caller.User, other)
 }
 
-// Block ends the relation of two players and keeps the other from becoming a friend. It returns forbidden when the
-// caller is no player, user_not_found, and invalid_request for the caller's own id.
+// Block ends the relation of two players and keeps the other from becoming a friend. It returns
+// forbidden when the caller is no player, user_not_found, and invalid_request for the caller's own
+// id.
 func (s *Service) Block(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
 	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
@@ -271,8 +278,8 @@ func (s *Service) Block(ctx context.Context, caller principal.Caller, other int6
 	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.index(ctx, caller.User, other)
 }
 
-// AreFriends reports for each of the others whether they are a friend of the player. It has no Caller: rooms for friends
-// ask it about whoever wants to join.
+// AreFriends reports for each of the others whether they are a friend of the player. It has no
+// Caller: rooms for friends ask it about whoever wants to join.
 func (s *Service) AreFriends(ctx context.Context, id int64, others ...int64) (map[int64]bool, error) {
 	return s.store.areFriends(ctx, id, others)
 }

@@ -39,7 +39,8 @@ func (s *store) owner(ctx context.Context, i Identity) (int64, error) {
 	return id, redisdb.WrapError("look up an identity", err)
 }
 
-// bind gives an identity to a player unless another player has it, and returns the id of the player who has it.
+// bind gives an identity to a player unless another player has it, and returns the id of the player
+// who has it.
 func (s *store) bind(ctx context.Context, i Identity, id int64) (int64, error) {
 	reply, err := s.db.RunScript(ctx, scripts.UserBind, []string{keys.Identity(i.Game, i.Kind, i.Digest)}, id)
 	if err != nil {
@@ -168,7 +169,8 @@ type relation struct {
 	since time.Time
 }
 
-// blockField is the field of a pair that holds since when the player has blocked the other, in milliseconds.
+// blockField is the field of a pair that holds since when the player has blocked the other, in
+// milliseconds.
 func blockField(id int64) string { return "block:" + strconv.FormatInt(id, 10) }
 
 // decodeRelation decodes a pair as one of its two players sees it.
@@ -238,8 +240,9 @@ func (s *store) index(ctx context.Context, a, b int64) error {
 	return redisdb.WrapError("index friends", err)
 }
 
-// unindex removes each of two players from the other's index when they have no relation any more. It reads the pair once
-// more afterwards: a request that came in between was indexed before the removal, and would be lost.
+// unindex removes each of two players from the other's index when they have no relation any more.
+// It reads the pair once more afterwards: a request that came in between was indexed before the
+// removal, and would be lost.
 func (s *store) unindex(ctx context.Context, a, b int64) error {
 	exists, err := s.pairExists(ctx, a, b)
 	if err != nil || exists {

@@ -68,8 +68,9 @@ const (
 	MaxAvatar   = 512 // bytes
 )
 
-// CheckUsername returns a username without the white space around it. It returns invalid_request for a name that is
-// empty or too long, has control or invisible formatting characters, or has no visible character.
+// CheckUsername returns a username without the white space around it. It returns invalid_request
+// for a name that is empty or too long, has control or invisible formatting characters, or has no
+// visible character.
 func CheckUsername(name string) (string, error) {
 	name, err := text.CheckLine("username", name, MaxUsername)
 	switch {
@@ -83,8 +84,8 @@ func CheckUsername(name string) (string, error) {
 	return name, nil
 }
 
-// isInvisible reports whether a character could make one name look like another or break a line. The zero-width joiners
-// are allowed, since emoji and several scripts need them.
+// isInvisible reports whether a character could make one name look like another or break a line.
+// The zero-width joiners are allowed, since emoji and several scripts need them.
 func isInvisible(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	if r == zeroWidthJoiner || r == zeroWidthNonJoiner {
@@ -93,7 +94,8 @@ func isInvisible(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs)
 }
 
-// CheckAvatar returns invalid_request unless the avatar is the web address of a picture; nil is no avatar.
+// CheckAvatar returns invalid_request unless the avatar is the web address of a picture; nil is no
+// avatar.
 func CheckAvatar(avatar *string) error {
 	if avatar == nil {
 		return nil

@@ -36,7 +36,10 @@ func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 		u, err := s.Create(t.Context(), 3, users.Guest, users.NewUser{
 			Username: new("  Ada 👩‍🚀 "), Avatar: new("https://a.example/ada.png"),
 		})
-		if err != nil || u.ID != 1 || u.Username != "Ada 👩‍🚀" || *u.Avatar != "https://a.example/ada.png" || u.Game != 3 || u.Kind != users.Guest || u.GrantGiven {
+		if err != nil || u.ID != 1 || u.Username != "Ada 👩‍🚀" ||
+			*u.Avatar != "https://a.example/ada.png" || u.Game != 3 ||
+			u.Kind != users.Guest ||
+			u.GrantGiven {
 			t.Fatalf("%+v, %v", u, err)
 		}
 		nameless, err := s.Create(t.Context(), 3, users.Guest, users.NewUser{})
@@ -60,7 +63,10 @@ func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 		if _, err := s.Get(t.Context(), operator, 9); !errors.Is(err, apierror.UserNotFound) {
 			t.Errorf("an unknown player: %v", err)
 		}
-		if _, err := s.Patch(t.Context(), operator, 9, users.Patch{Username: new("x")}); !errors.Is(err, apierror.UserNotFound) {
+		if _, err := s.Patch(t.Context(), operator, 9, users.Patch{Username: new("x")}); !errors.Is(
+			err,
+			apierror.UserNotFound,
+		) {
 			t.Errorf("an unknown player: %v", err)
 		}
 		profiles, err := s.Profiles(t.Context(), 1, 2, 9, 1)
@@ -72,13 +78,24 @@ func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 
 func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 	s := users.New(redistest.Single(t))
-	for _, name := range []string{" ", strings.Repeat("ä", 33), "a\nb", "a\x00", "\u202eevil", "a\u200bb", "\xff", "\u200d", "a\u2028b", "\ue000"} {
-		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Username: &name}); !errors.Is(err, apierror.InvalidRequest) {
+	for _, name := range []string{
+		" ", strings.Repeat("ä", 33), "a\nb", "a\x00", "\u202eevil", "a\u200bb", "\xff", "\u200d", "a\u2028b", "\ue000",
+	} {
+		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Username: &name}); !errors.Is(
+			err,
+			apierror.InvalidRequest,
+		) {
 			t.Errorf("the name %q: %v", name, err)
 		}
 	}
-	for _, avatar := range []string{"", "javascript:alert(1)", "//a.example", "https://", "https://u:p@a.example/", "https://a.example/" + strings.Repeat("x", 500), "data:image/png,x"} {
-		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Avatar: &avatar}); !errors.Is(err, apierror.InvalidRequest) {
+	for _, avatar := range []string{
+		"", "javascript:alert(1)", "//a.example", "https://", "https://u:p@a.example/",
+		"https://a.example/" + strings.Repeat("x", 500), "data:image/png,x",
+	} {
+		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Avatar: &avatar}); !errors.Is(
+			err,
+			apierror.InvalidRequest,
+		) {
 			t.Errorf("the avatar %q: %v", avatar, err)
 		}
 	}
@@ -114,7 +131,8 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		if err != nil || len(profiles) != 1 {
 			t.Errorf("%d players were stored, %v", len(profiles), err)
 		}
-		other, err := users.New(db).SignIn(t.Context(), users.Identity{Game: 2, Kind: users.Device, Digest: "d"}, users.NewUser{})
+		other, err := users.New(db).
+			SignIn(t.Context(), users.Identity{Game: 2, Kind: users.Device, Digest: "d"}, users.NewUser{})
 		if err != nil || seen[other.ID] {
 			t.Errorf("in another game: %+v, %v", other, err)
 		}
@@ -173,7 +191,10 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 		if _, err := s.Link(t.Context(), me, me.User, external("y")); !errors.Is(err, apierror.AlreadyLinked) {
 			t.Errorf("a second external id: %v", err)
 		}
-		if _, err := s.Link(t.Context(), me, me.User, users.Identity{Game: 2, Kind: users.Device, Digest: "z"}); !errors.Is(err, apierror.UserNotFound) {
+		if _, err := s.Link(t.Context(), me, me.User, users.Identity{Game: 2, Kind: users.Device, Digest: "z"}); !errors.Is(
+			err,
+			apierror.UserNotFound,
+		) {
 			t.Errorf("of another game: %v", err)
 		}
 		for _, id := range []users.Identity{device("b"), external("y")} { // what was refused is free
@@ -184,7 +205,8 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 	})
 }
 
-// relationOf returns the relation of two players as each of them sees it: "outgoing incoming", "-" for none.
+// relationOf returns the relation of two players as each of them sees it: "outgoing incoming", "-"
+// for none.
 func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 	t.Helper()
 	side := func(me, other principal.Caller) string {
@@ -329,7 +351,8 @@ func TestTheIndexOfFriendsNeverMissesARelation(t *testing.T) {
 	})
 }
 
-// TestWhichRoleMayCallWhat calls each verb as every role, on a player and on another player of the same game.
+// TestWhichRoleMayCallWhat calls each verb as every role, on a player and on another player of the
+// same game.
 func TestWhichRoleMayCallWhat(t *testing.T) {
 	s := users.New(redistest.Single(t))
 	ada, bob := newPlayer(t, s, 1), newPlayer(t, s, 1)
