@@ -460,7 +460,7 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 			{"no token", me.Caller, auth.LinkInput{ExternalToken: new("a.b.c")}, apierror.Unauthenticated},
 			{"the operator", operator, auth.LinkInput{DeviceSecret: &secret}, apierror.Forbidden},
 			{"a server without an id", f.server(), auth.LinkInput{UserID: &me.User}, apierror.InvalidRequest},
-			{"another game's server", otherGame.server(), auth.LinkInput{UserID: &me.User, ExternalID: &id}, apierror.UserNotFound},
+			{"a foreign server", otherGame.server(), auth.LinkInput{UserID: &me.User, ExternalID: &id}, apierror.UserNotFound},
 		} {
 			if _, err := f.Link(t.Context(), test.caller, test.in); !errors.Is(err, test.want) {
 				t.Errorf("%s: %v, want %v", test.name, err, test.want)

@@ -98,7 +98,7 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 		"another secret":          signed(t, hs, header, claims(nil), []byte("some other secret of thirty-two bytes")),
 		"no kid":                  signed(t, hs, nil, claims(nil), signingKey),
 		"an unknown kid":          signed(t, hs, map[string]any{"kid": "000000000000"}, claims(nil), signingKey),
-		"a critical header":       signed(t, hs, map[string]any{"kid": kid, "crit": []string{"b64"}}, claims(nil), signingKey),
+		"a critical header":       signed(t, hs, map[string]any{"kid": kid, "crit": "b64"}, claims(nil), signingKey),
 		"no issuer":               ours(changes{"iss": nil}),
 		"an unknown issuer":       ours(changes{"iss": "https://evil.example"}),
 		"no audience":             ours(changes{"aud": nil}),
