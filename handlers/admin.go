@@ -8,7 +8,6 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/games"
-	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 )
@@ -18,7 +17,7 @@ func (e *Server) ownGame(c *call, game int64) error {
 	if !c.caller.CanAccessGame(game) {
 		return apierror.GameNotFound
 	}
-	_, err := e.Games.Get(c.ctx(), game)
+	_, err := e.Games.Find(c.ctx(), game)
 	return err
 }
 
@@ -37,11 +36,7 @@ func (e *Server) pathUser(c *call) (users.User, error) {
 	if err != nil {
 		return users.User{}, err
 	}
-	u, err := e.Users.Get(c.ctx(), id)
-	if err == nil && !c.caller.CanAccessGame(u.Game) {
-		err = apierror.UserNotFound
-	}
-	return u, err
+	return e.Users.Get(c.ctx(), c.caller, id)
 }
 
 // Games.
@@ -74,11 +69,11 @@ func (e *Server) view(c *call, g games.Game) (gameView, error) {
 	v := gameView{
 		ID: g.ID, Name: g.Name, Origins: g.Origins, Settings: g.Settings, ServerKeys: g.ServerKeys(), CreatedAt: g.CreatedAt, Version: g.Version,
 	}
-	if g.WelcomeGrant == nil {
+	if g.SignupGrant == nil {
 		return v, nil
 	}
-	t, err := e.Wallet.Token(c.ctx(), g.WelcomeGrant.TokenID)
-	units := wallet.Units(g.WelcomeGrant.Units)
+	t, err := e.Wallet.Token(c.ctx(), g.SignupGrant.TokenID)
+	units := wallet.Units(g.SignupGrant.Units)
 	v.WelcomeGrant = &grantView{TokenID: t.TokenID, Amount: t.Amount(units), AmountUnits: units}
 	return v, err
 }
@@ -104,17 +99,11 @@ type grantInput struct {
 	Amount  wallet.AmountInput `json:"amount"`
 }
 
-// grant reads a welcome grant in the decimals of its token.
-func (e *Server) grant(c *call, in *grantInput) (*games.Grant, error) {
+func (in *grantInput) domain() *games.GrantInput {
 	if in == nil {
-		return nil, nil
+		return nil
 	}
-	t, err := e.Wallet.Token(c.ctx(), in.TokenID)
-	if err != nil {
-		return nil, err
-	}
-	units, err := in.Amount.Positive(t.Decimals)
-	return &games.Grant{TokenID: t.TokenID, Units: int64(units)}, err
+	return &games.GrantInput{TokenID: in.TokenID, Amount: string(in.Amount)}
 }
 
 type gameInput struct {
@@ -125,14 +114,9 @@ type gameInput struct {
 }
 
 func (e *Server) createGame(c *call, in *gameInput) (reply, error) {
-	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
-		return reply{}, err
-	}
-	grant, err := e.grant(c, in.WelcomeGrant)
-	if err != nil {
-		return reply{}, err
-	}
-	g, key, err := e.Games.Create(c.ctx(), games.Definition{Name: in.Name, Origins: in.Origins, WelcomeGrant: grant, Settings: in.Settings})
+	g, key, err := e.Games.Create(c.ctx(), c.caller, games.Definition{
+		Name: in.Name, Origins: in.Origins, SignupGrant: in.WelcomeGrant.domain(), Settings: in.Settings,
+	})
 	return e.showKey(c, g, key, err)
 }
 
@@ -142,7 +126,7 @@ func (e *Server) listGames(c *call) (reply, error) {
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
-	list, next, err := e.Games.List(c.ctx(), after, limit)
+	list, next, err := e.Games.List(c.ctx(), c.caller, after, limit)
 	if err != nil {
 		return reply{}, err
 	}
@@ -156,11 +140,11 @@ func (e *Server) listGames(c *call) (reply, error) {
 }
 
 func (e *Server) getGame(c *call) (reply, error) {
-	id, err := e.pathGame(c)
+	id, err := c.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	g, err := e.Games.Get(c.ctx(), id)
+	g, err := e.Games.Get(c.ctx(), c.caller, id)
 	return e.showGame(c, g, err)
 }
 
@@ -173,40 +157,33 @@ type gamePatch struct {
 }
 
 func (e *Server) patchGame(c *call, in *gamePatch) (reply, error) {
-	id, err := e.pathGame(c)
+	id, err := c.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
-		return reply{}, err
-	}
-	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
 		return reply{}, err
 	}
 	p := games.Patch{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
 	if in.WelcomeGrant.Given {
-		grant, err := e.grant(c, in.WelcomeGrant.Value)
-		if err != nil {
-			return reply{}, err
-		}
-		p.WelcomeGrant = &grant
+		p.SignupGrant = new(in.WelcomeGrant.Value.domain())
 	}
-	g, err := e.Games.Patch(c.ctx(), id, p)
+	g, err := e.Games.Patch(c.ctx(), c.caller, id, p)
 	return e.showGame(c, g, err)
 }
 
 func (e *Server) addServerKey(c *call) (reply, error) {
-	id, err := e.pathGame(c)
+	id, err := c.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	g, key, err := e.Games.RotateServerKey(c.ctx(), id)
+	g, key, err := e.Games.AddServerKey(c.ctx(), c.caller, id)
 	return e.showKey(c, g, key, err)
 }
 
 func (e *Server) revokeServerKey(c *call) (reply, error) {
-	id, err := e.pathGame(c)
+	id, err := c.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	g, err := e.Games.RevokeServerKey(c.ctx(), id, c.Param("keyId"))
+	g, err := e.Games.RevokeServerKey(c.ctx(), c.caller, id, c.Param("keyId"))
 	return e.showGame(c, g, err)
 }
 

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/users"
@@ -16,14 +15,12 @@ type session struct {
 	User         users.Profile `json:"user"`
 }
 
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }
-
 func (c *call) signedIn(status int, s auth.Session, err error) (reply, error) {
 	if err == nil {
 		c.game = s.User.Game
 	}
 	return reply{status: status, body: &session{
-		AccessToken: s.AccessToken, ExpiresIn: seconds(s.ExpiresIn), RefreshToken: s.RefreshToken, User: s.User.Profile,
+		AccessToken: s.AccessToken, ExpiresIn: auth.CeilSeconds(s.ExpiresIn), RefreshToken: s.RefreshToken, User: s.User.Profile,
 	}}, err
 }
 
@@ -88,5 +85,5 @@ func (e *Server) ticket(c *call) (reply, error) {
 	return ok(struct {
 		Ticket    string `json:"ticket"`
 		ExpiresIn int64  `json:"expiresIn"` // seconds
-	}{t.Ticket, seconds(t.ExpiresIn)}), err
+	}{t.Ticket, auth.CeilSeconds(t.ExpiresIn)}), err
 }

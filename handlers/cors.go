@@ -53,6 +53,6 @@ func (c *call) originListed(origin string) bool {
 		listed, err := c.edge.Games.OriginAllowed(c.ctx(), origin)
 		return err == nil && listed
 	}
-	game, err := c.edge.Games.Get(c.ctx(), c.game)
+	game, err := c.edge.Games.Find(c.ctx(), c.game)
 	return err == nil && game.AllowsOrigin(origin)
 }

@@ -124,7 +124,7 @@ type call struct {
 	route     *route
 	requestID string
 	caller    principal.Caller // zero where nobody needs to be known
-	shown     auth.Credential
+	shown     auth.Authentication
 	game      int64                  // the game whose origins count, or 0 while it is not known
 	receipt   idempotency.Receipt    // of the Idempotency-Key, or zero
 	run       *idempotency.Execution // under which the answer is kept, or nil
@@ -256,7 +256,7 @@ func (c *call) authenticate() error {
 }
 
 // credential is what the caller shows: a ticket where one is good, else a token.
-func (c *call) credential() (auth.Credential, error) {
+func (c *call) credential() (auth.Authentication, error) {
 	if c.route.callers&ticketed != 0 {
 		if shown, given, err := c.redeem(); given || err != nil {
 			return shown, err
@@ -264,9 +264,9 @@ func (c *call) credential() (auth.Credential, error) {
 	}
 	token := c.bearer()
 	if token == "" {
-		return auth.Credential{}, apierror.Unauthenticated.WithReason("an Authorization header with a Bearer token is needed")
+		return auth.Authentication{}, apierror.Unauthenticated.WithReason("an Authorization header with a Bearer token is needed")
 	}
-	return c.edge.Auth.Credential(c.ctx(), token)
+	return c.edge.Auth.Authenticate(c.ctx(), token)
 }
 
 // bearer is the token that the caller shows, or "".

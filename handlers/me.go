@@ -23,7 +23,7 @@ func accountOf(u users.User) account {
 func showAccount(u users.User, err error) (reply, error) { return ok(accountOf(u)), err }
 
 func (e *Server) me(c *call) (reply, error) {
-	return showAccount(e.Users.Get(c.ctx(), c.caller.User))
+	return showAccount(e.Users.Get(c.ctx(), c.caller, c.caller.User))
 }
 
 type profilePatch struct {
@@ -32,11 +32,11 @@ type profilePatch struct {
 }
 
 func (e *Server) patchMe(c *call, in *profilePatch) (reply, error) {
-	return showAccount(e.Users.Patch(c.ctx(), c.caller.User, users.Patch{Username: in.Username, Avatar: in.Avatar.change()}))
+	return showAccount(e.Users.Patch(c.ctx(), c.caller, c.caller.User, users.Patch{Username: in.Username, Avatar: in.Avatar.change()}))
 }
 
 func (e *Server) friends(c *call) (reply, error) {
-	list, err := e.Users.Friends(c.ctx(), c.caller.User)
+	list, err := e.Users.Friends(c.ctx(), c.caller)
 	return ok(pageOf(list, 0)), err
 }
 
@@ -45,7 +45,7 @@ func (e *Server) befriend(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	friend, err := e.Users.AddFriend(c.ctx(), c.caller.User, other)
+	friend, err := e.Users.AddFriend(c.ctx(), c.caller, other)
 	return ok(&friend), err
 }
 
@@ -54,7 +54,7 @@ func (e *Server) unfriend(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{status: http.StatusNoContent}, e.Users.RemoveFriend(c.ctx(), c.caller.User, other)
+	return reply{status: http.StatusNoContent}, e.Users.RemoveFriend(c.ctx(), c.caller, other)
 }
 
 func (e *Server) block(c *call) (reply, error) {
@@ -62,6 +62,6 @@ func (e *Server) block(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	friend, err := e.Users.Block(c.ctx(), c.caller.User, other)
+	friend, err := e.Users.Block(c.ctx(), c.caller, other)
 	return ok(&friend), err
 }

@@ -120,7 +120,7 @@ func (c *call) checkOrigin() error {
 	if len(origins) == 0 {
 		return nil
 	}
-	game, err := c.edge.Games.Get(c.ctx(), c.game)
+	game, err := c.edge.Games.Find(c.ctx(), c.game)
 	switch {
 	case err != nil:
 		return err
@@ -132,7 +132,7 @@ func (c *call) checkOrigin() error {
 }
 
 // redeem finds the caller by the ticket in the address. A ticket is good once, so what is wrong anyway is refused before.
-func (c *call) redeem() (shown auth.Credential, given bool, err error) {
+func (c *call) redeem() (shown auth.Authentication, given bool, err error) {
 	q := c.query()
 	for _, name := range []string{"token", "access_token", "accessToken"} {
 		if q.values.Has(name) {

@@ -45,7 +45,7 @@ func (s *Service) plan(ctx context.Context, caller principal.Caller, in CreateIn
 	if in.GameID != 0 && in.GameID != caller.Game {
 		return newRoom{}, apierror.GameNotFound
 	}
-	game, err := s.games.Get(ctx, caller.Game)
+	game, err := s.games.Find(ctx, caller.Game)
 	if err != nil {
 		return newRoom{}, err
 	}

@@ -865,4 +865,6 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 // gamesOf answers the game of a house.
 type gamesOf struct{ *house }
 
-func (g gamesOf) Get(ctx context.Context, id int64) (games.Game, error) { return g.house.Get(ctx, id) }
+func (g gamesOf) Find(ctx context.Context, id int64) (games.Game, error) {
+	return g.house.Find(ctx, id)
+}

@@ -60,7 +60,7 @@ func (h *house) node() *rooms.Service {
 	return rooms.New(h.db, h.wallet, h, h, rooms.Options{Shards: homes})
 }
 
-func (h *house) Get(_ context.Context, id int64) (games.Game, error) {
+func (h *house) Find(_ context.Context, id int64) (games.Game, error) {
 	return games.Game{ID: id, Settings: h.set}, nil
 }
 

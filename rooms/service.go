@@ -33,7 +33,7 @@ type Players interface {
 
 // Games tells what a game allows its rooms. *games.Service is one.
 type Games interface {
-	Get(ctx context.Context, id int64) (games.Game, error)
+	Find(ctx context.Context, id int64) (games.Game, error)
 }
 
 // Options are the settings of rooms.

@@ -32,6 +32,7 @@ var importTable = []importRow{
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
 
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
+	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
@@ -45,7 +46,7 @@ var importTable = []importRow{
 
 	{
 		"realtime",
-		[]string{"principal", "apierror", "keys", "events", "secret", "wire", "cache", "redisdb"},
+		[]string{"principal", "apierror", "keys", "events", "secret", "wire", "cache", "redisdb", "text"},
 		"carries topics to sockets and knows no domain, so that a new domain changes nothing here",
 	},
 	{
@@ -60,7 +61,7 @@ var importTable = []importRow{
 
 var (
 	// foundation is what every domain may import.
-	foundation      = []string{"principal", "apierror", "keys", "events", "scripts", "secret", "wire", "cache", "redisdb"}
+	foundation      = []string{"principal", "apierror", "keys", "events", "scripts", "secret", "wire", "cache", "redisdb", "text"}
 	withIdempotency = append(slices.Clone(foundation), "idempotency")
 	// domains may import the three domains below them and never each other.
 	domains = append([]string{"users", "games", "wallet"}, withIdempotency...)
