@@ -9,7 +9,8 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// BenchmarkCreateJoinLeave is create, join, leave, leave of a paid room; store-µs is the CPU time that the store spends on it.
+// BenchmarkCreateJoinLeave is create, join, leave, leave of a paid room; store-µs is the CPU time
+// that the store spends on it.
 func BenchmarkCreateJoinLeave(b *testing.B) {
 	f := newFixture(b, redistest.Single(b))
 	first, second := f.newPlayer(1000), f.newPlayer(1000)

@@ -1,22 +1,22 @@
 // Package rooms is about game sessions: who sits in a room, what is staked, how the game starts and
 // how it ends.
 //
-//	                  join leave kick ready transfer
-//	                     ┌──────┐
-//	    create, rematch  ▼      │   start, autoStart
-//	    ─────────────▶ CREATED ─┴───────────────────▶ STARTED ◀─┐ leave: the seat is forfeited,
-//	                     │                              │   └───┘ the stake stays in the pot
-//	                     │                              │
-//	                     │                              ├──────▶ FINISHED ──▶ rematch
-//	                     │                              │ the server reports the result, or
-//	                     │                              │ a paid room has one player left
-//	     host: cancel    │                              │
-//	     idle: no change │                              │ timeout: no result in time
-//	     expired: too old│                              │
-//	                     │ empty: the last player leaves│
-//	                     │ server, operator: cancel     │
-//	                     ▼                              ▼
-//	                 CANCELLED, every stake returned ◀──┘ ──▶ rematch
+//	              join leave kick ready transfer
+//	                 ┌──────┐
+//	create, rematch  ▼      │   start, autoStart
+//	─────────────▶ CREATED ─┴───────────────────▶ STARTED ◀─┐ leave: the seat is forfeited,
+//	                 │                              │   └───┘ the stake stays in the pot
+//	                 │                              │
+//	                 │                              ├──────▶ FINISHED ──▶ rematch
+//	                 │                              │ the server reports the result, or
+//	                 │                              │ a paid room has one player left
+//	 host: cancel    │                              │
+//	 idle: no change │                              │ timeout: no result in time
+//	 expired: too old│                              │
+//	                 │ empty: the last player leaves│
+//	                 │ server, operator: cancel     │
+//	                 ▼                              ▼
+//	             CANCELLED, every stake returned ◀──┘ ──▶ rematch
 //
 // After every script:
 //

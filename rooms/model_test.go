@@ -78,7 +78,8 @@ func (r *modelRoom) active() (list []int64) {
 }
 
 func (r *modelRoom) takenSeats() int {
-	return len(r.seats) - len(slices.DeleteFunc(slices.Clone(r.seats), func(s modelSeat) bool { return s.state != rooms.Forfeited }))
+	return len(r.seats) - len(slices.DeleteFunc(slices.Clone(r.seats),
+		func(s modelSeat) bool { return s.state != rooms.Forfeited }))
 }
 
 func (r *modelRoom) ended() bool { return r.status.Ended() }
@@ -112,7 +113,8 @@ type keyedCall struct {
 	do   func(idempotency.Receipt) (rooms.Result, error)
 }
 
-// replyLoser loses replies: while it is enabled, every script runs twice and only the second reply arrives.
+// replyLoser loses replies: while it is enabled, every script runs twice and only the second reply
+// arrives.
 type replyLoser struct{ enabled atomic.Bool }
 
 func (*replyLoser) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -181,7 +183,8 @@ func (m *model) cancel(r *modelRoom, reason string) {
 	r.addEvent("room.cancelled")
 }
 
-// settle pays out: each place gets its share of the net pot rounded down, the first place gets the rest.
+// settle pays out: each place gets its share of the net pot rounded down, the first place gets the
+// rest.
 func (m *model) settle(r *modelRoom, places map[int64]int) {
 	r.status, r.places = rooms.Finished, places
 	r.addEvent("room.finished")
@@ -240,8 +243,8 @@ func (m *model) areFriends(a, b int64) bool {
 	return list[b]
 }
 
-// The verbs: each returns the code that the service must return, and changes the model as the service must
-// change the store.
+// The verbs: each returns the code that the service must return, and changes the model as the
+// service must change the store.
 
 func (m *model) join(r *modelRoom, p principal.Caller) string {
 	s := r.seat(p.User)
@@ -424,7 +427,10 @@ func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
 }
 
 func (m *model) cancelByCaller(r *modelRoom, p principal.Caller) string {
-	reason := map[principal.Role]string{principal.Player: "host", principal.Server: "server", principal.Operator: "operator"}[p.Role]
+	reason := map[principal.Role]string{
+		principal.Player: "host", principal.Server: "server",
+		principal.Operator: "operator",
+	}[p.Role]
 	if code := m.checkHost(r, p); code != "" {
 		return code
 	}
@@ -457,7 +463,8 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	r.version++
 	r.addEvent("room.rematch")
 	n := &modelRoom{
-		entry: r.entry, maxPlayers: r.maxPlayers, minPlayers: r.minPlayers, friendsOnly: r.friendsOnly, autoStart: r.autoStart, visibility: r.visibility, rakeBps: r.rakeBps, payoutBps: r.payoutBps, tie: r.tie,
+		entry: r.entry, maxPlayers: r.maxPlayers, minPlayers: r.minPlayers, friendsOnly: r.friendsOnly,
+		autoStart: r.autoStart, visibility: r.visibility, rakeBps: r.rakeBps, payoutBps: r.payoutBps, tie: r.tie,
 	}
 	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.User })
 	m.openRoom(n, p, others)
@@ -530,18 +537,23 @@ func (m *model) requireSame(what string, r *modelRoom, got rooms.Room) {
 	if r.rematch != nil {
 		next = r.rematch.id
 	}
-	if got.RoomID != r.id || got.Status != r.status || got.Version != r.version || got.Seq != int64(len(r.events)) || got.HostID != r.host ||
-		got.CreatorID != r.creator || int64(got.Pot) != r.pot || int64(got.Rake) != r.rake || got.Reason != r.reason || got.RematchID != next ||
-		got.StartedAt.IsZero() == slices.Contains(r.events, "room.started") || got.FinishedAt.IsZero() == r.ended() || !slices.Equal(seats, r.seats) {
+	if got.RoomID != r.id || got.Status != r.status || got.Version != r.version || got.Seq != int64(len(r.events)) ||
+		got.HostID != r.host ||
+		got.CreatorID != r.creator || int64(got.Pot) != r.pot || int64(got.Rake) != r.rake || got.Reason != r.reason ||
+		got.RematchID != next ||
+		got.StartedAt.IsZero() == slices.Contains(r.events, "room.started") || got.FinishedAt.IsZero() == r.ended() ||
+		!slices.Equal(seats, r.seats) {
 		m.t.Fatalf("%s: the room is\n%+v\nwant\n%+v", what, got, *r)
 	}
 }
 
-// requireStoreAgrees compares all that the store holds with the model: events, balances, totals, indexes.
+// requireStoreAgrees compares all that the store holds with the model: events, balances, totals,
+// indexes.
 func (m *model) requireStoreAgrees() {
 	m.t.Helper()
 	pipe := m.fixture.db.Client.Pipeline()
-	streams, heads, wallets := map[*modelRoom]*redis.XMessageSliceCmd{}, map[*modelRoom]*redis.SliceCmd{}, map[int64]*redis.SliceCmd{}
+	streams, heads, wallets := map[*modelRoom]*redis.XMessageSliceCmd{}, map[*modelRoom]*redis.SliceCmd{},
+		map[int64]*redis.SliceCmd{}
 	for _, r := range m.rooms {
 		shard, _ := keys.RoomShard(r.id)
 		after := "-"
@@ -690,7 +702,8 @@ func (m *model) step() {
 	draw := func(name string, n int) int { return rapid.IntRange(0, n-1).Draw(t, name) }
 	p := m.players[draw("player", len(m.players))]
 	what := rapid.SampledFrom([]string{
-		"create", "join", "join", "join", "join", "leave", "leave", "ready", "ready", "kick", "transfer", "start", "start", "finish", "finish", "cancel", "rematch", "pass", "replay",
+		"create", "join", "join", "join", "join", "leave", "leave", "ready", "ready", "kick", "transfer", "start", "start",
+		"finish", "finish", "cancel", "rematch", "pass", "replay",
 	}).Draw(t, "verb")
 	if len(m.rooms) == 0 || what == "create" && len(m.rooms) < 4 {
 		m.create(p)
@@ -710,21 +723,31 @@ func (m *model) step() {
 	other := m.players[draw("other", len(m.players))].User
 	switch what {
 	case "create", "join":
-		m.call("join", m.join(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Join(m.ctx, p, r.id, rc) })
+		m.call("join", m.join(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Join(m.ctx, p, r.id, rc)
+		})
 	case "leave":
-		m.call(what, m.leave(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Leave(m.ctx, p, r.id, rc) })
+		m.call(what, m.leave(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Leave(m.ctx, p, r.id, rc)
+		})
 	case "ready":
 		ready := draw("unready", 4) > 0
-		m.call(what, m.ready(r, p, ready), r, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Ready(m.ctx, p, r.id, ready, rc) })
+		m.call(what, m.ready(r, p, ready), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Ready(m.ctx, p, r.id, ready, rc)
+		})
 	case "kick":
 		in := rooms.KickInput{RoomID: r.id, UserID: other, Ban: rapid.Bool().Draw(t, "ban")}
-		m.call(what, m.kick(r, master, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Kick(m.ctx, master, in, rc) })
+		m.call(what, m.kick(r, master, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Kick(m.ctx, master, in, rc)
+		})
 	case "transfer":
 		m.call(what, m.transfer(r, master, other), r, func(rc idempotency.Receipt) (rooms.Result, error) {
 			return m.service.TransferHost(m.ctx, master, r.id, other, rc)
 		})
 	case "start":
-		m.call(what, m.startByHost(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Start(m.ctx, master, r.id, rc) })
+		m.call(what, m.startByHost(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Start(m.ctx, master, r.id, rc)
+		})
 	case "finish":
 		results, places, valid := m.drawPlacements(r)
 		m.call(what, m.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.Result, error) {
@@ -737,10 +760,14 @@ func (m *model) step() {
 		if master.Role == principal.Operator && r.gone {
 			return // its game is not known any more; the keyed calls of the others tell enough
 		}
-		m.call(what, m.cancelByCaller(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Cancel(m.ctx, master, r.id, rc) })
+		m.call(what, m.cancelByCaller(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Cancel(m.ctx, master, r.id, rc)
+		})
 	case "rematch":
 		code, n := m.rematch(r, p)
-		m.call(what, code, n, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Rematch(m.ctx, p, r.id, rc) })
+		m.call(what, code, n, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Rematch(m.ctx, p, r.id, rc)
+		})
 	case "pass":
 		if !r.gone {
 			m.passTime(r)
@@ -763,11 +790,15 @@ func (m *model) create(p principal.Caller) {
 	n := &modelRoom{
 		entry: entry, maxPlayers: most, minPlayers: least, rakeBps: bps, payoutBps: table,
 		friendsOnly: rapid.IntRange(0, 3).Draw(t, "friends") == 0, autoStart: rapid.IntRange(0, 3).Draw(t, "auto") == 0,
-		visibility: rapid.SampledFrom([]rooms.Visibility{rooms.Public, rooms.Public, rooms.Public, rooms.Unlisted, rooms.Private}).Draw(t, "visibility"),
-		tie:        rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
+		visibility: rapid.SampledFrom([]rooms.Visibility{
+			rooms.Public, rooms.Public, rooms.Public, rooms.Unlisted,
+			rooms.Private,
+		}).Draw(t, "visibility"),
+		tie: rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
 	}
 	in := rooms.CreateInput{
-		MaxPlayers: most, MinPlayers: &least, FriendsOnly: n.friendsOnly, AutoStart: n.autoStart, Visibility: n.visibility, RakeBps: &bps, PayoutBps: table, Tie: n.tie,
+		MaxPlayers: most, MinPlayers: &least, FriendsOnly: n.friendsOnly, AutoStart: n.autoStart, Visibility: n.visibility,
+		RakeBps: &bps, PayoutBps: table, Tie: n.tie,
 	}
 	if entry > 0 {
 		in.EntryTokenID, in.RoomEntry = m.fixture.token.ID, wallet.AmountInput(wallet.Units(entry).Decimal(2))
@@ -777,7 +808,9 @@ func (m *model) create(p principal.Caller) {
 		m.openRoom(n, p, nil)
 		code = "ok"
 	}
-	m.call("create", code, n, func(rc idempotency.Receipt) (rooms.Result, error) { return m.service.Create(m.ctx, p, in, rc) })
+	m.call("create", code, n, func(rc idempotency.Receipt) (rooms.Result, error) {
+		return m.service.Create(m.ctx, p, in, rc)
+	})
 }
 
 // drawPlacements draws a ranking of the players, or something that is none.
@@ -811,8 +844,8 @@ func (m *model) drawPlacements(r *modelRoom) (list []rooms.Placement, places map
 	return rapid.Permutation(list).Draw(m.t, "results"), places, valid
 }
 
-// replay makes an old call with a key again. It must return its first result, whatever has happened since, and
-// another request with its key must fail.
+// replay makes an old call with a key again. It must return its first result, whatever has happened
+// since, and another request with its key must fail.
 func (m *model) replay() {
 	if len(m.keyedCalls) == 0 {
 		return
@@ -856,7 +889,8 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 				m.requireStoreAgrees()
 			}
 		})
-		if report, err := wallet.New(db, wallet.Options{}).AuditDeep(t.Context()); err != nil || !report.Balanced || len(report.Differences) > 0 {
+		if report, err := wallet.New(db, wallet.Options{}).AuditDeep(t.Context()); err != nil || !report.Balanced ||
+			len(report.Differences) > 0 {
 			t.Fatalf("the books do not balance: %v", err)
 		}
 	}

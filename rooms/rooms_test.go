@@ -46,10 +46,15 @@ const shards = 3
 
 func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
-	f := &fixture{t: t, db: db, wallet: wallet.New(db, wallet.Options{}), game: lastID.Add(1), settings: games.DefaultSettings()}
+	f := &fixture{
+		t: t, db: db, wallet: wallet.New(db, wallet.Options{}), game: lastID.Add(1),
+		settings: games.DefaultSettings(),
+	}
 	f.service = f.newService()
 	var err error
-	f.token, err = f.wallet.CreateToken(t.Context(), wallet.TokenDefinition{TokenID: fmt.Sprintf("T%d", f.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"}})
+	f.token, err = f.wallet.CreateToken(t.Context(), wallet.TokenDefinition{
+		TokenID: fmt.Sprintf("T%d", f.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +98,7 @@ func (f *fixture) newPlayer(units int64) principal.Caller {
 	p := principal.Caller{Role: principal.Player, User: lastID.Add(1), Game: f.game}
 	if units > 0 {
 		amount := wallet.AmountInput(wallet.Units(units).Decimal(f.token.Decimals))
-		if _, err := f.wallet.Credit(f.t.Context(), "op", p.User, f.token.TokenID, amount, "test", idempotency.Receipt{}); err != nil {
+		if _, err := f.wallet.Credit(f.t.Context(), "op", p.User, f.token.TokenID, amount, "test", noKey); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -194,7 +199,8 @@ func parseEventTypes(t fataler, entries []redis.XMessage, known int, roomID stri
 			t.Fatalf("event %s: %v: %s", entry.ID, err, text)
 		}
 		seq := known + i + 1
-		if e.Seq != int64(seq) || e.Position != entry.ID || !strings.HasPrefix(entry.ID, fmt.Sprintf("%d-", seq)) || e.RoomID != roomID ||
+		if e.Seq != int64(seq) || e.Position != entry.ID || !strings.HasPrefix(entry.ID, fmt.Sprintf("%d-", seq)) ||
+			e.RoomID != roomID ||
 			e.At.IsZero() || e.Data["version"] == nil {
 			t.Fatalf("event %d is %s: %s", seq, entry.ID, text)
 		}
@@ -229,19 +235,23 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		in := f.paidRoom("2.5", 3)
 		in.RakeBps, in.PayoutBps, in.Metadata = new(333), []int{6000, 4000}, wire.RawJSON(` {"mode": "blitz"} `)
 		room := must(t)(f.service.Create(ctx, a, in, noKey))
-		if room.Status != rooms.Created || room.Version != 1 || room.Seq != 1 || room.Pot != 250 || room.HostID != a.User || room.MinPlayers != 2 {
+		if room.Status != rooms.Created || room.Version != 1 || room.Seq != 1 || room.Pot != 250 || room.HostID != a.User ||
+			room.MinPlayers != 2 {
 			t.Fatalf("opened: %+v", room)
 		}
 		f.requireBalance(a, 750, 250)
 		apiErr := mustFail(t, apierror.InsufficientFunds)(f.service.Join(ctx, d, room.RoomID, noKey))
 		text, _ := wire.Marshal(apiErr.Members)
-		if want := fmt.Sprintf(`{"available":2.49,"availableAmount":"249","required":2.5,"requiredAmount":"250","tokenId":%q}`, f.token.TokenID); string(text) != want {
+		want := fmt.Sprintf(`{"available":2.49,"availableAmount":"249","required":2.5,"requiredAmount":"250","tokenId":%q}`,
+			f.token.TokenID)
+		if string(text) != want {
 			t.Fatalf("insufficient_funds has the members %s, want %s", text, want)
 		}
 		mustFail(t, apierror.NotEnoughPlayers)(f.service.Start(ctx, a, room.RoomID, noKey))
 		must(t)(f.service.Join(ctx, b, room.RoomID, noKey))
 		room = must(t)(f.service.Join(ctx, c, room.RoomID, noKey))
-		if again := must(t)(f.service.Join(ctx, c, room.RoomID, noKey)); again.Version != room.Version || again.Seq != room.Seq {
+		if again := must(t)(f.service.Join(ctx, c, room.RoomID, noKey)); again.Version != room.Version ||
+			again.Seq != room.Seq {
 			t.Fatal("joining twice changed the room")
 		}
 		mustFail(t, apierror.RoomFull)(f.service.Join(ctx, f.newPlayer(1000), room.RoomID, noKey))
@@ -253,10 +263,15 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		}
 		mustFail(t, apierror.AlreadyStarted)(f.service.Start(ctx, a, room.RoomID, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Join(ctx, d, room.RoomID, noKey))
-		mustFail(t, apierror.AlreadyStarted)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: room.RoomID, UserID: b.User}, noKey))
+		kick := rooms.KickInput{RoomID: room.RoomID, UserID: b.User}
+		mustFail(t, apierror.AlreadyStarted)(f.service.Kick(ctx, a, kick, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Cancel(ctx, a, room.RoomID, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Ready(ctx, a, room.RoomID, true, noKey))
-		result := []rooms.Placement{{UserID: c.User, Place: 1, Score: new(12.5)}, {UserID: b.User, Place: 2}, {UserID: a.User, Place: 2}}
+		result := []rooms.Placement{
+			{UserID: c.User, Place: 1, Score: new(12.5)},
+			{UserID: b.User, Place: 2},
+			{UserID: a.User, Place: 2},
+		}
 		mustFail(t, apierror.Forbidden)(f.service.Finish(ctx, a, room.RoomID, result, noKey))
 		mustFail(t, apierror.InvalidRequest)(f.service.Finish(ctx, f.server(), room.RoomID, result[:2], noKey))
 		stranger := principal.Caller{Role: principal.Server, Game: f.game + 1_000_000}
@@ -269,7 +284,8 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		f.requireBalance(a, 750+145, 0)
 		f.requireBalance(b, 750+145, 0)
 		f.requireBalance(c, 750+436, 0)
-		if again := must(t)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{result[2], result[0], result[1]}, noKey)); again.Version != room.Version {
+		if again := must(t)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{result[2], result[0], result[1]},
+			noKey)); again.Version != room.Version {
 			t.Fatal("the same result again changed the room")
 		}
 		mustFail(t, apierror.ResultConflict)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{
@@ -308,17 +324,25 @@ func TestARoomAsJSON(t *testing.T) {
 		return fmt.Sprintf(`{"id":%d,"username":"Q\"|ü%d","avatar":null}`, p.User, p.User)
 	}
 	want := strings.NewReplacer(
-		"$id", fmt.Sprint(r.ID), "$room", r.RoomID, "$code", r.Code, "$game", fmt.Sprint(f.game), "$tid", fmt.Sprint(f.token.ID), "$token", f.token.TokenID,
+		"$id", fmt.Sprint(r.ID), "$room", r.RoomID, "$code", r.Code, "$game", fmt.Sprint(f.game), "$tid",
+		fmt.Sprint(f.token.ID), "$token", f.token.TokenID,
 		"$userA", user(a), "$userB", user(b), "$a", fmt.Sprint(a.User), "$b", fmt.Sprint(b.User), "$position", r.Position,
-		"$joinA", at(r.Seats[0].JoinedAt), "$joinB", at(r.Seats[1].JoinedAt), "$created", at(r.CreatedAt), "$started", at(r.StartedAt), "$finished", at(r.FinishedAt),
+		"$joinA", at(r.Seats[0].JoinedAt), "$joinB", at(r.Seats[1].JoinedAt), "$created", at(r.CreatedAt), "$started",
+		at(r.StartedAt), "$finished", at(r.FinishedAt),
 	).Replace(`{"id":$id,"roomId":"$room","code":"$code","gameId":$game,` +
-		`"entryToken":{"id":$tid,"tokenId":"$token","tokenName":"Test","logoUrl":null,"metadata":{"assetName":"","policyId":"","decimals":"2"},"volume":20},` +
-		`"roomEntry":2.5,"roomEntryAmount":"250","totalWager":5,"totalWagerAmount":"500","creator":$userA,"host":$userA,"participants":[$userA,$userB],` +
-		`"seats":[{"userId":$a,"state":"active","ready":false,"joinedAt":"$joinA"},{"userId":$b,"state":"active","ready":false,"joinedAt":"$joinB"}],` +
-		`"maxPlayers":2,"minPlayers":2,"isFriendsOnly":false,"visibility":"public","autoStart":true,"settlement":"server","rakeBps":0,"payout":[10000],"tie":"split",` +
-		`"metadata":{},"status":"FINISHED","reason":null,"version":3,"seq":4,"position":"$position","createdAt":"$created","startedAt":"$started","finishedAt":"$finished",` +
+		`"entryToken":{"id":$tid,"tokenId":"$token","tokenName":"Test","logoUrl":null,` +
+		`"metadata":{"assetName":"","policyId":"","decimals":"2"},"volume":20},` +
+		`"roomEntry":2.5,"roomEntryAmount":"250","totalWager":5,"totalWagerAmount":"500",` +
+		`"creator":$userA,"host":$userA,"participants":[$userA,$userB],` +
+		`"seats":[{"userId":$a,"state":"active","ready":false,"joinedAt":"$joinA"},` +
+		`{"userId":$b,"state":"active","ready":false,"joinedAt":"$joinB"}],` +
+		`"maxPlayers":2,"minPlayers":2,"isFriendsOnly":false,"visibility":"public","autoStart":true,` +
+		`"settlement":"server","rakeBps":0,"payout":[10000],"tie":"split",` +
+		`"metadata":{},"status":"FINISHED","reason":null,"version":3,"seq":4,"position":"$position",` +
+		`"createdAt":"$created","startedAt":"$started","finishedAt":"$finished",` +
 		`"results":[{"userId":$b,"place":1,"score":3},{"userId":$a,"place":2}],` +
-		`"payouts":[{"userId":$b,"place":1,"payout":5,"amount":"500"},{"userId":$a,"place":2,"payout":0,"amount":"0"}],"refunds":null,` +
+		`"payouts":[{"userId":$b,"place":1,"payout":5,"amount":"500"},` +
+		`{"userId":$a,"place":2,"payout":0,"amount":"0"}],"refunds":null,` +
 		`"rake":0,"rakeAmount":"0","rematchRoomId":null}`)
 	if string(text) != want {
 		t.Fatalf("the room is\n%s\nwant\n%s", text, want)
@@ -339,7 +363,8 @@ func TestLeavingAfterTheStartForfeits(t *testing.T) {
 		must(t)(f.service.Join(ctx, c, room.RoomID, noKey))
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
 		room = must(t)(f.service.Leave(ctx, a, room.RoomID, noKey))
-		if room.Status != rooms.Started || room.HostID != b.User || room.Pot != 300 || len(room.ActivePlayers()) != 2 || room.Seats[0].State != rooms.Forfeited {
+		if room.Status != rooms.Started || room.HostID != b.User || room.Pot != 300 || len(room.ActivePlayers()) != 2 ||
+			room.Seats[0].State != rooms.Forfeited {
 			t.Fatalf("after the first left: %+v", room)
 		}
 		f.requireBalance(a, 900, 100)
@@ -352,7 +377,8 @@ func TestLeavingAfterTheStartForfeits(t *testing.T) {
 		f.requireBalance(b, 900+270, 0)
 		f.requireBalance(c, 900, 0)
 		got := strings.Join(listEventTypes(t, f.db, room), " ")
-		if want := "room.created room.joined room.joined room.started room.left room.host_changed room.left room.finished"; got != want {
+		want := "room.created room.joined room.joined room.started room.left room.host_changed room.left room.finished"
+		if got != want {
 			t.Fatalf("events %s, want %s", got, want)
 		}
 		f.requireBooksBalance()
@@ -363,7 +389,8 @@ func TestLeavingAfterTheStartForfeits(t *testing.T) {
 		if free = must(t)(f.service.Leave(ctx, b, free.RoomID, noKey)); free.Status != rooms.Started {
 			t.Fatalf("a free room with one left is %s", free.Status)
 		}
-		if free = must(t)(f.service.Leave(ctx, a, free.RoomID, noKey)); free.Status != rooms.Cancelled || free.Reason != "empty" {
+		if free = must(t)(f.service.Leave(ctx, a, free.RoomID, noKey)); free.Status != rooms.Cancelled ||
+			free.Reason != "empty" {
 			t.Fatalf("a free room with nobody is %s, %s", free.Status, free.Reason)
 		}
 	})
@@ -380,7 +407,8 @@ func TestATieForTheFirstPlaceCanRefund(t *testing.T) {
 		must(t)(f.service.Join(ctx, c, room.RoomID, noKey))
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
 		must(t)(f.service.Leave(ctx, c, room.RoomID, noKey))
-		room = must(t)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, noKey))
+		room = must(t)(f.service.Finish(ctx, f.server(), room.RoomID,
+			[]rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, noKey))
 		if room.Status != rooms.Finished || room.Rake != 0 {
 			t.Fatalf("%+v", room)
 		}
@@ -426,10 +454,12 @@ func TestWhatTheHostMayDo(t *testing.T) {
 
 		room = must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		must(t)(f.service.Join(ctx, b, room.RoomID, noKey))
-		if room = must(t)(f.service.Leave(ctx, a, room.RoomID, noKey)); room.HostID != b.User || room.Status != rooms.Created {
+		if room = must(t)(f.service.Leave(ctx, a, room.RoomID, noKey)); room.HostID != b.User ||
+			room.Status != rooms.Created {
 			t.Fatalf("the host left: %+v", room)
 		}
-		if room = must(t)(f.service.Leave(ctx, b, room.RoomID, noKey)); room.Status != rooms.Cancelled || room.Reason != "empty" || room.HostID != b.User {
+		if room = must(t)(f.service.Leave(ctx, b, room.RoomID, noKey)); room.Status != rooms.Cancelled ||
+			room.Reason != "empty" || room.HostID != b.User {
 			t.Fatalf("the last one left: %+v", room)
 		}
 		f.requireBooksBalance()
@@ -441,7 +471,8 @@ func TestARoomStartsByItselfWhenFullOrReady(t *testing.T) {
 		ctx := t.Context()
 		a, b, c := f.newPlayer(0), f.newPlayer(0), f.newPlayer(0)
 		open := func(maxPlayers, minPlayers int) string {
-			return must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: maxPlayers, MinPlayers: &minPlayers, AutoStart: true}, noKey)).RoomID
+			return must(t)(f.service.Create(ctx, a,
+				rooms.CreateInput{MaxPlayers: maxPlayers, MinPlayers: &minPlayers, AutoStart: true}, noKey)).RoomID
 		}
 		full := open(2, 2)
 		if r := must(t)(f.service.Join(ctx, b, full, noKey)); r.Status != rooms.Started || r.Version != 2 || r.Seq != 3 {
@@ -463,7 +494,8 @@ func TestARoomStartsByItselfWhenFullOrReady(t *testing.T) {
 		if r := must(t)(f.service.Leave(ctx, c, waiting, noKey)); r.Status != rooms.Started {
 			t.Fatal("not started when the one left who was not ready")
 		}
-		if r := must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 1, AutoStart: true}, noKey)); r.Status != rooms.Started {
+		if r := must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 1, AutoStart: true},
+			noKey)); r.Status != rooms.Started {
 			t.Fatal("a room for one does not start full")
 		}
 	})
@@ -487,7 +519,9 @@ func TestWhoMaySeeARoom(t *testing.T) {
 			}
 		}
 		private := must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 4, Visibility: rooms.Private}, noKey))
-		for p, want := range map[principal.Caller]bool{a: true, friend: true, stranger: false, other: false, f.server(): true, operator: true} {
+		for p, want := range map[principal.Caller]bool{
+			a: true, friend: true, stranger: false, other: false, f.server(): true, operator: true,
+		} {
 			sees(p, private, want)
 		}
 		mustFail(t, apierror.RoomNotFound)(f.service.Join(ctx, stranger, private.RoomID, noKey))
@@ -587,7 +621,8 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 		if got := ids(f.server(), rooms.ListQuery{Limit: 100}); len(got) < 6 {
 			t.Fatalf("the server sees %v", got)
 		}
-		if got := ids(operator, rooms.ListQuery{Limit: 100, Status: rooms.Started, GameID: f.game}); len(got) != 1 || got[0] != cheap {
+		if got := ids(operator, rooms.ListQuery{Limit: 100, Status: rooms.Started, GameID: f.game}); len(got) != 1 ||
+			got[0] != cheap {
 			t.Fatalf("the operator sees %v", got)
 		}
 		if got := ids(operator, rooms.ListQuery{Limit: 100}); len(got) < 6 {
@@ -624,21 +659,26 @@ func TestCreateReportsEveryInvalidFieldAtOnce(t *testing.T) {
 	}
 	fields(rooms.CreateInput{}, "maxPlayers")
 	fields(rooms.CreateInput{
-		RoomEntry: "1", MaxPlayers: 11, MinPlayers: new(12), Visibility: "secret", Metadata: wire.RawJSON(`[]`), Settlement: "consensus", RakeBps: new(99),
+		RoomEntry: "1", MaxPlayers: 11, MinPlayers: new(12), Visibility: "secret", Metadata: wire.RawJSON(`[]`),
+		Settlement: "consensus", RakeBps: new(99),
 		PayoutBps: []int{5000, 4999}, Tie: "coin",
 	}, "entryTokenId", "maxPlayers", "minPlayers", "visibility", "settlement", "tie", "rakeBps", "payout", "metadata")
 	fields(rooms.CreateInput{MaxPlayers: 2, PayoutBps: []int{-1, 10001}}, "payout[0]")
 	fields(rooms.CreateInput{MaxPlayers: 2, PayoutBps: []int{}}, "payout")
 	fields(rooms.CreateInput{MaxPlayers: 1, PayoutBps: []int{5000, 5000}}, "payout")
 	fields(rooms.CreateInput{MaxPlayers: 2, MinPlayers: new(0)}, "minPlayers")
-	fields(rooms.CreateInput{MaxPlayers: 2, Metadata: wire.RawJSON(`{"x":"` + strings.Repeat("y", 4096) + `"}`)}, "metadata")
+	fields(rooms.CreateInput{MaxPlayers: 2, Metadata: wire.RawJSON(`{"x":"` + strings.Repeat("y", 4096) + `"}`)},
+		"metadata")
 	fields(f.paidRoom("1", 1), "maxPlayers")
 	fields(rooms.CreateInput{MaxPlayers: 2, EntryTokenID: f.token.ID}, "roomEntry")
-	for _, amount := range []string{"-1", "0", "0.001", "x", "90071992547409.92", "45035996273704.96"} { // the last: twice it is too much
+	// The last amount is valid once, but too large twice.
+	for _, amount := range []string{"-1", "0", "0.001", "x", "90071992547409.92", "45035996273704.96"} {
 		mustFail(t, apierror.InvalidAmount)(f.service.Create(t.Context(), a, f.paidRoom(amount, 2), noKey))
 	}
-	mustFail(t, apierror.TokenNotFound)(f.service.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2, EntryTokenID: 1 << 40, RoomEntry: "1"}, noKey))
-	mustFail(t, apierror.GameNotFound)(f.service.Create(t.Context(), a, rooms.CreateInput{MaxPlayers: 2, GameID: f.game + 1}, noKey))
+	noToken := rooms.CreateInput{MaxPlayers: 2, EntryTokenID: 1 << 40, RoomEntry: "1"}
+	mustFail(t, apierror.TokenNotFound)(f.service.Create(t.Context(), a, noToken, noKey))
+	otherGame := rooms.CreateInput{MaxPlayers: 2, GameID: f.game + 1}
+	mustFail(t, apierror.GameNotFound)(f.service.Create(t.Context(), a, otherGame, noKey))
 	mustFail(t, apierror.Forbidden)(f.service.Create(t.Context(), f.server(), rooms.CreateInput{MaxPlayers: 2}, noKey))
 	room := must(t)(f.service.Create(t.Context(), a, f.paidRoom("45035996273704.95", 2), noKey))
 	if room.RakeBps != 200 || room.ID < 1 {
@@ -651,7 +691,8 @@ func TestCreateReportsEveryInvalidFieldAtOnce(t *testing.T) {
 func TestARematchReservesSeatsForTheOthers(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
-		a, b, c, poor, stranger := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(100), f.newPlayer(1000)
+		a, b, c, poor, stranger := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(100),
+			f.newPlayer(1000)
 		for _, p := range []principal.Caller{b, c, poor} {
 			f.makeFriends(a, p)
 		}
@@ -670,11 +711,13 @@ func TestARematchReservesSeatsForTheOthers(t *testing.T) {
 		mustFail(t, apierror.RoomNotFound)(f.service.Rematch(ctx, stranger, old.RoomID, noKey))
 		mustFail(t, apierror.InsufficientFunds)(f.service.Rematch(ctx, poor, old.RoomID, noKey))
 		room := must(t)(f.service.Rematch(ctx, b, old.RoomID, noKey))
-		if room.RoomID == old.RoomID || room.ID == old.ID || room.CreatorID != b.User || room.HostID != b.User || len(room.ActivePlayers()) != 1 || room.TakenSeats() != 4 ||
+		if room.RoomID == old.RoomID || room.ID == old.ID || room.CreatorID != b.User || room.HostID != b.User ||
+			len(room.ActivePlayers()) != 1 || room.TakenSeats() != 4 ||
 			room.Pot != 100 || room.Visibility != rooms.Private {
 			t.Fatalf("the rematch: %+v", room)
 		}
-		if again := must(t)(f.service.Rematch(ctx, c, old.RoomID, noKey)); again.RoomID != room.RoomID || again.Version != room.Version {
+		if again := must(t)(f.service.Rematch(ctx, c, old.RoomID, noKey)); again.RoomID != room.RoomID ||
+			again.Version != room.Version {
 			t.Fatal("there are two rematches")
 		}
 		f.requireBalance(c, 900, 0)
@@ -725,12 +768,21 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 		}
 		for _, in := range []rooms.CreateInput{f.paidRoom("2", 4), {MaxPlayers: 4}} {
 			names := in.RoomEntry
-			room := twice(func(rc idempotency.Receipt) (rooms.Result, error) { return f.service.Create(ctx, a, in, rc) }, "create"+string(names))
+			room := twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+				return f.service.Create(ctx, a, in, rc)
+			}, "create"+string(names))
 			id := room.RoomID
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return f.service.Join(ctx, b, id, rc) }, "join"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return f.service.Ready(ctx, b, id, true, rc) }, "ready"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return f.service.Leave(ctx, b, id, rc) }, "leave"+string(names))
-			if again, err := f.service.Join(ctx, b, id, key("join"+string(names))); err != nil || !again.Replayed || len(again.Room.ActivePlayers()) != 2 {
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+				return f.service.Join(ctx, b, id, rc)
+			}, "join"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+				return f.service.Ready(ctx, b, id, true, rc)
+			}, "ready"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+				return f.service.Leave(ctx, b, id, rc)
+			}, "leave"+string(names))
+			if again, err := f.service.Join(ctx, b, id, key("join"+string(names))); err != nil || !again.Replayed ||
+				len(again.Room.ActivePlayers()) != 2 {
 				t.Fatalf("a late duplicate of the join: %+v, %v", again, err)
 			}
 			if now, err := f.service.Get(ctx, b, id); err != nil || len(now.ActivePlayers()) != 1 {
@@ -744,11 +796,16 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 				return f.service.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.User}, rc)
 			}, "kick"+string(names))
 			must(t)(f.service.Join(ctx, a, id, noKey))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) { return f.service.Start(ctx, b, id, rc) }, "start"+string(names))
 			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
-				return f.service.Finish(ctx, f.server(), id, []rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, rc)
+				return f.service.Start(ctx, b, id, rc)
+			}, "start"+string(names))
+			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+				return f.service.Finish(ctx, f.server(), id,
+					[]rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, rc)
 			}, "finish"+string(names))
-			again := twice(func(rc idempotency.Receipt) (rooms.Result, error) { return f.service.Rematch(ctx, a, id, rc) }, "rematch"+string(names))
+			again := twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+				return f.service.Rematch(ctx, a, id, rc)
+			}, "rematch"+string(names))
 			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
 				return f.service.Cancel(ctx, operator, again.RoomID, rc)
 			}, "cancel"+string(names))
@@ -773,7 +830,8 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 		if _, err := f.wallet.Credit(ctx, "op", b.User, f.token.TokenID, "5", "gift", noKey); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := f.service.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, apierror.InsufficientFunds) || !again.Replayed {
+		if again, err := f.service.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, apierror.InsufficientFunds) ||
+			!again.Replayed {
 			t.Fatalf("the late duplicate: %+v, %v", again, err)
 		}
 		f.requireBooksBalance()
@@ -847,9 +905,13 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 			}
 			wg.Go(func() {
 				_, err := nodes[0].Finish(ctx, f.server(), room.RoomID, []rooms.Placement{
-					{UserID: players[0].User, Place: 1}, {UserID: players[1].User, Place: 1}, {UserID: players[2].User, Place: 1}, {UserID: players[3].User, Place: 1},
+					{UserID: players[0].User, Place: 1},
+					{UserID: players[1].User, Place: 1},
+					{UserID: players[2].User, Place: 1},
+					{UserID: players[3].User, Place: 1},
 				}, noKey)
-				if err != nil && !errors.Is(err, apierror.InvalidRequest) && !errors.Is(err, apierror.ResultConflict) && !errors.Is(err, apierror.RoomClosed) {
+				if err != nil && !errors.Is(err, apierror.InvalidRequest) && !errors.Is(err, apierror.ResultConflict) &&
+					!errors.Is(err, apierror.RoomClosed) {
 					t.Error(err)
 				}
 			})

@@ -25,13 +25,31 @@ func TestThePotIsSplitByThePayoutTable(t *testing.T) {
 		{"all is rake", 100, 10000, []int{10000}, []int{1, 2}, []wallet.Units{0, 0}, 100},
 		{"two places", 1000, 0, []int{7000, 3000}, []int{1, 2, 3}, []wallet.Units{700, 300, 0}, 0},
 		{"rounding goes to the first", 10, 0, []int{3334, 3333, 3333}, []int{1, 2, 3}, []wallet.Units{4, 3, 3}, 0},
-		{"a place that nobody reaches goes to the first", 100, 0, []int{5000, 3000, 2000}, []int{1, 2}, []wallet.Units{70, 30}, 0},
+		{
+			"a place that nobody reaches goes to the first", 100, 0,
+			[]int{5000, 3000, 2000},
+			[]int{1, 2},
+			[]wallet.Units{70, 30},
+			0,
+		},
 		{"a tie for the first", 101, 0, []int{10000}, []int{1, 1, 3}, []wallet.Units{51, 50, 0}, 0},
-		{"a tie shares what the places get", 1000, 0, []int{5000, 3000, 2000}, []int{1, 2, 2}, []wallet.Units{500, 250, 250}, 0},
+		{
+			"a tie shares what the places get", 1000, 0,
+			[]int{5000, 3000, 2000},
+			[]int{1, 2, 2},
+			[]wallet.Units{500, 250, 250},
+			0,
+		},
 		{"a tie of all with a rest of two", 101, 100, []int{10000}, []int{1, 1, 1}, []wallet.Units{34, 33, 33}, 1},
 		{"one player alone", 7, 1000, []int{6000, 4000}, []int{1}, []wallet.Units{7}, 0},
 		{"a tie past the table", 100, 0, []int{10000}, []int{1, 2, 2}, []wallet.Units{100, 0, 0}, 0},
-		{"the largest pot", wallet.MaxUnits, 1, []int{9999, 1}, []int{1, 2}, []wallet.Units{9005397904962036, 900629853481}, 900719925474},
+		{
+			"the largest pot", wallet.MaxUnits, 1,
+			[]int{9999, 1},
+			[]int{1, 2},
+			[]wallet.Units{9005397904962036, 900629853481},
+			900719925474,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ranked []Placement
@@ -103,7 +121,8 @@ func TestPlacementsThatAreNoRankingAreInvalid(t *testing.T) {
 		"nobody first": {{UserID: 7, Place: 2}, {UserID: 8, Place: 2}, {UserID: 9, Place: 3}},
 	} {
 		err := validatePlacements(placements, active)
-		if apiErr, ok := apierror.As(err); !ok || apiErr.Code != apierror.InvalidRequest.Code || len(apiErr.FieldErrors) == 0 {
+		if apiErr, ok := apierror.As(err); !ok || apiErr.Code != apierror.InvalidRequest.Code ||
+			len(apiErr.FieldErrors) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -45,7 +45,8 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 
 		f.settings.IdleTimeout = 50 * time.Millisecond
 		idle := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
-		if r := f.sweepUntil(idle, isCancelled); r.Reason != "idle" || r.FinishedAt.Sub(r.CreatedAt) < f.settings.IdleTimeout {
+		if r := f.sweepUntil(idle, isCancelled); r.Reason != "idle" ||
+			r.FinishedAt.Sub(r.CreatedAt) < f.settings.IdleTimeout {
 			t.Fatalf("%+v", r)
 		}
 		f.requireBalance(a, 1000, 0)
@@ -88,10 +89,12 @@ func TestAChangeDelaysTheIdleTimeout(t *testing.T) {
 		if n, err := f.service.Sweep(ctx); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		if now, err := f.service.Get(ctx, operator, room.RoomID); err != nil || now.Status != rooms.Created || now.Version != room.Version {
+		if now, err := f.service.Get(ctx, operator, room.RoomID); err != nil || now.Status != rooms.Created ||
+			now.Version != room.Version {
 			t.Fatalf("%+v, %v", now, err)
 		}
-		if score, err := f.db.Client.ZScore(ctx, keys.RoomsDue(shard), room.RoomID).Result(); err != nil || time.UnixMilli(int64(score)).Before(time.Now()) {
+		if score, err := f.db.Client.ZScore(ctx, keys.RoomsDue(shard), room.RoomID).Result(); err != nil ||
+			time.UnixMilli(int64(score)).Before(time.Now()) {
 			t.Fatalf("it is due at %v, %v", score, err)
 		}
 		late()
@@ -106,12 +109,17 @@ func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 		ctx := t.Context()
 		brief := rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, Retention: 50 * time.Millisecond})
 		a := f.newPlayer(1000)
-		for _, in := range []rooms.CreateInput{f.paidRoom("1", 3), {MaxPlayers: 3}, {MaxPlayers: 3, Visibility: rooms.Private}} {
+		for _, in := range []rooms.CreateInput{
+			f.paidRoom("1", 3), {MaxPlayers: 3}, {MaxPlayers: 3, Visibility: rooms.Private},
+		} {
 			room := must(t)(brief.Create(ctx, a, in, noKey))
 			must(t)(brief.Cancel(ctx, a, room.RoomID, noKey))
 			f.sweepUntil(room, func(_ rooms.Room, err error) bool { return errors.Is(err, apierror.RoomNotFound) })
 			shard, _ := keys.RoomShard(room.RoomID)
-			left := []string{keys.Room(shard, room.RoomID), keys.RoomEvents(shard, room.RoomID), keys.RoomCode(shard, room.Code), keys.RoomsDue(shard), keys.RoomIndex(shard, 0, "all")}
+			left := []string{
+				keys.Room(shard, room.RoomID), keys.RoomEvents(shard, room.RoomID), keys.RoomCode(shard, room.Code),
+				keys.RoomsDue(shard), keys.RoomIndex(shard, 0, "all"),
+			}
 			for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
 				left = append(left, keys.RoomIndex(shard, f.game, state))
 			}
@@ -204,7 +212,8 @@ func TestADueRoomThatDoesNotExistIsRemovedFromTheIndex(t *testing.T) {
 	})
 }
 
-// TestNothingIsHalfDoneWhenTheStoreIsKilled kills the store under load, again and again, and counts afterwards.
+// TestNothingIsHalfDoneWhenTheStoreIsKilled kills the store under load, again and again, and counts
+// afterwards.
 func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	db, err := redisdb.Open(server.URL())
@@ -259,7 +268,8 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		for _, n := range acknowledged {
 			total += n
 		}
-		if kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.Economy, f.game, "finished")).Result(); err != nil || kept < int64(total) {
+		if kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.Economy, f.game, "finished")).Result(); err != nil ||
+			kept < int64(total) {
 			t.Fatalf("round %d: %d of %d finished rooms are left, %v", round, kept, total, err)
 		}
 	}
