@@ -42,8 +42,8 @@ func (h scriptHook) call(ctx context.Context, cmd redis.Cmder) {
 	}
 }
 
-// The store's client resends a call whose reply was lost. Another call of the same player, on another
-// connection, may come in between.
+// The store's client resends a call whose reply was lost. Another call of the same player, on
+// another connection, may come in between.
 func TestAResendAfterAnotherCallOfTheSamePlayerChangesNothing(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()

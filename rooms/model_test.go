@@ -713,12 +713,12 @@ func (m *model) step() {
 	if rapid.IntRange(0, 3).Draw(t, "newest") > 0 {
 		r = m.rooms[len(m.rooms)-1]
 	}
-	master := p // the one who tries what the host may
-	switch draw("master", 4) {
+	caller := p // of the verbs that are for the host
+	switch draw("caller", 4) {
 	case 0, 1:
-		master = principal.Caller{Role: principal.Player, User: r.host, Game: m.fixture.game}
+		caller = principal.Caller{Role: principal.Player, User: r.host, Game: m.fixture.game}
 	case 2:
-		master = m.fixture.server()
+		caller = m.fixture.server()
 	}
 	other := m.players[draw("other", len(m.players))].User
 	switch what {
@@ -737,16 +737,16 @@ func (m *model) step() {
 		})
 	case "kick":
 		in := rooms.KickInput{RoomID: r.id, UserID: other, Ban: rapid.Bool().Draw(t, "ban")}
-		m.call(what, m.kick(r, master, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Result, error) {
-			return m.service.Kick(m.ctx, master, in, rc)
+		m.call(what, m.kick(r, caller, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Kick(m.ctx, caller, in, rc)
 		})
 	case "transfer":
-		m.call(what, m.transfer(r, master, other), r, func(rc idempotency.Receipt) (rooms.Result, error) {
-			return m.service.TransferHost(m.ctx, master, r.id, other, rc)
+		m.call(what, m.transfer(r, caller, other), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.TransferHost(m.ctx, caller, r.id, other, rc)
 		})
 	case "start":
-		m.call(what, m.startByHost(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) {
-			return m.service.Start(m.ctx, master, r.id, rc)
+		m.call(what, m.startByHost(r, caller), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Start(m.ctx, caller, r.id, rc)
 		})
 	case "finish":
 		results, places, valid := m.drawPlacements(r)
@@ -755,13 +755,13 @@ func (m *model) step() {
 		})
 	case "cancel":
 		if draw("operator", 4) == 0 {
-			master = operator
+			caller = operator
 		}
-		if master.Role == principal.Operator && r.gone {
-			return // its game is not known any more; the keyed calls of the others tell enough
+		if caller.Role == principal.Operator && r.gone {
+			return // its game is not known any more; the calls of the other roles cover this
 		}
-		m.call(what, m.cancelByCaller(r, master), r, func(rc idempotency.Receipt) (rooms.Result, error) {
-			return m.service.Cancel(m.ctx, master, r.id, rc)
+		m.call(what, m.cancelByCaller(r, caller), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+			return m.service.Cancel(m.ctx, caller, r.id, rc)
 		})
 	case "rematch":
 		code, n := m.rematch(r, p)
@@ -779,16 +779,16 @@ func (m *model) step() {
 
 func (m *model) create(p principal.Caller) {
 	t := m.t
-	most := rapid.IntRange(1, 4).Draw(t, "most")
-	entry := rapid.SampledFrom([]int64{0, 0, 1, 7, 100, int64(wallet.MaxUnits) / int64(most)}).Draw(t, "entry")
-	least := rapid.IntRange(1, most).Draw(t, "least")
-	bps := rapid.SampledFrom([]int{0, 1, 333, 10_000}).Draw(t, "rake")
-	table := rapid.SampledFrom([][]int{{10_000}, {6000, 4000}, {3334, 3333, 3333}, {0, 9999, 1, 0}}).Draw(t, "table")
-	if len(table) > most {
-		table = []int{10_000}
+	maxPlayers := rapid.IntRange(1, 4).Draw(t, "most")
+	entry := rapid.SampledFrom([]int64{0, 0, 1, 7, 100, int64(wallet.MaxUnits) / int64(maxPlayers)}).Draw(t, "entry")
+	minPlayers := rapid.IntRange(1, maxPlayers).Draw(t, "least")
+	rakeBps := rapid.SampledFrom([]int{0, 1, 333, 10_000}).Draw(t, "rake")
+	payoutBps := rapid.SampledFrom([][]int{{10_000}, {6000, 4000}, {3334, 3333, 3333}, {0, 9999, 1, 0}}).Draw(t, "table")
+	if len(payoutBps) > maxPlayers {
+		payoutBps = []int{10_000}
 	}
 	n := &modelRoom{
-		entry: entry, maxPlayers: most, minPlayers: least, rakeBps: bps, payoutBps: table,
+		entry: entry, maxPlayers: maxPlayers, minPlayers: minPlayers, rakeBps: rakeBps, payoutBps: payoutBps,
 		friendsOnly: rapid.IntRange(0, 3).Draw(t, "friends") == 0, autoStart: rapid.IntRange(0, 3).Draw(t, "auto") == 0,
 		visibility: rapid.SampledFrom([]rooms.Visibility{
 			rooms.Public, rooms.Public, rooms.Public, rooms.Unlisted,
@@ -797,8 +797,9 @@ func (m *model) create(p principal.Caller) {
 		tie: rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
 	}
 	in := rooms.CreateInput{
-		MaxPlayers: most, MinPlayers: &least, FriendsOnly: n.friendsOnly, AutoStart: n.autoStart, Visibility: n.visibility,
-		RakeBps: &bps, PayoutBps: table, Tie: n.tie,
+		MaxPlayers: maxPlayers, MinPlayers: &minPlayers, FriendsOnly: n.friendsOnly, AutoStart: n.autoStart,
+		Visibility: n.visibility,
+		RakeBps:    &rakeBps, PayoutBps: payoutBps, Tie: n.tie,
 	}
 	if entry > 0 {
 		in.EntryTokenID, in.RoomEntry = m.fixture.token.ID, wallet.AmountInput(wallet.Units(entry).Decimal(2))
@@ -866,7 +867,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 		loser := &replyLoser{}
 		db.Client.AddHook(loser)
 		old := flag.Lookup("rapid.checks").Value.String()
-		if old == "100" { // nobody asked for another number
+		if old == "100" { // the default: the command line sets no other number
 			_ = flag.Set("rapid.checks", cases)
 			defer func() { _ = flag.Set("rapid.checks", old) }()
 		}

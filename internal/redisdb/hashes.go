@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ReadHashes reads whole hashes in one round trip, in the order of keys; one that does not exist is empty.
-// It returns store_unavailable when the store cannot be reached.
+// ReadHashes reads whole hashes in one round trip, in the order of keys; one that does not exist is
+// empty. It returns store_unavailable when the store cannot be reached.
 func (db *DB) ReadHashes(ctx context.Context, keys []string) ([]map[string]string, error) {
 	commands := make([]*redis.MapStringStringCmd, len(keys))
 	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
