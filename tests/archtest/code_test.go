@@ -25,7 +25,7 @@ var notYetWrapped = []string{
 	"cmd/parlor", "handlers", "internal/apierror", "internal/assets", "internal/auth", "internal/cache",
 	"internal/config", "internal/events", "internal/idempotency", "internal/keys",
 	"internal/principal", "internal/progress", "internal/redisdb", "internal/redisdb/redistest", "internal/secret",
-	"internal/wallet", "internal/wire", "realtime", "rooms", "tests/archtest",
+	"internal/wallet", "internal/wire", "realtime", "tests/archtest",
 	"tests/bench", "tests/nodetest", "tests/story",
 }
 

@@ -248,8 +248,7 @@ var languageRules = []rule{
 		pending: []string{
 			"cmd/parlor", "handlers", "internal/apierror", "internal/assets", "internal/config",
 			"internal/idempotency", "internal/keys", "internal/progress", "internal/redisdb",
-			"internal/redisdb/redistest", "internal/wallet", "realtime", "rooms",
-			"tests/bench", "tests/nodetest", "tests/story",
+			"internal/redisdb/redistest", "internal/wallet", "realtime", "tests/bench", "tests/nodetest", "tests/story",
 		},
 	},
 	{
@@ -267,6 +266,6 @@ var languageRules = []rule{
 			"a trap":       {"realtime/a_test.go": "package realtime\n\n// the numbers m1 to m19"},
 			"another trap": {"realtime/a_test.go": "package realtime\n\n// r6: a closed channel"},
 		},
-		pending: []string{"handlers", "internal/events", "internal/progress", "realtime", "rooms"},
+		pending: []string{"handlers", "internal/events", "internal/progress", "realtime"},
 	},
 }
