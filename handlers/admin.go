@@ -1,10 +1,10 @@
 package handlers
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/games"
@@ -218,7 +218,7 @@ type assetInput struct {
 	Price        wallet.AmountInput `json:"price"`
 	Stock        *int64             `json:"stock"`
 	PerUserLimit *int64             `json:"perUserLimit"`
-	Metadata     json.RawMessage    `json:"metadata"`
+	Metadata     jsontext.Value     `json:"metadata"`
 }
 
 func (e *Server) createAsset(c *call, in *assetInput) (reply, error) {
@@ -226,7 +226,7 @@ func (e *Server) createAsset(c *call, in *assetInput) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := e.Assets.Create(c.ctx(), game, assets.CreateInput(*in))
+	a, err := e.Assets.Create(c.ctx(), c.caller, game, assets.CreateInput(*in))
 	return created(&a), err
 }
 
@@ -248,7 +248,7 @@ func (e *Server) getAsset(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := e.Assets.Get(c.ctx(), game, asset)
+	a, err := e.Assets.Get(c.ctx(), c.caller, game, asset)
 	return ok(&a), err
 }
 
@@ -258,7 +258,7 @@ type assetPatch struct {
 	Price        *wallet.AmountInput `json:"price"`
 	Stock        nullable[int64]     `json:"stock,omitzero"`
 	PerUserLimit nullable[int64]     `json:"perUserLimit,omitzero"`
-	Metadata     json.RawMessage     `json:"metadata"`
+	Metadata     jsontext.Value      `json:"metadata"`
 }
 
 func (e *Server) patchAsset(c *call, in *assetPatch) (reply, error) {
@@ -266,7 +266,7 @@ func (e *Server) patchAsset(c *call, in *assetPatch) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := e.Assets.Patch(c.ctx(), game, asset, assets.Patch{
+	a, err := e.Assets.Patch(c.ctx(), c.caller, game, asset, assets.Patch{
 		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.change(), PerUserLimit: in.PerUserLimit.change(), Metadata: in.Metadata,
 	})
 	return ok(&a), err
@@ -283,7 +283,7 @@ func (e *Server) pathAsset(c *call) (game, asset int64, err error) {
 // Tokens.
 
 func (e *Server) createToken(c *call, in *wallet.TokenDefinition) (reply, error) {
-	t, err := e.Wallet.CreateToken(c.ctx(), *in)
+	t, err := e.Wallet.CreateToken(c.ctx(), c.caller, *in)
 	return created(&t), err
 }
 
@@ -307,7 +307,7 @@ type tokenPatch struct {
 }
 
 func (e *Server) patchToken(c *call, in *tokenPatch) (reply, error) {
-	t, err := e.Wallet.PatchToken(c.ctx(), c.Param("tokenId"), wallet.TokenPatch{
+	t, err := e.Wallet.PatchToken(c.ctx(), c.caller, c.Param("tokenId"), wallet.TokenPatch{
 		Name: in.Name, LogoURL: in.LogoURL.change(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
 	})
 	return ok(&t), err
@@ -338,20 +338,24 @@ func (in *adjustment) lacks() needs {
 }
 
 func (e *Server) credit(c *call, in *adjustment) (reply, error) {
-	u, err := e.pathUser(c)
+	user, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	change, err := e.Wallet.Credit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	change, err := e.Wallet.Credit(c.ctx(), c.caller, wallet.CreditInput{
+		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+	}, c.receipt)
 	return ok(&change).again(change.Replayed), err
 }
 
 func (e *Server) debit(c *call, in *adjustment) (reply, error) {
-	u, err := e.pathUser(c)
+	user, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	change, err := e.Wallet.Debit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	change, err := e.Wallet.Debit(c.ctx(), c.caller, wallet.DebitInput{
+		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+	}, c.receipt)
 	return ok(&change).again(change.Replayed), err
 }
 

@@ -77,7 +77,7 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
 	people, catalogue := users.New(db), games.New(db)
-	w.wallets = wallet.New(db, wallet.Options{})
+	w.wallets = wallet.New(db, people, wallet.Options{})
 	signing := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	who := auth.New(db, people, catalogue, w.wallets, auth.Options{SigningKeys: signing, AdminKey: adminKey})
 	w.deps = handlers.Deps{

@@ -854,7 +854,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 				w.check()
 			}
 		})
-		if report, err := wallet.New(db, wallet.Options{}).AuditDeep(t.Context()); err != nil || !report.Balanced || len(report.Differences) > 0 {
+		if report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context()); err != nil || !report.Balanced || len(report.Differences) > 0 {
 			t.Fatalf("the books do not balance: %v", err)
 		}
 	}

@@ -45,10 +45,11 @@ const homes = 3
 
 func newHouse(t testing.TB, db *redisdb.DB) *house {
 	t.Helper()
-	h := &house{t: t, db: db, wallet: wallet.New(db, wallet.Options{}), game: lastID.Add(1), set: games.DefaultSettings()}
+	h := &house{t: t, db: db, game: lastID.Add(1), set: games.DefaultSettings()}
+	h.wallet = wallet.New(db, h, wallet.Options{})
 	h.rooms = h.node()
 	var err error
-	h.token, err = h.wallet.CreateToken(t.Context(), wallet.TokenDefinition{TokenID: fmt.Sprintf("T%d", h.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"}})
+	h.token, err = h.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{TokenID: fmt.Sprintf("T%d", h.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +64,9 @@ func (h *house) node() *rooms.Service {
 func (h *house) Get(_ context.Context, id int64) (games.Game, error) {
 	return games.Game{ID: id, Settings: h.set}, nil
 }
+
+// Game returns the one game of the fixture for every player.
+func (h *house) Game(context.Context, int64) (int64, error) { return h.game, nil }
 
 func (h *house) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
 	list := map[int64]users.Profile{}
@@ -92,7 +96,7 @@ func (h *house) player(units int64) principal.Caller {
 	p := principal.Caller{Role: principal.Player, User: lastID.Add(1), Game: h.game}
 	if units > 0 {
 		amount := wallet.AmountInput(wallet.Units(units).Decimal(h.token.Decimals))
-		if _, err := h.wallet.Credit(h.t.Context(), "op", p.User, h.token.TokenID, amount, "test", idempotency.Receipt{}); err != nil {
+		if _, err := h.wallet.Credit(h.t.Context(), operator, wallet.CreditInput{UserID: p.User, TokenID: h.token.TokenID, Amount: amount, Reason: "test"}, idempotency.Receipt{}); err != nil {
 			h.t.Fatal(err)
 		}
 	}
@@ -766,7 +770,7 @@ func TestAKeyedCallHappensOnce(t *testing.T) {
 		if !errors.Is(err, apierror.InsufficientFunds) {
 			t.Fatal(err)
 		}
-		if _, err := h.wallet.Credit(ctx, "op", b.User, h.token.TokenID, "5", "gift", noKey); err != nil {
+		if _, err := h.wallet.Credit(ctx, operator, wallet.CreditInput{UserID: b.User, TokenID: h.token.TokenID, Amount: "5", Reason: "gift"}, noKey); err != nil {
 			t.Fatal(err)
 		}
 		if again, err := h.rooms.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, apierror.InsufficientFunds) || !again.Replayed {

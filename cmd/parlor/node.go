@@ -37,9 +37,9 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	playing := mode == config.Dev
 	d := domains{
 		db: db, users: users.New(db),
-		games:  games.New(db, games.Options{AnyOrigin: playing, LoopbackIssuers: playing}),
-		wallet: wallet.New(db, wallet.Options{ReceiptTTL: s.IdempotencyTTL}),
+		games: games.New(db, games.Options{AnyOrigin: playing, LoopbackIssuers: playing}),
 	}
+	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
 		SigningKeys: revealed(s.SigningKey), AdminKey: s.AdminKey.Reveal(), LoopbackIssuers: playing,

@@ -23,7 +23,7 @@ import (
 
 // SignupGrants gives a new player the welcome of a game, once per player however often it is asked.
 type SignupGrants interface {
-	Grant(ctx context.Context, user, game int64, token string, units wallet.Units) error
+	Grant(ctx context.Context, caller principal.Caller, in wallet.GrantInput) error
 }
 
 // Options are the secrets and times of the service. Zero times have the defaults.
@@ -199,7 +199,9 @@ func (s *Service) welcome(ctx context.Context, game games.Game, user users.User)
 		return user, nil
 	}
 	if grant := game.WelcomeGrant; grant != nil {
-		err := s.grants.Grant(ctx, user.ID, game.ID, grant.TokenID, wallet.Units(grant.Units))
+		err := s.grants.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
+			UserID: user.ID, GameID: game.ID, TokenID: grant.TokenID, Units: wallet.Units(grant.Units),
+		})
 		if refusal, refused := apierror.As(err); refused && !refusal.Retryable {
 			return user, nil
 		}
