@@ -10,7 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-// Who may do what, asked of the package itself: nothing in front of it decides.
+// Who may do what, without the checks of package handlers.
 func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	asset := f.createAsset(assets.CreateInput{Price: "1"})

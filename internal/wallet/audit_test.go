@@ -107,11 +107,11 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 
 func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 	for name, damage := range map[string]func(*testing.T, *redisdb.DB){
-		"a lost entry":          func(t *testing.T, db *redisdb.DB) { db.Client.XDel(t.Context(), keys.Ledger(), "2-0") },
-		"a lost last entry":     func(t *testing.T, db *redisdb.DB) { db.Client.XDel(t.Context(), keys.Ledger(), "3-0") },
-		"postings that add up":  func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "m:-1;w:1:2") },
-		"a posting of no units": func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "w:1:x") },
-		"a posting of nobody":   func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", ":1") },
+		"a lost entry":            func(t *testing.T, db *redisdb.DB) { db.Client.XDel(t.Context(), keys.Ledger(), "2-0") },
+		"a lost last entry":       func(t *testing.T, db *redisdb.DB) { db.Client.XDel(t.Context(), keys.Ledger(), "3-0") },
+		"postings that add up":    func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "m:-1;w:1:2") },
+		"a posting of no units":   func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "w:1:x") },
+		"a posting of no account": func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", ":1") },
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			db := redistest.Single(t)

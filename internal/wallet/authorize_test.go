@@ -18,7 +18,7 @@ const (
 	unknownUserID = 3
 )
 
-// Who may do what, asked of the package itself: nothing in front of it decides.
+// Who may do what, without the checks of package handlers.
 func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	db := redistest.Single(t)
 	s := wallet.New(db, players{strangerID: otherGame, unknownUserID: 0}, wallet.Options{})
@@ -105,7 +105,7 @@ func codeOf(err error) string {
 	return err.Error()
 }
 
-// A store that cannot tell the player's game must not be taken for an unknown player.
+// A failed lookup must not be taken for an unknown player.
 func TestAFailedLookupOfThePlayerIsReturned(t *testing.T) {
 	s := wallet.New(redistest.Single(t), failingPlayers{}, wallet.Options{})
 	in := wallet.CreditInput{UserID: userID, TokenID: "GOLD", Amount: "1", Reason: "test"}

@@ -20,7 +20,7 @@
 // assets sell.
 //
 // Verbs that change something take a Caller and check its role. Reads take none: the caller of a
-// read must have checked that the player may be seen.
+// read must have checked that the player may be seen. Every verb also returns store_unavailable.
 //
 // Amounts are integers of minor units, never floats. One amount is at most 2^53-1, so that a
 // browser's number holds it.
