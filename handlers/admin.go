@@ -1,10 +1,10 @@
 package handlers
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/games"
@@ -195,7 +195,7 @@ type assetInput struct {
 	Price        wallet.AmountInput `json:"price"`
 	Stock        *int64             `json:"stock"`
 	PerUserLimit *int64             `json:"perUserLimit"`
-	Metadata     json.RawMessage    `json:"metadata"`
+	Metadata     jsontext.Value     `json:"metadata"`
 }
 
 func (e *Server) createAsset(c *call, in *assetInput) (reply, error) {
@@ -203,7 +203,7 @@ func (e *Server) createAsset(c *call, in *assetInput) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := e.Assets.Create(c.ctx(), game, assets.CreateInput(*in))
+	a, err := e.Assets.Create(c.ctx(), c.caller, game, assets.CreateInput(*in))
 	return created(&a), err
 }
 
@@ -225,7 +225,7 @@ func (e *Server) getAsset(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := e.Assets.Get(c.ctx(), game, asset)
+	a, err := e.Assets.Get(c.ctx(), c.caller, game, asset)
 	return ok(&a), err
 }
 
@@ -235,7 +235,7 @@ type assetPatch struct {
 	Price        *wallet.AmountInput `json:"price"`
 	Stock        nullable[int64]     `json:"stock,omitzero"`
 	PerUserLimit nullable[int64]     `json:"perUserLimit,omitzero"`
-	Metadata     json.RawMessage     `json:"metadata"`
+	Metadata     jsontext.Value      `json:"metadata"`
 }
 
 func (e *Server) patchAsset(c *call, in *assetPatch) (reply, error) {
@@ -243,7 +243,7 @@ func (e *Server) patchAsset(c *call, in *assetPatch) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := e.Assets.Patch(c.ctx(), game, asset, assets.Patch{
+	a, err := e.Assets.Patch(c.ctx(), c.caller, game, asset, assets.Patch{
 		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.change(), PerUserLimit: in.PerUserLimit.change(), Metadata: in.Metadata,
 	})
 	return ok(&a), err
@@ -260,7 +260,7 @@ func (e *Server) pathAsset(c *call) (game, asset int64, err error) {
 // Tokens.
 
 func (e *Server) createToken(c *call, in *wallet.TokenDefinition) (reply, error) {
-	t, err := e.Wallet.CreateToken(c.ctx(), *in)
+	t, err := e.Wallet.CreateToken(c.ctx(), c.caller, *in)
 	return created(&t), err
 }
 
@@ -284,7 +284,7 @@ type tokenPatch struct {
 }
 
 func (e *Server) patchToken(c *call, in *tokenPatch) (reply, error) {
-	t, err := e.Wallet.PatchToken(c.ctx(), c.Param("tokenId"), wallet.TokenPatch{
+	t, err := e.Wallet.PatchToken(c.ctx(), c.caller, c.Param("tokenId"), wallet.TokenPatch{
 		Name: in.Name, LogoURL: in.LogoURL.change(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
 	})
 	return ok(&t), err
@@ -315,20 +315,24 @@ func (in *adjustment) lacks() needs {
 }
 
 func (e *Server) credit(c *call, in *adjustment) (reply, error) {
-	u, err := e.pathUser(c)
+	user, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	change, err := e.Wallet.Credit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	change, err := e.Wallet.Credit(c.ctx(), c.caller, wallet.CreditInput{
+		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+	}, c.receipt)
 	return ok(&change).again(change.Replayed), err
 }
 
 func (e *Server) debit(c *call, in *adjustment) (reply, error) {
-	u, err := e.pathUser(c)
+	user, err := c.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return reply{}, err
 	}
-	change, err := e.Wallet.Debit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
+	change, err := e.Wallet.Debit(c.ctx(), c.caller, wallet.DebitInput{
+		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+	}, c.receipt)
 	return ok(&change).again(change.Replayed), err
 }
 

@@ -35,7 +35,7 @@ func (e *Server) ownedAssets(c *call) (reply, error) {
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
-	owned, next, err := e.Assets.ListOwned(c.ctx(), c.caller.User, after, limit)
+	owned, next, err := e.Assets.ListOwned(c.ctx(), c.caller, after, limit)
 	return ok(pageOf(owned, next)), err
 }
 
@@ -60,6 +60,6 @@ func (e *Server) assetPage(c *call, game int64, ask assets.ListQuery) (reply, er
 	if err := e.ownGame(c, game); err != nil {
 		return reply{}, err
 	}
-	list, next, err := e.Assets.List(c.ctx(), game, ask)
+	list, next, err := e.Assets.List(c.ctx(), c.caller, game, ask)
 	return ok(pageOf(list, next)), err
 }

@@ -76,8 +76,9 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 	w := &world{t: t, db: db, log: &lines{}}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
-	w.wallets = wallet.New(db, wallet.Options{})
-	people, catalogue := users.New(db), games.New(db, games.Options{Validator: gameValidator{w.wallets}, OwnIssuer: auth.OwnIssuer})
+	people := users.New(db)
+	w.wallets = wallet.New(db, people, wallet.Options{})
+	catalogue := games.New(db, games.Options{Validator: gameValidator{w.wallets}, OwnIssuer: auth.OwnIssuer})
 	signing := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	who := auth.New(db, people, catalogue, w.wallets, auth.Options{SigningKeys: signing, AdminKey: adminKey})
 	w.deps = handlers.Deps{

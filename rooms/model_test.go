@@ -890,7 +890,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 				m.requireStoreAgrees()
 			}
 		})
-		if report, err := wallet.New(db, wallet.Options{}).AuditDeep(t.Context()); err != nil || !report.Balanced ||
+		if report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context()); err != nil || !report.Balanced ||
 			len(report.Differences) > 0 {
 			t.Fatalf("the books do not balance: %v", err)
 		}

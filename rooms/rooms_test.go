@@ -47,12 +47,12 @@ const shards = 3
 func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, db: db, wallet: wallet.New(db, wallet.Options{}), game: lastID.Add(1),
-		settings: games.DefaultSettings(),
+		t: t, db: db, game: lastID.Add(1), settings: games.DefaultSettings(),
 	}
+	f.wallet = wallet.New(db, f, wallet.Options{})
 	f.service = f.newService()
 	var err error
-	f.token, err = f.wallet.CreateToken(t.Context(), wallet.TokenDefinition{
+	f.token, err = f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		TokenID: fmt.Sprintf("T%d", f.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"},
 	})
 	if err != nil {
@@ -69,6 +69,9 @@ func (f *fixture) newService() *rooms.Service {
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
 	return games.Game{ID: id, Settings: f.settings}, nil
 }
+
+// Game returns the one game of the fixture for every player.
+func (f *fixture) Game(context.Context, int64) (int64, error) { return f.game, nil }
 
 func (f *fixture) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
 	list := map[int64]users.Profile{}
@@ -98,7 +101,8 @@ func (f *fixture) newPlayer(units int64) principal.Caller {
 	p := principal.Caller{Role: principal.Player, User: lastID.Add(1), Game: f.game}
 	if units > 0 {
 		amount := wallet.AmountInput(wallet.Units(units).Decimal(f.token.Decimals))
-		if _, err := f.wallet.Credit(f.t.Context(), "op", p.User, f.token.TokenID, amount, "test", noKey); err != nil {
+		in := wallet.CreditInput{UserID: p.User, TokenID: f.token.TokenID, Amount: amount, Reason: "test"}
+		if _, err := f.wallet.Credit(f.t.Context(), operator, in, noKey); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -827,7 +831,8 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 		if !errors.Is(err, apierror.InsufficientFunds) {
 			t.Fatal(err)
 		}
-		if _, err := f.wallet.Credit(ctx, "op", b.User, f.token.TokenID, "5", "gift", noKey); err != nil {
+		in := wallet.CreditInput{UserID: b.User, TokenID: f.token.TokenID, Amount: "5", Reason: "gift"}
+		if _, err := f.wallet.Credit(ctx, operator, in, noKey); err != nil {
 			t.Fatal(err)
 		}
 		if again, err := f.service.Join(ctx, b, dear.RoomID, key("poor")); !errors.Is(err, apierror.InsufficientFunds) ||

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -10,14 +9,15 @@ import (
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
 )
 
 func auditCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "audit", Short: "Prove that no money was made or lost: exit 1 when some was", Args: cobra.NoArgs,
-		Long: "audit weighs, for every token, what was minted against wallets, escrow and house, at one instant.\n" +
-			"With --deep it replays the whole ledger and recounts every wallet besides; nodes may go on serving.",
+		Use: "audit", Short: "Prove that no money was made or lost; exit 1 when some was", Args: cobra.NoArgs,
+		Long: "audit compares, for every token, what was minted with wallets, escrow and house, at one instant.\n" +
+			"With --deep it also replays the whole ledger and recounts every wallet; nodes may go on serving.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			deep, _ := c.Flags().GetBool("deep")
 			asJSON, _ := c.Flags().GetBool("json")
@@ -30,14 +30,14 @@ func auditCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			report, err := audit(c.Context(), wallet.New(db, wallet.Options{}), deep)
+			report, err := audit(c.Context(), wallet.New(db, nil, wallet.Options{}), deep)
 			switch {
 			case err != nil:
 				return err
 			case asJSON && deep:
-				err = json.NewEncoder(c.OutOrStdout()).Encode(report)
+				err = printJSON(c.OutOrStdout(), report)
 			case asJSON:
-				err = json.NewEncoder(c.OutOrStdout()).Encode(report.Report)
+				err = printJSON(c.OutOrStdout(), report.Report)
 			default:
 				err = printReport(c.OutOrStdout(), report, deep)
 			}
@@ -52,7 +52,7 @@ func auditCommand() *cobra.Command {
 	return settingFlags(c, "redis-url", "config")
 }
 
-// audit answers the deep report, or the quick one with nothing recounted.
+// audit returns the deep report, or a quick one with nothing recounted.
 func audit(ctx context.Context, wallets *wallet.Service, deep bool) (wallet.DeepReport, error) {
 	if deep {
 		return wallets.AuditDeep(ctx)
@@ -61,24 +61,34 @@ func audit(ctx context.Context, wallets *wallet.Service, deep bool) (wallet.Deep
 	return wallet.DeepReport{Report: quick}, err
 }
 
+func printJSON(out io.Writer, report any) error {
+	text, err := wire.Marshal(report)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", text)
+	return err
+}
+
 func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\thouse\tdelta\t")
 	for _, t := range r.Tokens {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenID, text(t.Minted), text(t.Wallets), text(t.Escrow), text(t.House), text(t.Delta))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenID,
+			decimal(t.Minted), decimal(t.Wallets), decimal(t.Escrow), decimal(t.House), decimal(t.Delta))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, d := range r.Differences {
-		_, _ = fmt.Fprintf(out, "%s of %s is %s and the ledger counts %s\n", d.Account, d.TokenID, d.Stored, d.Counted)
+		_, _ = fmt.Fprintf(out, "%s of %s: stored %s, counted %s\n", d.Account, d.TokenID, d.Stored, d.Counted)
 	}
 	if deep {
 		held := ""
 		if !r.HeldCounted {
-			held = "; held stakes were not summed up, the store was too busy"
+			held = "; the store was too busy to sum up held stakes"
 		}
-		_, _ = fmt.Fprintf(out, "recounted %d ledger entries and %d wallets%s\n", r.Entries, r.Wallets, held)
+		_, _ = fmt.Fprintf(out, "replayed %d ledger entries and recounted %d wallets%s\n", r.Entries, r.Wallets, held)
 	}
 	verdict := "balanced"
 	if !r.Balanced {
@@ -88,4 +98,4 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	return err
 }
 
-func text(a wallet.Amount) string { return a.Units.Decimal(a.Decimals) }
+func decimal(a wallet.Amount) string { return a.Units.Decimal(a.Decimals) }

@@ -37,8 +37,8 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	playing := mode == config.Dev
 	d := domains{
 		db: db, users: users.New(db),
-		wallet: wallet.New(db, wallet.Options{ReceiptTTL: s.IdempotencyTTL}),
 	}
+	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, OwnIssuer: auth.OwnIssuer, AnyOrigin: playing, LoopbackIssuers: playing,
 	})

@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/parlor-games/parlor/internal/wire"
 
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
@@ -32,9 +33,9 @@ var (
 		{TokenID: "GEM", Name: "Gem", Metadata: wallet.Metadata{Decimals: "0"}},
 	}
 	seededAssets = []assets.CreateInput{
-		{Name: "Wooden sword", TokenID: "GOLD", Price: "2.50", Metadata: json.RawMessage(`{"kind":"weapon"}`)},
-		{Name: "Lantern", TokenID: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)), Metadata: json.RawMessage(`{"kind":"tool"}`)},
-		{Name: "Crown", TokenID: "GEM", Price: "40", Stock: new(int64(10)), Metadata: json.RawMessage(`{"kind":"hat"}`)},
+		{Name: "Wooden sword", TokenID: "GOLD", Price: "2.50", Metadata: wire.RawJSON(`{"kind":"weapon"}`)},
+		{Name: "Lantern", TokenID: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)), Metadata: wire.RawJSON(`{"kind":"tool"}`)},
+		{Name: "Crown", TokenID: "GEM", Price: "40", Stock: new(int64(10)), Metadata: wire.RawJSON(`{"kind":"hat"}`)},
 	}
 	seededPlayers  = []string{"ada", "bob", "cleo"}
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
@@ -56,12 +57,14 @@ type seededPlayer struct {
 // variable is the player's name for a shell.
 func (p seededPlayer) variable() string { return strings.ToUpper(p.name) + "_TOKEN" }
 
+var operator = principal.Caller{Role: principal.Operator}
+
 // seed makes a game with tokens, assets and players, or what of it is missing. Doing it twice is doing it once.
 // origins are the pages that may call in the name of the game, where it is made.
 func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	var s seeded
 	for _, t := range seededTokens {
-		if _, err := d.wallet.CreateToken(ctx, t); err != nil && !errors.Is(err, apierror.TokenExists) {
+		if _, err := d.wallet.CreateToken(ctx, operator, t); err != nil && !errors.Is(err, apierror.TokenExists) {
 			return s, fmt.Errorf("seed the token %s: %w", t.TokenID, err)
 		}
 	}
@@ -73,7 +76,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
 		return s, fmt.Errorf("seed the game: %w", err)
 	}
-	there, _, err := d.assets.List(ctx, s.game.ID, assets.ListQuery{Limit: 100, IncludeInactive: true})
+	there, _, err := d.assets.List(ctx, operator, s.game.ID, assets.ListQuery{Limit: 100, IncludeInactive: true})
 	if err != nil {
 		return s, fmt.Errorf("seed the assets: %w", err)
 	}
@@ -81,7 +84,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 		if slices.ContainsFunc(there, func(x assets.Asset) bool { return x.Name == a.Name }) {
 			continue
 		}
-		if _, err := d.assets.Create(ctx, s.game.ID, a); err != nil {
+		if _, err := d.assets.Create(ctx, operator, s.game.ID, a); err != nil {
 			return s, fmt.Errorf("seed the asset %s: %w", a.Name, err)
 		}
 	}
@@ -131,7 +134,8 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 		}
 		digest := sha256.Sum256(fmt.Appendf(nil, "seed %d %s", p.id, code))
 		receipt := idempotency.Receipt{Key: hex.EncodeToString(digest[:]), Fingerprint: "seed"}
-		if _, err := d.wallet.Credit(ctx, "op", p.id, code, amount, "seed", receipt); err != nil {
+		credit := wallet.CreditInput{UserID: p.id, TokenID: code, Amount: amount, Reason: "seed"}
+		if _, err := d.wallet.Credit(ctx, operator, credit, receipt); err != nil {
 			return p, err
 		}
 	}

@@ -1,7 +1,6 @@
 package assets
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 	"unicode"
@@ -9,142 +8,154 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // Asset is one thing that a game sells.
 type Asset struct {
-	ID           int64           `json:"id"`
-	GameID       int64           `json:"gameId"`
-	Name         string          `json:"name"`
-	TokenID      string          `json:"tokenId"`            // the code of the token that it costs; never changes
-	Price        wallet.Amount   `json:"price"`              // of one; may be 0
-	PriceAmount  wallet.Units    `json:"priceAmount,string"` // the same in minor units
-	Stock        *int64          `json:"stock"`              // what is left, or null: there is no limit
-	PerUserLimit *int64          `json:"perUserLimit"`       // what one player may own, or null
-	Sold         int64           `json:"sold"`
-	Active       bool            `json:"active"` // on sale
-	Metadata     json.RawMessage `json:"metadata"`
-	Version      int64           `json:"version"` // rises with every patch
-	CreatedAt    time.Time       `json:"createdAt"`
+	ID           int64         `json:"id"` // from 1
+	GameID       int64         `json:"gameId"`
+	Name         string        `json:"name"`               // at most 100 characters
+	TokenID      string        `json:"tokenId"`            // code of the token that it costs; never changes
+	Price        wallet.Amount `json:"price"`              // of one piece; may be 0
+	PriceAmount  wallet.Units  `json:"priceAmount,string"` // Price in minor units
+	Stock        *int64        `json:"stock"`              // pieces left, null: no limit
+	PerUserLimit *int64        `json:"perUserLimit"`       // pieces that one player may own, null: no limit
+	Sold         int64         `json:"sold"`               // pieces
+	Active       bool          `json:"active"`             // on sale
+	Metadata     wire.RawJSON  `json:"metadata"`           // a JSON object of at most MaxMetadataBytes
+	Version      int64         `json:"version"`            // from 1, one more with every patch
+	CreatedAt    time.Time     `json:"createdAt"`          // UTC
 }
 
-// CreateInput is an asset to be made.
+// CreateInput describes an asset to create; the fields are bounded as those of Asset.
 type CreateInput struct {
 	Name         string
-	TokenID      string
-	Price        wallet.AmountInput
-	Stock        *int64 // nil: no limit
-	PerUserLimit *int64 // nil: no limit
-	Metadata     json.RawMessage
+	TokenID      string             // code of the token
+	Price        wallet.AmountInput // of one piece
+	Stock        *int64             // pieces, 0 … MaxStock; nil: no limit
+	PerUserLimit *int64             // pieces, 1 … MaxStock; nil: no limit
+	Metadata     wire.RawJSON       // a JSON object; nil: an empty one
 }
 
-// Patch changes an asset; nil leaves a part as it is.
+// Patch changes an asset; nil leaves a field as it is.
 type Patch struct {
 	Name         *string
 	Active       *bool
-	Price        *wallet.AmountInput
-	Stock        **int64 // sets what is left; the address of nil takes the limit away
-	PerUserLimit **int64 // the address of nil takes the limit away
-	Metadata     json.RawMessage
+	Price        *wallet.AmountInput // of one piece
+	Stock        **int64             // pieces left; the address of nil removes the limit
+	PerUserLimit **int64             // pieces; the address of nil removes the limit
+	Metadata     wire.RawJSON        // a JSON object
 }
 
-// PurchaseInput is what a buyer asks.
+// ListQuery selects a page of a game's catalogue.
+type ListQuery struct {
+	After           int64 // only ids above this: where the page before ended, or 0
+	Limit           int   // assets, 1 … 100
+	IncludeInactive bool  // also assets that are off sale
+}
+
+// PurchaseInput describes a purchase.
 type PurchaseInput struct {
-	Quantity      int64              // 1 … MaxQuantity
-	ExpectedPrice wallet.AmountInput // the price of one that the buyer saw, or "" for any
+	Quantity      int64              // pieces, 1 … MaxQuantity
+	ExpectedPrice wallet.AmountInput // the price of one piece that the buyer saw, "" for any
 }
 
-// Purchase is what was sold: the wire shows it as it stands.
+// Purchase is a completed purchase as the wire shows it.
 type Purchase struct {
-	PurchaseID  int64          `json:"purchaseId"` // number of the ledger entry
-	Asset       Asset          `json:"asset"`      // as it was just after the sale
-	Quantity    int64          `json:"quantity"`
-	Price       wallet.Amount  `json:"price"` // of one
-	PriceAmount wallet.Units   `json:"priceAmount,string"`
-	Total       wallet.Amount  `json:"total"`
-	TotalAmount wallet.Units   `json:"totalAmount,string"`
-	EntryToken  wallet.Token   `json:"entryToken"`
-	Balance     wallet.Balance `json:"balance"` // after the purchase
-	Owned       int64          `json:"owned"`   // after the purchase
-	Replayed    bool           `json:"-"`       // the first answer to this receipt, again
+	PurchaseID  int64          `json:"purchaseId"`         // number of the ledger entry
+	Asset       Asset          `json:"asset"`              // as it was just after the purchase
+	Quantity    int64          `json:"quantity"`           // pieces
+	Price       wallet.Amount  `json:"price"`              // of one piece
+	PriceAmount wallet.Units   `json:"priceAmount,string"` // Price in minor units
+	Total       wallet.Amount  `json:"total"`              // Price × Quantity
+	TotalAmount wallet.Units   `json:"totalAmount,string"` // Total in minor units
+	EntryToken  wallet.Token   `json:"entryToken"`         // the token that was paid with
+	Balance     wallet.Balance `json:"balance"`            // after the purchase
+	Owned       int64          `json:"owned"`              // pieces that the player owns after the purchase
+	Replayed    bool           `json:"-"`                  // the first result under this receipt, returned again
 }
 
-// Owned is how many of an asset a player has.
+// Owned is an asset that a player owns.
 type Owned struct {
 	Asset Asset `json:"asset"`
-	Owned int64 `json:"owned"`
+	Owned int64 `json:"owned"` // pieces
 }
 
-// The bounds of the catalogue.
+// Bounds of the catalogue.
 const (
-	MaxQuantity      = 1_000_000         // of one purchase
-	MaxStock         = 1_000_000_000_000 // of one asset, also of a per-user limit
+	MaxQuantity      = 1_000_000         // pieces in one purchase
+	MaxStock         = 1_000_000_000_000 // pieces in stock, also of a per-user limit
 	MaxMetadataBytes = 4096              // bytes of JSON; every receipt of a purchase holds a copy
-	longestName      = 100
+	maxName          = 100               // characters
 )
 
-// faults is what is wrong with a request of this package.
-type faults struct{ apierror.FieldErrors }
+// validator collects the invalid fields of a request.
+type validator struct{ apierror.FieldErrors }
 
-func (f *faults) name(text string) {
+func (v *validator) checkName(text string) {
 	if strings.TrimSpace(text) == "" {
-		f.Add("name", "required", "is required")
-	} else if !utf8.ValidString(text) || utf8.RuneCountInString(text) > longestName || strings.IndexFunc(text, unicode.IsControl) >= 0 {
-		f.Add("name", "length", "must be at most 100 printable characters")
+		v.Add("name", "required", "is required")
+		return
+	}
+	isPrintable := utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+	if !isPrintable || utf8.RuneCountInString(text) > maxName {
+		v.Add("name", "length", "must be at most 100 printable characters")
 	}
 }
 
-func (f *faults) number(field string, n *int64, least int64) {
+func (v *validator) checkLimit(field string, n *int64, least int64) {
 	if n != nil && (*n < least || *n > MaxStock) {
-		f.Add(field, "range", "must be a number from "+wallet.Units(least).String()+" to "+wallet.Units(MaxStock).String()+", or null")
+		v.Add(field, "range",
+			"must be a number from "+wallet.Units(least).String()+" to "+wallet.Units(MaxStock).String()+", or null")
 	}
 }
 
-// metadata checks that it is an object, or absent.
-func (f *faults) metadata(text json.RawMessage) {
+// checkMetadata accepts an object, or nil.
+func (v *validator) checkMetadata(text wire.RawJSON) {
 	if text == nil {
 		return
 	}
-	var members map[string]json.RawMessage
-	if len(text) > MaxMetadataBytes || !utf8.Valid(text) || json.Unmarshal(text, &members) != nil || members == nil {
-		f.Add("metadata", "format", "must be a JSON object of at most 4096 bytes")
+	var members map[string]wire.RawJSON
+	if len(text) > MaxMetadataBytes || wire.Unmarshal(text, &members) != nil || members == nil {
+		v.Add("metadata", "format", "must be a JSON object of at most 4096 bytes")
 	}
 }
 
 func (in CreateInput) validate() error {
-	var f faults
-	f.name(in.Name)
+	var v validator
+	v.checkName(in.Name)
 	if in.TokenID == "" {
-		f.Add("tokenId", "required", "is required")
+		v.Add("tokenId", "required", "is required")
 	}
 	if in.Price == "" {
-		f.Add("price", "required", "is required")
+		v.Add("price", "required", "is required")
 	}
-	f.number("stock", in.Stock, 0)
-	f.number("perUserLimit", in.PerUserLimit, 1)
-	f.metadata(in.Metadata)
-	return f.Err()
+	v.checkLimit("stock", in.Stock, 0)
+	v.checkLimit("perUserLimit", in.PerUserLimit, 1)
+	v.checkMetadata(in.Metadata)
+	return v.Err()
 }
 
 func (p Patch) validate() error {
-	var f faults
+	var v validator
 	if p.Name != nil {
-		f.name(*p.Name)
+		v.checkName(*p.Name)
 	}
 	if p.Stock != nil {
-		f.number("stock", *p.Stock, 0)
+		v.checkLimit("stock", *p.Stock, 0)
 	}
 	if p.PerUserLimit != nil {
-		f.number("perUserLimit", *p.PerUserLimit, 1)
+		v.checkLimit("perUserLimit", *p.PerUserLimit, 1)
 	}
-	f.metadata(p.Metadata)
-	return f.Err()
+	v.checkMetadata(p.Metadata)
+	return v.Err()
 }
 
 func (in PurchaseInput) validate() error {
-	var f faults
+	var v validator
 	if in.Quantity < 1 || in.Quantity > MaxQuantity {
-		f.Add("quantity", "range", "must be a number from 1 to 1000000")
+		v.Add("quantity", "range", "must be a number from 1 to 1000000")
 	}
-	return f.Err()
+	return v.Err()
 }

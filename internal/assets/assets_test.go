@@ -1,197 +1,226 @@
 package assets_test
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/principal"
-
+	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// shop is a catalogue with a token of two decimals.
-type shop struct {
+const (
+	game      = 1 // the game of the assets
+	otherGame = 2
+)
+
+var (
+	operator = principal.Caller{Role: principal.Operator}
+	server   = principal.Caller{Role: principal.Server, Game: game}
+	system   = principal.Caller{Role: principal.System}
+
+	noReceipt idempotency.Receipt
+)
+
+// anyPlayer finds every player, in the first game.
+type anyPlayer struct{}
+
+func (anyPlayer) Game(context.Context, int64) (int64, error) { return game, nil }
+
+// fixture is a catalogue with a token of two decimals.
+type fixture struct {
 	*assets.Service
 	t       testing.TB
 	wallets *wallet.Service
 }
 
-func open(t testing.TB, db *redisdb.DB) shop {
+func newFixture(t testing.TB, db *redisdb.DB) fixture {
 	t.Helper()
-	wallets := wallet.New(db, wallet.Options{})
-	_, err := wallets.CreateToken(t.Context(), wallet.TokenDefinition{TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}})
+	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
+	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
+		TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shop{Service: assets.New(db, wallets, assets.Options{}), t: t, wallets: wallets}
+	return fixture{Service: assets.New(db, wallets, assets.Options{}), t: t, wallets: wallets}
 }
 
-func (s shop) asset(in assets.CreateInput) assets.Asset {
-	s.t.Helper()
+// createAsset creates an asset that is priced in GOLD.
+func (f fixture) createAsset(in assets.CreateInput) assets.Asset {
+	f.t.Helper()
 	in.TokenID = "GOLD"
 	if in.Name == "" {
 		in.Name = "Sword"
 	}
-	a, err := s.Create(s.t.Context(), here, in)
+	a, err := f.Create(f.t.Context(), server, game, in)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return a
 }
 
-func (s shop) credit(user int64, amount wallet.AmountInput) {
-	s.t.Helper()
-	if _, err := s.wallets.Credit(s.t.Context(), "op", user, "GOLD", amount, "test", idempotency.Receipt{}); err != nil {
-		s.t.Fatal(err)
+func (f fixture) credit(userID int64, amount wallet.AmountInput) {
+	f.t.Helper()
+	in := wallet.CreditInput{UserID: userID, TokenID: "GOLD", Amount: amount, Reason: "test"}
+	if _, err := f.wallets.Credit(f.t.Context(), operator, in, noReceipt); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func (s shop) buy(user, asset, quantity int64, key string) (assets.Purchase, error) {
-	return s.Purchase(s.t.Context(), buyer(user), asset, assets.PurchaseInput{Quantity: quantity}, idempotency.Receipt{Key: key, Fingerprint: "f"})
+func (f fixture) buy(userID, assetID, quantity int64, key string) (assets.Purchase, error) {
+	in := assets.PurchaseInput{Quantity: quantity}
+	return f.Purchase(f.t.Context(), player(userID), assetID, in, idempotency.Receipt{Key: key, Fingerprint: "f"})
 }
 
-func buyer(user int64) principal.Caller {
-	return principal.Caller{Role: principal.Player, User: user, Game: here}
+// player returns a player of the game.
+func player(userID int64) principal.Caller {
+	return principal.Caller{Role: principal.Player, User: userID, Game: game}
 }
 
-func (s shop) wantGold(user int64, want wallet.Units) {
-	s.t.Helper()
-	b, err := s.wallets.Balance(s.t.Context(), user, "GOLD")
+func (f fixture) wantGold(userID int64, want wallet.Units) {
+	f.t.Helper()
+	b, err := f.wallets.Balance(f.t.Context(), userID, "GOLD")
 	if err != nil || b.Amount != want {
-		s.t.Fatalf("player %d has %s, %v; want %s", user, b.Amount, err, want)
+		f.t.Fatalf("player %d has %s, %v; want %s", userID, b.Amount, err, want)
 	}
 }
 
-func (s shop) wantBalanced() {
-	s.t.Helper()
-	d, err := s.wallets.AuditDeep(s.t.Context())
+func (f fixture) wantBalanced() {
+	f.t.Helper()
+	d, err := f.wallets.AuditDeep(f.t.Context())
 	if err != nil || !d.Balanced || !d.HeldCounted {
-		s.t.Fatalf("the audit says %+v, %v", d, err)
+		f.t.Fatalf("the audit returns %+v, %v", d, err)
 	}
 }
 
-func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneAnswer(t *testing.T) {
+func TestAThousandCopiesOfOnePurchaseHaveOneEffectAndOneResult(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		gem := s.asset(assets.CreateInput{Price: "0.07", Stock: new(int64(100))})
-		s.credit(1, "100")
+		f := newFixture(t, db)
+		gem := f.createAsset(assets.CreateInput{Price: "0.07", Stock: new(int64(100))})
+		f.credit(1, "100")
 		var mu sync.Mutex
 		var firsts atomic.Int64
-		answers := map[string]int{}
-		var all sync.WaitGroup
+		results := map[string]int{}
+		var buyers sync.WaitGroup
 		for range 50 {
-			all.Go(func() {
+			buyers.Go(func() {
 				for range 20 {
-					sale, err := s.buy(1, gem.ID, 3, "once")
+					purchase, err := f.buy(1, gem.ID, 3, "once")
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					if !sale.Replayed {
+					if !purchase.Replayed {
 						firsts.Add(1)
 					}
-					body, err := json.Marshal(sale)
+					body, err := wire.Marshal(purchase)
 					if err != nil {
 						t.Error(err)
 					}
 					mu.Lock()
-					answers[string(body)]++
+					results[string(body)]++
 					mu.Unlock()
 				}
 			})
 		}
-		all.Wait()
-		if len(answers) != 1 || firsts.Load() != 1 {
-			t.Fatalf("%d different answers, %d of them first: %v", len(answers), firsts.Load(), answers)
+		buyers.Wait()
+		if len(results) != 1 || firsts.Load() != 1 {
+			t.Fatalf("%d different results, %d of them first: %v", len(results), firsts.Load(), results)
 		}
-		s.wantGold(1, 10000-21)
-		s.wantBalanced()
+		f.wantGold(1, 10000-21)
+		f.wantBalanced()
 	})
 }
 
 func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		rare := s.asset(assets.CreateInput{Price: "1", Stock: new(int64(100))})
-		for user := range int64(300) {
-			s.credit(user+1, "5")
+		f := newFixture(t, db)
+		rare := f.createAsset(assets.CreateInput{Price: "1", Stock: new(int64(100))})
+		for userID := range int64(300) {
+			f.credit(userID+1, "5")
 		}
-		var sold, refused atomic.Int64
-		var all sync.WaitGroup
-		for user := range int64(300) {
-			all.Go(func() {
-				switch _, err := s.buy(user+1, rare.ID, 1, "mine"); {
+		var sold, rejected atomic.Int64
+		var buyers sync.WaitGroup
+		for userID := range int64(300) {
+			buyers.Go(func() {
+				switch _, err := f.buy(userID+1, rare.ID, 1, "mine"); {
 				case err == nil:
 					sold.Add(1)
 				case errors.Is(err, apierror.SoldOut):
-					refused.Add(1)
+					rejected.Add(1)
 				default:
 					t.Error(err)
 				}
 			})
 		}
-		all.Wait()
-		a, err := s.Get(t.Context(), here, rare.ID)
-		if err != nil || sold.Load() != 100 || refused.Load() != 200 || *a.Stock != 0 || a.Sold != 100 {
-			t.Fatalf("%d sold, %d refused, the asset is %+v, %v", sold.Load(), refused.Load(), a, err)
+		buyers.Wait()
+		a, err := f.Get(t.Context(), server, game, rare.ID)
+		if err != nil || sold.Load() != 100 || rejected.Load() != 200 || *a.Stock != 0 || a.Sold != 100 {
+			t.Fatalf("%d sold, %d rejected, the asset is %+v, %v", sold.Load(), rejected.Load(), a, err)
 		}
-		s.wantBalanced()
+		f.wantBalanced()
 	})
 }
 
 func TestSixtyFourWorkersOnOneWalletNeverFail(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		gem := s.asset(assets.CreateInput{Price: "0.01"})
-		s.credit(1, "1000")
-		var all sync.WaitGroup
+		f := newFixture(t, db)
+		gem := f.createAsset(assets.CreateInput{Price: "0.01"})
+		f.credit(1, "1000")
+		var workers sync.WaitGroup
 		for worker := range 64 {
-			all.Go(func() {
+			workers.Go(func() {
 				for i := range 25 {
-					if _, err := s.buy(1, gem.ID, 1, fmt.Sprint(worker, "-", i)); err != nil {
+					if _, err := f.buy(1, gem.ID, 1, fmt.Sprint(worker, "-", i)); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
-		all.Wait()
-		s.wantGold(1, 100000-64*25)
-		s.wantBalanced()
+		workers.Wait()
+		f.wantGold(1, 100000-64*25)
+		f.wantBalanced()
 	})
 }
 
-func TestARefusedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
+func TestARejectedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		sword := s.asset(assets.CreateInput{Price: "7.50"})
-		first, err := s.buy(1, sword.ID, 1, "k")
+		f := newFixture(t, db)
+		sword := f.createAsset(assets.CreateInput{Price: "7.50"})
+		first, err := f.buy(1, sword.ID, 1, "k")
 		if !errors.Is(err, apierror.InsufficientFunds) || first.Replayed {
 			t.Fatalf("without money: %v", err)
 		}
-		s.credit(1, "100")
-		// Another node knows nothing of the asset, and answers the same.
-		other := assets.New(db, s.wallets, assets.Options{})
-		for _, node := range []*assets.Service{s.Service, other} {
-			sale, again := node.Purchase(t.Context(), buyer(1), sword.ID, assets.PurchaseInput{Quantity: 1}, idempotency.Receipt{Key: "k", Fingerprint: "f"})
-			if told(again) != told(err) || !sale.Replayed {
-				t.Fatalf("later: %s, replayed %v; first %s", told(again), sale.Replayed, told(err))
+		f.credit(1, "100")
+		otherNode := assets.New(db, f.wallets, assets.Options{}) // it has not cached the asset
+		in, receipt := assets.PurchaseInput{Quantity: 1}, idempotency.Receipt{Key: "k", Fingerprint: "f"}
+		for _, node := range []*assets.Service{f.Service, otherNode} {
+			purchase, again := node.Purchase(t.Context(), player(1), sword.ID, in, receipt)
+			if !purchase.Replayed {
+				t.Error("the purchase is not replayed")
+			}
+			if diff := cmp.Diff(describeError(err), describeError(again)); diff != "" {
+				t.Errorf("(-first +replayed)\n%s", diff)
 			}
 		}
-		s.wantGold(1, 10000)
-		if _, err := s.buy(1, sword.ID, 1, "another"); err != nil {
+		f.wantGold(1, 10000)
+		if _, err := f.buy(1, sword.ID, 1, "another"); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -199,81 +228,89 @@ func TestARefusedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 
 func TestPurchaseAtTheLargestAmount(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		const most = "90071992547409.91" // 2^53-1 units
-		palace := s.asset(assets.CreateInput{Price: most})
-		s.credit(1, most)
-		sale, err := s.Purchase(t.Context(), buyer(1), palace.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: most}, idempotency.Receipt{})
+		f := newFixture(t, db)
+		const maxAmount = "90071992547409.91" // 2^53-1 units
+		palace := f.createAsset(assets.CreateInput{Price: maxAmount})
+		f.credit(1, maxAmount)
+		in := assets.PurchaseInput{Quantity: 1, ExpectedPrice: maxAmount}
+		purchase, err := f.Purchase(t.Context(), player(1), palace.ID, in, noReceipt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := json.Marshal(sale.Total)
-		if err != nil || string(body) != most || sale.TotalAmount != wallet.MaxUnits || sale.Balance.Amount != 0 {
-			t.Fatalf("the total is %s, %v; %+v", body, err, sale)
+		body, err := wire.Marshal(purchase.Total)
+		if err != nil || string(body) != maxAmount {
+			t.Errorf("the total is %s, %v", body, err)
 		}
-		s.credit(1, most)
-		if _, err := s.buy(1, palace.ID, 2, "two"); !errors.Is(err, apierror.InvalidAmount) {
+		if purchase.TotalAmount != wallet.MaxUnits || purchase.Balance.Amount != 0 {
+			t.Errorf("%+v", purchase)
+		}
+		f.credit(1, maxAmount)
+		if _, err := f.buy(1, palace.ID, 2, "two"); !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("a total past 2^53-1: %v", err)
 		}
-		third := s.asset(assets.CreateInput{Price: "30023997515803.31"}) // three of it are 2^53+1 units, a number that no double holds
-		if _, err := s.buy(1, third.ID, 3, "three"); !errors.Is(err, apierror.InvalidAmount) {
+		third := f.createAsset(assets.CreateInput{Price: "30023997515803.31"}) // times 3: 2^53+1, which no double holds
+		if _, err := f.buy(1, third.ID, 3, "three"); !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("a total of 2^53+1: %v", err)
 		}
-		third = s.asset(assets.CreateInput{Price: "30023997515803.30"})
-		if _, err := s.buy(1, third.ID, 3, "three less"); err != nil {
+		third = f.createAsset(assets.CreateInput{Price: "30023997515803.30"})
+		if _, err := f.buy(1, third.ID, 3, "three less"); err != nil {
 			t.Fatal(err)
 		}
-		s.wantGold(1, 1)
-		s.wantBalanced()
+		f.wantGold(1, 1)
+		f.wantBalanced()
 	})
 }
 
-func TestWhatIsFreeOfChargeIsOwnedWithoutALineInTheLedger(t *testing.T) {
+func TestAFreeAssetIsOwnedWithoutALedgerLine(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		gift := s.asset(assets.CreateInput{Price: "0", PerUserLimit: new(int64(1))})
-		sale, err := s.buy(1, gift.ID, 1, "k")
-		if err != nil || sale.Owned != 1 || sale.PurchaseID != 1 || sale.TotalAmount != 0 {
-			t.Fatalf("%+v, %v", sale, err)
+		f := newFixture(t, db)
+		gift := f.createAsset(assets.CreateInput{Price: "0", PerUserLimit: new(int64(1))})
+		purchase, err := f.buy(1, gift.ID, 1, "k")
+		if err != nil || purchase.Owned != 1 || purchase.PurchaseID != 1 || purchase.TotalAmount != 0 {
+			t.Fatalf("%+v, %v", purchase, err)
 		}
-		if _, err := s.buy(1, gift.ID, 1, "again"); !errors.Is(err, apierror.AlreadyOwned) {
+		if _, err := f.buy(1, gift.ID, 1, "again"); !errors.Is(err, apierror.AlreadyOwned) {
 			t.Fatalf("a second one: %v", err)
 		}
-		owned, next, err := s.ListOwned(t.Context(), 1, 0, 20)
-		if err != nil || next != 0 || len(owned) != 1 || owned[0].Owned != 1 || owned[0].Asset.Name != "Sword" {
-			t.Fatalf("%+v, %d, %v", owned, next, err)
+		owned, next, err := f.ListOwned(t.Context(), player(1), 0, 20)
+		if err != nil || next != 0 {
+			t.Fatalf("next is %d, %v", next, err)
 		}
-		lines, err := s.wallets.Ledger(t.Context(), 1, wallet.LedgerQuery{Limit: 20})
-		if err != nil || len(lines.Lines) != 0 {
-			t.Fatalf("%+v, %v", lines, err)
+		if diff := cmp.Diff([]assets.Owned{{Asset: purchase.Asset, Owned: 1}}, owned); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
-		s.wantBalanced()
+		page, err := f.wallets.Ledger(t.Context(), 1, wallet.LedgerQuery{Limit: 20})
+		if err != nil || len(page.Lines) != 0 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		f.wantBalanced()
 	})
 }
 
-func TestOnlyPlayersOfTheGameBuy(t *testing.T) {
+func TestWhyAPurchaseIsRejected(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		sword := s.asset(assets.CreateInput{Price: "1"})
+		f := newFixture(t, db)
+		sword := f.createAsset(assets.CreateInput{Price: "1"})
 		one := assets.PurchaseInput{Quantity: 1}
+		stranger := principal.Caller{Role: principal.Player, User: 1, Game: otherGame}
 		for _, c := range []struct {
-			caller principal.Caller
-			asset  int64
-			in     assets.PurchaseInput
-			want   error
+			caller  principal.Caller
+			assetID int64
+			in      assets.PurchaseInput
+			want    error
 		}{
-			{principal.Caller{Role: principal.Server, Game: here}, sword.ID, one, apierror.Forbidden},
-			{principal.Caller{Role: principal.Player, User: 1, Game: elsewhere}, sword.ID, one, apierror.AssetNotFound},
-			{buyer(1), sword.ID + 1, one, apierror.AssetNotFound},
-			{buyer(1), 0, one, apierror.AssetNotFound},
-			{buyer(1), sword.ID, assets.PurchaseInput{}, apierror.InvalidRequest},
-			{buyer(1), sword.ID, assets.PurchaseInput{Quantity: assets.MaxQuantity + 1}, apierror.InvalidRequest},
-			{buyer(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "0.001"}, apierror.InvalidAmount},
-			{buyer(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "2"}, apierror.PriceChanged},
-			{buyer(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "1.00"}, apierror.InsufficientFunds},
+			{server, sword.ID, one, apierror.Forbidden},
+			{stranger, sword.ID, one, apierror.AssetNotFound},
+			{player(1), sword.ID + 1, one, apierror.AssetNotFound},
+			{player(1), 0, one, apierror.AssetNotFound},
+			{player(1), sword.ID, assets.PurchaseInput{}, apierror.InvalidRequest},
+			{player(1), sword.ID, assets.PurchaseInput{Quantity: assets.MaxQuantity + 1}, apierror.InvalidRequest},
+			{player(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "0.001"}, apierror.InvalidAmount},
+			{player(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "2"}, apierror.PriceChanged},
+			{player(1), sword.ID, assets.PurchaseInput{Quantity: 1, ExpectedPrice: "1.00"}, apierror.InsufficientFunds},
 		} {
-			if _, err := s.Purchase(t.Context(), c.caller, c.asset, c.in, idempotency.Receipt{}); !errors.Is(err, c.want) {
-				t.Errorf("%+v buys %d, %+v: %v; want %v", c.caller, c.asset, c.in, err, c.want)
+			if _, err := f.Purchase(t.Context(), c.caller, c.assetID, c.in, noReceipt); !errors.Is(err, c.want) {
+				t.Errorf("%+v buys %d, %+v: %v; want %v", c.caller, c.assetID, c.in, err, c.want)
 			}
 		}
 	})
@@ -281,19 +318,20 @@ func TestOnlyPlayersOfTheGameBuy(t *testing.T) {
 
 func TestTheCatalogueIsListedInPages(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
+		f := newFixture(t, db)
 		var ids []int64
 		for i := range 7 {
-			ids = append(ids, s.asset(assets.CreateInput{Name: "A" + strconv.Itoa(i), Price: "1"}).ID)
+			ids = append(ids, f.createAsset(assets.CreateInput{Name: "A" + strconv.Itoa(i), Price: "1"}).ID)
 		}
 		for _, i := range []int{0, 3, 6} {
-			if _, err := s.Patch(t.Context(), here, ids[i], assets.Patch{Active: new(false)}); err != nil {
+			if _, err := f.Patch(t.Context(), server, game, ids[i], assets.Patch{Active: new(false)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		walk := func(all bool) (names string) {
+		readAll := func(includeInactive bool) (names string) {
 			for after := int64(0); ; {
-				page, next, err := s.List(t.Context(), here, assets.ListQuery{After: after, Limit: 2, IncludeInactive: all})
+				q := assets.ListQuery{After: after, Limit: 2, IncludeInactive: includeInactive}
+				page, next, err := f.List(t.Context(), server, game, q)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -307,37 +345,78 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 				after = next
 			}
 		}
-		if got := walk(false); got != "A1A2 A4A5" {
+		if got := readAll(false); got != "A1A2 A4A5" {
 			t.Errorf("on sale: %s", got)
 		}
-		if got := walk(true); got != "A0A1 A2A3 A4A5 A6" {
+		if got := readAll(true); got != "A0A1 A2A3 A4A5 A6" {
 			t.Errorf("all: %s", got)
 		}
-		if page, next, err := s.List(t.Context(), elsewhere, assets.ListQuery{Limit: 2, IncludeInactive: true}); err != nil || next != 0 || len(page) != 0 {
+		page, next, err := f.List(t.Context(), operator, otherGame, assets.ListQuery{Limit: 2, IncludeInactive: true})
+		if err != nil || next != 0 || len(page) != 0 {
 			t.Errorf("another game lists %v, %d, %v", page, next, err)
 		}
 	})
 }
 
-func TestAnAssetThatCannotBeMeantIsRefusedWithAllItsFaults(t *testing.T) {
+func TestAnInvalidAssetIsRejectedWithAllItsFields(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := open(t, db)
-		_, err := s.Create(t.Context(), here, assets.CreateInput{Stock: new(int64(-1)), PerUserLimit: new(int64(0)), Metadata: json.RawMessage(`[]`)})
-		r, ok := apierror.As(err)
-		if !ok || r.Code != "invalid_request" || len(r.FieldErrors) != 6 {
-			t.Fatalf("%+v", err)
+		f := newFixture(t, db)
+		in := assets.CreateInput{Stock: new(int64(-1)), PerUserLimit: new(int64(0)), Metadata: wire.RawJSON(`[]`)}
+		_, err := f.Create(t.Context(), server, game, in)
+		e, ok := apierror.As(err)
+		if !ok || e.Code != "invalid_request" {
+			t.Fatal(err)
 		}
-		for price, want := range map[wallet.AmountInput]error{"-1": apierror.InvalidAmount, "0.001": apierror.InvalidAmount, "1": nil, "0": nil} {
-			if _, err := s.Create(t.Context(), here, assets.CreateInput{Name: "x", TokenID: "GOLD", Price: price}); !errors.Is(err, want) {
-				t.Errorf("price %s: %v", price, err)
+		var fields []string
+		for _, field := range e.FieldErrors {
+			fields = append(fields, field.Field)
+		}
+		want := []string{"name", "tokenId", "price", "stock", "perUserLimit", "metadata"}
+		if diff := cmp.Diff(want, fields); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		for _, c := range []struct {
+			code  string
+			price wallet.AmountInput
+			want  error
+		}{
+			{"GOLD", "-1", apierror.InvalidAmount},
+			{"GOLD", "0.001", apierror.InvalidAmount},
+			{"GOLD", "1", nil},
+			{"GOLD", "0", nil},
+			{"LEAD", "1", apierror.TokenNotFound},
+		} {
+			in := assets.CreateInput{Name: "x", TokenID: c.code, Price: c.price}
+			if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, c.want) {
+				t.Errorf("a price of %s %s: %v; want %v", c.price, c.code, err, c.want)
 			}
 		}
-		if _, err := s.Create(t.Context(), here, assets.CreateInput{Name: "x", TokenID: "LEAD", Price: "1"}); !errors.Is(err, apierror.TokenNotFound) {
-			t.Errorf("an unknown token: %v", err)
-		}
-		a := s.asset(assets.CreateInput{Price: "1"})
-		if _, err := s.Patch(t.Context(), elsewhere, a.ID, assets.Patch{Active: new(false)}); !errors.Is(err, apierror.AssetNotFound) {
-			t.Errorf("a patch from another game: %v", err)
-		}
 	})
+}
+
+func TestMetadataIsStoredWithoutWhiteSpace(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	for text, want := range map[string]string{
+		"": `{}`,
+		" { \"b\" : [ 1.50 , 1e2 ] ,\n\"a\" : \"x \\u003c\\/ π\" } ": `{"b":[1.50,1e2],"a":"x \u003c\/ π"}`,
+	} {
+		in := assets.CreateInput{Price: "1"}
+		if text != "" {
+			in.Metadata = wire.RawJSON(text)
+		}
+		a := f.createAsset(in)
+		if diff := cmp.Diff(want, string(a.Metadata)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if text != "" && string(in.Metadata) != text {
+			t.Errorf("the caller's metadata was changed: %s", in.Metadata)
+		}
+	}
+	long := `{"a":"` + strings.Repeat("x", 4096) + `"}`
+	for _, invalid := range []string{`null`, `[]`, `"x"`, `{"a":1,"a":2}`, `{"a":`, "{\"a\":\"\xff\"}", long} {
+		in := assets.CreateInput{Name: "x", TokenID: "GOLD", Price: "1", Metadata: wire.RawJSON(invalid)}
+		if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, apierror.InvalidRequest) {
+			t.Errorf("%.20s: %v", invalid, err)
+		}
+	}
 }

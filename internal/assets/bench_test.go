@@ -11,32 +11,33 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-// BenchmarkPurchase tells how many purchases a second of this process' CPU is good for, the store's own not counted.
+// BenchmarkPurchase reports the purchases per second of CPU time of this process, without the
+// store's.
 func BenchmarkPurchase(b *testing.B) {
 	for _, buyers := range []int64{1, 64} {
 		b.Run(fmt.Sprintf("%d wallets", buyers), func(b *testing.B) {
-			s := open(b, redistest.Single(b))
-			gem := s.asset(assets.CreateInput{Price: "0.01"})
-			for user := range buyers {
-				s.credit(user+1, "90000000000000")
+			f := newFixture(b, redistest.Single(b))
+			gem := f.createAsset(assets.CreateInput{Price: "0.01"})
+			for userID := range buyers {
+				f.credit(userID+1, "90000000000000")
 			}
 			var n atomic.Int64
-			before := cpu()
+			before := cpuTime()
 			b.SetParallelism(32)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					i := n.Add(1)
-					if _, err := s.buy(1+i%buyers, gem.ID, 1, fmt.Sprint("k", i)); err != nil {
+					if _, err := f.buy(1+i%buyers, gem.ID, 1, fmt.Sprint("k", i)); err != nil {
 						b.Error(err)
 					}
 				}
 			})
-			b.ReportMetric(float64(b.N)/(cpu()-before).Seconds(), "purchases/cpu-s")
+			b.ReportMetric(float64(b.N)/(cpuTime()-before).Seconds(), "purchases/cpu-s")
 		})
 	}
 }
 
-func cpu() time.Duration {
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err)

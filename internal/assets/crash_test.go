@@ -12,34 +12,35 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-// Every buyer goes on under the same key until there is an answer: then every purchase was made exactly once.
+// Every buyer repeats a purchase under the same key until it succeeds. Each must be made exactly
+// once.
 func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
-	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
-	db, err := redisdb.Open(server.URL())
+	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	db, err := redisdb.Open(store.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	s := open(t, db)
-	gem := s.asset(assets.CreateInput{Price: "0.01"})
+	f := newFixture(t, db)
+	gem := f.createAsset(assets.CreateInput{Price: "0.01"})
 	const buyers, each = 8, 150
-	for user := range int64(buyers) {
-		s.credit(user+1, "100")
+	for userID := range int64(buyers) {
+		f.credit(userID+1, "100")
 	}
 	done, outages := make(chan struct{}, buyers*each), make(chan struct{}, 1)
-	var all sync.WaitGroup
-	for user := range int64(buyers) {
-		all.Go(func() {
+	var workers sync.WaitGroup
+	for userID := range int64(buyers) {
+		workers.Go(func() {
 			for i := range each {
 				key := fmt.Sprint("k", i)
 				for {
-					_, err := s.buy(user+1, gem.ID, 1, key)
+					_, err := f.buy(userID+1, gem.ID, 1, key)
 					if err == nil {
 						done <- struct{}{}
 						break
 					}
 					if !errors.Is(err, apierror.StoreUnavailable) {
-						t.Errorf("a purchase answers %v", err)
+						t.Errorf("a purchase returns %v", err)
 						return
 					}
 					select {
@@ -51,7 +52,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 		})
 	}
 	go func() {
-		all.Wait()
+		workers.Wait()
 		close(done)
 		close(outages)
 	}()
@@ -59,20 +60,20 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 		for range buyers * each / 3 {
 			<-done
 		}
-		server.Kill()
-		<-outages // somebody has noticed
-		if err := server.Restart(); err != nil {
+		store.Kill()
+		<-outages // a buyer has noticed
+		if err := store.Restart(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for range done { // until all have ended
+	for range done { // until all workers have ended
 	}
-	a, err := s.Get(t.Context(), here, gem.ID)
+	a, err := f.Get(t.Context(), server, game, gem.ID)
 	if err != nil || a.Sold != buyers*each {
 		t.Fatalf("sold %d, %v; want %d", a.Sold, err, buyers*each)
 	}
-	for user := range int64(buyers) {
-		s.wantGold(user+1, 10000-each)
+	for userID := range int64(buyers) {
+		f.wantGold(userID+1, 10000-each)
 	}
-	s.wantBalanced()
+	f.wantBalanced()
 }

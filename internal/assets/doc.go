@@ -1,15 +1,18 @@
-// Package assets keeps each game's catalogue, what players own of it, and the purchase that moves one
-// into the other.
+// Package assets keeps each game's catalogue, what players own of it, and the purchase that turns
+// money into assets.
 //
-// A purchase is one script: price, stock, per-user limit and funds are asked, and money, inventory, stock,
-// ledger and the player's events are written, together or not at all. No lock is taken.
+// A purchase is one script. It checks price, stock, per-user limit and funds, and writes money,
+// inventory, stock, ledger and the player's events, all of them or none. No lock is taken.
 //
 //	sold     == what all players own of the asset
-//	stock    never goes below zero; none means that there is no limit
-//	owned    never passes the per-user limit that stood when the player bought
+//	stock    never goes below zero; null means that there is no limit
+//	owned    never passes the per-user limit at the time of the purchase
 //	purchase id == number of its ledger entry, so it is unique and ordered in the economy
 //
-// An asset is on sale or not; it is never deleted, since players own it.
+// An asset is on sale or not. It is never deleted, since players own it.
 //
-//	created ──> on sale <──patch──> off sale     (to a buyer an asset off sale is not there)
+//	created ──> on sale <──patch──> off sale     (a buyer does not find an asset that is off sale)
+//
+// Every verb takes a Caller and checks its role. It does not check whether the game exists. Every
+// verb also returns store_unavailable.
 package assets

@@ -1,32 +1,31 @@
 package assets_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/principal"
-
+	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
 
-// The model is what the money scripts promise, in big integers and without a store. Every answer, and after every step every
-// balance, total, stock, inventory and ledger entry, must be the model's.
+// The model is what the money scripts promise, in big integers and without a store. Every result,
+// and after every step every balance, total, stock, inventory and ledger entry, must be the
+// model's.
 
 func TestMoneyScriptsAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
@@ -49,69 +48,42 @@ func TestMoneyScriptsAgreeWithTheModelOnTheEmbeddedStore(t *testing.T) {
 	playCases(t, db, 1, false)
 }
 
-// The store's client sends a script again when its reply was lost: here it loses the reply of every script.
+// The store's client resends a script when its reply was lost. Here it loses the reply of every
+// script.
 func TestMoneyScriptsAgreeWithTheModelWhenEveryReplyIsLostOnce(t *testing.T) {
 	t.Parallel()
 	db := redistest.Single(t)
-	db.Client.(*redis.Client).AddHook(loseReplies{})
+	redistest.LoseReplies(db, nil)
 	playCases(t, db, 1, true)
-}
-
-// loseReplies runs every script twice and hands back the second reply, as a client does that lost the first.
-type loseReplies struct{}
-
-func (loseReplies) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (loseReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		scripts := slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return strings.HasPrefix(c.Name(), "eval") })
-		if err != nil || !scripts {
-			return err
-		}
-		return next(ctx, cmds)
-	}
-}
-
-func (loseReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if err := next(ctx, cmd); err != nil || !strings.HasPrefix(cmd.Name(), "eval") {
-			return err
-		}
-		return next(ctx, cmd)
-	}
 }
 
 // playCases plays hundreds of cases on one database, with new players and a new token each.
 func playCases(t *testing.T, db *redisdb.DB, hundreds int, resent bool) {
-	wallets := wallet.New(db, wallet.Options{})
+	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
 	catalogue := assets.New(db, wallets, assets.Options{})
 	for range hundreds {
 		rapid.Check(t, func(rt *rapid.T) {
 			m := newModel(rt, db, wallets, catalogue)
 			actions := map[string]func(*rapid.T){
-				"credit": m.credit, "debit": m.debit, "grant": m.grant, "buy": m.buy, "buy more": m.buy, "patch": m.patch,
-				"again": m.again, "other request": m.reuse, "stake": m.stake, "win": m.win, "": m.check,
+				"credit": m.credit, "debit": m.debit, "grant": m.grant,
+				"buy": m.buy, "buy more": m.buy, "patch": m.patch,
+				"resend": m.resend, "other request": m.reuseKey, "stake": m.stake, "payout": m.payout, "": m.check,
 			}
-			if resent { // the moves that stand in for rooms keep no receipt
+			if resent { // the scripts that stand in for rooms keep no receipt
 				delete(actions, "stake")
-				delete(actions, "win")
+				delete(actions, "payout")
 			}
 			rt.Repeat(actions)
-			m.checkLines(rt)
+			m.checkEvents(rt)
 		})
 	}
 	d, err := wallets.AuditDeep(t.Context())
 	if err != nil || !d.Balanced || !d.HeldCounted || d.Wallets == 0 || d.Entries == 0 {
-		t.Fatalf("after all cases the audit says %+v, %v", d, err)
+		t.Fatalf("after all cases the audit returns %+v, %v", d, err)
 	}
 }
 
-const (
-	here      = 1 // the game of the assets and of players 0 and 1
-	elsewhere = 2 // the game of player 2
-	players   = 3
-)
+const players = 3 // the last one is of the other game
 
 type model struct {
 	db        *redisdb.DB
@@ -127,29 +99,44 @@ type model struct {
 	assets   []*modelAsset
 	minted   *big.Int
 	house    *big.Int
-	seq      int64 // of the ledger
-	calls    []*call
+	sequence int64 // number of the last ledger entry
+	requests []*request
 
-	replayedTo int64               // how far check has read the ledger
-	accounts   map[string]*big.Int // what it says of this token
+	checkedTo int64               // number of the last ledger entry that check has read
+	accounts  map[string]*big.Int // sums of the postings by account
 }
 
 type modelAsset struct {
 	id           int64
 	price        int64
 	stock, limit *int64
-	on           bool
-	sold, ver    int64
+	active       bool
+	sold         int64
+	version      int64
 	owned        [players]int64
 }
 
-// call is a request that was made, with its first answer.
-type call struct {
-	do     func(idempotency.Receipt) (facts, body string, replayed bool)
-	key    string
-	facts  string
-	body   string
-	player int
+// outcome is what a request returned.
+type outcome struct {
+	summary  string // what the model predicts
+	body     string // everything, as JSON
+	replayed bool
+}
+
+func outcomeOf(result any, summary string, replayed bool, err error) outcome {
+	if err != nil {
+		text := describeError(err)
+		return outcome{text, text, replayed}
+	}
+	body, err := wire.Marshal(result)
+	return outcome{summary, fmt.Sprint(string(body), err), replayed}
+}
+
+// request is a request that was made under a key, with its first outcome.
+type request struct {
+	send func(idempotency.Receipt) outcome
+	key  string
+	body string
 }
 
 var lastID atomic.Int64
@@ -165,40 +152,47 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 	for i := range players {
 		m.users[i], m.free[i], m.held[i] = newID(), new(big.Int), new(big.Int)
 	}
-	_, err := wallets.CreateToken(t.Context(), wallet.TokenDefinition{
-		TokenID: m.token, Name: "Gold & <Silver> \"π\"", Metadata: wallet.Metadata{AssetName: "ab", Decimals: strconv.Itoa(m.decimals)},
+	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
+		TokenID: m.token, Name: "Gold & <Silver> \"π\"",
+		Metadata: wallet.Metadata{AssetName: "ab", Decimals: strconv.Itoa(m.decimals)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		a := &modelAsset{price: drawPrice(t), stock: drawCount(t, "stock", 0), limit: drawCount(t, "limit", 1), on: true, ver: 1}
-		made, err := catalogue.Create(t.Context(), here, assets.CreateInput{
-			Name: "Sword / \\ \"π\"", TokenID: m.token, Price: m.literal(a.price), Stock: a.stock, PerUserLimit: a.limit,
-			Metadata: json.RawMessage(`{"note": "a\u0000\"/π"}`),
+		a := &modelAsset{
+			price: drawPrice(t), stock: drawLimit(t, "stock", 0), limit: drawLimit(t, "limit", 1), active: true, version: 1,
+		}
+		created, err := catalogue.Create(t.Context(), server, game, assets.CreateInput{
+			Name: "Sword / \\ \"π\"", TokenID: m.token, Price: m.amountInput(a.price), Stock: a.stock, PerUserLimit: a.limit,
+			Metadata: wire.RawJSON(`{"note": "a\u0000\"/π"}`),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.id = made.ID
+		a.id = created.ID
 		m.assets = append(m.assets, a)
 	}
-	m.seq, _ = db.Client.HGet(t.Context(), keys.Totals(), "seq").Int64()
-	m.replayedTo = m.seq
+	m.sequence, _ = db.Client.HGet(t.Context(), keys.Totals(), "seq").Int64()
+	m.checkedTo = m.sequence
 	return m
 }
 
 func drawUnits(t *rapid.T, label string) int64 {
-	const most = int64(wallet.MaxUnits)
-	return rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(most-5, most), rapid.Int64Range(1, most), rapid.Just(most/2)).Draw(t, label)
+	const limit = int64(wallet.MaxUnits)
+	return rapid.OneOf(
+		rapid.Int64Range(1, 20), rapid.Int64Range(limit-5, limit), rapid.Int64Range(1, limit), rapid.Just(limit/2),
+	).Draw(t, label)
 }
 
 func drawPrice(t *rapid.T) int64 {
-	const most = int64(wallet.MaxUnits)
-	return rapid.OneOf(rapid.Int64Range(0, 9), rapid.Int64Range(1, 9), rapid.Just(most), rapid.Int64Range(1, most), rapid.Just(most/3)).Draw(t, "price")
+	const limit = int64(wallet.MaxUnits)
+	return rapid.OneOf(
+		rapid.Int64Range(0, 9), rapid.Int64Range(1, 9), rapid.Just(limit), rapid.Int64Range(1, limit), rapid.Just(limit/3),
+	).Draw(t, "price")
 }
 
-func drawCount(t *rapid.T, label string, least int64) *int64 {
+func drawLimit(t *rapid.T, label string, least int64) *int64 {
 	switch rapid.IntRange(0, 2).Draw(t, label+" kind") {
 	case 0:
 		return nil
@@ -209,64 +203,66 @@ func drawCount(t *rapid.T, label string, least int64) *int64 {
 	}
 }
 
-func (m *model) literal(units int64) wallet.AmountInput {
+func (m *model) amountInput(units int64) wallet.AmountInput {
 	return wallet.AmountInput(wallet.Units(units).Decimal(m.decimals))
 }
 
-// make runs a request under a new key, or without one, and compares its answer with the model's.
-func (m *model) make(t *rapid.T, player int, want string, do func(idempotency.Receipt) (facts, body string, replayed bool)) {
+// run sends a request under a new key, or without one, and compares its outcome with the model's.
+func (m *model) run(t *rapid.T, want string, send func(idempotency.Receipt) outcome) {
 	t.Helper()
-	c := &call{do: do, player: player}
-	rc := idempotency.Receipt{}
+	var receipt idempotency.Receipt
 	if rapid.IntRange(0, 4).Draw(t, "keyed") > 0 {
-		c.key = "k" + strconv.FormatInt(newID(), 10)
-		rc = idempotency.Receipt{Key: c.key, Fingerprint: "f"}
-		m.calls = append(m.calls, c)
+		receipt = idempotency.Receipt{Key: "k" + strconv.FormatInt(newID(), 10), Fingerprint: "f"}
 	}
-	var replayed bool
-	c.facts, c.body, replayed = do(rc)
-	if c.facts != want || replayed {
-		t.Fatalf("the answer is\n%s (replayed: %v); the model says\n%s", c.facts, replayed, want)
+	got := send(receipt)
+	if receipt.Key != "" {
+		m.requests = append(m.requests, &request{send: send, key: receipt.Key, body: got.body})
 	}
-}
-
-// again resends a request whatever has happened since: the answer is the first one to the letter.
-func (m *model) again(t *rapid.T) {
-	if len(m.calls) == 0 {
-		t.Skip("nothing was asked yet")
-	}
-	c := rapid.SampledFrom(m.calls).Draw(t, "call")
-	_, body, replayed := c.do(idempotency.Receipt{Key: c.key, Fingerprint: "f"})
-	if body != c.body || !replayed {
-		t.Fatalf("asked again (replayed: %v):\n%s\nthe first answer:\n%s", replayed, body, c.body)
+	if got.summary != want || got.replayed {
+		t.Fatalf("the outcome is\n%s (replayed: %v); the model has\n%s", got.summary, got.replayed, want)
 	}
 }
 
-// reuse sends another request under a key.
-func (m *model) reuse(t *rapid.T) {
-	if len(m.calls) == 0 {
-		t.Skip("nothing was asked yet")
+// resend sends a request again, whatever has happened since: the outcome must be the first one, to
+// the letter.
+func (m *model) resend(t *rapid.T) {
+	if len(m.requests) == 0 {
+		t.Skip("no request was made yet")
 	}
-	c := rapid.SampledFrom(m.calls).Draw(t, "call")
-	if facts, _, _ := c.do(idempotency.Receipt{Key: c.key, Fingerprint: "other"}); facts != "idempotency_key_reused" {
-		t.Fatalf("another request under the key answers %s", facts)
+	r := rapid.SampledFrom(m.requests).Draw(t, "request")
+	got := r.send(idempotency.Receipt{Key: r.key, Fingerprint: "f"})
+	if got.body != r.body || !got.replayed {
+		t.Fatalf("sent again (replayed: %v):\n%s\nthe first outcome:\n%s", got.replayed, got.body, r.body)
 	}
 }
 
-// told is a refusal with its members as JSON, or the failure.
-func told(err error) string {
-	r, ok := apierror.As(err)
+// reuseKey sends another request under the key of an earlier one.
+func (m *model) reuseKey(t *rapid.T) {
+	if len(m.requests) == 0 {
+		t.Skip("no request was made yet")
+	}
+	r := rapid.SampledFrom(m.requests).Draw(t, "request")
+	got := r.send(idempotency.Receipt{Key: r.key, Fingerprint: "other"})
+	if got.summary != "idempotency_key_reused" {
+		t.Fatalf("another request under the key returns %s", got.summary)
+	}
+}
+
+// describeError returns the code of an error with its members as JSON, or the text of an internal
+// error.
+func describeError(err error) string {
+	e, ok := apierror.As(err)
 	if !ok {
-		return "failure: " + err.Error()
+		return "internal: " + err.Error()
 	}
-	if len(r.Members) == 0 {
-		return r.Code
+	if len(e.Members) == 0 {
+		return e.Code
 	}
-	members, err := json.Marshal(r.Members)
+	members, err := wire.Marshal(e.Members)
 	if err != nil {
 		return err.Error()
 	}
-	return r.Code + " " + string(members)
+	return e.Code + " " + string(members)
 }
 
 func (m *model) amount(n *big.Int) string {
@@ -274,36 +270,34 @@ func (m *model) amount(n *big.Int) string {
 }
 
 func (m *model) insufficient(available, required *big.Int) string {
-	return fmt.Sprintf(`insufficient_funds {"available":%s,"availableAmount":"%s","required":%s,"requiredAmount":"%s","tokenId":"%s"}`,
-		m.amount(available), available, m.amount(required), required, m.token)
+	const format = `insufficient_funds {"available":%s,"availableAmount":"%s",` +
+		`"required":%s,"requiredAmount":"%s","tokenId":"%s"}`
+	return fmt.Sprintf(format, m.amount(available), available, m.amount(required), required, m.token)
 }
 
-func (m *model) purse(player int) string {
+func (m *model) balance(player int) string {
 	return fmt.Sprintf("ok free %s held %s", m.free[player], m.held[player])
 }
 
-var mostUnits = big.NewInt(int64(wallet.MaxUnits))
+var maxUnits = big.NewInt(int64(wallet.MaxUnits))
 
 func (m *model) drawPlayer(t *rapid.T) int { return rapid.IntRange(0, players-1).Draw(t, "player") }
 
-type direction func(ctx context.Context, who string, user int64, token string, amount wallet.AmountInput, reason string, rc idempotency.Receipt) (wallet.ChangeResult, error)
-
-func (m *model) change(t *rapid.T, way direction, player int, units int64) func(idempotency.Receipt) (string, string, bool) {
-	ctx, user, amount := t.Context(), m.users[player], m.literal(units)
-	return func(rc idempotency.Receipt) (string, string, bool) {
-		c, err := way(ctx, "op", user, m.token, amount, `because "π"/`, rc)
-		if err != nil {
-			return told(err), told(err), c.Replayed
-		}
-		body, err := json.Marshal(c)
-		return fmt.Sprintf("ok free %s held %s", c.Balance.Amount, c.Balance.HeldAmount), fmt.Sprint(string(body), err), c.Replayed
+func (m *model) creditInput(player int, units int64) wallet.CreditInput {
+	return wallet.CreditInput{
+		UserID: m.users[player], TokenID: m.token, Amount: m.amountInput(units), Reason: `because "π"/`,
 	}
 }
 
-// fits tells whether units more in the wallet are within bounds; the cap on what exists is out of reach of a case.
+func changeOutcome(r wallet.ChangeResult, err error) outcome {
+	return outcomeOf(r, fmt.Sprintf("ok free %s held %s", r.Balance.Amount, r.Balance.HeldAmount), r.Replayed, err)
+}
+
+// fits reports whether units more in the wallet are within bounds. No case reaches the bound of the
+// supply.
 func (m *model) fits(player int, units *big.Int) bool {
 	sum := new(big.Int).Add(m.free[player], m.held[player])
-	return sum.Add(sum, units).Cmp(mostUnits) <= 0
+	return sum.Add(sum, units).Cmp(maxUnits) <= 0
 }
 
 func (m *model) credit(t *rapid.T) {
@@ -313,10 +307,13 @@ func (m *model) credit(t *rapid.T) {
 	if m.fits(p, n) {
 		m.free[p].Add(m.free[p], n)
 		m.minted.Add(m.minted, n)
-		m.seq++
-		want = m.purse(p)
+		m.sequence++
+		want = m.balance(p)
 	}
-	m.make(t, p, want, m.change(t, m.wallets.Credit, p, units))
+	ctx, in := t.Context(), m.creditInput(p, units)
+	m.run(t, want, func(receipt idempotency.Receipt) outcome {
+		return changeOutcome(m.wallets.Credit(ctx, operator, in, receipt))
+	})
 }
 
 func (m *model) debit(t *rapid.T) {
@@ -326,95 +323,101 @@ func (m *model) debit(t *rapid.T) {
 	if m.free[p].Cmp(n) >= 0 {
 		m.free[p].Sub(m.free[p], n)
 		m.minted.Sub(m.minted, n)
-		m.seq++
-		want = m.purse(p)
+		m.sequence++
+		want = m.balance(p)
 	}
-	m.make(t, p, want, m.change(t, m.wallets.Debit, p, units))
+	ctx, in := t.Context(), wallet.DebitInput(m.creditInput(p, units))
+	m.run(t, want, func(receipt idempotency.Receipt) outcome {
+		return changeOutcome(m.wallets.Debit(ctx, operator, in, receipt))
+	})
 }
 
 func (m *model) grant(t *rapid.T) {
 	p, units := m.drawPlayer(t), drawUnits(t, "units")
 	n := big.NewInt(units)
-	err := m.wallets.Grant(t.Context(), m.users[p], here, m.token, wallet.Units(units))
+	err := m.wallets.Grant(t.Context(), system, wallet.GrantInput{
+		UserID: m.users[p], GameID: game, TokenID: m.token, Units: wallet.Units(units),
+	})
 	switch {
 	case m.granted[p]:
 	case !m.fits(p, n):
 		if !errors.Is(err, apierror.InvalidAmount) {
-			t.Fatalf("a grant that does not fit answers %v", err)
+			t.Fatalf("a grant that does not fit returns %v", err)
 		}
 		return
 	default:
 		m.granted[p] = true
 		m.free[p].Add(m.free[p], n)
 		m.minted.Add(m.minted, n)
-		m.seq++
+		m.sequence++
 	}
 	if err != nil {
-		t.Fatalf("the grant answers %v", err)
+		t.Fatalf("the grant returns %v", err)
 	}
 }
 
 func (m *model) buy(t *rapid.T) {
 	p := m.drawPlayer(t)
 	a := rapid.SampledFrom(m.assets).Draw(t, "asset")
-	quantity := rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, 3), rapid.Int64Range(1, assets.MaxQuantity)).Draw(t, "quantity")
+	few, many := rapid.Int64Range(1, 3), rapid.Int64Range(1, assets.MaxQuantity)
+	quantity := rapid.OneOf(few, few, many).Draw(t, "quantity")
 	in := assets.PurchaseInput{Quantity: quantity}
 	expected := a.price
-	switch rapid.IntRange(0, 5).Draw(t, "expects") {
+	switch rapid.IntRange(0, 5).Draw(t, "expected price") {
 	case 0, 1:
-		in.ExpectedPrice = m.literal(expected)
+		in.ExpectedPrice = m.amountInput(expected)
 	case 2:
 		if expected++; expected > int64(wallet.MaxUnits) {
 			expected -= 2
 		}
-		in.ExpectedPrice = m.literal(expected)
+		in.ExpectedPrice = m.amountInput(expected)
 	}
-	who := principal.Caller{Role: principal.Player, User: m.users[p], Game: here}
+	caller := principal.Caller{Role: principal.Player, User: m.users[p], Game: game}
 	if p == 2 {
-		who.Game = elsewhere
+		caller.Game = otherGame
 	}
 
 	total := new(big.Int).Mul(big.NewInt(a.price), big.NewInt(quantity))
 	var want string
 	switch {
-	case !a.on || who.Game != here:
+	case !a.active || caller.Game != game:
 		want = "asset_not_found"
 	case expected != a.price:
-		want = fmt.Sprintf(`price_changed {"price":%s,"priceAmount":"%d"}`, m.literal(a.price), a.price)
+		want = fmt.Sprintf(`price_changed {"price":%s,"priceAmount":"%d"}`, m.amountInput(a.price), a.price)
 	case a.stock != nil && *a.stock < quantity:
 		want = fmt.Sprintf(`sold_out {"stock":%d}`, *a.stock)
 	case a.limit != nil && a.owned[p]+quantity > *a.limit:
 		want = fmt.Sprintf(`already_owned {"owned":%d,"perUserLimit":%d}`, a.owned[p], *a.limit)
-	case total.Cmp(mostUnits) > 0:
+	case total.Cmp(maxUnits) > 0:
 		want = "invalid_amount"
 	case m.free[p].Cmp(total) < 0:
 		want = m.insufficient(m.free[p], total)
 	default:
 		m.free[p].Sub(m.free[p], total)
 		m.house.Add(m.house, total)
-		m.seq++
+		m.sequence++
 		a.owned[p] += quantity
 		a.sold += quantity
 		if a.stock != nil {
 			a.stock = new(*a.stock - quantity)
 		}
 		want = fmt.Sprintf("%s purchase %d total %s owned %d price %d left %s sold %d version %d exist %s",
-			m.purse(p), m.seq, total, a.owned[p], a.price, count(a.stock), a.sold, a.ver, m.minted)
+			m.balance(p), m.sequence, total, a.owned[p], a.price, describeLimit(a.stock), a.sold, a.version, m.minted)
 	}
 	ctx := t.Context()
-	m.make(t, p, want, func(rc idempotency.Receipt) (string, string, bool) {
-		sale, err := m.catalogue.Purchase(ctx, who, a.id, in, rc)
-		if err != nil {
-			return told(err), told(err), sale.Replayed
-		}
-		body, err := json.Marshal(sale)
-		return fmt.Sprintf("ok free %s held %s purchase %d total %s owned %d price %s left %s sold %d version %d exist %s",
-			sale.Balance.Amount, sale.Balance.HeldAmount, sale.PurchaseID, sale.TotalAmount, sale.Owned, sale.PriceAmount,
-			count(sale.Asset.Stock), sale.Asset.Sold, sale.Asset.Version, sale.EntryToken.Supply.Units), fmt.Sprint(string(body), err), sale.Replayed
+	m.run(t, want, func(receipt idempotency.Receipt) outcome {
+		bought, err := m.catalogue.Purchase(ctx, caller, a.id, in, receipt)
+		return outcomeOf(bought, describePurchase(bought), bought.Replayed, err)
 	})
 }
 
-func count(n *int64) string {
+func describePurchase(p assets.Purchase) string {
+	return fmt.Sprintf("ok free %s held %s purchase %d total %s owned %d price %s left %s sold %d version %d exist %s",
+		p.Balance.Amount, p.Balance.HeldAmount, p.PurchaseID, p.TotalAmount, p.Owned, p.PriceAmount,
+		describeLimit(p.Asset.Stock), p.Asset.Sold, p.Asset.Version, p.EntryToken.Supply.Units)
+}
+
+func describeLimit(n *int64) string {
 	if n == nil {
 		return "no limit"
 	}
@@ -427,37 +430,47 @@ func (m *model) patch(t *rapid.T) {
 	switch rapid.IntRange(0, 3).Draw(t, "part") {
 	case 0:
 		a.price = drawPrice(t)
-		p.Price = new(m.literal(a.price))
+		p.Price = new(m.amountInput(a.price))
 	case 1:
-		a.stock = drawCount(t, "stock", 0)
+		a.stock = drawLimit(t, "stock", 0)
 		p.Stock = &a.stock
 	case 2:
-		a.limit = drawCount(t, "limit", 1)
+		a.limit = drawLimit(t, "limit", 1)
 		p.PerUserLimit = &a.limit
 	default:
-		a.on = !a.on
-		p.Active = &a.on
+		a.active = !a.active
+		p.Active = &a.active
 	}
-	a.ver++
-	now, err := m.catalogue.Patch(t.Context(), here, a.id, p)
-	if err != nil || int64(now.PriceAmount) != a.price || count(now.Stock) != count(a.stock) || count(now.PerUserLimit) != count(a.limit) ||
-		now.Active != a.on || now.Version != a.ver {
-		t.Fatalf("the patched asset is %+v, %v; the model says %+v", now, err, a)
+	a.version++
+	got, err := m.catalogue.Patch(t.Context(), server, game, a.id, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := got
+	want.PriceAmount, want.Price.Units = wallet.Units(a.price), wallet.Units(a.price)
+	want.Stock, want.PerUserLimit, want.Active, want.Version = a.stock, a.limit, a.active, a.version
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("the patched asset (-model +got)\n%s", diff)
 	}
 }
 
 // Rooms move money by scripts of their own; these two stand in for them.
 const (
-	stakeScript = `local wallet, totals, journal, tok, units, posts = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
-redis.call('HINCRBY', wallet, 'free:' .. tok, '-' .. units); redis.call('HINCRBY', wallet, 'held:' .. tok, units)
-redis.call('HINCRBY', totals, 'wallets:' .. tok, '-' .. units); redis.call('HINCRBY', totals, 'escrow:' .. tok, units)
-local seq = string.format('%.0f', redis.call('HINCRBY', totals, 'seq', 1))
-redis.call('XADD', journal, seq .. '-0', 'tok', tok, 'post', posts); return 1`
-	winScript = `local from, wallet, totals, journal, tok, units, posts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2], ARGV[3]
-redis.call('HINCRBY', from, 'held:' .. tok, '-' .. units); redis.call('HINCRBY', wallet, 'free:' .. tok, units)
-redis.call('HINCRBY', totals, 'wallets:' .. tok, units); redis.call('HINCRBY', totals, 'escrow:' .. tok, '-' .. units)
-local seq = string.format('%.0f', redis.call('HINCRBY', totals, 'seq', 1))
-redis.call('XADD', journal, seq .. '-0', 'tok', tok, 'post', posts); return 1`
+	stakeScript = `
+local wallet, totals, ledger, token, units, postings = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
+redis.call('HINCRBY', wallet, 'free:' .. token, '-' .. units); redis.call('HINCRBY', wallet, 'held:' .. token, units)
+redis.call('HINCRBY', totals, 'wallets:' .. token, '-' .. units)
+redis.call('HINCRBY', totals, 'escrow:' .. token, units)
+local number = string.format('%.0f', redis.call('HINCRBY', totals, 'seq', 1))
+redis.call('XADD', ledger, number .. '-0', 'tok', token, 'post', postings); return 1`
+	payoutScript = `
+local from, to, totals, ledger, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
+local units, postings = ARGV[2], ARGV[3]
+redis.call('HINCRBY', from, 'held:' .. token, '-' .. units); redis.call('HINCRBY', to, 'free:' .. token, units)
+redis.call('HINCRBY', totals, 'wallets:' .. token, units)
+redis.call('HINCRBY', totals, 'escrow:' .. token, '-' .. units)
+local number = string.format('%.0f', redis.call('HINCRBY', totals, 'seq', 1))
+redis.call('XADD', ledger, number .. '-0', 'tok', token, 'post', postings); return 1`
 )
 
 func (m *model) stake(t *rapid.T) {
@@ -469,145 +482,166 @@ func (m *model) stake(t *rapid.T) {
 	if rapid.Bool().Draw(t, "half") && n.BitLen() > 1 {
 		n.Rsh(n, 1)
 	}
-	err := m.db.Client.Eval(t.Context(), stakeScript, []string{keys.Wallet(m.users[p]), keys.Totals(), keys.Ledger()},
-		m.token, n.String(), fmt.Sprintf("w:%d:-%s;e:r:%s", m.users[p], n, n)).Err()
-	if err != nil {
+	names := []string{keys.Wallet(m.users[p]), keys.Totals(), keys.Ledger()}
+	postings := fmt.Sprintf("w:%d:-%s;e:r:%s", m.users[p], n, n)
+	if err := m.db.Client.Eval(t.Context(), stakeScript, names, m.token, n.String(), postings).Err(); err != nil {
 		t.Fatal(err)
 	}
 	m.free[p].Sub(m.free[p], n)
 	m.held[p].Add(m.held[p], n)
-	m.seq++
+	m.sequence++
 }
 
-// win may carry a balance past 2^53-1, where it must stay exact.
-func (m *model) win(t *rapid.T) {
+// payout may carry a balance past 2^53-1, where it must stay exact.
+func (m *model) payout(t *rapid.T) {
 	from, to := m.drawPlayer(t), m.drawPlayer(t)
 	if m.held[from].Sign() == 0 {
-		t.Skip("nothing to win")
+		t.Skip("nothing to pay out")
 	}
 	n := new(big.Int).Set(m.held[from])
-	err := m.db.Client.Eval(t.Context(), winScript, []string{keys.Wallet(m.users[from]), keys.Wallet(m.users[to]), keys.Totals(), keys.Ledger()},
-		m.token, n.String(), fmt.Sprintf("e:r:-%s;w:%d:%s", n, m.users[to], n)).Err()
-	if err != nil {
+	names := []string{keys.Wallet(m.users[from]), keys.Wallet(m.users[to]), keys.Totals(), keys.Ledger()}
+	postings := fmt.Sprintf("e:r:-%s;w:%d:%s", n, m.users[to], n)
+	if err := m.db.Client.Eval(t.Context(), payoutScript, names, m.token, n.String(), postings).Err(); err != nil {
 		t.Fatal(err)
 	}
 	m.held[from].SetInt64(0)
 	m.free[to].Add(m.free[to], n)
-	m.seq++
+	m.sequence++
 }
 
-// check reads everything in one round trip.
-func (m *model) check(t *rapid.T) {
+// stored is everything that the store has about one model.
+type stored struct {
+	wallets     [players]*redis.SliceCmd
+	inventories [players]*redis.SliceCmd
+	assets      []*redis.SliceCmd
+	totals      *redis.SliceCmd
+	ledger      *redis.XMessageSliceCmd
+}
+
+// read reads everything in one round trip.
+func (m *model) read(t *rapid.T) stored {
 	ctx := t.Context()
-	var purses [players]*redis.SliceCmd
-	var owned [players]*redis.SliceCmd
-	var goods []*redis.SliceCmd
-	var totals *redis.SliceCmd
-	var journal *redis.XMessageSliceCmd
+	var s stored
 	_, err := m.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, user := range m.users {
-			purses[i] = p.HMGet(ctx, keys.Wallet(user), "free:"+m.token, "held:"+m.token)
-			owned[i] = p.HMGet(ctx, keys.Inventory(user), strconv.FormatInt(m.assets[0].id, 10), strconv.FormatInt(m.assets[1].id, 10))
-		}
+		var assetIDs []string
 		for _, a := range m.assets {
-			goods = append(goods, p.HMGet(ctx, keys.Asset(a.id), "stock", "sold"))
+			assetIDs = append(assetIDs, strconv.FormatInt(a.id, 10))
+			s.assets = append(s.assets, p.HMGet(ctx, keys.Asset(a.id), "stock", "sold"))
 		}
-		totals = p.HMGet(ctx, keys.Totals(), "seq", "minted:"+m.token, "wallets:"+m.token, "escrow:"+m.token, "house:"+m.token)
-		journal = p.XRange(ctx, keys.Ledger(), "("+strconv.FormatInt(m.replayedTo, 10), "+")
+		for i, userID := range m.users {
+			s.wallets[i] = p.HMGet(ctx, keys.Wallet(userID), keys.FreeField(m.token), keys.HeldField(m.token))
+			s.inventories[i] = p.HMGet(ctx, keys.Inventory(userID), assetIDs...)
+		}
+		s.totals = p.HMGet(ctx, keys.Totals(), keys.TotalsSequence,
+			"minted:"+m.token, "wallets:"+m.token, "escrow:"+m.token, "house:"+m.token)
+		s.ledger = p.XRange(ctx, keys.Ledger(), "("+strconv.FormatInt(m.checkedTo, 10), "+")
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := func(what string, stored any, want string) {
-		t.Helper()
-		if stored == nil {
-			stored = "0"
-		}
-		if stored != want {
-			t.Fatalf("%s is %v; the model says %s", what, stored, want)
-		}
+	return s
+}
+
+// wantStored fails the test unless a stored value is the model's. A value that is not stored is
+// "0".
+func wantStored(t *rapid.T, name string, value any, want string) {
+	t.Helper()
+	if value == nil {
+		value = "0"
 	}
+	if value != want {
+		t.Fatalf("%s is %v; the model has %s", name, value, want)
+	}
+}
+
+// check compares everything that is stored with the model.
+func (m *model) check(t *rapid.T) {
+	s := m.read(t)
 	wallets, escrow := new(big.Int), new(big.Int)
 	for i := range players {
-		same("what is free", purses[i].Val()[0], m.free[i].String())
-		same("what is held", purses[i].Val()[1], m.held[i].String())
+		wantStored(t, "a free balance", s.wallets[i].Val()[0], m.free[i].String())
+		wantStored(t, "a held balance", s.wallets[i].Val()[1], m.held[i].String())
 		wallets.Add(wallets, m.free[i])
 		escrow.Add(escrow, m.held[i])
 		for j, a := range m.assets {
-			same("what is owned", owned[i].Val()[j], strconv.FormatInt(a.owned[i], 10))
+			wantStored(t, "the number owned", s.inventories[i].Val()[j], strconv.FormatInt(a.owned[i], 10))
 		}
 	}
 	for j, a := range m.assets {
 		stock := ""
 		if a.stock != nil {
-			stock = count(a.stock)
+			stock = strconv.FormatInt(*a.stock, 10)
 		}
-		same("the stock", goods[j].Val()[0], stock)
-		same("what is sold", goods[j].Val()[1], strconv.FormatInt(a.sold, 10))
+		wantStored(t, "the stock", s.assets[j].Val()[0], stock)
+		wantStored(t, "the number sold", s.assets[j].Val()[1], strconv.FormatInt(a.sold, 10))
 	}
-	same("the ledger's number", totals.Val()[0], strconv.FormatInt(m.seq, 10))
+	wantStored(t, "the number of the last entry", s.totals.Val()[0], strconv.FormatInt(m.sequence, 10))
 	for i, n := range []*big.Int{m.minted, wallets, escrow, m.house} {
-		same("a total", totals.Val()[1+i], n.String())
+		wantStored(t, "a total", s.totals.Val()[1+i], n.String())
 	}
+	m.checkLedger(t, s.ledger.Val(), escrow)
+}
 
-	for _, e := range journal.Val() {
-		m.replayedTo++
-		same("a ledger entry's id", e.ID, strconv.FormatInt(m.replayedTo, 10)+"-0")
-		same("a ledger entry's token", e.Values["tok"], m.token)
+// checkLedger adds the postings of new entries to the accounts, which must then be the model's.
+func (m *model) checkLedger(t *rapid.T, entries []redis.XMessage, escrow *big.Int) {
+	for _, e := range entries {
+		m.checkedTo++
+		wantStored(t, "the id of an entry", e.ID, strconv.FormatInt(m.checkedTo, 10)+"-0")
+		wantStored(t, "the token of an entry", e.Values["tok"], m.token)
 		sum := new(big.Int)
 		for _, posting := range strings.Split(e.Values["post"].(string), ";") {
 			if posting == "" {
 				continue
 			}
-			at := strings.LastIndex(posting, ":")
-			n, ok := new(big.Int).SetString(posting[at+1:], 10)
+			colon := strings.LastIndex(posting, ":")
+			n, ok := new(big.Int).SetString(posting[colon+1:], 10)
 			if !ok {
 				t.Fatalf("the ledger has the posting %s", posting)
 			}
 			sum.Add(sum, n)
-			if m.accounts[posting[:at]] == nil {
-				m.accounts[posting[:at]] = new(big.Int)
-			}
-			m.accounts[posting[:at]].Add(m.accounts[posting[:at]], n)
+			account := m.account(posting[:colon])
+			account.Add(account, n)
 		}
-		same("the sum of an entry", sum.String(), "0")
+		wantStored(t, "the sum of an entry", sum.String(), "0")
 	}
-	same("the last entry", strconv.FormatInt(m.replayedTo, 10), strconv.FormatInt(m.seq, 10))
-	replayed := func(account string, want *big.Int) {
-		t.Helper()
-		n := m.accounts[account]
-		if n == nil {
-			n = new(big.Int)
-		}
-		same("account "+account+" of the ledger", n.String(), want.String())
+	wantStored(t, "the last entry", strconv.FormatInt(m.checkedTo, 10), strconv.FormatInt(m.sequence, 10))
+	for i, userID := range m.users {
+		name := "w:" + strconv.FormatInt(userID, 10)
+		wantStored(t, "account "+name, m.account(name).String(), m.free[i].String())
 	}
-	for i, user := range m.users {
-		replayed("w:"+strconv.FormatInt(user, 10), m.free[i])
-	}
-	replayed("e:r", escrow)
-	replayed("h", m.house)
-	replayed("m", new(big.Int).Neg(m.minted))
+	wantStored(t, "account e:r", m.account("e:r").String(), escrow.String())
+	wantStored(t, "account h", m.account("h").String(), m.house.String())
+	wantStored(t, "account m", m.account("m").String(), new(big.Int).Neg(m.minted).String())
 }
 
-// checkLines holds a player's events to be gap-free, and the last one true.
-func (m *model) checkLines(t *rapid.T) {
-	for _, user := range m.users {
-		entries, err := m.db.Client.XRange(t.Context(), keys.WalletEvents(user), "-", "+").Result()
+func (m *model) account(name string) *big.Int {
+	if m.accounts[name] == nil {
+		m.accounts[name] = new(big.Int)
+	}
+	return m.accounts[name]
+}
+
+// checkEvents fails the test unless the events of every player are numbered without a gap.
+func (m *model) checkEvents(t *rapid.T) {
+	for _, userID := range m.users {
+		entries, err := m.db.Client.XRange(t.Context(), keys.WalletEvents(userID), "-", "+").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, e := range entries {
 			var event struct {
-				Type, Position string
-				Seq            int64
-				Data           map[string]any
+				Position string         `json:"position"`
+				Seq      int64          `json:"seq"`
+				Data     map[string]any `json:"data"`
 			}
-			if err := json.Unmarshal([]byte(e.Values["e"].(string)), &event); err != nil || event.Position != e.ID || event.Data == nil {
+			err := wire.Unmarshal([]byte(e.Values["e"].(string)), &event)
+			if err != nil || event.Position != e.ID || event.Data == nil {
 				t.Fatalf("the event %v: %v", e, err)
 			}
-			if first, _, _ := strings.Cut(entries[0].ID, "-"); strconv.FormatInt(event.Seq-int64(i), 10) != first {
-				t.Fatalf("event %d of player %d has number %d after %s", i, user, event.Seq, first)
+			first, _, _ := strings.Cut(entries[0].ID, "-")
+			if strconv.FormatInt(event.Seq-int64(i), 10) != first {
+				t.Fatalf("event %d of player %d has number %d after %s", i, userID, event.Seq, first)
 			}
 		}
 	}

@@ -1,47 +1,78 @@
 package assets
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
-
-	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// Service is the verbs of the catalogue. It is safe for concurrent use. Whether a game exists is for its caller to know.
+// Service has the verbs of the catalogue. It is safe for concurrent use.
 type Service struct {
 	store   store
 	wallets *wallet.Service
-	terms   sync.Map // asset id → terms, only of assets that exist
+	fixed   *cache.Cache[int64, fixedFields] // by asset id
 }
 
-// terms are what never changes about an asset's price: knowing them, a purchase is one round trip.
-type terms struct {
-	token    string
-	decimals int
+// fixedFields are the fields of an asset that never change. A purchase that knows them is one round
+// trip.
+type fixedFields struct {
+	token    string // code of the token in which the asset is priced
+	decimals int    // of that token
 }
 
-// Options are the catalogue's settings.
+// maxCachedAssets bounds the memory of the cache to about a megabyte.
+const maxCachedAssets = 10_000
+
+// Options are the settings of the catalogue.
 type Options struct {
-	ReceiptTTL time.Duration // how long the first answer to a keyed purchase is kept; 0 means 24 h
+	ReceiptTTL time.Duration // how long the first result of a purchase with a key is kept; 0 means 24 h
 }
 
-// New makes the verbs of the catalogue on an open store.
+// New returns the catalogue's verbs on an open store.
 func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
-	return &Service{store: store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)}, wallets: wallets}
+	return &Service{
+		store:   store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
+		wallets: wallets,
+		fixed:   cache.New[int64, fixedFields]("asset_terms", maxCachedAssets, 0),
+	}
 }
 
-// Create puts an asset on sale in a game. It refuses token_not_found and invalid_amount.
-func (s *Service) Create(ctx context.Context, game int64, in CreateInput) (Asset, error) {
+// authorizeRead returns nil when the caller may see what is on sale in the game.
+func authorizeRead(caller principal.Caller, gameID int64) error {
+	switch caller.Role {
+	case principal.Operator, principal.Server, principal.Player:
+		if !caller.CanAccessGame(gameID) {
+			return apierror.GameNotFound
+		}
+		return nil
+	default:
+		return apierror.Forbidden
+	}
+}
+
+// authorizeManage returns nil when the caller may see and change the whole catalogue of the game.
+func authorizeManage(caller principal.Caller, gameID int64) error {
+	if caller.Role == principal.Player {
+		return apierror.Forbidden.WithReason("only an operator or the game's server can manage assets")
+	}
+	return authorizeRead(caller, gameID)
+}
+
+// Create puts an asset on sale in a game. The caller must be an operator or the server of the game.
+// It returns forbidden, game_not_found, invalid_request, token_not_found, invalid_amount.
+func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID int64, in CreateInput) (Asset, error) {
+	if err := authorizeManage(caller, gameID); err != nil {
+		return Asset{}, err
+	}
 	if err := in.validate(); err != nil {
 		return Asset{}, err
 	}
@@ -54,17 +85,22 @@ func (s *Service) Create(ctx context.Context, game int64, in CreateInput) (Asset
 		return Asset{}, err
 	}
 	return s.store.create(ctx, Asset{
-		GameID: game, Name: in.Name, TokenID: t.TokenID, Price: t.Amount(price), PriceAmount: price,
+		GameID: gameID, Name: in.Name, TokenID: t.TokenID, Price: t.Amount(price), PriceAmount: price,
 		Stock: in.Stock, PerUserLimit: in.PerUserLimit, Metadata: compact(in.Metadata),
 	})
 }
 
-// Patch changes an asset of a game, and answers it as it is then.
-func (s *Service) Patch(ctx context.Context, game, assetID int64, p Patch) (Asset, error) {
+// Patch changes an asset of a game and returns the asset after it. The caller must be an operator
+// or the server of the game. It returns forbidden, game_not_found, invalid_request,
+// asset_not_found, invalid_amount.
+func (s *Service) Patch(ctx context.Context, caller principal.Caller, gameID, assetID int64, p Patch) (Asset, error) {
+	if err := authorizeManage(caller, gameID); err != nil {
+		return Asset{}, err
+	}
 	if err := p.validate(); err != nil {
 		return Asset{}, err
 	}
-	a, err := s.Get(ctx, game, assetID)
+	a, err := s.find(ctx, gameID, assetID)
 	if err != nil {
 		return Asset{}, err
 	}
@@ -79,37 +115,50 @@ func (s *Service) Patch(ctx context.Context, game, assetID int64, p Patch) (Asse
 	if p.Metadata != nil {
 		p.Metadata = compact(p.Metadata)
 	}
-	return s.store.patch(ctx, a, p, price)
+	return s.store.patch(ctx, a.ID, p, price)
 }
 
-// Get finds an asset of a game, on sale or not; one of another game is asset_not_found.
-func (s *Service) Get(ctx context.Context, game, assetID int64) (Asset, error) {
-	found, err := s.store.read(ctx, assetID)
+// Get returns an asset of a game, on sale or not. The caller must be an operator or the server of
+// the game. It returns forbidden, game_not_found; and asset_not_found, also for an asset of another
+// game.
+func (s *Service) Get(ctx context.Context, caller principal.Caller, gameID, assetID int64) (Asset, error) {
+	if err := authorizeManage(caller, gameID); err != nil {
+		return Asset{}, err
+	}
+	return s.find(ctx, gameID, assetID)
+}
+
+func (s *Service) find(ctx context.Context, gameID, assetID int64) (Asset, error) {
+	found, err := s.store.readAssets(ctx, assetID)
 	if err != nil {
 		return Asset{}, err
 	}
-	if len(found) == 0 || found[0].GameID != game {
+	if len(found) == 0 || found[0].GameID != gameID {
 		return Asset{}, apierror.AssetNotFound
 	}
 	return found[0], nil
 }
 
-// ListQuery asks for a page of a game's catalogue.
-type ListQuery struct {
-	After           int64 // only ids above this: where the last page ended
-	Limit           int   // 1 … 100
-	IncludeInactive bool  // also what is not on sale
-}
-
-// List is a page of a game's catalogue by id, and the id to go on after, 0 at the end.
-func (s *Service) List(ctx context.Context, game int64, q ListQuery) ([]Asset, int64, error) {
-	page := make([]Asset, 0, q.Limit)
+// List returns a page of a game's catalogue by id, and the id after which the next page starts, 0
+// at the end. Players of the game, its server and operators may list what is on sale; players may
+// not include inactive assets. It returns forbidden, game_not_found.
+func (s *Service) List(
+	ctx context.Context, caller principal.Caller, gameID int64, q ListQuery,
+) (page []Asset, next int64, err error) {
+	authorize := authorizeRead
+	if q.IncludeInactive {
+		authorize = authorizeManage
+	}
+	if err := authorize(caller, gameID); err != nil {
+		return nil, 0, err
+	}
+	page = make([]Asset, 0, q.Limit)
 	for after := q.After; ; {
-		ids, err := s.store.ids(ctx, game, after, q.Limit+1)
+		ids, err := s.store.listIDs(ctx, gameID, after, q.Limit+1)
 		if err != nil {
 			return nil, 0, err
 		}
-		found, err := s.store.read(ctx, ids...)
+		found, err := s.store.readAssets(ctx, ids...)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -129,9 +178,15 @@ func (s *Service) List(ctx context.Context, game int64, q ListQuery) ([]Asset, i
 	}
 }
 
-// ListOwned is a page of what a player has, by asset id, and the id to go on after, 0 at the end.
-func (s *Service) ListOwned(ctx context.Context, user, after int64, limit int) ([]Owned, int64, error) {
-	counts, err := s.store.inventory(ctx, user)
+// ListOwned returns a page of what the calling player owns, by asset id, and the id after which the
+// next page starts, 0 at the end. It returns forbidden for other callers.
+func (s *Service) ListOwned(
+	ctx context.Context, caller principal.Caller, after int64, limit int,
+) (page []Owned, next int64, err error) {
+	if caller.Role != principal.Player {
+		return nil, 0, apierror.Forbidden.WithReason("only a player owns assets")
+	}
+	counts, err := s.store.readInventory(ctx, caller.User)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -142,26 +197,29 @@ func (s *Service) ListOwned(ctx context.Context, user, after int64, limit int) (
 		}
 	}
 	slices.Sort(ids)
-	var next int64
 	if len(ids) > limit {
 		ids = ids[:limit]
 		next = ids[limit-1]
 	}
-	found, err := s.store.read(ctx, ids...)
+	found, err := s.store.readAssets(ctx, ids...)
 	if err != nil {
 		return nil, 0, err
 	}
-	page := make([]Owned, 0, len(found))
+	page = make([]Owned, 0, len(found))
 	for _, a := range found {
 		page = append(page, Owned{Asset: a, Owned: counts[a.ID]})
 	}
 	return page, next, nil
 }
 
-// Purchase sells a player so many of an asset of the player's game, in one script and, once this node has sold the asset,
-// one round trip. It refuses asset_not_found, price_changed, sold_out, already_owned, invalid_amount, insufficient_funds; with the
-// members that help, and under the same receipt for ever after.
-func (s *Service) Purchase(ctx context.Context, caller principal.Caller, assetID int64, in PurchaseInput, rc idempotency.Receipt) (Purchase, error) {
+// Purchase sells the calling player some pieces of an asset of the player's game. It is one script
+// and, once this node has sold the asset, one round trip. It returns forbidden, invalid_request,
+// asset_not_found, price_changed, sold_out, already_owned, invalid_amount, insufficient_funds,
+// idempotency_key_reused. Errors carry members that help, and are kept under the receipt as a
+// purchase is.
+func (s *Service) Purchase(
+	ctx context.Context, caller principal.Caller, assetID int64, in PurchaseInput, receipt idempotency.Receipt,
+) (Purchase, error) {
 	if caller.Role != principal.Player {
 		return Purchase{}, apierror.Forbidden.WithReason("only a player can buy")
 	}
@@ -171,31 +229,35 @@ func (s *Service) Purchase(ctx context.Context, caller principal.Caller, assetID
 	if assetID < 1 {
 		return Purchase{}, apierror.AssetNotFound
 	}
-	o := order{caller: caller, asset: assetID, quantity: in.Quantity, receipt: rc, nonce: idempotency.NewNonce()}
+	call := purchaseCall{
+		caller: caller, assetID: assetID, quantity: in.Quantity, receipt: receipt, nonce: idempotency.NewNonce(),
+	}
+	fixed, isKnown := s.fixed.Get(assetID)
 	for {
-		if known, ok := s.terms.Load(assetID); ok {
-			o.terms = known.(terms)
+		if isKnown {
+			call.fixed = fixed
 			if in.ExpectedPrice != "" {
-				expected, err := in.ExpectedPrice.Units(o.terms.decimals)
+				expected, err := in.ExpectedPrice.Units(fixed.decimals)
 				if err != nil {
 					return Purchase{}, err
 				}
-				o.expected = expected.String()
+				call.expectedPrice = expected.String()
 			}
 		}
-		sale, learnt, err := s.store.purchase(ctx, o)
-		if learnt == nil {
-			return sale, err
+		purchase, current, err := s.store.purchase(ctx, call)
+		if current == nil {
+			return purchase, err
 		}
-		s.terms.Store(assetID, *learnt)
+		fixed, isKnown = *current, true
+		s.fixed.Add(assetID, fixed)
 	}
 }
 
-// compact is the metadata without white space; none is an empty object.
-func compact(text json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if text == nil || json.Compact(&b, text) != nil {
-		return json.RawMessage("{}")
+// compact returns metadata without white space; nil becomes an empty object.
+func compact(metadata wire.RawJSON) wire.RawJSON {
+	compacted := metadata.Clone()
+	if metadata == nil || compacted.Compact() != nil {
+		return wire.RawJSON("{}")
 	}
-	return b.Bytes()
+	return compacted
 }

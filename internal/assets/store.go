@@ -1,79 +1,43 @@
 package assets
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
-// store is all that the catalogue says to Redis.
+// store reads and writes assets and inventories in Redis.
 type store struct {
 	db         *redisdb.DB
 	receiptTTL time.Duration
 }
 
-// assetFields is what an asset's hash holds, in the order in which scripts answer it.
-var assetFields = []string{"game", "token", "decimals", "price", "on", "stock", "limit", "sold", "ver", "name", "meta", "created"}
-
-// fields reads texts one after the other and remembers the first fault.
-type fields struct {
-	rest []string
-	err  error
-}
-
-func (f *fields) text() string {
-	if len(f.rest) == 0 {
-		f.err = cmp.Or(f.err, errors.New("too few fields"))
-		return ""
-	}
-	text := f.rest[0]
-	f.rest = f.rest[1:]
-	return text
-}
-
-func (f *fields) number() int64 {
-	n, err := strconv.ParseInt(f.text(), 10, 64)
-	f.err = cmp.Or(f.err, err)
-	return n
-}
-
-// optional reads a number or "" for none.
-func (f *fields) optional() *int64 {
-	if len(f.rest) > 0 && f.rest[0] == "" {
-		f.text()
-		return nil
-	}
-	return new(f.number())
-}
-
-func (f *fields) asset(id int64) Asset {
-	a := Asset{ID: id, GameID: f.number(), TokenID: f.text()}
-	decimals := int(f.number())
-	a.PriceAmount = wallet.Units(f.number())
+// decodeAsset returns the asset in the next values, which are those of keys.AssetFields.
+func decodeAsset(id int64, v *redisdb.Values) Asset {
+	a := Asset{ID: id, GameID: v.Int(), TokenID: v.Text()}
+	decimals := int(v.Int())
+	a.PriceAmount = wallet.Units(v.Int())
 	a.Price = wallet.Amount{Units: a.PriceAmount, Decimals: decimals}
-	a.Active = f.text() == "1"
-	a.Stock, a.PerUserLimit = f.optional(), f.optional()
-	a.Sold, a.Version = f.number(), f.number()
-	a.Name, a.Metadata = f.text(), json.RawMessage(f.text())
-	a.CreatedAt = time.UnixMilli(f.number()).UTC()
+	a.Active = v.Text() == "1"
+	a.Stock, a.PerUserLimit = v.OptionalInt(), v.OptionalInt()
+	a.Sold, a.Version = v.Int(), v.Int()
+	a.Name, a.Metadata = v.Text(), wire.RawJSON(v.Text())
+	a.CreatedAt = v.Time()
 	return a
 }
 
+// optionalText returns the number as text, "" for nil.
 func optionalText(n *int64) string {
 	if n == nil {
 		return ""
@@ -82,67 +46,67 @@ func optionalText(n *int64) string {
 }
 
 func (s store) create(ctx context.Context, a Asset) (Asset, error) {
-	id, err := s.db.Client.Incr(ctx, keys.AssetNext()).Result() // one more than needed, when it is resent, does no harm
+	id, err := s.db.Client.Incr(ctx, keys.AssetNext()).Result() // a resend leaves a gap, which does no harm
 	if err != nil {
 		return Asset{}, redisdb.WrapError("draw an asset id", err)
 	}
-	word, rest, err := s.db.Run(ctx, scripts.AssetCreate, []string{keys.Asset(id), keys.Assets(a.GameID)},
-		id, a.GameID, a.TokenID, a.Price.Decimals, a.PriceAmount.String(), optionalText(a.Stock), optionalText(a.PerUserLimit), a.Name, string(a.Metadata))
-	return s.answered(scripts.AssetCreate, id, word, rest, err)
+	reply, err := s.db.RunScript(ctx, scripts.AssetCreate, []string{keys.Asset(id), keys.Assets(a.GameID)},
+		id, a.GameID, a.TokenID, a.Price.Decimals, a.PriceAmount.String(),
+		optionalText(a.Stock), optionalText(a.PerUserLimit), a.Name, string(a.Metadata))
+	return assetOf(scripts.AssetCreate, id, reply, err)
 }
 
-func (s store) patch(ctx context.Context, a Asset, p Patch, price *wallet.Units) (Asset, error) {
+// patch changes an asset; price is that of the patch in minor units, or nil.
+func (s store) patch(ctx context.Context, id int64, p Patch, price *wallet.Units) (Asset, error) {
 	args := []any{idempotency.NewNonce()}
 	if p.Name != nil {
-		args = append(args, "name", *p.Name)
+		args = append(args, keys.AssetName, *p.Name)
 	}
 	if p.Active != nil {
-		on := "0"
+		active := "0"
 		if *p.Active {
-			on = "1"
+			active = "1"
 		}
-		args = append(args, "on", on)
+		args = append(args, keys.AssetActive, active)
 	}
 	if price != nil {
-		args = append(args, "price", price.String())
+		args = append(args, keys.AssetPrice, price.String())
 	}
 	if p.Stock != nil {
-		args = append(args, "stock", optionalText(*p.Stock))
+		args = append(args, keys.AssetStock, optionalText(*p.Stock))
 	}
 	if p.PerUserLimit != nil {
-		args = append(args, "limit", optionalText(*p.PerUserLimit))
+		args = append(args, keys.AssetLimit, optionalText(*p.PerUserLimit))
 	}
 	if p.Metadata != nil {
-		args = append(args, "meta", string(p.Metadata))
+		args = append(args, keys.AssetMetadata, string(p.Metadata))
 	}
-	word, rest, err := s.db.Run(ctx, scripts.AssetPatch, []string{keys.Asset(a.ID)}, args...)
-	return s.answered(scripts.AssetPatch, a.ID, word, rest, err)
+	reply, err := s.db.RunScript(ctx, scripts.AssetPatch, []string{keys.Asset(id)}, args...)
+	return assetOf(scripts.AssetPatch, id, reply, err)
 }
 
-func (s store) answered(script *scripts.Script, id int64, word string, rest []string, err error) (Asset, error) {
+// assetOf returns the asset in the reply of a script, or its error.
+func assetOf(script *scripts.Script, id int64, reply redisdb.Reply, err error) (Asset, error) {
 	if err != nil {
 		return Asset{}, err
 	}
-	if word != "ok" {
-		return Asset{}, redisdb.StatusError(script, word)
+	if err := reply.Err(script); err != nil {
+		return Asset{}, err
 	}
-	f := fields{rest: rest}
-	a := f.asset(id)
-	if f.err != nil {
-		return Asset{}, fmt.Errorf("read the asset %d: %w", id, f.err)
-	}
-	return a, nil
+	v := redisdb.NewValues("an asset", reply.Values)
+	a := decodeAsset(id, v)
+	return a, v.Err()
 }
 
-// read reads those of the assets that exist, in the order asked.
-func (s store) read(ctx context.Context, ids ...int64) ([]Asset, error) {
+// readAssets returns those of the assets that exist, in the order of the ids.
+func (s store) readAssets(ctx context.Context, ids ...int64) ([]Asset, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	replies := make([]*redis.SliceCmd, len(ids))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range ids {
-			replies[i] = p.HMGet(ctx, keys.Asset(id), assetFields...)
+			replies[i] = p.HMGet(ctx, keys.Asset(id), keys.AssetFields...)
 		}
 		return nil
 	})
@@ -151,135 +115,140 @@ func (s store) read(ctx context.Context, ids ...int64) ([]Asset, error) {
 	}
 	found := make([]Asset, 0, len(ids))
 	for i, id := range ids {
-		values := replies[i].Val()
-		if values[0] == nil {
+		if replies[i].Val()[0] == nil {
 			continue
 		}
-		f := fields{rest: make([]string, len(values))}
-		for j, v := range values {
-			f.rest[j], _ = v.(string)
+		v := redisdb.HashValues("asset "+strconv.FormatInt(id, 10), replies[i].Val())
+		found = append(found, decodeAsset(id, v))
+		if v.Err() != nil {
+			return nil, v.Err()
 		}
-		a := f.asset(id)
-		if f.err != nil {
-			return nil, fmt.Errorf("read the asset %d: %w", id, f.err)
-		}
-		found = append(found, a)
 	}
 	return found, nil
 }
 
-func (s store) ids(ctx context.Context, game, after int64, count int) ([]int64, error) {
-	members, err := s.db.Client.ZRangeByScore(ctx, keys.Assets(game), &redis.ZRangeBy{
+func (s store) listIDs(ctx context.Context, gameID, after int64, count int) ([]int64, error) {
+	members, err := s.db.Client.ZRangeByScore(ctx, keys.Assets(gameID), &redis.ZRangeBy{
 		Min: "(" + strconv.FormatInt(after, 10), Max: "+inf", Count: int64(count),
 	}).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("list assets", err)
 	}
-	f := fields{rest: members}
+	v := redisdb.NewValues("the assets of a game", members)
 	ids := make([]int64, len(members))
 	for i := range ids {
-		ids[i] = f.number()
+		ids[i] = v.Int()
 	}
-	return ids, f.err
+	return ids, v.Err()
 }
 
-func (s store) inventory(ctx context.Context, user int64) (map[int64]int64, error) {
-	all, err := s.db.Client.HGetAll(ctx, keys.Inventory(user)).Result()
+// readInventory returns how many pieces of each asset a player owns, by asset id.
+func (s store) readInventory(ctx context.Context, userID int64) (map[int64]int64, error) {
+	hash, err := s.db.Client.HGetAll(ctx, keys.Inventory(userID)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read an inventory", err)
 	}
-	counts := make(map[int64]int64, len(all))
-	for id, count := range all {
-		f := fields{rest: []string{id, count}}
-		counts[f.number()] = f.number()
-		if f.err != nil {
-			return nil, fmt.Errorf("read an inventory: %w", f.err)
+	counts := make(map[int64]int64, len(hash))
+	for id, count := range hash {
+		v := redisdb.NewValues("an inventory", []string{id, count})
+		counts[v.Int()] = v.Int()
+		if v.Err() != nil {
+			return nil, v.Err()
 		}
 	}
 	return counts, nil
 }
 
-// order is one call of the purchase script.
-type order struct {
-	caller   principal.Caller
-	asset    int64
-	quantity int64
-	expected string // units, or "" for any price
-	terms    terms  // empty while this node has not sold the asset
-	receipt  idempotency.Receipt
-	nonce    string
+// purchaseCall is one run of the purchase script.
+type purchaseCall struct {
+	caller        principal.Caller
+	assetID       int64
+	quantity      int64       // pieces
+	expectedPrice string      // of one piece in minor units, "" for any
+	fixed         fixedFields // zero while this node does not know the asset
+	receipt       idempotency.Receipt
+	nonce         string
 }
 
-// purchase runs the purchase. Where the order's terms are not the asset's it changes nothing and answers the right ones.
-func (s store) purchase(ctx context.Context, o order) (Purchase, *terms, error) {
-	user := o.caller.User
-	receipt, ttl := o.receipt.OrPerCall(o.nonce, s.receiptTTL)
+// purchase runs the purchase script. Where the fixed fields of the call are not the asset's, it
+// changes nothing and returns the current ones.
+func (s store) purchase(ctx context.Context, c purchaseCall) (purchase Purchase, current *fixedFields, err error) {
+	userID := c.caller.User
+	receipt, ttl := c.receipt.OrPerCall(c.nonce, s.receiptTTL)
 	reply, err := s.db.RunScript(ctx, scripts.AssetPurchase,
 		[]string{
-			keys.Asset(o.asset), keys.Wallet(user), keys.WalletLines(user), keys.WalletEvents(user), keys.Inventory(user),
-			keys.Totals(), keys.Ledger(), keys.Token(o.terms.token), keys.MoneyReceipt(o.caller.ActorID(), receipt.Key),
+			keys.Asset(c.assetID), keys.Wallet(userID), keys.WalletLines(userID), keys.WalletEvents(userID),
+			keys.Inventory(userID), keys.Totals(), keys.Ledger(), keys.Token(c.fixed.token),
+			keys.MoneyReceipt(c.caller.ActorID(), receipt.Key),
 		},
-		s.db.PublishCommand, o.nonce, receipt.Fingerprint, ttl.Milliseconds(), user, o.asset, o.caller.Game, o.quantity, o.expected, o.terms.token)
+		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), userID, c.assetID, c.caller.Game,
+		c.quantity, c.expectedPrice, c.fixed.token)
 	if err != nil {
 		return Purchase{}, nil, err
 	}
-	f := fields{rest: reply.Values}
 	if reply.Status == scripts.Stale {
-		learnt := terms{token: f.text(), decimals: int(f.number())}
-		if f.err != nil {
-			return Purchase{}, nil, fmt.Errorf("read the terms of asset %d: %w", o.asset, f.err)
+		v := redisdb.NewValues("the token of an asset", reply.Values)
+		current = &fixedFields{token: v.Text(), decimals: int(v.Int())}
+		if v.Err() != nil {
+			return Purchase{}, nil, v.Err()
 		}
-		return Purchase{}, &learnt, nil
+		return Purchase{}, current, nil
 	}
-	var sale Purchase
-	reply, sale.Replayed = idempotency.FirstReply(o.nonce, reply)
-	word := reply.Status
-	f.rest = reply.Values
-	var refusal error
-	if word == "ok" && len(f.rest) == 1 {
-		f.rest = strings.Split(f.rest[0], "\n") // one text, since parsing many costs; no value has a line break
-		f.sale(o, &sale)
+	reply, replayed := idempotency.FirstReply(c.nonce, reply)
+	if reply.Status == scripts.OK {
+		purchase, err = c.decodePurchase(reply.Values)
 	} else {
-		refusal = f.refusal(o, word)
+		err = c.errorOf(reply)
 	}
-	if f.err != nil {
-		return Purchase{}, nil, fmt.Errorf("read a purchase of asset %d: %w", o.asset, f.err)
-	}
-	return sale, nil, refusal
+	purchase.Replayed = replayed
+	return purchase, nil, err
 }
 
-func (f *fields) sale(o order, sale *Purchase) {
-	sale.PurchaseID, sale.Owned, sale.TotalAmount = f.number(), f.number(), wallet.Units(f.number())
-	free, held, supply := f.text(), f.text(), f.text()
-	sale.Asset = f.asset(o.asset)
-	sale.Quantity = o.quantity
-	sale.Price, sale.PriceAmount = sale.Asset.Price, sale.Asset.PriceAmount
-	sale.Total = wallet.Amount{Units: sale.TotalAmount, Decimals: sale.Price.Decimals}
-	var err error
-	sale.Balance, err = wallet.DecodeBalance(sale.Asset.TokenID, f.rest, supply, free, held)
-	sale.EntryToken = sale.Balance.Token
-	f.err = cmp.Or(f.err, err)
+// decodePurchase decodes the one value of the reply, whose parts are joined by line breaks: it
+// costs less than many values, and no part has a line break.
+func (c purchaseCall) decodePurchase(values []string) (Purchase, error) {
+	v := redisdb.NewValues("a purchase", strings.Split(strings.Join(values, "\n"), "\n"))
+	p := Purchase{
+		PurchaseID: v.Int(), Owned: v.Int(), TotalAmount: wallet.Units(v.Int()), Quantity: c.quantity,
+	}
+	free, held, supply := wallet.Units(v.Int()), wallet.Units(v.Int()), wallet.Units(v.Int())
+	p.Asset = decodeAsset(c.assetID, v)
+	p.EntryToken = wallet.DecodeToken(p.Asset.TokenID, supply, v)
+	p.Balance = p.EntryToken.Balance(free, held)
+	p.Price, p.PriceAmount = p.Asset.Price, p.Asset.PriceAmount
+	p.Total = p.EntryToken.Amount(p.TotalAmount)
+	return p, v.Err()
 }
 
-func (f *fields) refusal(o order, word string) error {
-	amount := func(units wallet.Units) wallet.Amount { return wallet.Amount{Units: units, Decimals: o.terms.decimals} }
-	switch word {
+// errorOf returns the error of a reply whose status is not ok, with its members.
+func (c purchaseCall) errorOf(reply redisdb.Reply) error {
+	v := redisdb.NewValues("an error of a purchase", reply.Values)
+	err := c.decodeError(reply, v)
+	if v.Err() != nil {
+		return v.Err()
+	}
+	return err
+}
+
+func (c purchaseCall) decodeError(reply redisdb.Reply, v *redisdb.Values) error {
+	switch reply.Status {
 	case apierror.PriceChanged.Code:
-		price := wallet.Units(f.number())
-		return apierror.PriceChanged.WithReason("the price of one is %s", price.Decimal(o.terms.decimals)).
-			WithMember("price", amount(price)).WithMember("priceAmount", price.String())
+		price := wallet.Amount{Units: wallet.Units(v.Int()), Decimals: c.fixed.decimals}
+		return apierror.PriceChanged.WithReason("the price of one is %s", price.Units.Decimal(price.Decimals)).
+			WithMember("price", price).WithMember("priceAmount", price.Units.String())
 	case apierror.SoldOut.Code:
-		stock := f.number()
+		stock := v.Int()
 		return apierror.SoldOut.WithReason("%d are left", stock).WithMember("stock", stock)
 	case apierror.AlreadyOwned.Code:
-		owned, limit := f.number(), f.number()
-		return apierror.AlreadyOwned.WithReason("%d are owned of at most %d", owned, limit).WithMember("owned", owned).WithMember("perUserLimit", limit)
+		owned, limit := v.Int(), v.Int()
+		return apierror.AlreadyOwned.WithReason("%d are owned of at most %d", owned, limit).
+			WithMember("owned", owned).WithMember("perUserLimit", limit)
 	case apierror.InvalidAmount.Code:
 		return apierror.InvalidAmount.WithReason("the total is more than %s minor units", wallet.MaxUnits)
 	case apierror.InsufficientFunds.Code:
-		available, required := wallet.Units(f.number()), wallet.Units(f.number())
-		return wallet.InsufficientFunds(o.terms.token, o.terms.decimals, available, required)
+		available, required := wallet.Units(v.Int()), wallet.Units(v.Int())
+		return wallet.InsufficientFunds(c.fixed.token, c.fixed.decimals, available, required)
 	default:
-		return redisdb.StatusError(scripts.AssetPurchase, word)
+		return reply.Err(scripts.AssetPurchase)
 	}
 }

@@ -37,7 +37,7 @@ type grants struct {
 	calls int
 }
 
-func (g *grants) Grant(_ context.Context, user, _ int64, _ string, units wallet.Units) error {
+func (g *grants) Grant(_ context.Context, _ principal.Caller, in wallet.GrantInput) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls++
@@ -47,7 +47,7 @@ func (g *grants) Grant(_ context.Context, user, _ int64, _ string, units wallet.
 	if g.given == nil {
 		g.given = map[int64]wallet.Units{}
 	}
-	g.given[user] = units // once per player, as the wallet does it
+	g.given[in.UserID] = in.Units // once per player, as the wallet does it
 	return nil
 }
 

@@ -22,9 +22,9 @@ import (
 
 // SignupGrants gives new players the signup grant of their game.
 type SignupGrants interface {
-	// Grant credits units, in minor units of a token, once for each player and game however often it
-	// is called.
-	Grant(ctx context.Context, user, game int64, token string, units wallet.Units) error
+	// Grant credits minor units of a token, once for each player and game however often it is
+	// called.
+	Grant(ctx context.Context, caller principal.Caller, in wallet.GrantInput) error
 }
 
 // Options are the secrets and times of the service. A zero time has the default.
@@ -217,7 +217,9 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 		return user, nil
 	}
 	if grant := game.SignupGrant; grant != nil {
-		err := s.grants.Grant(ctx, user.ID, game.ID, grant.TokenID, wallet.Units(grant.Units))
+		err := s.grants.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
+			UserID: user.ID, GameID: game.ID, TokenID: grant.TokenID, Units: wallet.Units(grant.Units),
+		})
 		if e, ok := apierror.As(err); ok && !e.Retryable {
 			return user, nil
 		}

@@ -12,7 +12,7 @@ const (
 	Player   Role = "player"   // a person, in the one game that the access token names
 	Server   Role = "server"   // the backend of one game, authenticated by its server key
 	Operator Role = "operator" // the operator of the installation, authenticated by the admin key
-	System   Role = "system"   // Parlor itself: the elected leader that ends rooms whose time is over
+	System   Role = "system"   // Parlor itself: it grants at sign-up, and ends rooms whose time is over
 )
 
 // Caller is the authenticated principal of a request. The zero Caller is nobody and may do nothing.

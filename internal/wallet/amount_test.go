@@ -1,17 +1,17 @@
 package wallet_test
 
 import (
-	"encoding/json"
 	"errors"
 	"math/big"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 	"pgregory.net/rapid"
 )
 
-func TestLiteralsAreReadExactly(t *testing.T) {
+func TestAmountsAreDecodedExactly(t *testing.T) {
 	for _, c := range []struct {
 		text     string
 		decimals int
@@ -35,7 +35,7 @@ func TestLiteralsAreReadExactly(t *testing.T) {
 	}
 }
 
-func TestLiteralsThatCannotBeMeantAreRefused(t *testing.T) {
+func TestInvalidAmountsAreRejected(t *testing.T) {
 	for _, c := range []struct {
 		text     string
 		decimals int
@@ -68,20 +68,20 @@ func TestLiteralsThatCannotBeMeantAreRefused(t *testing.T) {
 	}
 }
 
-func TestDecimalAndLiteralAreInverse(t *testing.T) {
+func TestDecimalAndUnitsAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := wallet.Units(rapid.Int64Range(0, int64(wallet.MaxUnits)).Draw(t, "units"))
 		decimals := rapid.IntRange(0, wallet.MaxDecimals).Draw(t, "decimals")
 		text := u.Decimal(decimals)
 		if got, err := wallet.AmountInput(text).Units(decimals); err != nil || got != u {
-			t.Fatalf("%d prints as %s and reads as %d, %v", u, text, got, err)
+			t.Fatalf("%d prints as %s and is decoded as %d, %v", u, text, got, err)
 		}
 		exact, _ := new(big.Rat).SetString(text)
 		scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 		if exact.Mul(exact, new(big.Rat).SetInt(scale)).Cmp(new(big.Rat).SetInt64(int64(u))) != 0 {
 			t.Fatalf("%d with %d decimals prints as %s", u, decimals, text)
 		}
-		if !json.Valid([]byte(text)) {
+		if !wire.RawJSON(text).IsValid() {
 			t.Fatalf("%s is not a JSON number", text)
 		}
 	})

@@ -3,73 +3,85 @@ package wallet
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
-// Report says whether money is conserved: for every token minted == wallets + escrow + house.
+// Report shows whether money is conserved: for every token minted == wallets + escrow + house, and
+// none of them is negative.
 type Report struct {
 	Balanced  bool         `json:"balanced"`
-	Tokens    []TokenTotal `json:"tokens"`
-	CheckedAt time.Time    `json:"checkedAt"`
+	Tokens    []TokenTotal `json:"tokens"`    // by token id
+	CheckedAt time.Time    `json:"checkedAt"` // UTC
 }
 
-// TokenTotal is where the units of one token are. Totals may pass what a browser's number holds, so each has its minor
-// units beside it.
+// TokenTotal shows where the units of one token are. Totals may be larger than a browser's number
+// holds exactly, so each has its minor units beside it.
 type TokenTotal struct {
-	TokenID       string `json:"tokenId"`
-	Minted        Amount `json:"minted"`
+	TokenID       string `json:"tokenId"` // code of the token
+	Minted        Amount `json:"minted"`  // what was brought in, less what was taken out
 	MintedAmount  Units  `json:"mintedAmount,string"`
 	Wallets       Amount `json:"wallets"` // what players can spend
 	WalletsAmount Units  `json:"walletsAmount,string"`
 	Escrow        Amount `json:"escrow"` // stakes in rooms that have not ended
 	EscrowAmount  Units  `json:"escrowAmount,string"`
-	House         Amount `json:"house"` // takings from purchases and rake
+	House         Amount `json:"house"` // the operator's account: income from purchases and rake
 	HouseAmount   Units  `json:"houseAmount,string"`
-	Delta         Amount `json:"delta"` // minted - wallets - escrow - house; anything but 0 is a fault of Parlor
+	Delta         Amount `json:"delta"` // minted - wallets - escrow - house; anything but 0 is a defect of Parlor
 	DeltaAmount   Units  `json:"deltaAmount,string"`
 }
 
-// DeepReport is what a recount found.
+// DeepReport is a Report with the results of a recount.
 type DeepReport struct {
 	Report
 	Entries     int64        `json:"entries"`     // ledger entries replayed
 	Wallets     int          `json:"wallets"`     // wallets recounted
-	HeldCounted bool         `json:"heldCounted"` // false when the store was too busy to sum up what is held at one instant
-	Differences []Difference `json:"differences"`
+	HeldCounted bool         `json:"heldCounted"` // false: money always moved while the held stakes were summed up
+	Differences []Difference `json:"differences"` // empty when all accounts are as the ledger has them
 }
 
-// Difference is an account that is not what the ledger says.
+// Difference is an account that differs from the ledger.
 type Difference struct {
-	Account string `json:"account"` // "w:<user>", "h", "m", "wallets", "escrow", "held", or "ledger" for an entry
-	TokenID string `json:"tokenId"`
-	Stored  string `json:"stored"`
-	Counted string `json:"counted"` // what the ledger, or the sum of the wallets, says instead
+	Account string `json:"account"` // "w:<user>", a total, "held", or "ledger" for a defect of the ledger itself
+	TokenID string `json:"tokenId"` // code of the token
+	Stored  string `json:"stored"`  // minor units; for "ledger" a text
+	Counted string `json:"counted"` // minor units by the ledger or the sum of the wallets; for "ledger" a text
 }
 
-// report weighs the totals of one instant.
-func (s *Service) report(ctx context.Context, t totals) (Report, error) {
-	tokens, err := s.lookup(ctx, slices.Collect(maps.Keys(t.accounts))...)
+// Audit compares the running totals. It reads one hash that every money script keeps, so it is
+// exact at every instant and takes the same time however many players there are.
+func (s *Service) Audit(ctx context.Context) (Report, error) {
+	t, err := s.store.readTotals(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Balanced: true, Tokens: make([]TokenTotal, 0, len(t.accounts)), CheckedAt: time.Now().UTC()}
-	for code, a := range t.accounts {
-		of := tokens[code]
-		delta := a["minted"] - a["wallets"] - a["escrow"] - a["house"]
-		if delta != 0 || min(a["minted"], a["wallets"], a["escrow"], a["house"]) < 0 {
+	return s.reportOf(ctx, t)
+}
+
+// reportOf compares the totals of one instant.
+func (s *Service) reportOf(ctx context.Context, t totals) (Report, error) {
+	tokens, err := s.findTokens(ctx, slices.Collect(maps.Keys(t.tokens))...)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Balanced: true, Tokens: make([]TokenTotal, 0, len(t.tokens)), CheckedAt: time.Now().UTC()}
+	for code, of := range t.tokens {
+		token := tokens[code]
+		minted, wallets, escrow, house := of[totalMinted], of[totalWallets], of[totalEscrow], of[totalHouse]
+		delta := minted - wallets - escrow - house
+		if delta != 0 || min(wallets, escrow, house) < 0 {
 			r.Balanced = false
 		}
 		r.Tokens = append(r.Tokens, TokenTotal{
 			TokenID: code,
-			Minted:  of.Amount(a["minted"]), MintedAmount: a["minted"],
-			Wallets: of.Amount(a["wallets"]), WalletsAmount: a["wallets"],
-			Escrow: of.Amount(a["escrow"]), EscrowAmount: a["escrow"],
-			House: of.Amount(a["house"]), HouseAmount: a["house"],
-			Delta: of.Amount(delta), DeltaAmount: delta,
+			Minted:  token.Amount(minted), MintedAmount: minted,
+			Wallets: token.Amount(wallets), WalletsAmount: wallets,
+			Escrow: token.Amount(escrow), EscrowAmount: escrow,
+			House: token.Amount(house), HouseAmount: house,
+			Delta: token.Amount(delta), DeltaAmount: delta,
 		})
 	}
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {
@@ -78,101 +90,113 @@ func (s *Service) report(ctx context.Context, t totals) (Report, error) {
 	return r, nil
 }
 
-// A busy store is swept this often in the hope of an instant at which no money moved, to sum up what is held.
-const deepSweeps = 5
+// maxRecounts is how often a busy store is recounted, in search of a time without changes in which
+// the held stakes can be summed up.
+const maxRecounts = 5
 
-// AuditDeep replays the ledger from its first entry, recounts every wallet, and compares both with the totals.
+// AuditDeep replays the ledger from its first entry, recounts every wallet, and compares both with
+// the totals.
 //
-// It needs no standstill: wallets are read together with the ledger's number, and the replay is brought exactly there
-// before they are compared. Only the sum of what is held needs one instant for all wallets, so it is tried a few times.
+// Money may move meanwhile: wallets are read together with the number of the last ledger entry, and
+// the replay is brought to exactly that entry before they are compared. Only the sum of held stakes
+// needs one instant for all wallets, so it is tried a few times.
 func (s *Service) AuditDeep(ctx context.Context) (DeepReport, error) {
 	re := replay{wallets: map[string]map[string]Units{}, others: map[string]map[string]Units{}}
 	var d DeepReport
-	for range deepSweeps {
+	for range maxRecounts {
 		d = DeepReport{Differences: []Difference{}}
-		first, held, err := s.sweep(ctx, &re, &d)
+		counted, err := s.recountWallets(ctx, &re, &d)
 		if err != nil {
 			return DeepReport{}, err
 		}
-		t, err := s.store.totals(ctx)
+		t, err := s.store.readTotals(ctx)
 		if err != nil {
 			return DeepReport{}, err
 		}
-		if err := s.advance(ctx, &re, t.seq); err != nil {
+		if err := s.replayTo(ctx, &re, t.sequence); err != nil {
 			return DeepReport{}, err
 		}
-		if d.Report, err = s.report(ctx, t); err != nil {
+		if d.Report, err = s.reportOf(ctx, t); err != nil {
 			return DeepReport{}, err
 		}
-		d.HeldCounted = t.seq == first
-		re.compareTotals(&d, t, held)
+		d.HeldCounted = t.sequence == counted.firstSequence
+		re.compareTotals(&d, t)
 		if d.HeldCounted {
+			compareHeld(&d, t, counted.held)
 			break
 		}
 	}
-	d.Entries = re.seq
-	d.Differences = append(d.Differences, re.faults...)
+	d.Entries = re.sequence
+	d.Differences = append(d.Differences, re.defects...)
 	d.Balanced = d.Balanced && len(d.Differences) == 0
 	return d, nil
 }
 
-// sweep compares every wallet with the replay. It answers the number of the ledger at its start and the sums of what is held.
-func (s *Service) sweep(ctx context.Context, re *replay, d *DeepReport) (first int64, held map[string]Units, err error) {
-	counted := map[string]bool{}
-	held = map[string]Units{}
-	first = -1
-	count := func(users []string) error {
-		users = slices.DeleteFunc(users, func(user string) bool { return counted[user] })
-		at, err := s.store.snapshot(ctx, users)
+// recount is the result of reading all wallets once.
+type recount struct {
+	firstSequence int64            // number of the last ledger entry when the first wallets were read
+	held          map[string]Units // sum of the held stakes by token
+	done          map[string]bool  // user ids of the wallets that were compared
+}
+
+// recountWallets compares every wallet with the replay.
+func (s *Service) recountWallets(ctx context.Context, re *replay, d *DeepReport) (recount, error) {
+	c := recount{firstSequence: -1, held: map[string]Units{}, done: map[string]bool{}}
+	for cursor := scanStart; ; {
+		userIDs, next, err := s.store.scanWallets(ctx, cursor)
 		if err != nil {
-			return err
+			return recount{}, err
 		}
-		if err := s.advance(ctx, re, at.seq); err != nil {
-			return err
+		if err := s.compareWallets(ctx, userIDs, re, &c, d); err != nil {
+			return recount{}, err
 		}
-		if first < 0 {
-			first = at.seq
-		}
-		for _, user := range users {
-			counted[user] = true
-			re.compareWallet(d, user, at.purses[user])
-			for code, p := range at.purses[user] {
-				held[code] += p.held
-			}
-		}
-		return nil
-	}
-	for cursor := "0"; ; {
-		users, next, err := s.store.scanWallets(ctx, cursor)
-		if err != nil {
-			return 0, nil, err
-		}
-		if err := count(users); err != nil {
-			return 0, nil, err
-		}
-		if cursor = next; cursor == "0" {
+		if cursor = next; cursor == scanStart {
 			break
 		}
 	}
-	// Whom the ledger knows and the scan did not find: wallets made meanwhile, and lost ones.
-	for users := range slices.Chunk(slices.Collect(maps.Keys(re.wallets)), 1000) {
-		if err := count(users); err != nil {
-			return 0, nil, err
+	// Wallets that the scan did not find: created meanwhile, or lost.
+	for userIDs := range slices.Chunk(slices.Collect(maps.Keys(re.wallets)), scanPageSize) {
+		if err := s.compareWallets(ctx, userIDs, re, &c, d); err != nil {
+			return recount{}, err
 		}
 	}
-	d.Wallets = len(counted)
-	return first, held, nil
+	d.Wallets = len(c.done)
+	return c, nil
 }
 
-func (s *Service) advance(ctx context.Context, re *replay, to int64) error {
-	for re.seq < to {
-		entries, err := s.store.entries(ctx, re.seq, to)
+// compareWallets compares those wallets that have not been compared before.
+func (s *Service) compareWallets(ctx context.Context, userIDs []string, re *replay, c *recount, d *DeepReport) error {
+	userIDs = slices.DeleteFunc(userIDs, func(userID string) bool { return c.done[userID] })
+	at, err := s.store.readSnapshot(ctx, userIDs)
+	if err != nil {
+		return err
+	}
+	if err := s.replayTo(ctx, re, at.sequence); err != nil {
+		return err
+	}
+	if c.firstSequence < 0 {
+		c.firstSequence = at.sequence
+	}
+	for _, userID := range userIDs {
+		c.done[userID] = true
+		re.compareWallet(d, userID, at.wallets[userID])
+		for code, b := range at.wallets[userID] {
+			c.held[code] += b.held
+		}
+	}
+	return nil
+}
+
+// replayTo replays the ledger up to an entry.
+func (s *Service) replayTo(ctx context.Context, re *replay, sequence int64) error {
+	for re.sequence < sequence {
+		entries, err := s.store.readEntries(ctx, re.sequence, sequence)
 		if err != nil {
 			return err
 		}
 		if len(entries) == 0 {
-			re.fault("ledger", "", "nothing after "+strconv.FormatInt(re.seq, 10), "entries up to "+strconv.FormatInt(to, 10))
-			re.seq = to
+			re.addDefect("", fmt.Sprintf("nothing after %d", re.sequence), fmt.Sprintf("entries up to %d", sequence))
+			re.sequence = sequence
 		}
 		for _, e := range entries {
 			re.apply(e)
@@ -181,115 +205,126 @@ func (s *Service) advance(ctx context.Context, re *replay, to int64) error {
 	return nil
 }
 
-// replay is what the ledger says, up to entry number seq.
+// replay is the state of all accounts by the ledger, up to an entry.
 type replay struct {
-	seq     int64
-	wallets map[string]map[string]Units // user → token → units
-	others  map[string]map[string]Units // "m", "h" and "e", all rooms together → token → units
-	faults  []Difference                // of the ledger itself
+	sequence int64                       // number of that entry
+	wallets  map[string]map[string]Units // user id → token → units
+	others   map[string]map[string]Units // kind of account, all rooms together → token → units
+	defects  []Difference                // of the ledger itself
 }
 
-func (re *replay) fault(account, token, stored, counted string) {
-	re.faults = append(re.faults, Difference{Account: account, TokenID: token, Stored: stored, Counted: counted})
+func (re *replay) addDefect(code, stored, counted string) {
+	re.defects = append(re.defects, Difference{Account: "ledger", TokenID: code, Stored: stored, Counted: counted})
 }
 
-// apply books one entry: postings "<account>:<±units>" joined by ";", which must sum to zero.
-func (re *replay) apply(e entry) {
-	if e.seq != re.seq+1 {
-		re.fault("ledger", e.token, "entry "+strconv.FormatInt(e.seq, 10), "entry "+strconv.FormatInt(re.seq+1, 10))
+// apply adds the postings of the next entry, which must sum to zero.
+func (re *replay) apply(e ledgerEntry) {
+	if e.number != re.sequence+1 {
+		re.addDefect(e.code, fmt.Sprintf("entry %d", e.number), fmt.Sprintf("entry %d", re.sequence+1))
 	}
-	re.seq = e.seq
+	re.sequence = e.number
 	var sum Units
-	for posting := range strings.SplitSeq(e.post, ";") {
-		if posting == "" {
-			continue // something free
-		}
-		colon := strings.LastIndexByte(posting, ':')
-		units, err := ParseUnits(posting[colon+1:])
-		if err != nil || colon < 1 {
-			re.fault("ledger", e.token, posting, "a posting")
+	for _, p := range e.postings {
+		if p.invalid != "" {
+			re.addDefect(e.code, p.invalid, "a posting")
 			continue
 		}
-		sum += units
-		account := posting[:colon]
-		kind, owner, _ := strings.Cut(account, ":")
-		book, name := re.others, kind
-		if kind == "w" {
-			book, name = re.wallets, owner
+		sum += p.units
+		accounts, name := re.others, p.kind
+		if p.kind == accountWallet {
+			accounts, name = re.wallets, p.owner
 		}
-		if book[name] == nil {
-			book[name] = map[string]Units{}
+		if accounts[name] == nil {
+			accounts[name] = map[string]Units{}
 		}
-		book[name][e.token] += units
+		accounts[name][e.code] += p.units
 	}
 	if sum != 0 {
-		re.fault("ledger", e.token, "entry "+strconv.FormatInt(e.seq, 10)+" sums to "+sum.String(), "0")
+		re.addDefect(e.code, "entry "+strconv.FormatInt(e.number, 10)+" sums to "+sum.String(), "0")
 	}
 }
 
-func (re *replay) compareWallet(d *DeepReport, user string, purse map[string]pocket) {
-	differ := func(code string, stored, counted Units) {
-		d.Differences = append(d.Differences, Difference{Account: "w:" + user, TokenID: code, Stored: stored.String(), Counted: counted.String()})
-	}
-	for code, p := range purse {
-		if counted := re.wallets[user][code]; p.free != counted {
-			differ(code, p.free, counted)
+func (d *DeepReport) addDifference(account, code string, stored, counted Units) {
+	d.Differences = append(d.Differences,
+		Difference{Account: account, TokenID: code, Stored: stored.String(), Counted: counted.String()})
+}
+
+func (re *replay) compareWallet(d *DeepReport, userID string, balances map[string]tokenBalance) {
+	account := walletAccount(userID)
+	for code, b := range balances {
+		if counted := re.wallets[userID][code]; b.free != counted {
+			d.addDifference(account, code, b.free, counted)
 		}
-		if p.free < 0 || p.held < 0 {
-			differ(code, min(p.free, p.held), 0)
+		if b.free < 0 || b.held < 0 {
+			d.addDifference(account, code, min(b.free, b.held), 0)
 		}
 	}
-	for code, counted := range re.wallets[user] {
-		if _, ok := purse[code]; !ok && counted != 0 {
-			differ(code, 0, counted)
+	for code, counted := range re.wallets[userID] {
+		if _, ok := balances[code]; !ok && counted != 0 {
+			d.addDifference(account, code, 0, counted)
 		}
 	}
 }
 
-func (re *replay) compareTotals(d *DeepReport, t totals, held map[string]Units) {
-	counted := map[string]map[string]Units{} // token → account → units
-	book := func(code, account string, units Units) {
-		if counted[code] == nil {
-			counted[code] = map[string]Units{}
+// totals returns the totals by the ledger. Accounts of an unknown kind are totals of their own.
+func (re *replay) totals() map[string]tokenTotals {
+	all := map[string]tokenTotals{}
+	add := func(code, total string, units Units) {
+		if all[code] == nil {
+			all[code] = tokenTotals{}
 		}
-		counted[code][account] += units
+		all[code][total] += units
 	}
-	for _, purse := range re.wallets {
-		for code, units := range purse {
-			book(code, "wallets", units)
+	for _, balances := range re.wallets {
+		for code, units := range balances {
+			add(code, totalWallets, units)
 		}
 	}
-	for kind, units := range re.others {
-		for code, u := range units {
+	for kind, balances := range re.others {
+		for code, units := range balances {
 			switch kind {
-			case "m":
-				book(code, "minted", -u)
-			case "h":
-				book(code, "house", u)
-			case "e":
-				book(code, "escrow", u)
+			case accountMint:
+				add(code, totalMinted, -units)
+			case accountHouse:
+				add(code, totalHouse, units)
+			case accountEscrow:
+				add(code, totalEscrow, units)
 			default:
-				book(code, kind, u)
+				add(code, kind, units)
 			}
 		}
 	}
-	for code := range t.accounts {
-		book(code, "wallets", 0)
-	}
-	for code := range counted {
-		names := map[string]bool{}
-		for _, accounts := range []map[string]Units{counted[code], t.accounts[code]} {
-			for name := range accounts {
-				names[name] = true
+	return all
+}
+
+func (re *replay) compareTotals(d *DeepReport, t totals) {
+	counted := re.totals()
+	for code := range union(t.tokens, counted) {
+		for name := range union(t.tokens[code], counted[code]) {
+			if stored, units := t.tokens[code][name], counted[code][name]; stored != units {
+				d.addDifference(name, code, stored, units)
 			}
 		}
-		for name := range names {
-			if stored, units := t.accounts[code][name], counted[code][name]; stored != units {
-				d.Differences = append(d.Differences, Difference{Account: name, TokenID: code, Stored: stored.String(), Counted: units.String()})
-			}
-		}
-		if escrow := t.accounts[code]["escrow"]; d.HeldCounted && held[code] != escrow {
-			d.Differences = append(d.Differences, Difference{Account: "held", TokenID: code, Stored: held[code].String(), Counted: escrow.String()})
+	}
+}
+
+// compareHeld compares the held stakes of all wallets with what is in escrow.
+func compareHeld(d *DeepReport, t totals, held map[string]Units) {
+	for code := range union(t.tokens, held) {
+		if escrow := t.tokens[code][totalEscrow]; held[code] != escrow {
+			d.addDifference("held", code, held[code], escrow)
 		}
 	}
+}
+
+// union returns the keys that are in either map.
+func union[K comparable, A, B any](a map[K]A, b map[K]B) map[K]struct{} {
+	all := map[K]struct{}{}
+	for k := range a {
+		all[k] = struct{}{}
+	}
+	for k := range b {
+		all[k] = struct{}{}
+	}
+	return all
 }

@@ -6,60 +6,87 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// Balance is one token of a wallet as the wire shows it: the EntryToken's fields, whose "volume" is
-// here what the player can spend. Amount and HeldAmount are the same numbers in minor units, as text.
+// Balance is one token of a wallet as the wire shows it: the fields of the token, with "volume" for
+// what the player can spend. Amount and HeldAmount are the same numbers in minor units, as text.
 type Balance struct {
 	Token
-	Volume     Amount `json:"volume"` // stands in front of the token's supply
-	Amount     Units  `json:"amount,string"`
-	Held       Amount `json:"held"` // stakes in rooms that have not ended
-	HeldAmount Units  `json:"heldAmount,string"`
+	Volume     Amount `json:"volume"`            // what the player can spend; hides the token's supply
+	Amount     Units  `json:"amount,string"`     // Volume in minor units
+	Held       Amount `json:"held"`              // stakes in rooms that have not ended
+	HeldAmount Units  `json:"heldAmount,string"` // Held in minor units
 }
 
 // Balances are all tokens that the player has or once had, by token id.
 type Balances struct {
 	Balances []Balance `json:"balances"`
-	AsOf     time.Time `json:"asOf"`
+	AsOf     time.Time `json:"asOf"` // UTC
+}
+
+// CreditInput describes an amount to mint into a player's wallet.
+type CreditInput struct {
+	UserID  int64
+	TokenID string      // code of the token
+	Amount  AmountInput // more than zero
+	Reason  string      // 1 … 200 characters, shown in the player's ledger
+}
+
+// DebitInput describes an amount to burn from what a player can spend.
+type DebitInput struct {
+	UserID  int64
+	TokenID string      // code of the token
+	Amount  AmountInput // more than zero
+	Reason  string      // 1 … 200 characters, shown in the player's ledger
+}
+
+// GrantInput describes a sign-up grant of a game.
+type GrantInput struct {
+	UserID  int64
+	GameID  int64  // the game that grants; each grants once to a player
+	TokenID string // code of the token
+	Units   Units  // minor units, 0 … MaxUnits
+}
+
+// ChangeResult is the result of a credit or debit.
+type ChangeResult struct {
+	Balance  Balance `json:"balance"` // after the change
+	Replayed bool    `json:"-"`       // the first result under this receipt, returned again
 }
 
 // LedgerLine is one change of what a player can spend.
 type LedgerLine struct {
-	ID           int64     `json:"id"` // counts the player's lines from 1
-	At           time.Time `json:"at"`
-	TokenID      string    `json:"tokenId"`
-	Delta        Amount    `json:"delta"`
-	DeltaAmount  Units     `json:"deltaAmount,string"`
-	BalanceAfter Amount    `json:"balanceAfter"`
-	AfterAmount  Units     `json:"balanceAfterAmount,string"`
-	Reason       string    `json:"reason"` // "purchase", "grant", …, or the operator's words
-	Ref          string    `json:"ref"`    // what it was for: "asset:7", a room id, who credited
+	ID           int64     `json:"id"`                        // number of the player's line, from 1
+	At           time.Time `json:"at"`                        // UTC
+	TokenID      string    `json:"tokenId"`                   // code of the token
+	Delta        Amount    `json:"delta"`                     // negative when the player paid
+	DeltaAmount  Units     `json:"deltaAmount,string"`        // Delta in minor units
+	BalanceAfter Amount    `json:"balanceAfter"`              // what the player could spend then
+	AfterAmount  Units     `json:"balanceAfterAmount,string"` // BalanceAfter in minor units
+	Reason       string    `json:"reason"`                    // "purchase", "grant", …, or the reason of a credit or debit
+	Ref          string    `json:"ref"`                       // "asset:7", a room id, or the caller of a credit or debit
 }
 
-// LedgerQuery asks for a page of a player's ledger.
+// LedgerQuery selects a page of a player's ledger.
 type LedgerQuery struct {
 	TokenID string // only this token, or "" for all
-	Before  int64  // only lines with a lower id, or 0: where the last page ended
-	Limit   int    // 1 … 100
+	Before  int64  // only lines with a lower id: Next of the page before, or 0 for the newest
+	Limit   int    // lines, 1 … 100
 }
 
-// LedgerPage is a page of lines, newest first. Next is the query's Before for the page that follows, 0 at the end.
-// A page may be short, even empty, and still have a next one: a rare token is sought in bounded steps.
+// LedgerPage is a page of lines, newest first. A page may be short, even empty, and still have a
+// next one, since a rare token is searched for in bounded steps.
 type LedgerPage struct {
 	Lines []LedgerLine
-	Next  int64
+	Next  int64 // Before of the next page, 0 at the end
 }
 
-// ChangeResult is the outcome of a credit or debit.
-type ChangeResult struct {
-	Balance  Balance `json:"balance"`
-	Replayed bool    `json:"-"` // the first answer to this receipt, again
-}
-
-// InsufficientFunds is the refusal with its members: what is there, what it takes, of which token.
+// InsufficientFunds returns the error with its members: what the player can spend, what is
+// required, and of which token.
 func InsufficientFunds(tokenID string, decimals int, available, required Units) *apierror.Error {
 	return apierror.InsufficientFunds.
 		WithReason("%s %s are needed and %s are there", required.Decimal(decimals), tokenID, available.Decimal(decimals)).
 		WithMember("tokenId", tokenID).
-		WithMember("available", Amount{Units: available, Decimals: decimals}).WithMember("availableAmount", available.String()).
-		WithMember("required", Amount{Units: required, Decimals: decimals}).WithMember("requiredAmount", required.String())
+		WithMember("available", Amount{Units: available, Decimals: decimals}).
+		WithMember("availableAmount", available.String()).
+		WithMember("required", Amount{Units: required, Decimals: decimals}).
+		WithMember("requiredAmount", required.String())
 }

@@ -3,43 +3,58 @@ package wallet
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-// Service is the verbs of the wallet. It is safe for concurrent use.
-//
-// A wallet comes to be when something is first put into it, and the wallet cannot know whether its player
-// exists: whoever credits, debits or grants looks the player up before. Ids below 1 are nobody and refused.
+// Service has the verbs of the wallet. It is safe for concurrent use.
 type Service struct {
-	store  store
-	tokens tokenCache
-	codes  sync.Map // token id → code; never changes
+	store   store
+	players Players
+	tokens  *tokenCache
+	codes   *cache.Cache[int64, string] // token id → code, which never changes
 }
 
-// Options are the wallet's settings.
+// Players finds the game of a player. *users.Service does: a wallet is created when something is
+// first put into it, so only the users know who exists, and whose game's server may change the
+// wallet.
+type Players interface {
+	// Game returns the id of the player's game. It returns user_not_found.
+	Game(ctx context.Context, userID int64) (int64, error)
+}
+
+// Options are the settings of the wallet.
 type Options struct {
-	ReceiptTTL time.Duration // how long the first answer to a keyed request is kept; 0 means 24 h
+	ReceiptTTL time.Duration // how long the first result of a request with a key is kept; 0 means 24 h
 }
 
-// defaultReceiptTTL is the least that the contract promises.
+// defaultReceiptTTL is the least that clients are promised.
 const defaultReceiptTTL = 24 * time.Hour
 
-// New makes the wallet's verbs on an open store.
-func New(db *redisdb.DB, o Options) *Service {
+// New returns the wallet's verbs on an open store. players may be nil for a service that only
+// reads.
+func New(db *redisdb.DB, players Players, o Options) *Service {
 	return &Service{
-		store:  store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL)},
-		tokens: tokenCache{known: map[string]cachedToken{}},
+		store:   store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL)},
+		players: players,
+		tokens:  newTokenCache(),
+		codes:   cache.New[int64, string]("token_codes", maxCachedTokens, 0),
 	}
 }
 
-// CreateToken makes a token. It refuses token_exists when the code is taken.
-func (s *Service) CreateToken(ctx context.Context, d TokenDefinition) (Token, error) {
+// CreateToken creates a token; the caller must be an operator. It returns forbidden,
+// invalid_request, and token_exists when the code is taken.
+func (s *Service) CreateToken(ctx context.Context, caller principal.Caller, d TokenDefinition) (Token, error) {
+	if err := authorizeOperator(caller); err != nil {
+		return Token{}, err
+	}
 	decimals, err := d.validate()
 	if err != nil {
 		return Token{}, err
@@ -47,12 +62,16 @@ func (s *Service) CreateToken(ctx context.Context, d TokenDefinition) (Token, er
 	if err := s.store.createToken(ctx, d, decimals); err != nil {
 		return Token{}, err
 	}
-	s.tokens.forget(d.TokenID)
+	s.tokens.remove(d.TokenID)
 	return s.Token(ctx, d.TokenID)
 }
 
-// PatchToken changes what is said of a token, and answers it as it is then.
-func (s *Service) PatchToken(ctx context.Context, code string, p TokenPatch) (Token, error) {
+// PatchToken changes the description of a token and returns the token after it; the caller must be
+// an operator. It returns forbidden, invalid_request, token_not_found.
+func (s *Service) PatchToken(ctx context.Context, caller principal.Caller, code string, p TokenPatch) (Token, error) {
+	if err := authorizeOperator(caller); err != nil {
+		return Token{}, err
+	}
 	if err := p.validate(); err != nil {
 		return Token{}, err
 	}
@@ -62,13 +81,14 @@ func (s *Service) PatchToken(ctx context.Context, code string, p TokenPatch) (To
 	if err := s.store.patchToken(ctx, code, p); err != nil {
 		return Token{}, err
 	}
-	s.tokens.forget(code)
+	s.tokens.remove(code)
 	return s.Token(ctx, code)
 }
 
-// Token finds a token by its code, or refuses token_not_found. What other nodes changed is seen within a second.
+// Token returns a token by its code. Changes of other nodes are seen within a second. It returns
+// token_not_found.
 func (s *Service) Token(ctx context.Context, code string) (Token, error) {
-	found, err := s.lookup(ctx, code)
+	found, err := s.findTokens(ctx, code)
 	if err != nil {
 		return Token{}, err
 	}
@@ -78,237 +98,215 @@ func (s *Service) Token(ctx context.Context, code string) (Token, error) {
 	return Token{}, apierror.TokenNotFound
 }
 
-// TokenByID finds a token by its integer id, or refuses token_not_found.
+// TokenByID returns a token by its integer id. It returns token_not_found.
 func (s *Service) TokenByID(ctx context.Context, id int64) (Token, error) {
-	code, ok := s.codes.Load(id)
+	code, ok := s.codes.Get(id)
 	if !ok {
-		read, err := s.store.tokenCode(ctx, id)
-		if err != nil {
+		var err error
+		if code, err = s.store.readTokenCode(ctx, id); err != nil {
 			return Token{}, err
 		}
-		s.codes.Store(id, read)
-		code = read
+		s.codes.Add(id, code)
 	}
-	return s.Token(ctx, code.(string))
+	return s.Token(ctx, code)
 }
 
-// Tokens lists all tokens by id.
+// Tokens returns all tokens, by id.
 func (s *Service) Tokens(ctx context.Context) ([]Token, error) {
-	codes, err := s.store.tokenCodes(ctx)
+	codes, err := s.store.listTokenCodes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.lookup(ctx, codes...)
+	found, err := s.findTokens(ctx, codes...)
 	if err != nil {
 		return nil, err
 	}
-	tokens := make([]Token, 0, len(found))
-	for _, t := range found {
-		tokens = append(tokens, t)
-	}
+	tokens := slices.AppendSeq(make([]Token, 0, len(found)), maps.Values(found))
 	slices.SortFunc(tokens, func(a, b Token) int { return cmp.Compare(a.ID, b.ID) })
 	return tokens, nil
 }
 
-// Balances lists every token that the player has or once had, by token id.
-func (s *Service) Balances(ctx context.Context, user int64) (Balances, error) {
-	purse, err := s.store.purse(ctx, user)
+// Balances returns every token that the player has or once had, by token id.
+func (s *Service) Balances(ctx context.Context, userID int64) (Balances, error) {
+	balances, err := s.store.readWallet(ctx, userID)
 	if err != nil {
 		return Balances{}, err
 	}
-	codes := make([]string, 0, len(purse))
-	for code := range purse {
-		codes = append(codes, code)
-	}
-	tokens, err := s.lookup(ctx, codes...)
+	tokens, err := s.findTokens(ctx, slices.Collect(maps.Keys(balances))...)
 	if err != nil {
 		return Balances{}, err
 	}
-	all := Balances{Balances: make([]Balance, 0, len(purse)), AsOf: time.Now().UTC()}
-	for code, units := range purse {
+	all := Balances{Balances: make([]Balance, 0, len(balances)), AsOf: time.Now().UTC()}
+	for code, b := range balances {
 		if t, ok := tokens[code]; ok {
-			all.Balances = append(all.Balances, t.Balance(units.free, units.held))
+			all.Balances = append(all.Balances, t.Balance(b.free, b.held))
 		}
 	}
 	slices.SortFunc(all.Balances, func(a, b Balance) int { return cmp.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
-// Balance is the player's entry of one token, zero when there never was any of it. It refuses token_not_found.
-func (s *Service) Balance(ctx context.Context, user int64, code string) (Balance, error) {
+// Balance returns the player's balance of one token, zero when the player never had any. It returns
+// token_not_found.
+func (s *Service) Balance(ctx context.Context, userID int64, code string) (Balance, error) {
 	t, err := s.Token(ctx, code)
 	if err != nil {
 		return Balance{}, err
 	}
-	purse, err := s.store.purse(ctx, user)
+	balances, err := s.store.readWallet(ctx, userID)
 	if err != nil {
 		return Balance{}, err
 	}
-	return t.Balance(purse[code].free, purse[code].held), nil
+	return t.Balance(balances[code].free, balances[code].held), nil
 }
 
-// Ledger is a page of the player's own lines, newest first. A token that does not exist is refused.
-func (s *Service) Ledger(ctx context.Context, user int64, q LedgerQuery) (LedgerPage, error) {
+// Ledger returns a page of the player's own ledger, newest first. It returns token_not_found.
+func (s *Service) Ledger(ctx context.Context, userID int64, q LedgerQuery) (LedgerPage, error) {
 	if q.TokenID != "" {
 		if _, err := s.Token(ctx, q.TokenID); err != nil {
 			return LedgerPage{}, err
 		}
 	}
-	lines, next, err := s.store.lines(ctx, user, q)
+	page, err := s.store.readLines(ctx, userID, q)
 	if err != nil {
 		return LedgerPage{}, err
 	}
 	codes := make([]string, 0, 1)
-	for _, l := range lines {
+	for _, l := range page.Lines {
 		if !slices.Contains(codes, l.TokenID) {
 			codes = append(codes, l.TokenID)
 		}
 	}
-	tokens, err := s.lookup(ctx, codes...)
+	tokens, err := s.findTokens(ctx, codes...)
 	if err != nil {
 		return LedgerPage{}, err
 	}
-	for i := range lines {
-		l, t := &lines[i], tokens[lines[i].TokenID]
+	for i := range page.Lines {
+		l := &page.Lines[i]
+		t := tokens[l.TokenID]
 		l.Delta, l.BalanceAfter = t.Amount(l.DeltaAmount), t.Amount(l.AfterAmount)
 	}
-	return LedgerPage{Lines: lines, Next: next}, nil
+	return page, nil
 }
 
-// Credit mints an amount into a player's wallet. It refuses invalid_amount also where the player would have more than
-// MaxUnits, held stakes included. who is the caller's name in receipts; the ledger shows it as the line's ref.
-func (s *Service) Credit(ctx context.Context, who string, user int64, token string, amount AmountInput, reason string, rc idempotency.Receipt) (ChangeResult, error) {
-	return s.change(ctx, credit, who, user, token, amount, reason, rc)
+// Credit mints an amount into a player's wallet. The caller must be an operator or the server of
+// the player's game; the ledger shows its ActorID as the line's ref. It returns forbidden,
+// user_not_found, token_not_found, invalid_request, idempotency_key_reused; and invalid_amount,
+// also when the player would have more than MaxUnits, held stakes included.
+func (s *Service) Credit(
+	ctx context.Context, caller principal.Caller, in CreditInput, receipt idempotency.Receipt,
+) (ChangeResult, error) {
+	return s.change(ctx, caller, creditEntry, in, receipt)
 }
 
-// Debit burns an amount of what a player can spend, or refuses insufficient_funds.
-func (s *Service) Debit(ctx context.Context, who string, user int64, token string, amount AmountInput, reason string, rc idempotency.Receipt) (ChangeResult, error) {
-	return s.change(ctx, debit, who, user, token, amount, reason, rc)
+// Debit burns an amount of what a player can spend. The caller must be an operator or the server of
+// the player's game. It returns forbidden, user_not_found, token_not_found, invalid_request,
+// invalid_amount, insufficient_funds, idempotency_key_reused.
+func (s *Service) Debit(
+	ctx context.Context, caller principal.Caller, in DebitInput, receipt idempotency.Receipt,
+) (ChangeResult, error) {
+	return s.change(ctx, caller, debitEntry, CreditInput(in), receipt)
 }
 
-func (s *Service) change(ctx context.Context, way direction, who string, user int64, token string, amount AmountInput, reason string, rc idempotency.Receipt) (ChangeResult, error) {
-	var f faults
-	f.reason(reason)
+func (s *Service) change(
+	ctx context.Context, caller principal.Caller, kind entryKind, in CreditInput, receipt idempotency.Receipt,
+) (ChangeResult, error) {
+	if err := s.authorizeChange(ctx, caller, in.UserID); err != nil {
+		return ChangeResult{}, err
+	}
+	var v validator
+	v.checkReason(in.Reason)
 	switch {
-	case f.Err() != nil:
-		return ChangeResult{}, f.Err()
-	case user < 1:
-		return ChangeResult{}, apierror.UserNotFound
-	case !isCode(token):
+	case v.Err() != nil:
+		return ChangeResult{}, v.Err()
+	case !isCode(in.TokenID):
 		return ChangeResult{}, apierror.TokenNotFound
 	}
-	m := mutation{who: who, user: user, token: token, reason: reason, receipt: rc, nonce: idempotency.NewNonce()}
+	c := balanceChange{
+		actorID: caller.ActorID(), userID: in.UserID, token: in.TokenID, reason: in.Reason,
+		receipt: receipt, nonce: idempotency.NewNonce(),
+	}
 	for {
-		// A token that is not there is the script's to refuse, so that the refusal is kept under the receipt.
-		known, err := s.lookup(ctx, token)
+		// A token that is not found is passed on: the script's error is kept under the receipt.
+		found, err := s.findTokens(ctx, in.TokenID)
 		if err != nil {
 			return ChangeResult{}, err
 		}
-		if t, ok := known[token]; ok {
-			m.decimals = &t.Decimals
-			if m.units, err = amount.Positive(t.Decimals); err != nil {
+		if t, ok := found[in.TokenID]; ok {
+			c.decimals = &t.Decimals
+			if c.units, err = in.Amount.Positive(t.Decimals); err != nil {
 				return ChangeResult{}, err
 			}
 		}
-		change, stale, err := s.store.change(ctx, way, m)
+		result, stale, err := s.store.change(ctx, kind, c)
+		s.tokens.remove(in.TokenID) // its supply has changed, or it was created meanwhile
 		if !stale {
-			s.tokens.forget(token) // its supply has changed
-			return change, err
+			return result, err
 		}
-		s.tokens.forget(token)
 	}
 }
 
-// Grant mints a game's welcome grant into a player's wallet, once for each player and game however often it is asked.
-func (s *Service) Grant(ctx context.Context, user, game int64, token string, units Units) error {
+// Grant mints the sign-up grant of a game into a player's wallet, once for each player and game
+// however often it is called. The caller must be the system, which knows that the player exists. It
+// returns forbidden, user_not_found, token_not_found, invalid_amount.
+func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantInput) error {
 	switch {
-	case user < 1:
+	case caller.Role != principal.System:
+		return apierror.Forbidden.WithReason("grants are given at sign-up only")
+	case in.UserID < 1:
 		return apierror.UserNotFound
-	case !isCode(token):
+	case !isCode(in.TokenID):
 		return apierror.TokenNotFound
-	case units < 0 || units > MaxUnits:
+	case in.Units < 0 || in.Units > MaxUnits:
 		return apierror.InvalidAmount.WithReason("a grant is at most %s minor units", MaxUnits)
-	case units == 0:
+	case in.Units == 0:
 		return nil
 	}
-	err := s.store.grant(ctx, user, game, token, units)
-	s.tokens.forget(token)
+	err := s.store.grant(ctx, in)
+	s.tokens.remove(in.TokenID)
 	return err
 }
 
-// Audit tells where all money is. It reads one hash that every money script keeps, so it is exact at every
-// instant and takes the same time however many players there are.
-func (s *Service) Audit(ctx context.Context) (Report, error) {
-	totals, err := s.store.totals(ctx)
-	if err != nil {
-		return Report{}, err
+func authorizeOperator(caller principal.Caller) error {
+	if caller.Role != principal.Operator {
+		return apierror.Forbidden.WithReason("only an operator can change tokens")
 	}
-	return s.report(ctx, totals)
+	return nil
 }
 
-// lookup finds tokens by code: those that exist, from memory where it is fresh.
-func (s *Service) lookup(ctx context.Context, codes ...string) (map[string]Token, error) {
+// authorizeChange returns nil when the caller may credit or debit the player. A player of another
+// game is not found, so that a server learns nothing about other games.
+func (s *Service) authorizeChange(ctx context.Context, caller principal.Caller, userID int64) error {
+	if caller.Role != principal.Operator && caller.Role != principal.Server {
+		return apierror.Forbidden.WithReason("only an operator or a game server can change balances")
+	}
+	if userID < 1 {
+		return apierror.UserNotFound
+	}
+	gameID, err := s.players.Game(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if !caller.CanAccessGame(gameID) {
+		return apierror.UserNotFound
+	}
+	return nil
+}
+
+// findTokens returns those of the tokens that exist, by code, from the cache where it has them.
+func (s *Service) findTokens(ctx context.Context, codes ...string) (map[string]Token, error) {
 	found := make(map[string]Token, len(codes))
-	missing, changes := s.tokens.recall(codes, found)
+	missing, changes := s.tokens.get(codes, found)
 	if len(missing) == 0 {
 		return found, nil
 	}
-	read, err := s.store.readTokens(ctx, missing)
+	tokens, err := s.store.readTokens(ctx, missing)
 	if err != nil {
 		return nil, err
 	}
-	s.tokens.remember(read, changes)
-	for _, t := range read {
+	s.tokens.add(tokens, changes)
+	for _, t := range tokens {
 		found[t.TokenID] = t
 	}
 	return found, nil
-}
-
-// tokenFreshness bounds how late a node sees what another one changed.
-const tokenFreshness = time.Second
-
-// tokenCache remembers tokens for a short time. Only tokens that exist get in, so it is no larger than their number.
-type tokenCache struct {
-	mu      sync.Mutex
-	known   map[string]cachedToken
-	changes uint64 // counts what this node changed: an older read must not come back
-}
-
-type cachedToken struct {
-	Token
-	read time.Time
-}
-
-// recall puts what is known and fresh into found and answers what is not.
-func (c *tokenCache) recall(codes []string, found map[string]Token) (missing []string, changes uint64) {
-	now := time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, code := range codes {
-		if t, ok := c.known[code]; ok && now.Sub(t.read) < tokenFreshness {
-			found[code] = t.Token
-		} else if isCode(code) {
-			missing = append(missing, code)
-		}
-	}
-	return missing, c.changes
-}
-
-func (c *tokenCache) remember(tokens []Token, changes uint64) {
-	now := time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.changes != changes {
-		return
-	}
-	for _, t := range tokens {
-		c.known[t.TokenID] = cachedToken{Token: t, read: now}
-	}
-}
-
-func (c *tokenCache) forget(code string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.changes++
-	delete(c.known, code)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,50 +18,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// store is all that the wallet says to Redis.
+// store reads and writes wallets, tokens and the ledger in Redis.
 type store struct {
 	db         *redisdb.DB
 	receiptTTL time.Duration
 }
 
-// EventTopic names the stream of a player's user.balance and user.asset, which is the channel that tells of them too.
-func (s *Service) EventTopic(user int64) string { return keys.WalletEvents(user) }
+// EventTopic returns the topic of a player's user.balance and user.asset events.
+func (s *Service) EventTopic(userID int64) string { return keys.WalletEvents(userID) }
 
 // Tokens.
 
-// tokenFields is what a token's hash holds, in the order in which scripts answer it.
-var tokenFields = []string{"id", "decimals", "name", "logo", "asset", "policy"}
-
-// DecodeToken reads a token out of its fields, in the order id, decimals, name, logo, asset, policy, and its supply: a
-// script that answers with a token answers these.
-func DecodeToken(code string, fields []string, supply string) (Token, error) {
-	if len(fields) != len(tokenFields) {
-		return Token{}, fmt.Errorf("read the token %s: %d fields", code, len(fields))
+// DecodeToken returns the token in the next six values: id, decimals, name, logo, asset name,
+// policy id. The scripts that return a token return these. The caller must check v.Err.
+func DecodeToken(code string, supply Units, v *redisdb.Values) Token {
+	t := Token{ID: v.Int(), TokenID: code, Decimals: int(v.Int()), Name: v.Text()}
+	if logo := v.Text(); logo != "" {
+		t.LogoURL = &logo
 	}
-	id, err1 := strconv.ParseInt(fields[0], 10, 64)
-	decimals, err2 := strconv.Atoi(fields[1])
-	units, err3 := ParseUnits(supply)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return Token{}, fmt.Errorf("read the token %s: %w", code, err)
-	}
-	t := Token{
-		ID: id, TokenID: code, Name: fields[2], Decimals: decimals,
-		Metadata: Metadata{AssetName: fields[4], PolicyID: fields[5], Decimals: fields[1]},
-	}
-	t.Supply = t.Amount(units)
-	if fields[3] != "" {
-		t.LogoURL = &fields[3]
-	}
-	return t, nil
-}
-
-// ParseUnits reads an amount that the store holds; none is zero.
-func ParseUnits(text string) (Units, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	return Units(n), err
+	t.Metadata = Metadata{AssetName: v.Text(), PolicyID: v.Text(), Decimals: strconv.Itoa(t.Decimals)}
+	t.Supply = t.Amount(supply)
+	return t
 }
 
 func orEmpty(text *string) string {
@@ -70,32 +49,36 @@ func orEmpty(text *string) string {
 }
 
 func (s store) createToken(ctx context.Context, d TokenDefinition, decimals int) error {
-	word, _, err := s.db.Run(ctx, scripts.TokenCreate, []string{keys.Token(d.TokenID), keys.Tokens()},
-		idempotency.NewNonce(), d.TokenID, decimals, d.Name, orEmpty(d.LogoURL), d.Metadata.AssetName, d.Metadata.PolicyID)
-	if err != nil || word == "ok" {
+	reply, err := s.db.RunScript(ctx, scripts.TokenCreate, []string{keys.Token(d.TokenID), keys.Tokens()},
+		idempotency.NewNonce(), d.TokenID, decimals, d.Name, orEmpty(d.LogoURL),
+		d.Metadata.AssetName, d.Metadata.PolicyID)
+	if err != nil {
 		return err
 	}
-	return redisdb.StatusError(scripts.TokenCreate, word)
+	return reply.Err(scripts.TokenCreate)
 }
 
 func (s store) patchToken(ctx context.Context, code string, p TokenPatch) error {
-	var pairs []any
-	for field, text := range map[string]*string{"name": p.Name, "asset": p.AssetName, "policy": p.PolicyID} {
-		if text != nil {
-			pairs = append(pairs, field, *text)
-		}
+	changes := map[string]*string{
+		keys.TokenName: p.Name, keys.TokenAssetName: p.AssetName, keys.TokenPolicyID: p.PolicyID,
 	}
 	if p.LogoURL != nil {
-		pairs = append(pairs, "logo", orEmpty(*p.LogoURL))
+		changes[keys.TokenLogo] = new(orEmpty(*p.LogoURL))
 	}
-	word, _, err := s.db.Run(ctx, scripts.TokenPatch, []string{keys.Token(code)}, pairs...)
-	if err != nil || word == "ok" {
+	var args []any
+	for field, text := range changes {
+		if text != nil {
+			args = append(args, field, *text)
+		}
+	}
+	reply, err := s.db.RunScript(ctx, scripts.TokenPatch, []string{keys.Token(code)}, args...)
+	if err != nil {
 		return err
 	}
-	return redisdb.StatusError(scripts.TokenPatch, word)
+	return reply.Err(scripts.TokenPatch)
 }
 
-func (s store) tokenCode(ctx context.Context, id int64) (string, error) {
+func (s store) readTokenCode(ctx context.Context, id int64) (string, error) {
 	if id < 1 {
 		return "", apierror.TokenNotFound
 	}
@@ -106,343 +89,246 @@ func (s store) tokenCode(ctx context.Context, id int64) (string, error) {
 	return code, redisdb.WrapError("find a token", err)
 }
 
-func (s store) tokenCodes(ctx context.Context) ([]string, error) {
-	all, err := s.db.Client.HGetAll(ctx, keys.Tokens()).Result()
+func (s store) listTokenCodes(ctx context.Context) ([]string, error) {
+	byID, err := s.db.Client.HGetAll(ctx, keys.Tokens()).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("list the tokens", err)
 	}
-	delete(all, "next")
-	codes := make([]string, 0, len(all))
-	for _, code := range all {
-		codes = append(codes, code)
-	}
-	return codes, nil
+	delete(byID, keys.TokensNext)
+	return slices.Collect(maps.Values(byID)), nil
 }
 
-// readTokens reads those of the tokens that exist.
+// readTokens returns those of the tokens that exist.
 func (s store) readTokens(ctx context.Context, codes []string) ([]Token, error) {
-	fields := make([]*redis.SliceCmd, len(codes))
-	minted := make([]string, len(codes))
+	replies := make([]*redis.SliceCmd, len(codes))
+	supplyFields := make([]string, len(codes))
 	for i, code := range codes {
-		minted[i] = "minted:" + code
+		supplyFields[i] = keys.TotalField(keys.TotalMinted, code)
 	}
-	var supplies *redis.SliceCmd
+	var supplyReply *redis.SliceCmd
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, code := range codes {
-			fields[i] = p.HMGet(ctx, keys.Token(code), tokenFields...)
+			replies[i] = p.HMGet(ctx, keys.Token(code), keys.TokenFields...)
 		}
-		supplies = p.HMGet(ctx, keys.Totals(), minted...)
+		supplyReply = p.HMGet(ctx, keys.Totals(), supplyFields...)
 		return nil
 	})
 	if err != nil {
 		return nil, redisdb.WrapError("read tokens", err)
 	}
+	supplies := redisdb.HashValues("the supplies of tokens", supplyReply.Val())
 	tokens := make([]Token, 0, len(codes))
 	for i, code := range codes {
-		if fields[i].Val()[0] == nil {
+		supply := supplies.OptionalInt()
+		if replies[i].Val()[0] == nil {
 			continue
 		}
-		t, err := DecodeToken(code, texts(fields[i].Val()), texts(supplies.Val())[i])
-		if err != nil {
+		if supply == nil { // nothing was minted yet
+			supply = new(int64)
+		}
+		v := redisdb.HashValues("token "+code, replies[i].Val())
+		tokens = append(tokens, DecodeToken(code, Units(*supply), v))
+		if err := errors.Join(v.Err(), supplies.Err()); err != nil {
 			return nil, err
 		}
-		tokens = append(tokens, t)
 	}
 	return tokens, nil
 }
 
-// texts turns the reply of HMGET into strings; a missing field is "".
-func texts(values []any) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i], _ = v.(string)
-	}
-	return out
-}
-
 // Wallets.
 
-// pocket is one token of a wallet.
-type pocket struct{ free, held Units }
+// tokenBalance is one token of a wallet, in minor units.
+type tokenBalance struct{ free, held Units }
 
-func (s store) purse(ctx context.Context, user int64) (map[string]pocket, error) {
-	fields, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(user)).Result()
+// readWallet returns the balances of a player by the code of the token.
+func (s store) readWallet(ctx context.Context, userID int64) (map[string]tokenBalance, error) {
+	hash, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(userID)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read a wallet", err)
 	}
-	return readPurse(fields)
+	return decodeWallet(hash)
 }
 
-func readPurse(fields map[string]string) (map[string]pocket, error) {
-	purse := map[string]pocket{}
-	for field, text := range fields {
-		side, code, ok := strings.Cut(field, ":")
-		if !ok || (side != "free" && side != "held") {
+func decodeWallet(hash map[string]string) (map[string]tokenBalance, error) {
+	fields := redisdb.NewFields("a wallet", hash)
+	balances := map[string]tokenBalance{}
+	for field := range hash {
+		code, isHeld := keys.ParseWalletField(field)
+		if code == "" {
 			continue
 		}
-		units, err := ParseUnits(text)
-		if err != nil {
-			return nil, fmt.Errorf("read a wallet: field %s: %w", field, err)
-		}
-		p := purse[code]
-		if side == "free" {
-			p.free = units
+		b := balances[code]
+		if isHeld {
+			b.held = Units(fields.Int(field))
 		} else {
-			p.held = units
+			b.free = Units(fields.Int(field))
 		}
-		purse[code] = p
+		balances[code] = b
 	}
-	return purse, nil
+	return balances, fields.Err()
 }
 
-// A page of lines of one token is sought in this many steps of this many lines at most.
+// Lines of one token are searched for in this many steps of this many lines at most.
 const (
-	lineSteps = 10
-	lineStep  = 200
+	maxLineSteps = 10
+	lineStepSize = 200
 )
 
-func (s store) lines(ctx context.Context, user int64, q LedgerQuery) ([]LedgerLine, int64, error) {
-	page := make([]LedgerLine, 0, q.Limit)
-	before, step := q.Before, int64(lineStep)
+// readLines returns a page whose lines lack their decimal amounts.
+func (s store) readLines(ctx context.Context, userID int64, q LedgerQuery) (LedgerPage, error) {
+	page := LedgerPage{Lines: make([]LedgerLine, 0, q.Limit)}
+	before, stepSize := q.Before, int64(lineStepSize)
 	if q.TokenID == "" {
-		step = int64(q.Limit) + 1
+		stepSize = int64(q.Limit) + 1
 	}
-	for range lineSteps {
+	for range maxLineSteps {
 		newest := "+"
 		if before > 0 {
-			newest = "(" + strconv.FormatInt(before, 10) + "-0"
+			newest = "(" + entryID(before)
 		}
-		entries, err := s.db.Client.XRevRangeN(ctx, keys.WalletLines(user), newest, "-", step).Result()
+		entries, err := s.db.Client.XRevRangeN(ctx, keys.WalletLines(userID), newest, "-", stepSize).Result()
 		if err != nil {
-			return nil, 0, redisdb.WrapError("read a ledger", err)
+			return LedgerPage{}, redisdb.WrapError("read a ledger", err)
 		}
 		for _, e := range entries {
-			if q.TokenID != "" && e.Values["tok"] != q.TokenID {
+			if q.TokenID != "" && e.Values[keys.EntryToken] != q.TokenID {
 				continue
 			}
-			if len(page) == q.Limit {
-				return page, page[q.Limit-1].ID, nil
+			if len(page.Lines) == q.Limit {
+				page.Next = page.Lines[q.Limit-1].ID
+				return page, nil
 			}
-			l, err := readLine(e)
+			l, err := decodeLine(e)
 			if err != nil {
-				return nil, 0, err
+				return LedgerPage{}, err
 			}
-			page = append(page, l)
+			page.Lines = append(page.Lines, l)
 		}
-		if int64(len(entries)) < step {
-			return page, 0, nil
+		if int64(len(entries)) < stepSize {
+			return page, nil
 		}
-		before, _ = entryNumber(entries[len(entries)-1].ID)
+		if before, err = entryNumber(entries[len(entries)-1].ID); err != nil {
+			return LedgerPage{}, err
+		}
 	}
-	return page, before, nil
+	page.Next = before
+	return page, nil
 }
 
-// entryNumber is the first half of a stream entry's id.
+// entryID returns the id of the stream entry with this number.
+func entryID(number int64) string { return strconv.FormatInt(number, 10) + "-0" }
+
+// entryNumber returns the first half of a stream entry's id.
 func entryNumber(id string) (int64, error) {
 	number, _, _ := strings.Cut(id, "-")
-	return strconv.ParseInt(number, 10, 64)
-}
-
-func readLine(e redis.XMessage) (LedgerLine, error) {
-	text := func(field string) string { v, _ := e.Values[field].(string); return v }
-	id, err1 := entryNumber(e.ID)
-	at, err2 := strconv.ParseInt(text("at"), 10, 64)
-	delta, err3 := ParseUnits(text("delta"))
-	after, err4 := ParseUnits(text("after"))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return LedgerLine{}, fmt.Errorf("read ledger line %s: %w", e.ID, err)
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("decode the id of an entry: %w", err)
 	}
-	return LedgerLine{
-		ID: id, At: time.UnixMilli(at).UTC(), TokenID: text("tok"), DeltaAmount: delta, AfterAmount: after,
-		Reason: text("why"), Ref: text("ref"),
-	}, nil
+	return n, nil
 }
 
-// direction is the script that changes what exists.
-type direction = *scripts.Script
+func decodeLine(e redis.XMessage) (LedgerLine, error) {
+	hash := make(map[string]string, len(e.Values))
+	for field, value := range e.Values {
+		hash[field], _ = value.(string)
+	}
+	id, err := entryNumber(e.ID)
+	f := redisdb.NewFields("ledger line "+e.ID, hash)
+	l := LedgerLine{
+		ID: id, At: f.Time(keys.EntryTime), TokenID: f.Text(keys.EntryToken),
+		DeltaAmount: Units(f.Int(keys.EntryDelta)), AfterAmount: Units(f.Int(keys.EntryBalanceAfter)),
+		Reason: f.Text(keys.EntryReason), Ref: f.Text(keys.EntryRef),
+	}
+	return l, errors.Join(err, f.Err())
+}
+
+// entryKind is the script that writes one kind of ledger entry of a caller.
+type entryKind = *scripts.Script
 
 var (
-	credit = scripts.WalletCredit
-	debit  = scripts.WalletDebit
+	creditEntry = scripts.WalletCredit
+	debitEntry  = scripts.WalletDebit
 )
 
-// mutation is one call of a direction.
-type mutation struct {
-	who      string
-	user     int64
-	token    string
-	decimals *int // in which units counts; nil while no such token is known
+// balanceChange is one run of the script of an entryKind.
+type balanceChange struct {
+	actorID  string // the caller's, in receipts and in the ledger
+	userID   int64
+	token    string // code
+	decimals *int   // in which units counts; nil while no such token is known
 	units    Units
 	reason   string
 	receipt  idempotency.Receipt
 	nonce    string
 }
 
-// change runs a direction. It answers stale when a token turned up that was not known.
-func (s store) change(ctx context.Context, way direction, m mutation) (c ChangeResult, stale bool, err error) {
-	receipt, ttl := m.receipt.OrPerCall(m.nonce, s.receiptTTL)
+// change runs the script of a kind. stale reports that a token was found that was not known.
+func (s store) change(
+	ctx context.Context, kind entryKind, c balanceChange,
+) (result ChangeResult, stale bool, err error) {
+	receipt, ttl := c.receipt.OrPerCall(c.nonce, s.receiptTTL)
 	decimals := ""
-	if m.decimals != nil {
-		decimals = strconv.Itoa(*m.decimals)
+	if c.decimals != nil {
+		decimals = strconv.Itoa(*c.decimals)
 	}
-	reply, err := s.db.RunScript(ctx, way,
+	reply, err := s.db.RunScript(ctx, kind,
 		[]string{
-			keys.Wallet(m.user), keys.WalletLines(m.user), keys.WalletEvents(m.user), keys.Totals(), keys.Ledger(), keys.Token(m.token),
-			keys.MoneyReceipt(m.who, receipt.Key),
+			keys.Wallet(c.userID), keys.WalletLines(c.userID), keys.WalletEvents(c.userID), keys.Totals(),
+			keys.Ledger(), keys.Token(c.token), keys.MoneyReceipt(c.actorID, receipt.Key),
 		},
-		s.db.PublishCommand, m.nonce, receipt.Fingerprint, ttl.Milliseconds(), m.user, m.token, decimals, m.units.String(), m.reason, m.who)
+		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), c.userID, c.token, decimals,
+		c.units.String(), c.reason, c.actorID)
 	if err != nil {
 		return ChangeResult{}, false, err
 	}
 	if reply.Status == scripts.Stale {
 		return ChangeResult{}, true, nil
 	}
-	reply, replayed := idempotency.FirstReply(m.nonce, reply)
-	word, rest := reply.Status, reply.Values
+	reply, result.Replayed = idempotency.FirstReply(c.nonce, reply)
+	if reply.Status != scripts.OK {
+		return result, false, c.errorOf(kind, reply)
+	}
+	v := redisdb.NewValues("a balance", reply.Values)
+	free, held := Units(v.Int()), Units(v.Int())
+	result.Balance = DecodeToken(c.token, 0, v).Balance(free, held)
+	return result, false, v.Err()
+}
+
+// errorOf returns the error of a reply whose status is not ok.
+func (c balanceChange) errorOf(kind entryKind, reply redisdb.Reply) error {
 	switch {
-	case word == "ok" && len(rest) == 2+len(tokenFields):
-		b, err := DecodeBalance(m.token, rest[2:], "", rest[0], rest[1])
-		return ChangeResult{Balance: b, Replayed: replayed}, false, err
-	case word == apierror.InsufficientFunds.Code && len(rest) == 1 && m.decimals != nil:
-		available, err := ParseUnits(rest[0])
-		if err != nil {
-			return ChangeResult{}, false, fmt.Errorf("read a balance: %w", err)
+	case reply.Status == apierror.InsufficientFunds.Code && c.decimals != nil:
+		v := redisdb.NewValues("a balance", reply.Values)
+		available := Units(v.Int())
+		if v.Err() != nil {
+			return v.Err()
 		}
-		return ChangeResult{Replayed: replayed}, false, InsufficientFunds(m.token, *m.decimals, available, m.units)
-	case word == apierror.InvalidAmount.Code:
-		return ChangeResult{Replayed: replayed}, false, tooMuch
+		return InsufficientFunds(c.token, *c.decimals, available, c.units)
+	case reply.Status == apierror.InvalidAmount.Code:
+		return errOverLimit
 	default:
-		return ChangeResult{Replayed: replayed}, false, redisdb.StatusError(way, word)
+		return reply.Err(kind)
 	}
 }
 
-// tooMuch is what keeps balances and supplies within what can be counted exactly.
-var tooMuch = apierror.InvalidAmount.WithReason("the player would have more than %s minor units, or too many would exist", MaxUnits)
+// errOverLimit keeps balances and supplies within what can be counted exactly.
+var errOverLimit = apierror.InvalidAmount.
+	WithReason("the player would have more than %s minor units, or too many would exist", MaxUnits)
 
-// DecodeBalance reads a token's entry in a wallet out of a script's answer.
-func DecodeBalance(code string, fields []string, supply, free, held string) (Balance, error) {
-	t, err1 := DecodeToken(code, fields, supply)
-	freeUnits, err2 := ParseUnits(free)
-	heldUnits, err3 := ParseUnits(held)
-	return t.Balance(freeUnits, heldUnits), errors.Join(err1, err2, err3)
-}
-
-func (s store) grant(ctx context.Context, user, game int64, token string, units Units) error {
-	word, _, err := s.db.Run(ctx, scripts.WalletGrant,
-		[]string{keys.Wallet(user), keys.WalletLines(user), keys.WalletEvents(user), keys.Totals(), keys.Ledger(), keys.Token(token)},
-		s.db.PublishCommand, idempotency.NewNonce(), user, game, token, units.String())
+func (s store) grant(ctx context.Context, in GrantInput) error {
+	reply, err := s.db.RunScript(ctx, scripts.WalletGrant,
+		[]string{
+			keys.Wallet(in.UserID), keys.WalletLines(in.UserID), keys.WalletEvents(in.UserID), keys.Totals(),
+			keys.Ledger(), keys.Token(in.TokenID),
+		},
+		s.db.PublishCommand, idempotency.NewNonce(), in.UserID, in.GameID, in.TokenID, in.Units.String())
 	switch {
-	case err != nil || word == "ok":
+	case err != nil:
 		return err
-	case word == apierror.InvalidAmount.Code:
-		return tooMuch
+	case reply.Status == apierror.InvalidAmount.Code:
+		return errOverLimit
 	default:
-		return redisdb.StatusError(scripts.WalletGrant, word)
+		return reply.Err(scripts.WalletGrant)
 	}
-}
-
-// The audit.
-
-// totals are the running totals as they were at one instant.
-type totals struct {
-	seq      int64                       // of the last ledger entry
-	accounts map[string]map[string]Units // token → minted, wallets, escrow, house → units
-}
-
-func (s store) totals(ctx context.Context) (totals, error) {
-	fields, err := s.db.Client.HGetAll(ctx, keys.Totals()).Result()
-	if err != nil {
-		return totals{}, redisdb.WrapError("read the totals", err)
-	}
-	t := totals{accounts: map[string]map[string]Units{}}
-	for field, text := range fields {
-		units, err := ParseUnits(text)
-		if err != nil {
-			return totals{}, fmt.Errorf("read the totals: field %s: %w", field, err)
-		}
-		account, code, ok := strings.Cut(field, ":")
-		if !ok {
-			if field == "seq" {
-				t.seq = int64(units)
-			}
-			continue
-		}
-		if t.accounts[code] == nil {
-			t.accounts[code] = map[string]Units{}
-		}
-		t.accounts[code][account] = units
-	}
-	return t, nil
-}
-
-// scanWallets names the players of some wallets; cursor is "0" at the start and again at the end. A player may come twice.
-func (s store) scanWallets(ctx context.Context, cursor string) (users []string, next string, err error) {
-	prefix := strings.TrimSuffix(keys.Wallet(0), "0")
-	word, rest, err := s.db.Run(ctx, scripts.WalletScan, []string{keys.Totals()}, cursor, prefix, 1000)
-	if err != nil {
-		return nil, "", err
-	}
-	if word != "ok" || len(rest) == 0 {
-		return nil, "", redisdb.StatusError(scripts.WalletScan, word)
-	}
-	for _, name := range rest[1:] {
-		users = append(users, strings.TrimPrefix(name, prefix))
-	}
-	return users, rest[0], nil
-}
-
-// snapshot is some wallets and the number of the last ledger entry, at one instant.
-type snapshot struct {
-	seq    int64
-	purses map[string]map[string]pocket // user → token → units
-}
-
-func (s store) snapshot(ctx context.Context, users []string) (snapshot, error) {
-	wallets := make([]*redis.MapStringStringCmd, len(users))
-	var seq *redis.StringCmd
-	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		seq = p.HGet(ctx, keys.Totals(), "seq")
-		for i, user := range users {
-			id, err := strconv.ParseInt(user, 10, 64)
-			if err != nil {
-				return fmt.Errorf("read the wallet of %q: %w", user, err)
-			}
-			wallets[i] = p.HGetAll(ctx, keys.Wallet(id))
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no money has moved yet
-		return snapshot{}, redisdb.WrapError("read wallets", err)
-	}
-	at := snapshot{purses: make(map[string]map[string]pocket, len(users))}
-	at.seq, _ = seq.Int64()
-	for i, user := range users {
-		if at.purses[user], err = readPurse(wallets[i].Val()); err != nil {
-			return snapshot{}, fmt.Errorf("wallet of %s: %w", user, err)
-		}
-	}
-	return at, nil
-}
-
-// entry is one entry of the ledger.
-type entry struct {
-	seq         int64
-	token, post string
-}
-
-// entries reads ledger entries after one number up to another, some at a time.
-func (s store) entries(ctx context.Context, after, upTo int64) ([]entry, error) {
-	read, err := s.db.Client.XRangeN(ctx, keys.Ledger(), strconv.FormatInt(after+1, 10), strconv.FormatInt(upTo, 10), 1000).Result()
-	if err != nil {
-		return nil, redisdb.WrapError("read the ledger", err)
-	}
-	all := make([]entry, len(read))
-	for i, e := range read {
-		if all[i].seq, err = entryNumber(e.ID); err != nil {
-			return nil, fmt.Errorf("read ledger entry %s: %w", e.ID, err)
-		}
-		all[i].token, _ = e.Values["tok"].(string)
-		all[i].post, _ = e.Values["post"].(string)
-	}
-	return all, nil
 }
