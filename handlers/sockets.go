@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/realtime"
 )
 
@@ -198,19 +199,19 @@ func (v *visitor) perform(ctx context.Context, p *realtime.Client, m *message) (
 // readMessage reads a frame to the letter. Where it is JSON at all, the message has its id even when it is refused.
 func readMessage(raw []byte) (message, error) {
 	var m message
-	if err := json.Unmarshal(raw, &m, strictOptions); err != nil {
+	if err := wire.UnmarshalStrict(raw, &m); err != nil {
 		return message{ID: idOf(raw)}, fromDecodeError(err)
 	}
-	refusal := needs{}.that(m.Type != "", "type").refusal
+	invalid := required(member{"type", m.Type != ""})
 	if len(m.ID) > longestID {
-		refusal = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
+		invalid = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
 		m.ID = ""
 	}
 	switch {
 	case firstByte(raw) != '{': // null would decode into any struct
 		return m, apierror.InvalidRequest.WithField("body", "type", "must be an object")
-	case refusal != nil:
-		return m, refusal
+	case invalid != nil:
+		return m, invalid
 	default:
 		return m, nil
 	}
@@ -235,14 +236,12 @@ func said[T any](do func(context.Context, *visitor, *realtime.Client, *message, 
 			if m.Data.Kind() != '{' {
 				return nil, apierror.InvalidRequest.WithField("data", "type", "must be an object")
 			}
-			if err := json.Unmarshal(m.Data, in, strictOptions); err != nil {
+			if err := wire.UnmarshalStrict(m.Data, in); err != nil {
 				return nil, fromDecodeError(err)
 			}
 		}
-		if lacking, checked := any(in).(interface{ lacks() needs }); checked {
-			if err := lacking.lacks().err(); err != nil {
-				return nil, err
-			}
+		if err := validate(in); err != nil {
+			return nil, err
 		}
 		return do(ctx, v, p, m, in)
 	}
@@ -276,7 +275,7 @@ func (v *visitor) refusal(m *message, err error) *socketReply {
 }
 
 func (r *socketReply) encode() []byte {
-	frame, err := json.Marshal(r, responseOptions)
+	frame, err := wire.Marshal(r)
 	if err != nil {
 		panic(err) // what we answer is ours; the socket ends with 1011
 	}
