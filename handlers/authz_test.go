@@ -14,7 +14,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
 	const room = `{"roomId":"<room>"}`
 	rows := []struct{ operation, body, want string }{
-		//                                                       none player other server other operator invalid
+		// The columns are: none, player, other player, server, other server, operator, invalid.
 		{"POST /api/v1/auth/guest", `{"gameId":<game>}`, "           201 201 201 201 201 201 201"},
 		{"POST /api/v1/auth/exchange", `{"externalId":"x"}`, "       401 403 403 201 201 403 401"},
 		{"POST /api/v1/auth/refresh", `{"refreshToken":"x"}`, "      401 401 401 401 401 401 401"},

@@ -215,9 +215,9 @@ func withErrorResponses(openAPI []byte) ([]byte, error) {
 
 const errorReferenceHead = "<!-- generated from internal/apierror by `make generate`; do not edit -->\n" +
 	"# Errors\n\n" +
-	"An error response is `application/problem+json` (RFC 9457). The client decides by `code`; `title` and `detail` are\n" +
-	"for people and may change. A code is never renamed and never gets another meaning. There will be more codes: treat\n" +
-	"an unknown one by its status.\n\n" +
+	"An error response is `application/problem+json` (RFC 9457). The client decides by `code`; `title` and `detail`\n" +
+	"are for people and may change. A code is never renamed and never gets another meaning. There will be more codes:\n" +
+	"treat an unknown one by its status.\n\n" +
 	"An error with a status below 500 changed nothing. `errors` lists every field that is not valid. `requestId` finds\n" +
 	"the request in the log. `retryable` is true when the same request may succeed later; send it with the same\n" +
 	"Idempotency-Key.\n\n" +

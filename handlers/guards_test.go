@@ -49,6 +49,29 @@ func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 	if other := send("/api/v1/me", "an invalid token", "192.0.2.2"); other.status != 401 {
 		t.Errorf("another address returns %d", other.status)
 	}
+	unlimited := send("/api/v1/admin/games", adminKey, "192.0.2.3")
+	if policy := unlimited.header.Get("Ratelimit-Policy"); unlimited.status != 200 || policy != "" {
+		t.Errorf("an operation without a limit of its own returns %d and shows the limit %s", unlimited.status, policy)
+	}
+}
+
+func TestALimitByAddressCountsAllPlayersOfTheAddress(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
+			auth.SignIn: {PerSecond: 1, Burst: 1, Scope: auth.ByAddress},
+		})
+	}).createGame()
+	guest := fmt.Sprintf(`{"gameId":%d}`, f.game)
+	ann := f.expect(201, "POST", "/api/v1/auth/guest", "", guest, "X-Forwarded-For", "192.0.2.1").text("accessToken")
+	bob := f.expect(201, "POST", "/api/v1/auth/guest", "", guest, "X-Forwarded-For", "192.0.2.2").text("accessToken")
+	link := func(bearer string) int {
+		body := fmt.Sprintf(`{"deviceSecret":"the device of %s"}`, bearer[len(bearer)-16:])
+		return f.send("POST", "/api/v1/auth/link", bearer, body, "X-Forwarded-For", "192.0.2.3").status
+	}
+	if first, second := link(ann), link(bob); first != 200 || second != 429 {
+		t.Errorf("two players of one address get %d and %d", first, second)
+	}
 }
 
 func TestOnlyUnexpectedErrorsAreLogged(t *testing.T) {
@@ -191,15 +214,16 @@ func TestCORSNeedsOneOriginHeader(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	origin := "https://duel.example"
-	if got := f.expect(200, "GET", "/api/v1/me", ann.token, "", "Origin", origin, "Origin",
-		origin).header; got.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("two Origin headers are allowed: %v", got)
+	twice := f.expect(200, "GET", "/api/v1/me", ann.token, "", "Origin", origin, "Origin", origin)
+	if got := twice.header.Get("Access-Control-Allow-Origin"); got != "" {
+		t.Errorf("two Origin headers get the origin %q", got)
 	}
-	if got := f.expect(204, "OPTIONS", "/api/v1/me", "", "", "Origin", origin, "Access-Control-Request-Method",
-		"PATCH").header; got.Get("Access-Control-Max-Age") != "600" ||
-		!strings.Contains(got.Get("Vary"), "Access-Control-Request-Method") {
-		t.Errorf("the preflight has %v", got)
+	preflight := f.expect(204, "OPTIONS", "/api/v1/me", "", "", "Origin", origin, "Access-Control-Request-Method", "PATCH")
+	vary, maxAge := preflight.header.Get("Vary"), preflight.header.Get("Access-Control-Max-Age")
+	if maxAge != "600" || !strings.Contains(vary, "Access-Control-Request-Method") {
+		t.Errorf("the preflight has Access-Control-Max-Age %q and Vary %q", maxAge, vary)
 	}
+	// OPTIONS without Access-Control-Request-Method is not a preflight.
 	f.expectError(405, "method_not_allowed", "OPTIONS", "/api/v1/me", "", "", "Origin", origin)
 }
 

@@ -20,8 +20,11 @@ var postCases = []struct{ operation, as, body, other string }{
 	{"POST /api/v1/auth/ticket", "ann", ``, ``},
 	{"POST /api/v1/friends/<bob>", "ann", ``, ``},
 	{"POST /api/v1/friends/<bob>/block", "ann", ``, ``},
-	{"POST /api/v1/game-session/create", "ann", `{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,` +
-		`"b":2}}`, `{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,"b":3}}`},
+	{
+		"POST /api/v1/game-session/create", "ann",
+		`{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,"b":2}}`,
+		`{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,"b":3}}`,
+	},
 	{"POST /api/v1/game-session/join", "cid", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{"POST /join", "cid", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{"POST /api/v1/game-session/leave", "bob", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
