@@ -8,7 +8,6 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/games"
-	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 )
@@ -18,7 +17,7 @@ func (s *Server) checkGameAccess(r *request, game int64) error {
 	if !r.caller.CanAccessGame(game) {
 		return apierror.GameNotFound
 	}
-	_, err := s.Games.Get(r.ctx(), game)
+	_, err := s.Games.Find(r.ctx(), game)
 	return err
 }
 
@@ -37,11 +36,7 @@ func (s *Server) pathUser(r *request) (users.User, error) {
 	if err != nil {
 		return users.User{}, err
 	}
-	u, err := s.Users.Get(r.ctx(), id)
-	if err == nil && !r.caller.CanAccessGame(u.Game) {
-		err = apierror.UserNotFound
-	}
-	return u, err
+	return s.Users.Get(r.ctx(), r.caller, id)
 }
 
 // Games.
@@ -75,11 +70,11 @@ func (s *Server) newGameView(r *request, g games.Game) (gameView, error) {
 		ID: g.ID, Name: g.Name, Origins: g.Origins, Settings: g.Settings, ServerKeys: g.ServerKeys(),
 		CreatedAt: g.CreatedAt, Version: g.Version,
 	}
-	if g.WelcomeGrant == nil {
+	if g.SignupGrant == nil {
 		return v, nil
 	}
-	t, err := s.Wallet.Token(r.ctx(), g.WelcomeGrant.TokenID)
-	units := wallet.Units(g.WelcomeGrant.Units)
+	t, err := s.Wallet.Token(r.ctx(), g.SignupGrant.TokenID)
+	units := wallet.Units(g.SignupGrant.Units)
 	v.WelcomeGrant = &grantView{TokenID: t.TokenID, Amount: t.Amount(units), AmountUnits: units}
 	return v, err
 }
@@ -105,17 +100,12 @@ type grantInput struct {
 	Amount  wallet.AmountInput `json:"amount"`
 }
 
-// parseGrant returns a welcome grant in minor units of its token, or nil for none.
-func (s *Server) parseGrant(r *request, in *grantInput) (*games.Grant, error) {
+// toDomain returns the input of games, or nil for none.
+func (in *grantInput) toDomain() *games.GrantInput {
 	if in == nil {
-		return nil, nil
+		return nil
 	}
-	t, err := s.Wallet.Token(r.ctx(), in.TokenID)
-	if err != nil {
-		return nil, err
-	}
-	units, err := in.Amount.Positive(t.Decimals)
-	return &games.Grant{TokenID: t.TokenID, Units: int64(units)}, err
+	return &games.GrantInput{TokenID: in.TokenID, Amount: string(in.Amount)}
 }
 
 type gameInput struct {
@@ -126,14 +116,9 @@ type gameInput struct {
 }
 
 func (s *Server) createGame(r *request, in *gameInput) (response, error) {
-	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
-		return response{}, err
-	}
-	grant, err := s.parseGrant(r, in.WelcomeGrant)
-	if err != nil {
-		return response{}, err
-	}
-	g, key, err := s.Games.Create(r.ctx(), games.Definition{Name: in.Name, Origins: in.Origins, WelcomeGrant: grant, Settings: in.Settings})
+	g, key, err := s.Games.Create(r.ctx(), r.caller, games.Definition{
+		Name: in.Name, Origins: in.Origins, SignupGrant: in.WelcomeGrant.toDomain(), Settings: in.Settings,
+	})
 	return s.gameWithKeyResponse(r, g, key, err)
 }
 
@@ -143,7 +128,7 @@ func (s *Server) listGames(r *request) (response, error) {
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
-	list, next, err := s.Games.List(r.ctx(), after, limit)
+	list, next, err := s.Games.List(r.ctx(), r.caller, after, limit)
 	if err != nil {
 		return response{}, err
 	}
@@ -157,11 +142,11 @@ func (s *Server) listGames(r *request) (response, error) {
 }
 
 func (s *Server) getGame(r *request) (response, error) {
-	id, err := s.pathGame(r)
+	id, err := r.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return response{}, err
 	}
-	g, err := s.Games.Get(r.ctx(), id)
+	g, err := s.Games.Get(r.ctx(), r.caller, id)
 	return s.gameResponse(r, g, err)
 }
 
@@ -174,40 +159,33 @@ type gamePatch struct {
 }
 
 func (s *Server) patchGame(r *request, in *gamePatch) (response, error) {
-	id, err := s.pathGame(r)
+	id, err := r.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
-		return response{}, err
-	}
-	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
 		return response{}, err
 	}
 	p := games.Patch{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
 	if in.WelcomeGrant.Given {
-		grant, err := s.parseGrant(r, in.WelcomeGrant.Value)
-		if err != nil {
-			return response{}, err
-		}
-		p.WelcomeGrant = &grant
+		p.SignupGrant = new(in.WelcomeGrant.Value.toDomain())
 	}
-	g, err := s.Games.Patch(r.ctx(), id, p)
+	g, err := s.Games.Patch(r.ctx(), r.caller, id, p)
 	return s.gameResponse(r, g, err)
 }
 
 func (s *Server) addServerKey(r *request) (response, error) {
-	id, err := s.pathGame(r)
+	id, err := r.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return response{}, err
 	}
-	g, key, err := s.Games.RotateServerKey(r.ctx(), id)
+	g, key, err := s.Games.AddServerKey(r.ctx(), r.caller, id)
 	return s.gameWithKeyResponse(r, g, key, err)
 }
 
 func (s *Server) revokeServerKey(r *request) (response, error) {
-	id, err := s.pathGame(r)
+	id, err := r.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
 		return response{}, err
 	}
-	g, err := s.Games.RevokeServerKey(r.ctx(), id, r.Param("keyId"))
+	g, err := s.Games.RevokeServerKey(r.ctx(), r.caller, id, r.Param("keyId"))
 	return s.gameResponse(r, g, err)
 }
 

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/users"
@@ -16,14 +15,12 @@ type sessionView struct {
 	User         users.Profile `json:"user"`
 }
 
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }
-
 func (r *request) sessionResponse(status int, session auth.Session, err error) (response, error) {
 	if err == nil {
 		r.corsGame = session.User.Game
 	}
 	return response{status: status, body: &sessionView{
-		AccessToken: session.AccessToken, ExpiresIn: seconds(session.ExpiresIn), RefreshToken: session.RefreshToken,
+		AccessToken: session.AccessToken, ExpiresIn: auth.CeilSeconds(session.ExpiresIn), RefreshToken: session.RefreshToken,
 		User: session.User.Profile,
 	}}, err
 }
@@ -54,7 +51,9 @@ func (in *exchangeInput) Validate() error {
 }
 
 func (s *Server) exchange(r *request, in *exchangeInput) (response, error) {
-	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch()})
+	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{
+		ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch(),
+	})
 	return r.sessionResponse(http.StatusCreated, session, err)
 }
 
@@ -95,5 +94,5 @@ func (s *Server) ticket(r *request) (response, error) {
 	return ok(struct {
 		Ticket    string `json:"ticket"`
 		ExpiresIn int64  `json:"expiresIn"` // seconds
-	}{t.Ticket, seconds(t.ExpiresIn)}), err
+	}{t.Ticket, auth.CeilSeconds(t.ExpiresIn)}), err
 }

@@ -57,6 +57,6 @@ func (r *request) originAllowed(origin string) bool {
 		allowed, err := r.server.Games.OriginAllowed(r.ctx(), origin)
 		return err == nil && allowed
 	}
-	game, err := r.server.Games.Get(r.ctx(), r.corsGame)
+	game, err := r.server.Games.Find(r.ctx(), r.corsGame)
 	return err == nil && game.AllowsOrigin(origin)
 }

@@ -77,8 +77,9 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	f := &fixture{t: t, db: db, log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
-	userService, gameService := users.New(db), games.New(db)
 	f.wallets = wallet.New(db, wallet.Options{})
+	userService := users.New(db)
+	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, OwnIssuer: auth.OwnIssuer})
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKey: adminKey})

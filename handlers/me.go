@@ -23,7 +23,7 @@ func newAccount(u users.User) account {
 func accountResponse(u users.User, err error) (response, error) { return ok(newAccount(u)), err }
 
 func (s *Server) me(r *request) (response, error) {
-	return accountResponse(s.Users.Get(r.ctx(), r.caller.User))
+	return accountResponse(s.Users.Get(r.ctx(), r.caller, r.caller.User))
 }
 
 type profilePatch struct {
@@ -32,11 +32,12 @@ type profilePatch struct {
 }
 
 func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
-	return accountResponse(s.Users.Patch(r.ctx(), r.caller.User, users.Patch{Username: in.Username, Avatar: in.Avatar.toPatch()}))
+	return accountResponse(s.Users.Patch(r.ctx(), r.caller, r.caller.User,
+		users.Patch{Username: in.Username, Avatar: in.Avatar.toPatch()}))
 }
 
 func (s *Server) friends(r *request) (response, error) {
-	list, err := s.Users.Friends(r.ctx(), r.caller.User)
+	list, err := s.Users.Friends(r.ctx(), r.caller)
 	return ok(newPage(list, 0)), err
 }
 
@@ -45,7 +46,7 @@ func (s *Server) befriend(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	friend, err := s.Users.AddFriend(r.ctx(), r.caller.User, other)
+	friend, err := s.Users.AddFriend(r.ctx(), r.caller, other)
 	return ok(&friend), err
 }
 
@@ -54,7 +55,7 @@ func (s *Server) unfriend(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Users.RemoveFriend(r.ctx(), r.caller.User, other)
+	return response{status: http.StatusNoContent}, s.Users.RemoveFriend(r.ctx(), r.caller, other)
 }
 
 func (s *Server) block(r *request) (response, error) {
@@ -62,6 +63,6 @@ func (s *Server) block(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	friend, err := s.Users.Block(r.ctx(), r.caller.User, other)
+	friend, err := s.Users.Block(r.ctx(), r.caller, other)
 	return ok(&friend), err
 }

@@ -125,7 +125,7 @@ type request struct {
 	route      *route
 	requestID  string
 	caller     principal.Caller // zero when the operation is for anyone
-	credential auth.Credential
+	credential auth.Authentication
 	corsGame   int64                  // whose origins are allowed; 0 while it is not known
 	receipt    idempotency.Receipt    // of the Idempotency-Key, or the zero Receipt
 	execution  *idempotency.Execution // that stores the response, or nil
@@ -261,7 +261,7 @@ func (r *request) authenticate() error {
 
 // findCredential returns the credential of a ticket, where the operation accepts one, or of a
 // bearer token.
-func (r *request) findCredential() (auth.Credential, error) {
+func (r *request) findCredential() (auth.Authentication, error) {
 	if r.route.callers&withTicket != 0 {
 		if credential, given, err := r.redeem(); given || err != nil {
 			return credential, err
@@ -269,10 +269,10 @@ func (r *request) findCredential() (auth.Credential, error) {
 	}
 	token := r.bearer()
 	if token == "" {
-		return auth.Credential{}, apierror.Unauthenticated.WithReason(
+		return auth.Authentication{}, apierror.Unauthenticated.WithReason(
 			"an Authorization header with a Bearer token is needed")
 	}
-	return r.server.Auth.Credential(r.ctx(), token)
+	return r.server.Auth.Authenticate(r.ctx(), token)
 }
 
 // bearer returns the bearer token, or "".

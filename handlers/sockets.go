@@ -121,7 +121,7 @@ func (c *request) checkOrigin() error {
 	if len(origins) == 0 {
 		return nil
 	}
-	game, err := c.server.Games.Get(c.ctx(), c.corsGame)
+	game, err := c.server.Games.Find(c.ctx(), c.corsGame)
 	switch {
 	case err != nil:
 		return err
@@ -133,7 +133,7 @@ func (c *request) checkOrigin() error {
 }
 
 // redeem finds the caller by the ticket in the address. A ticket is good once, so what is wrong anyway is refused before.
-func (c *request) redeem() (shown auth.Credential, given bool, err error) {
+func (c *request) redeem() (shown auth.Authentication, given bool, err error) {
 	q := c.query()
 	for _, name := range []string{"token", "access_token", "accessToken"} {
 		if q.values.Has(name) {

@@ -272,7 +272,7 @@ func TestASocketEndsWithItsToken(t *testing.T) {
 	w := newGameFixture(t)
 	ann := w.guest("Ann")
 	expires := time.Now().Add(300 * time.Millisecond)
-	ticket, err := w.deps.Auth.Ticket(t.Context(), auth.Credential{Caller: principal.Caller{Role: principal.Player, User: ann.id, Game: w.game}, Expires: expires})
+	ticket, err := w.deps.Auth.Ticket(t.Context(), auth.Authentication{Caller: principal.Caller{Role: principal.Player, User: ann.id, Game: w.game}, Expires: expires})
 	if err != nil {
 		t.Fatal(err)
 	}

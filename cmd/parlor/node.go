@@ -37,12 +37,14 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	playing := mode == config.Dev
 	d := domains{
 		db: db, users: users.New(db),
-		games:  games.New(db, games.Options{AnyOrigin: playing, LoopbackIssuers: playing}),
 		wallet: wallet.New(db, wallet.Options{ReceiptTTL: s.IdempotencyTTL}),
 	}
+	d.games = games.New(db, games.Options{
+		Validator: gameValidator{d.wallet}, OwnIssuer: auth.OwnIssuer, AnyOrigin: playing, LoopbackIssuers: playing,
+	})
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
-		SigningKeys: revealed(s.SigningKey), AdminKey: s.AdminKey.Reveal(), LoopbackIssuers: playing,
+		SigningKeys: revealed(s.SigningKey), AdminKey: s.AdminKey.Reveal(),
 	})
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,

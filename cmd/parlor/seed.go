@@ -98,7 +98,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 // seedGame finds the game by its name, or makes it.
 func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, string, error) {
 	for after := int64(0); ; {
-		page, next, err := d.games.List(ctx, after, 100)
+		page, next, err := d.games.List(ctx, principal.Caller{Role: principal.Operator}, after, 100)
 		if err != nil {
 			return games.Game{}, "", err
 		}
@@ -108,7 +108,7 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 			}
 		}
 		if next == 0 {
-			return d.games.Create(ctx, games.Definition{Name: seededGame, Origins: origins})
+			return d.games.Create(ctx, principal.Caller{Role: principal.Operator}, games.Definition{Name: seededGame, Origins: origins})
 		}
 		after = next
 	}

@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
@@ -29,7 +29,7 @@ const adminKey = "operator-key-of-at-least-thirty-two-bytes"
 
 var signingKey = []byte("signing-key-of-at-least-thirty-two-bytes")
 
-// grants counts what the wallet was asked to give; it fails while err is set.
+// grants records the signup grants; it fails while err is set.
 type grants struct {
 	mu    sync.Mutex
 	err   error
@@ -57,89 +57,110 @@ func (g *grants) fail(err error) {
 	g.err = err
 }
 
-// house is one installation with a game that welcomes its players.
-type house struct {
-	*auth.Service
-	db     *redisdb.DB
-	users  *users.Service
-	games  *games.Service
-	grants *grants
-	game   games.Game
-	key    string
-	ahead  atomic.Int64 // how far the clock of the service is ahead
+var operator = principal.Caller{Role: principal.Operator}
+
+// validator accepts key sets as auth does, and amounts of minor units.
+type validator struct{}
+
+func (validator) CheckProgressRules([]byte) error { return nil }
+func (validator) CheckKeySet(keySet []byte) error { return auth.CheckKeySet(keySet) }
+func (validator) ParseAmount(_ context.Context, _, amount string) (int64, error) {
+	return strconv.ParseInt(amount, 10, 64)
 }
 
-func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *house {
+func newGames(db *redisdb.DB) *games.Service {
+	return games.New(db, games.Options{Validator: validator{}, OwnIssuer: auth.OwnIssuer, LoopbackIssuers: true})
+}
+
+// fixture is one installation with a game that has a signup grant.
+type fixture struct {
+	*auth.Service
+	db        *redisdb.DB
+	users     *users.Service
+	games     *games.Service
+	grants    *grants
+	game      games.Game
+	serverKey string
+	ahead     atomic.Int64 // how far the clock of the service is ahead, ns
+}
+
+func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
 	t.Helper()
-	o := auth.Options{SigningKeys: [][]byte{signingKey}, AdminKey: adminKey, LoopbackIssuers: true}
+	o := auth.Options{SigningKeys: [][]byte{signingKey}, AdminKey: adminKey}
 	for _, given := range options {
 		o = given
 	}
-	h := &house{db: db, users: users.New(db), games: games.New(db, games.Options{LoopbackIssuers: true}), grants: &grants{}}
-	h.Service = auth.New(db, h.users, h.games, h.grants, o)
-	h.SetClock(func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) })
+	f := &fixture{db: db, users: users.New(db), games: newGames(db), grants: &grants{}}
+	f.Service = auth.New(db, f.users, f.games, f.grants, o)
+	f.SetClock(func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) })
 	var err error
-	h.game, h.key, err = h.games.Create(t.Context(), games.Definition{Name: "Chess", WelcomeGrant: &games.Grant{TokenID: "GOLD", Units: 100}})
+	f.game, f.serverKey, err = f.games.Create(t.Context(), operator, games.Definition{
+		Name: "Chess", SignupGrant: &games.GrantInput{TokenID: "GOLD", Amount: "100"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h
+	return f
 }
 
-func (h *house) guest(t *testing.T) auth.Session {
+func (f *fixture) guest(t *testing.T) auth.Session {
 	t.Helper()
-	s, err := h.Guest(t.Context(), auth.GuestInput{GameID: h.game.ID})
+	s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func (h *house) server() principal.Caller {
-	return principal.Caller{Role: principal.Server, Game: h.game.ID}
+func (f *fixture) server() principal.Caller {
+	return principal.Caller{Role: principal.Server, Game: f.game.ID}
 }
 
-func TestAGuestSignsInAndIsKnown(t *testing.T) {
+func TestAGuestSignsInAndIsAuthenticated(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
-		s, err := h.Guest(t.Context(), auth.GuestInput{GameID: h.game.ID, Username: new(" Ada ")})
-		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.Guest || s.ExpiresIn != 15*time.Minute || !s.User.GrantGiven {
+		f := open(t, db)
+		s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: new(" Ada ")})
+		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.Guest || s.ExpiresIn != 15*time.Minute ||
+			!s.User.GrantGiven {
 			t.Fatalf("%+v, %v", s, err)
 		}
-		c, err := h.Credential(t.Context(), s.AccessToken)
-		if err != nil || c.Caller != (principal.Caller{Role: principal.Player, User: s.User.ID, Game: h.game.ID}) || c.Session == "" {
+		c, err := f.Authenticate(t.Context(), s.AccessToken)
+		if err != nil || c.Caller != (principal.Caller{Role: principal.Player, User: s.User.ID, Game: f.game.ID}) ||
+			c.Session == "" {
 			t.Errorf("%+v, %v", c, err)
 		}
 		if left := time.Until(c.Expires); left < 14*time.Minute+58*time.Second || left > 15*time.Minute+time.Second {
 			t.Errorf("it expires in %v", left)
 		}
-		if h.grants.given[s.User.ID] != 100 {
-			t.Errorf("given %v", h.grants.given)
+		if f.grants.given[s.User.ID] != 100 {
+			t.Errorf("given %v", f.grants.given)
 		}
-		for caller, bearer := range map[principal.Caller]string{{Role: principal.Server, Game: h.game.ID}: h.key, {Role: principal.Operator}: adminKey} {
-			if got, err := h.Authenticate(t.Context(), bearer); err != nil || got != caller {
+		for caller, bearer := range map[principal.Caller]string{f.server(): f.serverKey, operator: adminKey} {
+			if got, err := f.Authenticate(t.Context(), bearer); err != nil || got.Caller != caller {
 				t.Errorf("%+v, %v; want %+v", got, err, caller)
 			}
 		}
-		for _, bearer := range []string{"", adminKey + "x", adminKey[1:], h.key + "x", "psk_", s.RefreshToken, strings.Repeat("x", 1<<20)} {
-			if _, err := h.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
+		for _, bearer := range []string{
+			"", adminKey + "x", adminKey[1:], f.serverKey + "x", "psk_", s.RefreshToken, strings.Repeat("x", 1<<20),
+		} {
+			if _, err := f.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%.40q: %v", bearer, err)
 			}
 		}
-		if _, err := h.Guest(t.Context(), auth.GuestInput{GameID: 99}); !errors.Is(err, apierror.GameNotFound) {
+		if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: 99}); !errors.Is(err, apierror.GameNotFound) {
 			t.Errorf("an unknown game: %v", err)
 		}
-		_, err = h.Guest(t.Context(), auth.GuestInput{GameID: h.game.ID, Username: new(""), DeviceSecret: new("short")})
-		if refusal, ok := apierror.As(err); !ok || len(refusal.FieldErrors) != 2 {
+		_, err = f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: new(""), DeviceSecret: new("short")})
+		if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 2 {
 			t.Errorf("two wrong fields: %v", err)
 		}
 	})
 }
 
 func TestNobodyIsTheOperatorWithoutAnAdminKey(t *testing.T) {
-	h := open(t, redistest.Single(t), auth.Options{SigningKeys: [][]byte{signingKey}})
+	f := open(t, redistest.Single(t), auth.Options{SigningKeys: [][]byte{signingKey}})
 	for _, bearer := range []string{"", adminKey, " "} {
-		if c, err := h.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
+		if c, err := f.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
 			t.Errorf("%q: %+v, %v", bearer, c, err)
 		}
 	}
@@ -147,14 +168,14 @@ func TestNobodyIsTheOperatorWithoutAnAdminKey(t *testing.T) {
 
 func TestAHundredGuestsWithOneSecretAreOnePlayer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
+		f := open(t, db)
 		secret := "a secret of one device"
 		var mu sync.Mutex
 		seen := map[int64]bool{}
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				s, err := h.Guest(t.Context(), auth.GuestInput{GameID: h.game.ID, DeviceSecret: &secret})
+				s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret})
 				if err != nil {
 					t.Error(err)
 					return
@@ -165,12 +186,12 @@ func TestAHundredGuestsWithOneSecretAreOnePlayer(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if len(seen) != 1 || len(h.grants.given) != 1 {
-			t.Errorf("players %v, grants %v", seen, h.grants.given)
+		if len(seen) != 1 || len(f.grants.given) != 1 {
+			t.Errorf("players %v, grants %v", seen, f.grants.given)
 		}
-		calls := h.grants.calls
-		s, err := open(t, db).Guest(t.Context(), auth.GuestInput{GameID: h.game.ID, DeviceSecret: &secret}) // another node
-		if err != nil || !seen[s.User.ID] || h.grants.calls != calls {
+		calls := f.grants.calls
+		s, err := open(t, db).Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}) // another node
+		if err != nil || !seen[s.User.ID] || f.grants.calls != calls {
 			t.Errorf("%+v, %v", s.User, err)
 		}
 		other := open(t, db)
@@ -184,49 +205,59 @@ func TestAHundredGuestsWithOneSecretAreOnePlayer(t *testing.T) {
 	})
 }
 
-func TestAWelcomeThatFailedIsGivenAtTheNextSignIn(t *testing.T) {
+func TestASignupGrantThatFailedIsGivenAtTheNextSignIn(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
-		in := auth.GuestInput{GameID: h.game.ID, DeviceSecret: new("a secret of one device")}
-		h.grants.fail(apierror.StoreUnavailable)
-		if _, err := h.Guest(t.Context(), in); !errors.Is(err, apierror.StoreUnavailable) {
+		f := open(t, db)
+		in := auth.GuestInput{GameID: f.game.ID, DeviceSecret: new("a secret of one device")}
+		f.grants.fail(apierror.StoreUnavailable)
+		if _, err := f.Guest(t.Context(), in); !errors.Is(err, apierror.StoreUnavailable) {
 			t.Errorf("without a store: %v", err)
 		}
-		h.grants.fail(apierror.TokenNotFound)
-		s, err := h.Guest(t.Context(), in)
+		f.grants.fail(apierror.TokenNotFound)
+		s, err := f.Guest(t.Context(), in)
 		if err != nil || s.User.GrantGiven {
 			t.Errorf("without the token: %+v, %v", s.User, err)
 		}
-		h.grants.fail(nil)
-		s, err = h.Guest(t.Context(), in)
-		if err != nil || !s.User.GrantGiven || h.grants.given[s.User.ID] != 100 || s.User.ID != 1 {
+		f.grants.fail(nil)
+		s, err = f.Guest(t.Context(), in)
+		if err != nil || !s.User.GrantGiven || f.grants.given[s.User.ID] != 100 || s.User.ID != 1 {
 			t.Errorf("%+v, %v", s.User, err)
 		}
 	})
 }
 
-func TestExchangeKnowsThePlayerAgain(t *testing.T) {
+func TestExchangeReturnsTheSamePlayer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
-		first, err := h.Exchange(t.Context(), h.server(), auth.ExchangeInput{ExternalID: "ü-1", Username: new("Ada"), Avatar: new(new("https://a.example/x"))})
+		f := open(t, db)
+		first, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
+			ExternalID: "ü-1", Username: new("Ada"), Avatar: new(new("https://a.example/x")),
+		})
 		if err != nil || first.User.Username != "Ada" || first.User.Avatar == nil || first.User.Kind != users.External {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		again, err := h.Exchange(t.Context(), h.server(), auth.ExchangeInput{ExternalID: "ü-1"})
+		again, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: "ü-1"})
 		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Ada" || again.User.Avatar == nil {
 			t.Errorf("%+v, %v", again.User, err)
 		}
-		again, err = h.Exchange(t.Context(), h.server(), auth.ExchangeInput{ExternalID: "ü-1", Username: new("Bob"), Avatar: new((*string)(nil))})
+		again, err = f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
+			ExternalID: "ü-1", Username: new("Bob"), Avatar: new((*string)(nil)),
+		})
 		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Bob" || again.User.Avatar != nil {
 			t.Errorf("%+v, %v", again.User, err)
 		}
-		for _, caller := range []principal.Caller{{Role: principal.Player, User: 1, Game: h.game.ID}, {Role: principal.Operator}, {}} {
-			if _, err := h.Exchange(t.Context(), caller, auth.ExchangeInput{ExternalID: "x"}); !errors.Is(err, apierror.Forbidden) {
+		for _, caller := range []principal.Caller{{Role: principal.Player, User: 1, Game: f.game.ID}, operator, {}} {
+			if _, err := f.Exchange(t.Context(), caller, auth.ExchangeInput{ExternalID: "x"}); !errors.Is(
+				err,
+				apierror.Forbidden,
+			) {
 				t.Errorf("%+v: %v", caller, err)
 			}
 		}
 		for _, id := range []string{"", strings.Repeat("x", 256)} {
-			if _, err := h.Exchange(t.Context(), h.server(), auth.ExchangeInput{ExternalID: id}); !errors.Is(err, apierror.InvalidRequest) {
+			if _, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: id}); !errors.Is(
+				err,
+				apierror.InvalidRequest,
+			) {
 				t.Errorf("%.10q: %v", id, err)
 			}
 		}
@@ -235,34 +266,35 @@ func TestExchangeKnowsThePlayerAgain(t *testing.T) {
 
 func TestARefreshTokenRotatesAndItsReuseRevokesTheFamily(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
-		first := h.guest(t)
-		second, err := h.Refresh(t.Context(), first.RefreshToken)
+		f := open(t, db)
+		first := f.guest(t)
+		second, err := f.Refresh(t.Context(), first.RefreshToken)
 		if err != nil || second.RefreshToken == first.RefreshToken || second.User.ID != first.User.ID {
 			t.Fatalf("%+v, %v", second, err)
 		}
-		third, err := h.Refresh(t.Context(), second.RefreshToken)
+		third, err := f.Refresh(t.Context(), second.RefreshToken)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Authenticate(t.Context(), third.AccessToken); err != nil {
+		if _, err := f.Authenticate(t.Context(), third.AccessToken); err != nil {
 			t.Error(err)
 		}
-		other := h.guest(t)
+		other := f.guest(t)
 		for range 2 {
 			for _, used := range []auth.Session{first, second, third} {
-				if _, err := h.Refresh(t.Context(), used.RefreshToken); !errors.Is(err, apierror.RefreshReused) {
+				if _, err := f.Refresh(t.Context(), used.RefreshToken); !errors.Is(err, apierror.RefreshReused) {
 					t.Errorf("after a reuse: %v", err)
 				}
 			}
 		}
-		if _, err := h.Refresh(t.Context(), other.RefreshToken); err != nil {
+		if _, err := f.Refresh(t.Context(), other.RefreshToken); err != nil {
 			t.Errorf("another family: %v", err)
 		}
 		for _, text := range []string{
-			"", "prt_", "prt_1_x", "prt_0_x_y", "prt_99_AAAA_BBBB", first.AccessToken, "prt_1_}:user_x", "prt_1__x", "prt_1_a_b_c", strings.Repeat("p", 5000),
+			"", "prt_", "prt_1_x", "prt_0_x_y", "prt_99_AAAA_BBBB", first.AccessToken,
+			"prt_1_}:user_x", "prt_1__x", "prt_1_a_b_c", strings.Repeat("p", 5000),
 		} {
-			if _, err := h.Refresh(t.Context(), text); !errors.Is(err, apierror.Unauthenticated) {
+			if _, err := f.Refresh(t.Context(), text); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%.40q: %v", text, err)
 			}
 		}
@@ -278,15 +310,15 @@ func secretOf(s auth.Session) string {
 
 func TestTwoRefreshesAtOnceAreAReuse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
+		f := open(t, db)
 		for range 20 {
-			s := h.guest(t)
+			s := f.guest(t)
 			var won, lost atomic.Int32
 			var winner atomic.Pointer[auth.Session]
 			var wg sync.WaitGroup
 			for range 2 {
 				wg.Go(func() {
-					next, err := h.Refresh(t.Context(), s.RefreshToken)
+					next, err := f.Refresh(t.Context(), s.RefreshToken)
 					switch {
 					case err == nil:
 						won.Add(1)
@@ -302,7 +334,7 @@ func TestTwoRefreshesAtOnceAreAReuse(t *testing.T) {
 			if won.Load() != 1 || lost.Load() != 1 {
 				t.Fatalf("%d won, %d lost", won.Load(), lost.Load())
 			}
-			if _, err := h.Refresh(t.Context(), winner.Load().RefreshToken); !errors.Is(err, apierror.RefreshReused) {
+			if _, err := f.Refresh(t.Context(), winner.Load().RefreshToken); !errors.Is(err, apierror.RefreshReused) {
 				t.Fatalf("the winner's next: %v", err)
 			}
 		}
@@ -312,121 +344,139 @@ func TestTwoRefreshesAtOnceAreAReuse(t *testing.T) {
 // go-redis sends a script again when its reply was lost. The player must not be logged out by that.
 func TestAResendOfOneRefreshIsNotAReuse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
-		s := h.guest(t)
+		f := open(t, db)
+		s := f.guest(t)
 		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
-		shown := db.Client.HGet(t.Context(), family, "current").Val()
-		for _, call := range []struct{ nonce, want string }{{"7", "ok"}, {"7", "ok"}, {"8", "refresh_reused"}, {"7", "refresh_reused"}} {
-			word, _, err := db.Run(t.Context(), scripts.RefreshRotate, []string{family}, shown, "next", call.nonce, 60_000)
-			if err != nil || word != call.want {
-				t.Errorf("nonce %s: %s, %v; want %s", call.nonce, word, err, call.want)
+		presented := db.Client.HGet(t.Context(), family, "current").Val()
+		for _, call := range []struct{ nonce, want string }{
+			{"7", scripts.OK}, {"7", scripts.OK}, {"8", "refresh_reused"}, {"7", "refresh_reused"},
+		} {
+			reply, err := db.RunScript(
+				t.Context(),
+				scripts.RefreshRotate,
+				[]string{family},
+				presented,
+				"next",
+				call.nonce,
+				60_000,
+			)
+			if err != nil || reply.Status != call.want {
+				t.Errorf("nonce %s: %s, %v; want %s", call.nonce, reply.Status, err, call.want)
 			}
 		}
 	})
 }
 
-func TestAFamilyEndsWhenItIsIdleOrTooOld(t *testing.T) {
+func TestAFamilyExpiresWhenItIsIdleOrTooOld(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db, auth.Options{SigningKeys: [][]byte{signingKey}, IdleTTL: time.Hour, FamilyTTL: 90 * time.Minute})
-		s := h.guest(t)
+		f := open(t, db, auth.Options{SigningKeys: [][]byte{signingKey}, IdleTTL: time.Hour, FamilyTTL: 90 * time.Minute})
+		s := f.guest(t)
 		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
-		near := func(want time.Duration) {
+		wantTTL := func(want time.Duration) {
 			t.Helper()
 			if got := db.Client.PTTL(t.Context(), family).Val(); got > want || got < want-30*time.Second {
-				t.Errorf("the family lives %v, want %v", got, want)
+				t.Errorf("the family expires in %v, want %v", got, want)
 			}
 		}
-		near(time.Hour)
-		// As if 80 of its 90 minutes were over.
-		ends := time.Now().Add(10 * time.Minute).UnixMilli()
-		if err := db.Client.HSet(t.Context(), family, "until", ends).Err(); err != nil {
+		wantTTL(time.Hour)
+		// As if 80 of its 90 minutes had passed.
+		until := time.Now().Add(10 * time.Minute).UnixMilli()
+		if err := db.Client.HSet(t.Context(), family, "until", until).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Refresh(t.Context(), s.RefreshToken); err != nil {
+		if _, err := f.Refresh(t.Context(), s.RefreshToken); err != nil {
 			t.Fatal(err)
 		}
-		near(10 * time.Minute)
+		wantTTL(10 * time.Minute)
 	})
 }
 
 func TestLogoutRevokesTheFamily(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
+		f := open(t, db)
 		for name, logout := range map[string]func(auth.Session) error{
-			"by access token":  func(s auth.Session) error { return h.Logout(t.Context(), s.AccessToken, "") },
-			"by refresh token": func(s auth.Session) error { return h.Logout(t.Context(), "", s.RefreshToken) },
+			"by access token":  func(s auth.Session) error { return f.Logout(t.Context(), s.AccessToken, "") },
+			"by refresh token": func(s auth.Session) error { return f.Logout(t.Context(), "", s.RefreshToken) },
 		} {
-			s := h.guest(t)
+			s := f.guest(t)
 			for range 2 {
 				if err := logout(s); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if _, err := h.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%s: refresh answers %v", name, err)
+			if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
+				t.Errorf("%s: Refresh returns %v", name, err)
 			}
 		}
 		for _, bad := range [][2]string{{"", ""}, {"x", ""}, {"", "x"}} {
-			if err := h.Logout(t.Context(), bad[0], bad[1]); !errors.Is(err, apierror.Unauthenticated) {
+			if err := f.Logout(t.Context(), bad[0], bad[1]); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}
 	})
 }
 
-func TestLinkMakesAGuestComeBack(t *testing.T) {
+func TestALinkedGuestSignsInAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
-		s := h.guest(t)
-		me, _ := h.Authenticate(t.Context(), s.AccessToken)
+		f := open(t, db)
+		s := f.guest(t)
+		me, _ := f.Authenticate(t.Context(), s.AccessToken)
 		secret := "a secret of one device"
-		if u, err := h.Link(t.Context(), me, auth.LinkInput{DeviceSecret: &secret}); err != nil || u.Kind != users.Device || u.ID != me.User {
+		if u, err := f.Link(t.Context(), me.Caller, auth.LinkInput{DeviceSecret: &secret}); err != nil ||
+			u.Kind != users.Device ||
+			u.ID != me.User {
 			t.Fatalf("%+v, %v", u, err)
 		}
-		if back, err := h.Guest(t.Context(), auth.GuestInput{GameID: h.game.ID, DeviceSecret: &secret}); err != nil || back.User.ID != me.User {
+		if back, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil ||
+			back.User.ID != me.User {
 			t.Errorf("%+v, %v", back.User, err)
 		}
-		other, _ := h.Authenticate(t.Context(), h.guest(t).AccessToken)
-		if _, err := h.Link(t.Context(), other, auth.LinkInput{DeviceSecret: &secret}); !errors.Is(err, apierror.AlreadyLinked) {
+		other, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
+		if _, err := f.Link(t.Context(), other.Caller, auth.LinkInput{DeviceSecret: &secret}); !errors.Is(
+			err,
+			apierror.AlreadyLinked,
+		) {
 			t.Errorf("another's secret: %v", err)
 		}
-		if u, err := h.Link(t.Context(), h.server(), auth.LinkInput{UserID: &me.User, ExternalID: new("ada")}); err != nil || u.Kind != users.External {
+		if u, err := f.Link(t.Context(), f.server(), auth.LinkInput{UserID: &me.User, ExternalID: new("ada")}); err != nil ||
+			u.Kind != users.External {
 			t.Errorf("by the server: %+v, %v", u, err)
 		}
-		if back, err := h.Exchange(t.Context(), h.server(), auth.ExchangeInput{ExternalID: "ada"}); err != nil || back.User.ID != me.User {
+		if back, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: "ada"}); err != nil ||
+			back.User.ID != me.User {
 			t.Errorf("%+v, %v", back.User, err)
 		}
-		stranger := open(t, db)
+		otherGame, id := open(t, db), "x"
 		for _, test := range []struct {
 			name   string
 			caller principal.Caller
 			in     auth.LinkInput
 			want   *apierror.Error
 		}{
-			{"nothing", me, auth.LinkInput{}, apierror.InvalidRequest},
-			{"both", me, auth.LinkInput{DeviceSecret: &secret, ExternalToken: &secret}, apierror.InvalidRequest},
-			{"short", me, auth.LinkInput{DeviceSecret: new("short")}, apierror.InvalidRequest},
-			{"a player's word", me, auth.LinkInput{UserID: &other.User, ExternalID: new("x")}, apierror.Forbidden},
-			{"no token", me, auth.LinkInput{ExternalToken: new("a.b.c")}, apierror.Unauthenticated},
-			{"the operator", principal.Caller{Role: principal.Operator}, auth.LinkInput{DeviceSecret: &secret}, apierror.Forbidden},
-			{"a server without an id", h.server(), auth.LinkInput{UserID: &me.User}, apierror.InvalidRequest},
-			{"a server of another game", stranger.server(), auth.LinkInput{UserID: &me.User, ExternalID: new("x")}, apierror.UserNotFound},
+			{"nothing", me.Caller, auth.LinkInput{}, apierror.InvalidRequest},
+			{"both", me.Caller, auth.LinkInput{DeviceSecret: &secret, ExternalToken: &secret}, apierror.InvalidRequest},
+			{"short", me.Caller, auth.LinkInput{DeviceSecret: new("short")}, apierror.InvalidRequest},
+			{"a player, an external id", me.Caller, auth.LinkInput{UserID: &other.User, ExternalID: &id}, apierror.Forbidden},
+			{"no token", me.Caller, auth.LinkInput{ExternalToken: new("a.b.c")}, apierror.Unauthenticated},
+			{"the operator", operator, auth.LinkInput{DeviceSecret: &secret}, apierror.Forbidden},
+			{"a server without an id", f.server(), auth.LinkInput{UserID: &me.User}, apierror.InvalidRequest},
+			{"a foreign server", otherGame.server(), auth.LinkInput{UserID: &me.User, ExternalID: &id}, apierror.UserNotFound},
 		} {
-			if _, err := h.Link(t.Context(), test.caller, test.in); !errors.Is(err, test.want) {
+			if _, err := f.Link(t.Context(), test.caller, test.in); !errors.Is(err, test.want) {
 				t.Errorf("%s: %v, want %v", test.name, err, test.want)
 			}
 		}
 	})
 }
 
-func TestATicketIsGoodOnce(t *testing.T) {
+func TestATicketIsValidOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h := open(t, db)
-		c, err := h.Credential(t.Context(), h.guest(t).AccessToken)
+		f := open(t, db)
+		c, err := f.Authenticate(t.Context(), f.guest(t).AccessToken)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ticket, err := h.Ticket(t.Context(), c)
+		ticket, err := f.Ticket(t.Context(), c)
 		if err != nil || ticket.ExpiresIn != time.Minute || strings.Contains(redistest.Dump(t, db), ticket.Ticket) {
 			t.Fatalf("%+v, %v", ticket, err)
 		}
@@ -434,7 +484,7 @@ func TestATicketIsGoodOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				got, err := h.RedeemTicket(t.Context(), ticket.Ticket)
+				got, err := f.RedeemTicket(t.Context(), ticket.Ticket)
 				switch {
 				case err == nil && got.Caller == c.Caller && got.Session == c.Session && got.Expires.Equal(c.Expires):
 					won.Add(1)
@@ -447,35 +497,35 @@ func TestATicketIsGoodOnce(t *testing.T) {
 		if won.Load() != 1 {
 			t.Errorf("%d redeemed it", won.Load())
 		}
-		h.ahead.Store(int64(15*time.Minute + 2*time.Second))
-		if _, err := h.Ticket(t.Context(), c); !errors.Is(err, apierror.TokenExpired) {
-			t.Errorf("a ticket for what is over: %v", err)
+		f.ahead.Store(int64(15*time.Minute + 2*time.Second))
+		if _, err := f.Ticket(t.Context(), c); !errors.Is(err, apierror.TokenExpired) {
+			t.Errorf("a ticket for an expired token: %v", err)
 		}
-		h.ahead.Store(int64(14*time.Minute + 50*time.Second))
-		ticket, err = h.Ticket(t.Context(), c)
+		f.ahead.Store(int64(14*time.Minute + 50*time.Second))
+		ticket, err = f.Ticket(t.Context(), c)
 		if err != nil || ticket.ExpiresIn > 12*time.Second {
-			t.Errorf("a ticket outlives what it is for: %v, %v", ticket.ExpiresIn, err)
+			t.Errorf("a ticket outlives its token: %v, %v", ticket.ExpiresIn, err)
 		}
 	})
 }
 
-func TestWithoutAStoreASignInFailsAndATokenStillHolds(t *testing.T) {
+func TestWithoutAStoreSignInsFailAndTokensStayValid(t *testing.T) {
 	server := redistest.StartFor(t)
 	db, err := redisdb.Open(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	h := open(t, db)
-	s := h.guest(t)
+	f := open(t, db)
+	s := f.guest(t)
 	server.Kill()
-	if _, err := h.Guest(t.Context(), auth.GuestInput{GameID: h.game.ID}); !errors.Is(err, apierror.StoreUnavailable) {
+	if _, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID}); !errors.Is(err, apierror.StoreUnavailable) {
 		t.Errorf("a sign-in: %v", err)
 	}
-	if _, err := h.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.StoreUnavailable) {
+	if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.StoreUnavailable) {
 		t.Errorf("a refresh: %v", err)
 	}
-	if _, err := h.Authenticate(t.Context(), s.AccessToken); err != nil {
+	if _, err := f.Authenticate(t.Context(), s.AccessToken); err != nil {
 		t.Errorf("a token: %v", err)
 	}
 }

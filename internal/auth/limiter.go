@@ -10,145 +10,158 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-// Limiter counts calls. Its truth is one number in Redis for each class and caller; a node takes permits from there in slices
-// that grow while a caller is busy, and gives no more than it took. It is safe for concurrent use.
+// Limiter limits how often requests of a class may come from a caller. The state is one number in
+// Redis for each class and caller. A node leases permits from there, more at a time while a caller
+// is busy, and never allows more than it leased. It is safe for concurrent use.
 type Limiter struct {
-	store  *store
-	limits Limits
-	down   atomic.Int64 // until when the store is not asked, µs since 1970
+	store            *store
+	limits           Limits
+	storeDownUntilUS atomic.Int64 // the store is not asked before, µs since 1970
 
-	mu         sync.RWMutex
-	young, old map[bucketKey]*bucket // two generations of a bounded number
+	// Two generations of at most maxGeneration buckets, not package cache: finding a bucket or making
+	// it must be one step, because two buckets of one caller would each lease permits.
+	mu       sync.RWMutex
+	current  map[bucketKey]*bucket
+	previous map[bucketKey]*bucket
 }
 
 type bucketKey struct {
 	class Class
-	who   string
+	actor string
 }
 
 const (
-	leaseFor       = 2 * time.Second // unused permits lapse after it
-	firstSlice     = 4               // of a caller that is not busy
-	growth         = 4
-	takeTimeout    = 250 * time.Millisecond
-	downFor        = time.Second
-	mostGeneration = 16384
+	leaseTTL      = 2 * time.Second // unused permits expire after it
+	firstLease    = 4               // permits for a caller that is not busy
+	leaseGrowth   = 4               // factor by which the next lease of a busy caller is larger
+	leaseTimeout  = 250 * time.Millisecond
+	storeDownTime = time.Second // for which a store that failed is not asked
+	maxGeneration = 16384
 )
 
-// bucket is what this node holds for one caller.
+// bucket is what this node has for one caller.
 type bucket struct {
-	mu      sync.Mutex
-	permits int64     // taken and not yet used
-	lapse   time.Time // when they are worth nothing
-	slice   int64     // how many were taken last
-	left    int64     // in Redis, after that
-	full    time.Time // when the bucket there is full
-	refused time.Time // no permit before
-	alone   time.Time // the same number as in Redis, for when the store is gone
+	mu           sync.Mutex
+	permits      int64     // leased and not used yet
+	leaseExpires time.Time // when the permits expire
+	leaseSize    int64     // permits of the last lease
+	storeLeft    int64     // permits left in Redis after the last lease
+	fullAt       time.Time // when the bucket in Redis is full
+	refusedUntil time.Time // there is no permit before
+	localFullAt  time.Time // when the bucket of this node is full, for while the store is down
 }
 
-// NewLimiter makes a limiter; without limits it allows everything and asks nobody. It panics on limits that Check refuses.
+// NewLimiter returns a limiter; without limits it allows everything and never asks the store. It
+// panics on limits for which Check returns an error.
 func NewLimiter(db *redisdb.DB, limits Limits) *Limiter {
 	if err := limits.Check(); err != nil {
 		panic("auth: " + err.Error())
 	}
-	return &Limiter{store: &store{db: db}, limits: limits, young: map[bucketKey]*bucket{}}
+	return &Limiter{store: &store{db: db}, limits: limits, current: map[bucketKey]*bucket{}}
 }
 
-// Scope tells by what a class is counted; "" when it has no limit.
+// Scope returns by what a class is counted; "" when it has no limit.
 func (l *Limiter) Scope(class Class) Scope { return l.limits[class].Scope }
 
-// Allow takes one permit of a class for a caller. It refuses rate_limited; the decision holds what to tell in either case. A store that
-// cannot be reached is no error: the node then counts by itself.
-func (l *Limiter) Allow(ctx context.Context, class Class, who string) (Decision, error) {
+// Allow takes one permit of a class for an actor: a caller's ActorID or an AddressKey, by the
+// class's scope. It returns rate_limited when there is none; the decision is for the response
+// headers in either case. A store that cannot be reached is no error: the node then counts by
+// itself.
+func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decision, error) {
 	limit, limited := l.limits[class]
 	if !limited {
 		return Decision{Class: class, Allowed: true}, nil
 	}
-	b := l.bucket(bucketKey{class, who})
+	b := l.bucket(bucketKey{class, actor})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if now.Before(b.refused) {
+	if now.Before(b.refusedUntil) {
 		return b.decide(class, limit, now, false)
 	}
-	held := now.Before(b.lapse)
-	if b.permits > 0 && held {
+	hasLease := now.Before(b.leaseExpires)
+	if b.permits > 0 && hasLease {
 		b.permits--
 		return b.decide(class, limit, now, true)
 	}
-	if held {
-		b.slice = min(b.slice*growth, limit.slice())
+	if hasLease {
+		b.leaseSize = min(b.leaseSize*leaseGrowth, limit.maxLease())
 	} else {
-		b.slice = min(firstSlice, limit.slice())
+		b.leaseSize = min(firstLease, limit.maxLease())
 	}
-	if now.UnixMicro() >= l.down.Load() {
-		t, err := l.store.take(ctx, class, who, limit, b.slice)
+	if now.UnixMicro() >= l.storeDownUntilUS.Load() {
+		granted, err := l.store.lease(ctx, class, actor, limit, b.leaseSize)
 		now = time.Now()
 		if err == nil {
-			b.full = now.Add(t.full)
-			b.permits, b.left, b.lapse = t.given, t.left, now.Add(leaseFor)
-			if t.given > 0 {
-				b.permits--
-			} else {
-				b.refused, b.lapse = now.Add(t.retry), time.Time{}
-			}
-			return b.decide(class, limit, now, t.given > 0)
+			return b.decide(class, limit, now, b.add(granted, now))
 		}
-		l.down.Store(now.Add(downFor).UnixMicro())
+		l.storeDownUntilUS.Store(now.Add(storeDownTime).UnixMicro())
 	}
-	return b.decide(class, limit, now, b.takeAlone(limit, now))
+	return b.decide(class, limit, now, b.takeLocally(limit, now))
 }
 
-// takeAlone is limit_take without Redis.
-func (b *bucket) takeAlone(limit Limit, now time.Time) bool {
-	each := time.Duration(limit.each()) * time.Microsecond
-	if b.alone.Before(now) {
-		b.alone = now
-	}
-	free := int64((limit.window() - b.alone.Sub(now)) / each)
-	b.permits, b.left, b.lapse = 0, max(0, free-1), time.Time{}
-	if free < 1 {
-		b.full, b.refused = b.alone, b.alone.Add(each-limit.window())
+// add adds leased permits, takes one of them, and reports whether there was one.
+func (b *bucket) add(granted lease, now time.Time) bool {
+	b.fullAt = now.Add(granted.untilFull)
+	b.permits, b.storeLeft, b.leaseExpires = granted.permits, granted.left, now.Add(leaseTTL)
+	if granted.permits == 0 {
+		b.refusedUntil, b.leaseExpires = now.Add(granted.retryAfter), time.Time{}
 		return false
 	}
-	b.alone = b.alone.Add(each)
-	b.full = b.alone
+	b.permits--
+	return true
+}
+
+// takeLocally takes one permit as rate_limit_take does in Redis, and reports whether there was one.
+func (b *bucket) takeLocally(limit Limit, now time.Time) bool {
+	perPermit := time.Duration(limit.microsPerPermit()) * time.Microsecond
+	if b.localFullAt.Before(now) {
+		b.localFullAt = now
+	}
+	available := int64((limit.window() - b.localFullAt.Sub(now)) / perPermit)
+	b.permits, b.storeLeft, b.leaseExpires = 0, max(0, available-1), time.Time{}
+	if available < 1 {
+		b.fullAt, b.refusedUntil = b.localFullAt, b.localFullAt.Add(perPermit-limit.window())
+		return false
+	}
+	b.localFullAt = b.localFullAt.Add(perPermit)
+	b.fullAt = b.localFullAt
 	return true
 }
 
 func (b *bucket) decide(class Class, limit Limit, now time.Time, allowed bool) (Decision, error) {
 	d := Decision{
 		Class: class, Allowed: allowed, Limit: limit.Burst, Window: limit.window(),
-		Reset: max(0, b.full.Sub(now)),
+		Reset: max(0, b.fullAt.Sub(now)),
 	}
 	if allowed {
-		d.Remaining = b.permits + b.left
+		d.Remaining = b.permits + b.storeLeft
 		return d, nil
 	}
-	d.RetryAfter = max(time.Millisecond, b.refused.Sub(now))
+	d.RetryAfter = max(time.Millisecond, b.refusedUntil.Sub(now))
 	return d, apierror.RateLimited.WithMember("retryAfterSeconds", d.RetryAfterSeconds())
 }
 
-// bucket finds or makes what this node holds for a caller. What falls out of both generations loses permits that it had taken, never more.
+// bucket returns the bucket of a caller and makes it when there is none. A bucket that falls out of
+// both generations loses the permits that it leased; it never gains any.
 func (l *Limiter) bucket(key bucketKey) *bucket {
 	l.mu.RLock()
-	b := l.young[key]
+	b := l.current[key]
 	l.mu.RUnlock()
 	if b != nil {
 		return b
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b = l.young[key]; b != nil {
+	if b = l.current[key]; b != nil {
 		return b
 	}
-	if b = l.old[key]; b == nil {
+	if b = l.previous[key]; b == nil {
 		b = &bucket{}
 	}
-	if len(l.young) >= mostGeneration {
-		l.old, l.young = l.young, make(map[bucketKey]*bucket, mostGeneration)
+	if len(l.current) >= maxGeneration {
+		l.previous, l.current = l.current, make(map[bucketKey]*bucket, maxGeneration)
 	}
-	l.young[key] = b
+	l.current[key] = b
 	return b
 }

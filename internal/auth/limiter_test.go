@@ -38,7 +38,7 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-func TestABurstIsAllowedThenRefusedThenGrowsBack(t *testing.T) {
+func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		l := auth.NewLimiter(db, auth.Limits{auth.Money: {PerSecond: 10, Burst: 40, Scope: auth.ByUser}})
 		began := time.Now()
@@ -47,7 +47,9 @@ func TestABurstIsAllowedThenRefusedThenGrowsBack(t *testing.T) {
 		for {
 			d, err := l.Allow(t.Context(), auth.Money, "u1")
 			if err != nil {
-				if !errors.Is(err, apierror.RateLimited) || d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > 100*time.Millisecond || d.RetryAfterSeconds() != 1 || d.Remaining != 0 {
+				if !errors.Is(err, apierror.RateLimited) || d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > 100*time.Millisecond ||
+					d.RetryAfterSeconds() != 1 ||
+					d.Remaining != 0 {
 					t.Fatalf("%+v, %v", d, err)
 				}
 				break
@@ -61,18 +63,19 @@ func TestABurstIsAllowedThenRefusedThenGrowsBack(t *testing.T) {
 		if grown := int64(time.Since(began)/(100*time.Millisecond)) + 1; allowed < 40 || allowed > 40+grown {
 			t.Errorf("%d were allowed at once", allowed)
 		}
-		if last.Reset < 3500*time.Millisecond || last.Reset > 4*time.Second || last.Policy() != `"money";q=40;w=4` || last.Header() != `"money";r=0;t=4` {
+		if last.Reset < 3500*time.Millisecond || last.Reset > 4*time.Second || last.Policy() != `"money";q=40;w=4` ||
+			last.Header() != `"money";r=0;t=4` {
 			t.Errorf("%+v %s %s", last, last.Policy(), last.Header())
 		}
 		if _, err := l.Allow(t.Context(), auth.Money, "u2"); err != nil {
 			t.Errorf("another caller: %v", err)
 		}
-		for { // it grows back by itself
+		for { // it is refilled by itself
 			if _, err := l.Allow(t.Context(), auth.Money, "u1"); err == nil {
 				break
 			}
 			if time.Since(began) > 10*time.Second {
-				t.Fatal("nothing grew back")
+				t.Fatal("nothing was refilled")
 			}
 		}
 	})
@@ -167,7 +170,7 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 	}
 }
 
-func TestAClassWithoutALimitAsksNobody(t *testing.T) {
+func TestAClassWithoutALimitDoesNotAskTheStore(t *testing.T) {
 	db := redistest.Single(t)
 	c := &counter{}
 	db.Client.AddHook(c)
@@ -178,22 +181,28 @@ func TestAClassWithoutALimitAsksNobody(t *testing.T) {
 		}
 	}
 	if c.sent.Load() != 0 || off.Scope(auth.Money) != "" {
-		t.Error("somebody was asked")
+		t.Error("the store was asked")
 	}
 }
 
-func TestLimitsThatCannotBeArePanics(t *testing.T) {
+func TestCheckRejectsLimitsOutOfRange(t *testing.T) {
 	if err := auth.DefaultLimits().Check(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []auth.Limit{{}, {PerSecond: 0, Burst: 1, Scope: auth.ByUser}, {PerSecond: 1, Burst: 0, Scope: auth.ByUser}, {PerSecond: 1, Burst: 1, Scope: "moon"}, {PerSecond: 2_000_000, Burst: 1, Scope: auth.ByUser}} {
+	for _, bad := range []auth.Limit{
+		{},
+		{PerSecond: 0, Burst: 1, Scope: auth.ByUser},
+		{PerSecond: 1, Burst: 0, Scope: auth.ByUser},
+		{PerSecond: 1, Burst: 1, Scope: "moon"},
+		{PerSecond: 2_000_000, Burst: 1, Scope: auth.ByUser},
+	} {
 		if (auth.Limits{auth.Read: bad}).Check() == nil {
-			t.Errorf("%+v was taken", bad)
+			t.Errorf("Check accepts %+v", bad)
 		}
 	}
 }
 
-func TestClientsAreNamedByTheirAddress(t *testing.T) {
+func TestAddressKey(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7":            "ip:192.0.2.7",
 		"::ffff:192.0.2.7":     "ip:192.0.2.7",
@@ -208,7 +217,10 @@ func TestClientsAreNamedByTheirAddress(t *testing.T) {
 }
 
 func BenchmarkAllowOfABusyCaller(b *testing.B) {
-	l := auth.NewLimiter(redistest.Single(b), auth.Limits{auth.Read: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: auth.ByUser}})
+	l := auth.NewLimiter(
+		redistest.Single(b),
+		auth.Limits{auth.Read: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: auth.ByUser}},
+	)
 	for b.Loop() {
 		if _, err := l.Allow(b.Context(), auth.Read, "u1"); err != nil {
 			b.Fatal(err)

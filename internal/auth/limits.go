@@ -8,40 +8,41 @@ import (
 	"time"
 )
 
-// Class is a kind of calls that share a limit.
+// Class is a kind of requests that share a limit.
 type Class string
 
 // The classes.
 const (
-	Address Class = "address" // everything, by client address
+	Address Class = "address" // every request, by client address
 	SignIn  Class = "sign-in" // guest, exchange, refresh
-	Read    Class = "read"    // what changes nothing
-	Write   Class = "write"   // what changes something
-	Money   Class = "money"   // what may move money: rooms, purchases
-	Admin   Class = "admin"   // the operator's and servers' calls
+	Read    Class = "read"    // requests that change nothing
+	Write   Class = "write"   // requests that change something
+	Money   Class = "money"   // requests that may move money: rooms, purchases
+	Admin   Class = "admin"   // requests of the operator and of servers
 	Socket  Class = "socket"  // opening a socket
 )
 
-// Scope says by what the calls of a class are counted.
+// Scope is by what the requests of a class are counted.
 type Scope string
 
-// The keys.
+// The scopes.
 const (
-	ByUser    Scope = "user" // the caller, see principal.Caller.Who
-	ByAddress Scope = "ip"   // the client's address, see ClientKey
+	ByUser    Scope = "user" // the caller, see principal.Caller.ActorID
+	ByAddress Scope = "ip"   // the client's address, see AddressKey
 )
 
-// Limit is how often: Burst at once, and PerSecond grow back.
+// Limit is a token bucket: Burst requests at once, refilled at PerSecond.
 type Limit struct {
-	PerSecond int64 // 1 to 1,000,000
-	Burst     int64 // 1 to 1,000,000,000
+	PerSecond int64 // permits a second, 1 to 1,000,000
+	Burst     int64 // permits, 1 to 1,000,000,000
 	Scope     Scope
 }
 
-// Limits says how often for each class; a class that is absent has no limit, and no Limits none at all.
+// Limits maps classes to their limits; a class that is absent has none.
 type Limits map[Class]Limit
 
-// DefaultLimits are wide enough for many players behind one address, and narrow enough that one of them cannot wear a node out.
+// DefaultLimits returns limits that are wide enough for many players behind one address, and narrow
+// enough that one of them cannot overload a node.
 func DefaultLimits() Limits {
 	return Limits{
 		Address: {PerSecond: 2_000, Burst: 20_000, Scope: ByAddress},
@@ -54,31 +55,34 @@ func DefaultLimits() Limits {
 	}
 }
 
-// each is the time in which one permit grows back, in microseconds.
-func (l Limit) each() int64 { return 1_000_000 / l.PerSecond }
+// microsPerPermit returns the time in which one permit is refilled, in microseconds.
+func (l Limit) microsPerPermit() int64 { return 1_000_000 / l.PerSecond }
 
-// slice is the most permits that a node takes at once: a sixteenth of the burst, at most what grows back in a second.
-func (l Limit) slice() int64 { return max(1, min(l.Burst/16, l.PerSecond)) }
+// maxLease returns the most permits that a node leases at once: a sixteenth of the burst, at most
+// the refill of a second.
+func (l Limit) maxLease() int64 { return max(1, min(l.Burst/16, l.PerSecond)) }
 
-// window is the time in which an empty bucket is full again.
+// window returns the time in which an empty bucket is full again.
 func (l Limit) window() time.Duration {
-	return time.Duration(l.each()*l.Burst) * time.Microsecond
+	return time.Duration(l.microsPerPermit()*l.Burst) * time.Microsecond
 }
 
-// Check tells what is wrong with limits.
+// Check returns an error that names the first limit that is out of range.
 func (l Limits) Check() error {
+	const maxPerSecond, maxBurst = 1_000_000, 1_000_000_000
 	for class, limit := range l {
-		if limit.PerSecond < 1 || limit.PerSecond > 1_000_000 || limit.Burst < 1 || limit.Burst > 1_000_000_000 {
+		if limit.PerSecond < 1 || limit.PerSecond > maxPerSecond || limit.Burst < 1 || limit.Burst > maxBurst {
 			return fmt.Errorf("the limit of %s must be 1 to 1,000,000 a second with a burst of 1 to 1,000,000,000", class)
 		}
 		if !slices.Contains([]Scope{ByUser, ByAddress}, limit.Scope) {
-			return fmt.Errorf("the limit of %s is counted by the unknown key %q", class, limit.Scope)
+			return fmt.Errorf("the limit of %s has the unknown scope %q", class, limit.Scope)
 		}
 	}
 	return nil
 }
 
-// AddressKey names a client by its address: an IPv6 one by its /64, since that is what one subscriber has.
+// AddressKey returns the name of a client for limits: an IPv4 address, or the /64 of an IPv6
+// address, since that is what one subscriber has.
 func AddressKey(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if address.Is6() {
@@ -90,29 +94,32 @@ func AddressKey(address netip.Addr) string {
 	return "ip:" + address.String()
 }
 
-// Decision is what became of one call. Where the class has no limit, Limit is 0.
+// Decision is the result of Allow for one request. Limit is 0 when the class has no limit.
 type Decision struct {
 	Class      Class
 	Allowed    bool
-	Limit      int64         // the burst
+	Limit      int64         // the burst, in permits
 	Remaining  int64         // permits left, as far as this node knows
 	Window     time.Duration // in which an empty bucket is full again
 	Reset      time.Duration // until the bucket is full
 	RetryAfter time.Duration // until the next permit; 0 when allowed
 }
 
-// Policy is the value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers).
+// Policy returns the value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers).
 func (d Decision) Policy() string {
-	return strconv.Quote(string(d.Class)) + ";q=" + strconv.FormatInt(d.Limit, 10) + ";w=" + strconv.FormatInt(seconds(d.Window), 10)
+	return strconv.Quote(string(d.Class)) +
+		";q=" + strconv.FormatInt(d.Limit, 10) + ";w=" + strconv.FormatInt(CeilSeconds(d.Window), 10)
 }
 
-// Header is the value of the RateLimit header (draft-ietf-httpapi-ratelimit-headers).
+// Header returns the value of the RateLimit header (draft-ietf-httpapi-ratelimit-headers).
 func (d Decision) Header() string {
-	return strconv.Quote(string(d.Class)) + ";r=" + strconv.FormatInt(d.Remaining, 10) + ";t=" + strconv.FormatInt(seconds(d.Reset), 10)
+	return strconv.Quote(string(d.Class)) +
+		";r=" + strconv.FormatInt(d.Remaining, 10) + ";t=" + strconv.FormatInt(CeilSeconds(d.Reset), 10)
 }
 
-// RetryAfterSeconds is the value of the Retry-After header (RFC 9110).
-func (d Decision) RetryAfterSeconds() int64 { return max(1, seconds(d.RetryAfter)) }
+// RetryAfterSeconds returns the value of the Retry-After header (RFC 9110), at least 1.
+func (d Decision) RetryAfterSeconds() int64 { return max(1, CeilSeconds(d.RetryAfter)) }
 
-// seconds rounds up.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+// CeilSeconds returns a duration in whole seconds, rounded up: a Retry-After must never be too
+// early.
+func CeilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

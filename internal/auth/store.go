@@ -3,23 +3,21 @@ package auth
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
-	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
@@ -29,12 +27,13 @@ type store struct {
 	pepper atomic.Pointer[string]
 }
 
-// digest is the keyed digest under which a proof is known. The key is made once for the installation and stays, unlike signing keys: whoever
-// replaced it would lock out everybody who signs in by what they know.
-func (s *store) digest(ctx context.Context, kind users.Kind, proof string) (string, error) {
+// digest returns the keyed digest of a credential. Its key, the pepper, is made once for the
+// installation and never changes, unlike signing keys: another one would lock out everybody who
+// signs in by a credential.
+func (s *store) digest(ctx context.Context, kind users.Kind, credential string) (string, error) {
 	pepper := s.pepper.Load()
 	if pepper == nil {
-		if err := s.db.Client.SetNX(ctx, keys.Pepper(), rand.Text()+rand.Text(), 0).Err(); err != nil {
+		if err := s.db.Client.SetNX(ctx, keys.Pepper(), secret.New(), 0).Err(); err != nil {
 			return "", redisdb.WrapError("make the pepper", err)
 		}
 		text, err := s.db.Client.Get(ctx, keys.Pepper()).Result()
@@ -45,30 +44,36 @@ func (s *store) digest(ctx context.Context, kind users.Kind, proof string) (stri
 		s.pepper.Store(pepper)
 	}
 	mac := hmac.New(sha256.New, []byte(*pepper))
-	mac.Write([]byte(kind + "\x00" + proof))
+	mac.Write([]byte(kind + "\x00" + credential))
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-func (s *store) startFamily(ctx context.Context, t refreshToken, game int64, idle, longest time.Duration) error {
-	_, _, err := s.db.Run(ctx, scripts.RefreshStart, []string{keys.Refresh(t.user, t.family)},
-		t.digest(), game, idle.Milliseconds(), longest.Milliseconds())
-	return err
-}
-
-func (s *store) rotate(ctx context.Context, shown, following refreshToken, idle time.Duration) error {
-	word, _, err := s.db.Run(ctx, scripts.RefreshRotate, []string{keys.Refresh(shown.user, shown.family)},
-		shown.digest(), following.digest(), mathrand.Int64N(1<<48), idle.Milliseconds())
-	if err != nil || word == "ok" {
+// startFamily stores the first refresh token of a family that ends when it is idle for idleTTL, at
+// the latest after ttl.
+func (s *store) startFamily(ctx context.Context, t refreshToken, game int64, idleTTL, ttl time.Duration) error {
+	reply, err := s.db.RunScript(ctx, scripts.RefreshStart, []string{keys.Refresh(t.user, t.family)},
+		t.digest(), game, idleTTL.Milliseconds(), ttl.Milliseconds())
+	if err != nil {
 		return err
 	}
-	return redisdb.StatusError(scripts.RefreshRotate, word)
+	return reply.Err(scripts.RefreshStart)
 }
 
-func (s *store) dropFamily(ctx context.Context, user int64, family string) error {
+// rotate replaces the presented refresh token of a family by the next one.
+func (s *store) rotate(ctx context.Context, presented, next refreshToken, idleTTL time.Duration) error {
+	reply, err := s.db.RunScript(ctx, scripts.RefreshRotate, []string{keys.Refresh(presented.user, presented.family)},
+		presented.digest(), next.digest(), idempotency.NewNonce(), idleTTL.Milliseconds())
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.RefreshRotate)
+}
+
+func (s *store) deleteFamily(ctx context.Context, user int64, family string) error {
 	return redisdb.WrapError("revoke refresh tokens", s.db.Client.Del(ctx, keys.Refresh(user, family)).Err())
 }
 
-// storedTicket is a credential at rest.
+// storedTicket is the Authentication of a ticket in the store.
 type storedTicket struct {
 	Role    principal.Role `json:"role"`
 	User    int64          `json:"user,omitzero"`
@@ -77,55 +82,59 @@ type storedTicket struct {
 	Session string         `json:"session,omitzero"`
 }
 
-func (s *store) keepTicket(ctx context.Context, digest string, c Credential, ttl time.Duration) error {
-	text, err := json.Marshal(storedTicket{c.Role, c.User, c.Game, c.Expires, c.Session})
+func (s *store) saveTicket(ctx context.Context, digest string, a Authentication, ttl time.Duration) error {
+	text, err := wire.Marshal(storedTicket{a.Role, a.User, a.Game, a.Expires, a.Session})
 	if err != nil {
 		return fmt.Errorf("encode a ticket: %w", err)
 	}
-	return redisdb.WrapError("keep a ticket", s.db.Client.Set(ctx, keys.Ticket(digest), text, ttl).Err())
+	return redisdb.WrapError("save a ticket", s.db.Client.Set(ctx, keys.Ticket(digest), text, ttl).Err())
 }
 
-func (s *store) takeTicket(ctx context.Context, digest string) (Credential, error) {
+// consumeTicket deletes a ticket and returns whose it was.
+func (s *store) consumeTicket(ctx context.Context, digest string) (Authentication, error) {
 	text, err := s.db.Client.GetDel(ctx, keys.Ticket(digest)).Result()
 	if errors.Is(err, redis.Nil) {
-		return Credential{}, apierror.Unauthenticated.WithReason("the ticket is used, over or unknown")
+		return Authentication{}, apierror.Unauthenticated.WithReason("the ticket is used, over or unknown")
 	}
 	if err != nil {
-		return Credential{}, redisdb.WrapError("take a ticket", err)
+		return Authentication{}, redisdb.WrapError("read a ticket", err)
 	}
 	var t storedTicket
-	if err := json.Unmarshal([]byte(text), &t); err != nil {
-		return Credential{}, fmt.Errorf("decode a ticket: %w", err)
+	if err := wire.Unmarshal([]byte(text), &t); err != nil {
+		return Authentication{}, fmt.Errorf("decode a ticket: %w", err)
 	}
-	return Credential{Caller: principal.Caller{Role: t.Role, User: t.User, Game: t.Game}, Expires: t.Expires, Session: t.Session}, nil
+	caller := principal.Caller{Role: t.Role, User: t.User, Game: t.Game}
+	return Authentication{Caller: caller, Expires: t.Expires, Session: t.Session}, nil
 }
 
-// taken is what limit_take answers.
-type taken struct {
-	given, left int64
-	retry, full time.Duration
+// lease is a number of permits that this node may hand out, or the time until there is one.
+type lease struct {
+	permits    int64 // 0: there was none
+	left       int64 // permits left in Redis
+	retryAfter time.Duration
+	untilFull  time.Duration // until the bucket in Redis is full
 }
 
-// take takes up to wanted permits. It waits less for the store than others do, since a call is waiting to begin.
-func (s *store) take(ctx context.Context, class Class, who string, limit Limit, wanted int64) (taken, error) {
-	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTimeout)
+// lease takes up to wanted permits. It waits less for the store than other calls do, since a
+// request waits for it.
+func (s *store) lease(ctx context.Context, class Class, actor string, limit Limit, wanted int64) (lease, error) {
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
-	word, rest, err := s.db.Run(detached, scripts.LimitTake, []string{keys.Rate(string(class), who)}, limit.each(), limit.Burst, wanted)
+	reply, err := s.db.RunScript(detached, scripts.RateLimitTake, []string{keys.Rate(string(class), actor)},
+		limit.microsPerPermit(), limit.Burst, wanted)
 	if err != nil {
-		return taken{}, err
+		return lease{}, err
 	}
-	n := make([]int64, len(rest))
-	for i, text := range rest {
-		if n[i], err = strconv.ParseInt(text, 10, 64); err != nil {
-			return taken{}, fmt.Errorf("read a rate limit: %w", err)
-		}
-	}
-	switch word {
-	case "ok":
-		return taken{given: n[0], left: n[1], full: time.Duration(n[2]) * time.Microsecond}, nil
-	case "rate_limited":
-		return taken{retry: time.Duration(n[0]) * time.Microsecond, full: time.Duration(n[1]) * time.Microsecond}, nil
+	values := redisdb.NewValues("a rate limit", reply.Values)
+	micros := func() time.Duration { return time.Duration(values.Int()) * time.Microsecond }
+	var l lease
+	switch reply.Status {
+	case scripts.OK:
+		l.permits, l.left, l.untilFull = values.Int(), values.Int(), micros()
+	case apierror.RateLimited.Code:
+		l.retryAfter, l.untilFull = micros(), micros()
 	default:
-		return taken{}, redisdb.StatusError(scripts.LimitTake, word)
+		return lease{}, reply.Err(scripts.RateLimitTake)
 	}
+	return l, values.Err()
 }

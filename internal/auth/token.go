@@ -7,32 +7,36 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/parlor-games/parlor/internal/principal"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/cache"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/users"
 )
 
-// signer makes and verifies access tokens with a list of keys: the first signs, all verify.
+// OwnIssuer is the "iss" claim of Parlor's own tokens; no external provider can have it.
+const OwnIssuer = "parlor"
+
+// signer signs and verifies access tokens with a list of keys: the first signs, all verify.
 type signer struct {
-	kid  string
+	kid  string            // of the key that signs
 	keys map[string][]byte // by kid
 }
 
-func newSigner(secrets [][]byte) *signer {
+// kidBytes is how much of a key's digest is its id.
+const kidBytes = 6
+
+func newSigner(signingKeys [][]byte) *signer {
 	s := &signer{keys: map[string][]byte{}}
-	for _, secret := range secrets {
-		if len(secret) < MinKeyBytes {
-			panic(fmt.Sprintf("auth: a signing key has %d bytes, fewer than %d", len(secret), MinKeyBytes))
+	for _, key := range signingKeys {
+		if len(key) < MinKeyBytes {
+			panic(fmt.Sprintf("auth: a signing key has %d bytes, fewer than %d", len(key), MinKeyBytes))
 		}
-		sum := sha256.Sum256(append([]byte("parlor signing key id\x00"), secret...))
-		kid := hex.EncodeToString(sum[:6])
-		s.keys[kid] = secret
+		sum := sha256.Sum256(append([]byte("parlor signing key id\x00"), key...))
+		kid := hex.EncodeToString(sum[:kidBytes])
+		s.keys[kid] = key
 		if s.kid == "" {
 			s.kid = kid
 		}
@@ -49,16 +53,19 @@ type accessClaims struct {
 	Session string `json:"sid,omitempty"` // family of refresh tokens
 }
 
+// audiencePrefix is what the id of a game has before it in the "aud" claim.
 const audiencePrefix = "game:"
 
 func (s *signer) sign(user users.User, session string, now time.Time, ttl time.Duration) (string, error) {
+	// The claim has whole seconds: rounded up, so that a token never lives shorter than promised.
+	expires := now.Add(ttl + time.Second - 1)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, accessClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer:    games.OwnIssuer,
+			Issuer:    OwnIssuer,
 			Subject:   strconv.FormatInt(user.ID, 10),
 			Audience:  jwt.ClaimStrings{audiencePrefix + strconv.FormatInt(user.Game, 10)},
 			IssuedAt:  jwt.NewNumericDate(now),
-			ExpiresAt: jwt.NewNumericDate(now.Add(ttl + time.Second - 1)), // whole seconds: rounded up, never shorter than promised
+			ExpiresAt: jwt.NewNumericDate(expires),
 		},
 		Session: session,
 	})
@@ -70,34 +77,35 @@ func (s *signer) sign(user users.User, session string, now time.Time, ttl time.D
 	return text, nil
 }
 
-// verify answers who an access token names. Nothing in the token chooses how it is verified: the algorithm is HS256, the key one of ours.
-func (s *signer) verify(text string, now time.Time) (Credential, error) {
+// verify returns the player of an access token. Nothing in the token chooses how it is verified:
+// the algorithm is HS256, the key one of ours.
+func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 	var claims accessClaims
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithIssuer(games.OwnIssuer), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }),
+		jwt.WithIssuer(OwnIssuer), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }),
 	)
-	_, err := parser.ParseWithClaims(text, &claims, func(token *jwt.Token) (any, error) {
+	_, err := parser.ParseWithClaims(bearer, &claims, func(token *jwt.Token) (any, error) {
 		kid, _ := token.Header["kid"].(string)
-		key, known := s.keys[kid]
-		if _, critical := token.Header["crit"]; !known || critical {
+		key, ok := s.keys[kid]
+		if !ok || isCritical(token) {
 			return nil, errUnknownKey
 		}
 		return key, nil
 	})
 	if err != nil {
-		return Credential{}, refused(err)
+		return Authentication{}, tokenError(err)
 	}
 	user, userErr := strconv.ParseInt(claims.Subject, 10, 64)
 	if len(claims.Audience) != 1 {
-		return Credential{}, apierror.Unauthenticated
+		return Authentication{}, apierror.Unauthenticated
 	}
-	number, ours := strings.CutPrefix(claims.Audience[0], audiencePrefix)
+	number, hasPrefix := strings.CutPrefix(claims.Audience[0], audiencePrefix)
 	game, gameErr := strconv.ParseInt(number, 10, 64)
-	if userErr != nil || gameErr != nil || !ours || user <= 0 || game <= 0 {
-		return Credential{}, apierror.Unauthenticated
+	if userErr != nil || gameErr != nil || !hasPrefix || user <= 0 || game <= 0 {
+		return Authentication{}, apierror.Unauthenticated
 	}
-	return Credential{
+	return Authentication{
 		Caller:  principal.Caller{Role: principal.Player, User: user, Game: game},
 		Expires: claims.ExpiresAt.Time, Session: claims.Session,
 	}, nil
@@ -105,57 +113,57 @@ func (s *signer) verify(text string, now time.Time) (Credential, error) {
 
 var errUnknownKey = errors.New("the token names no key that is known")
 
-// refused turns a verifier's error into the refusal that the caller may see. A token that is over is told so only when all else
-// about it holds.
-func refused(err error) error {
-	if errors.Is(err, jwt.ErrTokenExpired) && !errors.Is(err, jwt.ErrTokenInvalidIssuer) && !errors.Is(err, jwt.ErrTokenInvalidAudience) {
+// isCritical reports whether a token has extensions that a verifier must understand (RFC 7515
+// 4.1.11); none are here.
+func isCritical(token *jwt.Token) bool {
+	_, ok := token.Header["crit"]
+	return ok
+}
+
+// tokenError returns token_expired for a token about which all else is right, and unauthenticated
+// otherwise.
+func tokenError(err error) error {
+	if errors.Is(err, jwt.ErrTokenExpired) &&
+		!errors.Is(err, jwt.ErrTokenInvalidIssuer) && !errors.Is(err, jwt.ErrTokenInvalidAudience) {
 		return apierror.TokenExpired
 	}
 	return apierror.Unauthenticated
 }
 
-// issuerOf reads the issuer that a token claims to be from, unverified: it only chooses who is to verify it.
-func issuerOf(text string) string {
+// unverifiedIssuer returns the issuer that a token claims: it only chooses who verifies the token.
+func unverifiedIssuer(bearer string) string {
 	var claims jwt.RegisteredClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(text, &claims); err != nil {
-		return games.OwnIssuer // what cannot be read is refused there
+	if _, _, err := jwt.NewParser().ParseUnverified(bearer, &claims); err != nil {
+		return OwnIssuer // the signer refuses what cannot be parsed
 	}
 	return claims.Issuer
 }
 
-// verified remembers tokens that were verified, so that a busy caller costs no signature each time: two generations of
-// a bounded number, the older one forgotten when the younger is full.
-type verified struct {
-	mu             sync.RWMutex
-	young, old     map[[sha256.Size]byte]remembered
-	mostGeneration int
+// tokenCache caches verified tokens by the SHA-256 of the token, so that a busy caller does not
+// cost a signature check for each request.
+type tokenCache struct {
+	tokens *cache.Cache[[sha256.Size]byte, cachedToken]
 }
 
-type remembered struct {
-	credential Credential
-	until      time.Time
+type cachedToken struct {
+	authentication Authentication
+	verifyAfter    time.Time // the token must be verified again
 }
 
-func newVerified() *verified {
-	return &verified{young: map[[sha256.Size]byte]remembered{}, mostGeneration: 8192}
+const tokenCacheSize = 16384
+
+func newTokenCache() tokenCache {
+	return tokenCache{cache.New[[sha256.Size]byte, cachedToken]("access_tokens", tokenCacheSize, 0)}
 }
 
-func (v *verified) get(digest [sha256.Size]byte, now time.Time) (Credential, bool) {
-	v.mu.RLock()
-	r, ok := v.young[digest]
-	if !ok {
-		r, ok = v.old[digest]
-	}
-	v.mu.RUnlock()
-	// What is over stays known for as long as it is here: it is refused without being verified again.
-	return r.credential, ok && (now.Before(r.until) || r.until.Equal(r.credential.Expires))
+func (c tokenCache) get(digest [sha256.Size]byte, now time.Time) (Authentication, bool) {
+	cached, ok := c.tokens.Get(digest)
+	// A token that need not be verified before it expires stays cached for longer: it is refused
+	// without being verified.
+	lastsUntilExpiry := cached.verifyAfter.Equal(cached.authentication.Expires)
+	return cached.authentication, ok && (now.Before(cached.verifyAfter) || lastsUntilExpiry)
 }
 
-func (v *verified) put(digest [sha256.Size]byte, c Credential, until time.Time) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if len(v.young) >= v.mostGeneration {
-		v.old, v.young = v.young, make(map[[sha256.Size]byte]remembered, v.mostGeneration)
-	}
-	v.young[digest] = remembered{c, until}
+func (c tokenCache) add(digest [sha256.Size]byte, a Authentication, verifyAfter time.Time) {
+	c.tokens.Add(digest, cachedToken{a, verifyAfter})
 }

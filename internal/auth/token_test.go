@@ -9,7 +9,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"net/http"
@@ -21,19 +20,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// kidOf reads the key id of a token.
-func kidOf(t *testing.T, token string) string {
+// keyID returns the key id of a token.
+func keyID(t *testing.T, token string) string {
 	t.Helper()
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
 	if err != nil {
@@ -56,12 +55,13 @@ func signed(t *testing.T, method jwt.SigningMethod, header map[string]any, claim
 }
 
 func TestForgedAccessTokensAreRefused(t *testing.T) {
-	h := open(t, redistest.Single(t))
-	s := h.guest(t)
-	kid := kidOf(t, s.AccessToken)
-	game := "game:" + strconv.FormatInt(h.game.ID, 10)
+	f := open(t, redistest.Single(t))
+	s := f.guest(t)
+	kid := keyID(t, s.AccessToken)
+	game := "game:" + strconv.FormatInt(f.game.ID, 10)
 	now := time.Now().Unix()
-	claims := func(change map[string]any) jwt.MapClaims {
+	type changes map[string]any // nil removes a claim
+	claims := func(change changes) jwt.MapClaims {
 		c := jwt.MapClaims{"iss": "parlor", "aud": game, "sub": "1", "exp": now + 600, "iat": now}
 		for name, value := range change {
 			if value == nil {
@@ -72,9 +72,12 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 		}
 		return c
 	}
-	ours := map[string]any{"kid": kid}
-	if _, err := h.Authenticate(t.Context(), signed(t, jwt.SigningMethodHS256, ours, claims(nil), signingKey)); err != nil {
-		t.Fatalf("the table starts from a token that does not hold: %v", err)
+	header := map[string]any{"kid": kid}
+	ours := func(change changes) string {
+		return signed(t, jwt.SigningMethodHS256, header, claims(change), signingKey)
+	}
+	if _, err := f.Authenticate(t.Context(), ours(nil)); err != nil {
+		t.Fatalf("the token that the table starts from is refused: %v", err)
 	}
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -85,38 +88,39 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 	hs := jwt.SigningMethodHS256
 	parts := strings.Split(s.AccessToken, ".")
 
-	for name, test := range map[string]struct {
-		token string
-		want  *apierror.Error
-	}{
-		"alg none":                  {signed(t, jwt.SigningMethodNone, ours, claims(nil), jwt.UnsafeAllowNoneSignatureType), apierror.Unauthenticated},
-		"no signature":              {parts[0] + "." + parts[1] + ".", apierror.Unauthenticated},
-		"another signature":         {parts[0] + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 32)), apierror.Unauthenticated},
-		"HS384":                     {signed(t, jwt.SigningMethodHS384, ours, claims(nil), signingKey), apierror.Unauthenticated},
-		"RS256 for our issuer":      {signed(t, jwt.SigningMethodRS256, ours, claims(nil), rsaKey), apierror.Unauthenticated},
-		"HS256 with a public key":   {signed(t, hs, ours, claims(nil), publicPEM), apierror.Unauthenticated},
-		"another secret":            {signed(t, hs, ours, claims(nil), []byte("some other secret of thirty-two bytes")), apierror.Unauthenticated},
-		"no kid":                    {signed(t, hs, nil, claims(nil), signingKey), apierror.Unauthenticated},
-		"an unknown kid":            {signed(t, hs, map[string]any{"kid": "000000000000"}, claims(nil), signingKey), apierror.Unauthenticated},
-		"a critical header":         {signed(t, hs, map[string]any{"kid": kid, "crit": []string{"b64"}}, claims(nil), signingKey), apierror.Unauthenticated},
-		"no issuer":                 {signed(t, hs, ours, claims(map[string]any{"iss": nil}), signingKey), apierror.Unauthenticated},
-		"an issuer that is unknown": {signed(t, hs, ours, claims(map[string]any{"iss": "https://evil.example"}), signingKey), apierror.Unauthenticated},
-		"no audience":               {signed(t, hs, ours, claims(map[string]any{"aud": nil}), signingKey), apierror.Unauthenticated},
-		"two audiences":             {signed(t, hs, ours, claims(map[string]any{"aud": []string{game, "game:2"}}), signingKey), apierror.Unauthenticated},
-		"an audience of others":     {signed(t, hs, ours, claims(map[string]any{"aud": "app:1"}), signingKey), apierror.Unauthenticated},
-		"the audience game:0":       {signed(t, hs, ours, claims(map[string]any{"aud": "game:0"}), signingKey), apierror.Unauthenticated},
-		"no subject":                {signed(t, hs, ours, claims(map[string]any{"sub": nil}), signingKey), apierror.Unauthenticated},
-		"no expiry":                 {signed(t, hs, ours, claims(map[string]any{"exp": nil}), signingKey), apierror.Unauthenticated},
-		"not yet":                   {signed(t, hs, ours, claims(map[string]any{"nbf": now + 60}), signingKey), apierror.Unauthenticated},
-		"over":                      {signed(t, hs, ours, claims(map[string]any{"exp": now - 1}), signingKey), apierror.TokenExpired},
-		"over and forged":           {signed(t, hs, ours, claims(map[string]any{"exp": now - 1}), publicPEM), apierror.Unauthenticated},
-		"huge":                      {signed(t, hs, ours, claims(map[string]any{"x": strings.Repeat("x", 4096)}), signingKey), apierror.Unauthenticated},
-		"not a token":               {"a.b.c", apierror.Unauthenticated},
-		"dots":                      {"....", apierror.Unauthenticated},
+	for name, token := range map[string]string{
+		"alg none":                signed(t, jwt.SigningMethodNone, header, claims(nil), jwt.UnsafeAllowNoneSignatureType),
+		"no signature":            parts[0] + "." + parts[1] + ".",
+		"another signature":       parts[0] + "." + parts[1] + "." + strings.Repeat("A", 43),
+		"HS384":                   signed(t, jwt.SigningMethodHS384, header, claims(nil), signingKey),
+		"RS256 for our issuer":    signed(t, jwt.SigningMethodRS256, header, claims(nil), rsaKey),
+		"HS256 with a public key": signed(t, hs, header, claims(nil), publicPEM),
+		"another secret":          signed(t, hs, header, claims(nil), []byte("some other secret of thirty-two bytes")),
+		"no kid":                  signed(t, hs, nil, claims(nil), signingKey),
+		"an unknown kid":          signed(t, hs, map[string]any{"kid": "000000000000"}, claims(nil), signingKey),
+		"a critical header":       signed(t, hs, map[string]any{"kid": kid, "crit": "b64"}, claims(nil), signingKey),
+		"no issuer":               ours(changes{"iss": nil}),
+		"an unknown issuer":       ours(changes{"iss": "https://evil.example"}),
+		"no audience":             ours(changes{"aud": nil}),
+		"two audiences":           ours(changes{"aud": []string{game, "game:2"}}),
+		"another prefix in aud":   ours(changes{"aud": "app:1"}),
+		"the audience game:0":     ours(changes{"aud": "game:0"}),
+		"no subject":              ours(changes{"sub": nil}),
+		"no expiry":               ours(changes{"exp": nil}),
+		"not yet":                 ours(changes{"nbf": now + 60}),
+		"expired":                 ours(changes{"exp": now - 1}),
+		"expired and forged":      signed(t, hs, header, claims(changes{"exp": now - 1}), publicPEM),
+		"huge":                    ours(changes{"x": strings.Repeat("x", 4096)}),
+		"not a token":             "a.b.c",
+		"dots":                    "....",
 	} {
-		for range 2 { // what was refused is not remembered as good
-			if c, err := h.Authenticate(t.Context(), test.token); !errors.Is(err, test.want) {
-				t.Errorf("%s: %+v, %v", name, c, err)
+		want := apierror.Unauthenticated
+		if name == "expired" {
+			want = apierror.TokenExpired
+		}
+		for range 2 { // what was refused is not cached as valid
+			if a, err := f.Authenticate(t.Context(), token); !errors.Is(err, want) {
+				t.Errorf("%s: %+v, %v; want %v", name, a, err, want)
 			}
 		}
 	}
@@ -131,25 +135,25 @@ func TestAnotherGamesTokenActsInItsOwnGameOnly(t *testing.T) {
 	}
 }
 
-func TestATokenIsOverToTheInstant(t *testing.T) {
-	h := open(t, redistest.Single(t))
-	token := h.guest(t).AccessToken
-	c, err := h.Credential(t.Context(), token) // now it is remembered
+func TestATokenExpiresToTheInstant(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	token := f.guest(t).AccessToken
+	c, err := f.Authenticate(t.Context(), token) // now it is cached
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.SetClock(func() time.Time { return c.Expires.Add(-time.Nanosecond) })
-	if _, err := h.Authenticate(t.Context(), token); err != nil {
+	f.SetClock(func() time.Time { return c.Expires.Add(-time.Nanosecond) })
+	if _, err := f.Authenticate(t.Context(), token); err != nil {
 		t.Errorf("just before: %v", err)
 	}
-	h.SetClock(func() time.Time { return c.Expires })
-	if _, err := h.Authenticate(t.Context(), token); !errors.Is(err, apierror.TokenExpired) {
-		t.Errorf("at the end: %v", err)
+	f.SetClock(func() time.Time { return c.Expires })
+	if _, err := f.Authenticate(t.Context(), token); !errors.Is(err, apierror.TokenExpired) {
+		t.Errorf("at its expiry: %v", err)
 	}
-	fresh := open(t, h.db) // a node that sees it for the first time
+	fresh := open(t, f.db) // a node that sees it for the first time
 	fresh.SetClock(func() time.Time { return c.Expires })
 	if _, err := fresh.Authenticate(t.Context(), token); !errors.Is(err, apierror.TokenExpired) {
-		t.Errorf("at the end, elsewhere: %v", err)
+		t.Errorf("at its expiry, on another node: %v", err)
 	}
 }
 
@@ -181,7 +185,8 @@ func TestSigningKeysRotate(t *testing.T) {
 	if _, err := before.Authenticate(t.Context(), next.AccessToken); !errors.Is(err, apierror.Unauthenticated) {
 		t.Errorf("the new key's on an old node: %v", err)
 	}
-	if back, err := after.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret}); err != nil || back.User.ID != known.User.ID {
+	if back, err := after.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret}); err != nil ||
+		back.User.ID != known.User.ID {
 		t.Errorf("the device after the rotation: %+v, %v", back.User, err)
 	}
 }
@@ -191,7 +196,7 @@ func TestAMissingOrShortSigningKeyPanics(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%q was taken", list)
+					t.Errorf("%q was accepted", list)
 				}
 			}()
 			auth.New(redistest.Single(t), nil, nil, nil, auth.Options{SigningKeys: list})
@@ -199,15 +204,15 @@ func TestAMissingOrShortSigningKeyPanics(t *testing.T) {
 	}
 }
 
-func BenchmarkAuthenticateAgain(b *testing.B) {
+func BenchmarkAuthenticateACachedToken(b *testing.B) {
 	db := redistest.Single(b)
-	people, all := users.New(db), games.New(db)
-	g, _, err := all.Create(b.Context(), games.Definition{Name: "Chess"})
+	u, g := users.New(db), newGames(db)
+	game, _, err := g.Create(b.Context(), operator, games.Definition{Name: "Chess"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	service := auth.New(db, people, all, &grants{}, auth.Options{SigningKeys: [][]byte{signingKey}})
-	s, err := service.Guest(b.Context(), auth.GuestInput{GameID: g.ID})
+	service := auth.New(db, u, g, &grants{}, auth.Options{SigningKeys: [][]byte{signingKey}})
+	s, err := service.Guest(b.Context(), auth.GuestInput{GameID: game.ID})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -218,7 +223,7 @@ func BenchmarkAuthenticateAgain(b *testing.B) {
 	}
 }
 
-// provider is an outside identity provider with a key of each kind.
+// provider is an external identity provider with a key of each kind.
 type provider struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -241,7 +246,7 @@ func newProvider(t *testing.T) *provider {
 		case r.URL.Path == "/elsewhere":
 			http.Redirect(w, r, "/keys", http.StatusFound)
 		case r.URL.Path == "/huge":
-			_, _ = w.Write([]byte(`{"keys":[],"x":"` + strings.Repeat("x", games.MaxKeySet) + `"}`))
+			_, _ = w.Write([]byte(`{"keys":[],"x":"` + strings.Repeat("x", auth.MaxKeySetBytes) + `"}`))
 		default:
 			_, _ = w.Write(p.set(t))
 		}
@@ -250,7 +255,7 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// add makes keys; the kind is the start of the kid.
+// add makes keys; the start of the kid is the kind of key.
 func (p *provider) add(t *testing.T, kids ...string) {
 	t.Helper()
 	p.mu.Lock()
@@ -277,43 +282,69 @@ func (p *provider) set(t *testing.T) []byte {
 	for kid, key := range p.keys {
 		switch public := key.Public().(type) {
 		case ed25519.PublicKey:
-			list = append(list, map[string]string{"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": encode(public), "alg": "EdDSA"})
+			list = append(list, map[string]string{
+				"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": encode(public), "alg": "EdDSA",
+			})
 		case *ecdsa.PublicKey:
 			point, err := public.Bytes()
 			if err != nil {
 				t.Error(err)
 			}
-			list = append(list, map[string]string{"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(point[1:33]), "y": encode(point[33:])})
+			list = append(list, map[string]string{
+				"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(point[1:33]), "y": encode(point[33:]),
+			})
 		case *rsa.PublicKey:
-			list = append(list, map[string]string{"kty": "RSA", "kid": kid, "n": encode(public.N.Bytes()), "e": "AQAB", "use": "sig"})
+			list = append(list, map[string]string{
+				"kty": "RSA", "kid": kid, "n": encode(public.N.Bytes()), "e": "AQAB", "use": "sig",
+			})
 		}
 	}
-	list = append(list, map[string]string{"kty": "oct", "kid": "hmac", "k": "c2VjcmV0"}, map[string]string{"kty": "RSA", "kid": "encrypts", "use": "enc"})
-	text, err := json.Marshal(map[string]any{"keys": list})
+	list = append(
+		list,
+		map[string]string{"kty": "oct", "kid": "hmac", "k": "c2VjcmV0"},
+		map[string]string{"kty": "RSA", "kid": "encrypts", "use": "enc"},
+	)
+	text, err := wire.Marshal(map[string]any{"keys": list})
 	if err != nil {
 		t.Error(err)
 	}
 	return text
 }
 
-var methods = map[string]jwt.SigningMethod{"ed": jwt.SigningMethodEdDSA, "ec": jwt.SigningMethodES256, "rs": jwt.SigningMethodRS256}
+var methods = map[string]jwt.SigningMethod{
+	"ed": jwt.SigningMethodEdDSA,
+	"ec": jwt.SigningMethodES256,
+	"rs": jwt.SigningMethodRS256,
+}
 
 func (p *provider) token(t *testing.T, kid string, change map[string]any) string {
 	t.Helper()
-	claims := jwt.MapClaims{"iss": "https://id.example", "aud": "chess", "sub": "ada", "exp": time.Now().Unix() + 600, "preferred_username": "Ada"}
+	claims := jwt.MapClaims{
+		"iss":                "https://id.example",
+		"aud":                "chess",
+		"sub":                "ada",
+		"exp":                time.Now().Unix() + 600,
+		"preferred_username": "Ada",
+	}
 	for name, value := range change {
 		claims[name] = value
 		if value == nil {
 			delete(claims, name)
 		}
 	}
-	return signed(t, methods[kid[:2]], map[string]any{"kid": kid, "jku": "https://evil.example", "x5u": "https://evil.example"}, claims, p.keys[kid])
+	return signed(
+		t,
+		methods[kid[:2]],
+		map[string]any{"kid": kid, "jku": "https://evil.example", "x5u": "https://evil.example"},
+		claims,
+		p.keys[kid],
+	)
 }
 
-// accept makes a game of the house accept the provider.
-func (p *provider) accept(t *testing.T, h *house, path string) {
+// accept makes the game of a fixture accept the provider.
+func (p *provider) accept(t *testing.T, f *fixture, path string) {
 	t.Helper()
-	_, err := h.games.Patch(t.Context(), h.game.ID, games.Patch{Settings: games.SettingsPatch{
+	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: games.SettingsPatch{
 		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", JWKSURL: p.URL + path}},
 	}})
 	if err != nil {
@@ -321,21 +352,22 @@ func (p *provider) accept(t *testing.T, h *house, path string) {
 	}
 }
 
-func TestAnOutsideIssuersPlayersAreKnown(t *testing.T) {
+func TestPlayersOfAnExternalIssuerSignIn(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		h, p := open(t, db), newProvider(t)
-		p.accept(t, h, "/keys")
+		f, p := open(t, db), newProvider(t)
+		p.accept(t, f, "/keys")
 		var wg sync.WaitGroup
 		for range 10 {
 			for _, kid := range []string{"ed", "ec", "rsa"} {
 				token := p.token(t, kid, nil)
 				wg.Go(func() {
-					caller, err := h.Authenticate(t.Context(), token)
-					if err != nil || caller.Game != h.game.ID || caller.Role != principal.Player {
+					caller, err := f.Authenticate(t.Context(), token)
+					if err != nil || caller.Game != f.game.ID || caller.Role != principal.Player {
 						t.Errorf("%s: %+v, %v", kid, caller, err)
 						return
 					}
-					if u, err := h.users.Get(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issuer || !u.GrantGiven {
+					if u, err := f.users.Find(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issuer ||
+						!u.GrantGiven {
 						t.Errorf("%s: %+v, %v", kid, u, err)
 					}
 				})
@@ -345,53 +377,59 @@ func TestAnOutsideIssuersPlayersAreKnown(t *testing.T) {
 		if n := p.fetches.Load(); n != 1 {
 			t.Errorf("the keys were fetched %d times", n)
 		}
-		if len(h.grants.given) != 1 {
-			t.Errorf("one player was welcomed as %v", h.grants.given)
+		if len(f.grants.given) != 1 {
+			t.Errorf("one player was given %v", f.grants.given)
 		}
-		guest, _ := h.Authenticate(t.Context(), h.guest(t).AccessToken)
-		if u, err := h.Link(t.Context(), guest, auth.LinkInput{ExternalToken: new(p.token(t, "ed", map[string]any{"sub": "bob"}))}); err != nil || u.Kind != users.Issuer {
+		guest, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
+		token := p.token(t, "ed", map[string]any{"sub": "bob"})
+		if u, err := f.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token}); err != nil ||
+			u.Kind != users.Issuer {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if caller, err := h.Authenticate(t.Context(), p.token(t, "ec", map[string]any{"sub": "bob"})); err != nil || caller.User != guest.User {
-			t.Errorf("the linked guest comes back as %+v, %v", caller, err)
+		if caller, err := f.Authenticate(t.Context(), p.token(t, "ec", map[string]any{"sub": "bob"})); err != nil ||
+			caller.User != guest.User {
+			t.Errorf("the linked guest signs in as %+v, %v", caller, err)
 		}
 	})
 }
 
-func TestForgedOutsideTokensAreRefused(t *testing.T) {
-	h, p := open(t, redistest.Single(t)), newProvider(t)
-	p.accept(t, h, "/keys")
+func TestForgedExternalTokensAreRefused(t *testing.T) {
+	f, p := open(t, redistest.Single(t)), newProvider(t)
+	p.accept(t, f, "/keys")
 	der, _ := x509.MarshalPKIXPublicKey(p.keys["rsa"].Public())
 	mallory := newProvider(t)
 	now := time.Now().Unix()
+	rsaHeader := map[string]any{"kid": "rsa"}
 	good := jwt.MapClaims{"iss": "https://id.example", "aud": "chess", "sub": "ada", "exp": now + 600}
-	if _, err := h.Authenticate(t.Context(), p.token(t, "rsa", map[string]any{"aud": []string{"other", "chess"}})); err != nil {
+	twoAudiences := p.token(t, "rsa", map[string]any{"aud": []string{"other", "chess"}})
+	if _, err := f.Authenticate(t.Context(), twoAudiences); err != nil {
 		t.Fatalf("one of two audiences: %v", err)
 	}
-	for name, test := range map[string]struct {
-		token string
-		want  *apierror.Error
-	}{
-		"alg none":             {signed(t, jwt.SigningMethodNone, map[string]any{"kid": "rsa"}, good, jwt.UnsafeAllowNoneSignatureType), apierror.Unauthenticated},
-		"HS256 with the key":   {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "rsa"}, good, der), apierror.Unauthenticated},
-		"HS256 with our key":   {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "rsa"}, good, signingKey), apierror.Unauthenticated},
-		"its oct key":          {signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "hmac"}, good, []byte("secret")), apierror.Unauthenticated},
-		"RS512":                {signed(t, jwt.SigningMethodRS512, map[string]any{"kid": "rsa"}, good, p.keys["rsa"]), apierror.Unauthenticated},
-		"PS256":                {signed(t, jwt.SigningMethodPS256, map[string]any{"kid": "rsa"}, good, p.keys["rsa"]), apierror.Unauthenticated},
-		"a key of another kid": {signed(t, jwt.SigningMethodES256, map[string]any{"kid": "rsa"}, good, p.keys["ec"]), apierror.Unauthenticated},
-		"no kid among many":    {signed(t, jwt.SigningMethodES256, nil, good, p.keys["ec"]), apierror.Unauthenticated},
-		"another's key":        {mallory.token(t, "ed", nil), apierror.Unauthenticated},
-		"another audience":     {p.token(t, "ed", map[string]any{"aud": "go"}), apierror.Unauthenticated},
-		"no audience":          {p.token(t, "ed", map[string]any{"aud": nil}), apierror.Unauthenticated},
-		"another issuer":       {p.token(t, "ed", map[string]any{"iss": "https://other.example"}), apierror.Unauthenticated},
-		"our issuer":           {p.token(t, "ed", map[string]any{"iss": "parlor", "aud": "game:1", "sub": "1"}), apierror.Unauthenticated},
-		"no subject":           {p.token(t, "ed", map[string]any{"sub": nil}), apierror.Unauthenticated},
-		"no expiry":            {p.token(t, "ed", map[string]any{"exp": nil}), apierror.Unauthenticated},
-		"over":                 {p.token(t, "ed", map[string]any{"exp": now - 31}), apierror.TokenExpired},
-		"not yet":              {p.token(t, "ed", map[string]any{"nbf": now + 60}), apierror.Unauthenticated},
+	for name, token := range map[string]string{
+		"alg none":             signed(t, jwt.SigningMethodNone, rsaHeader, good, jwt.UnsafeAllowNoneSignatureType),
+		"HS256 with the key":   signed(t, jwt.SigningMethodHS256, rsaHeader, good, der),
+		"HS256 with our key":   signed(t, jwt.SigningMethodHS256, rsaHeader, good, signingKey),
+		"its oct key":          signed(t, jwt.SigningMethodHS256, map[string]any{"kid": "hmac"}, good, []byte("secret")),
+		"RS512":                signed(t, jwt.SigningMethodRS512, rsaHeader, good, p.keys["rsa"]),
+		"PS256":                signed(t, jwt.SigningMethodPS256, rsaHeader, good, p.keys["rsa"]),
+		"a key of another kid": signed(t, jwt.SigningMethodES256, rsaHeader, good, p.keys["ec"]),
+		"no kid among many":    signed(t, jwt.SigningMethodES256, nil, good, p.keys["ec"]),
+		"another's key":        mallory.token(t, "ed", nil),
+		"another audience":     p.token(t, "ed", map[string]any{"aud": "go"}),
+		"no audience":          p.token(t, "ed", map[string]any{"aud": nil}),
+		"another issuer":       p.token(t, "ed", map[string]any{"iss": "https://other.example"}),
+		"our issuer":           p.token(t, "ed", map[string]any{"iss": "parlor", "aud": "game:1", "sub": "1"}),
+		"no subject":           p.token(t, "ed", map[string]any{"sub": nil}),
+		"no expiry":            p.token(t, "ed", map[string]any{"exp": nil}),
+		"expired":              p.token(t, "ed", map[string]any{"exp": now - 31}),
+		"not yet":              p.token(t, "ed", map[string]any{"nbf": now + 60}),
 	} {
-		if c, err := h.Authenticate(t.Context(), test.token); !errors.Is(err, test.want) {
-			t.Errorf("%s: %+v, %v", name, c, err)
+		want := apierror.Unauthenticated
+		if name == "expired" {
+			want = apierror.TokenExpired
+		}
+		if a, err := f.Authenticate(t.Context(), token); !errors.Is(err, want) {
+			t.Errorf("%s: %+v, %v; want %v", name, a, err, want)
 		}
 	}
 	if n := p.fetches.Load(); n != 1 {
@@ -399,54 +437,57 @@ func TestForgedOutsideTokensAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnIssuersKeysRotateGoStaleAndComeBack(t *testing.T) {
-	h, p := open(t, redistest.Single(t)), newProvider(t)
-	p.accept(t, h, "/keys")
-	ask := func(kid string) error {
-		_, err := h.Authenticate(t.Context(), p.token(t, kid, map[string]any{"exp": time.Now().Add(48 * time.Hour).Unix(), "jti": rand.Text()}))
+func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
+	f, p := open(t, redistest.Single(t)), newProvider(t)
+	p.accept(t, f, "/keys")
+	authenticate := func(kid string) error {
+		_, err := f.Authenticate(
+			t.Context(),
+			p.token(t, kid, map[string]any{"exp": time.Now().Add(48 * time.Hour).Unix(), "jti": rand.Text()}),
+		)
 		return err
 	}
-	later := func(d time.Duration) { h.ahead.Add(int64(d)) }
-	if err := ask("ed"); err != nil {
+	advance := func(d time.Duration) { f.ahead.Add(int64(d)) }
+	if err := authenticate("ed"); err != nil {
 		t.Fatal(err)
 	}
 	p.add(t, "ed2")
-	if err := ask("ed2"); !errors.Is(err, apierror.Unauthenticated) || p.fetches.Load() != 1 {
+	if err := authenticate("ed2"); !errors.Is(err, apierror.Unauthenticated) || p.fetches.Load() != 1 {
 		t.Errorf("a new key at once: %v after %d fetches", err, p.fetches.Load())
 	}
-	later(31 * time.Second)
-	if err := ask("ed2"); err != nil || p.fetches.Load() != 2 {
+	advance(31 * time.Second)
+	if err := authenticate("ed2"); err != nil || p.fetches.Load() != 2 {
 		t.Errorf("a new key after half a minute: %v after %d fetches", err, p.fetches.Load())
 	}
 	p.mu.Lock()
 	p.broken = true
 	p.mu.Unlock()
-	later(time.Hour)
+	advance(time.Hour)
 	for range 3 {
-		if err := ask("ed2"); err != nil || p.fetches.Load() != 3 {
+		if err := authenticate("ed2"); err != nil || p.fetches.Load() != 3 {
 			t.Errorf("while the issuer is down: %v after %d fetches", err, p.fetches.Load())
 		}
 	}
-	later(24 * time.Hour)
-	if err := ask("ed2"); !errors.Is(err, apierror.Unauthenticated) {
+	advance(24 * time.Hour)
+	if err := authenticate("ed2"); !errors.Is(err, apierror.Unauthenticated) {
 		t.Errorf("a day later: %v", err)
 	}
 	p.mu.Lock()
 	p.broken = false
 	delete(p.keys, "ed")
 	p.mu.Unlock()
-	later(31 * time.Second)
-	if err := ask("ed2"); err != nil {
+	advance(31 * time.Second)
+	if err := authenticate("ed2"); err != nil {
 		t.Errorf("when it is back: %v", err)
 	}
 }
 
-func TestKeySetsThatAreNotTaken(t *testing.T) {
+func TestKeySetsBehindARedirectOrTooLongAreRefused(t *testing.T) {
 	for _, path := range []string{"/elsewhere", "/huge"} {
-		h, p := open(t, redistest.Single(t)), newProvider(t)
-		p.accept(t, h, path)
+		f, p := open(t, redistest.Single(t)), newProvider(t)
+		p.accept(t, f, path)
 		for range 2 {
-			if _, err := h.Authenticate(t.Context(), p.token(t, "ed", nil)); !errors.Is(err, apierror.Unauthenticated) {
+			if _, err := f.Authenticate(t.Context(), p.token(t, "ed", nil)); !errors.Is(err, apierror.Unauthenticated) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -456,24 +497,116 @@ func TestKeySetsThatAreNotTaken(t *testing.T) {
 	}
 }
 
-func TestAKeySetMayStandInTheSettings(t *testing.T) {
-	h, p := open(t, redistest.Single(t)), newProvider(t)
-	_, err := h.games.Patch(t.Context(), h.game.ID, games.Patch{Settings: games.SettingsPatch{
+func TestAKeySetInTheSettings(t *testing.T) {
+	f, p := open(t, redistest.Single(t)), newProvider(t)
+	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: games.SettingsPatch{
 		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", Keys: p.set(t)}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.ahead.Store(int64(48 * time.Hour)) // such a set does not age
+	f.ahead.Store(int64(48 * time.Hour)) // such a set does not get old
 	token := p.token(t, "ec", map[string]any{"exp": time.Now().Add(49 * time.Hour).Unix()})
-	if _, err := h.Authenticate(t.Context(), token); err != nil || p.fetches.Load() != 0 {
+	if _, err := f.Authenticate(t.Context(), token); err != nil || p.fetches.Load() != 0 {
 		t.Errorf("%v after %d fetches", err, p.fetches.Load())
 	}
-	if _, err := h.games.Patch(t.Context(), h.game.ID, games.Patch{Settings: games.SettingsPatch{Issuers: &[]games.Issuer{}}}); err != nil {
+	none := games.SettingsPatch{Issuers: &[]games.Issuer{}}
+	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: none}); err != nil {
 		t.Fatal(err)
 	}
-	h.ahead.Add(int64(61 * time.Second))
-	if _, err := h.Authenticate(t.Context(), token); !errors.Is(err, apierror.Unauthenticated) {
-		t.Errorf("a minute after the issuer was taken away: %v", err)
+	f.ahead.Add(int64(61 * time.Second))
+	if _, err := f.Authenticate(t.Context(), token); !errors.Is(err, apierror.Unauthenticated) {
+		t.Errorf("a minute after the issuer was removed: %v", err)
+	}
+}
+
+// Authenticate sends tokens of other issuers elsewhere, so only verify itself shows that it checks
+// the issuer.
+func TestAnAccessTokenMustHaveOurIssuer(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	header := map[string]any{"kid": keyID(t, f.guest(t).AccessToken)}
+	for issuer, want := range map[string]error{
+		auth.OwnIssuer: nil, "https://id.example": apierror.Unauthenticated, "": apierror.Unauthenticated,
+	} {
+		token := signed(t, jwt.SigningMethodHS256, header, jwt.MapClaims{
+			"iss": issuer, "aud": "game:1", "sub": "1", "exp": time.Now().Unix() + 600,
+		}, signingKey)
+		if a, err := f.VerifyAccessToken(token); !errors.Is(err, want) {
+			t.Errorf("a token of the issuer %q: %+v, %v; want %v", issuer, a, err, want)
+		}
+	}
+}
+
+func TestAnExternalTokenOfAnotherGameCannotBeLinked(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		home, other, p := open(t, db), open(t, db), newProvider(t)
+		p.accept(t, other, "/keys")
+		guest, err := home.Authenticate(t.Context(), home.guest(t).AccessToken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := p.token(t, "ed", nil)
+		u, err := home.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token})
+		if !errors.Is(err, apierror.Unauthenticated) {
+			t.Errorf("Link returns %+v, %v", u, err)
+		}
+		if u, err := home.users.Find(t.Context(), guest.User); err != nil || u.Kind != users.Guest {
+			t.Errorf("the guest is now %+v, %v", u, err)
+		}
+		a, err := home.Authenticate(t.Context(), token) // the token still signs in to its own game
+		if err != nil || a.Game != other.game.ID || a.User == guest.User {
+			t.Errorf("Authenticate returns %+v, %v", a, err)
+		}
+	})
+}
+
+func TestWhichKeySetsAreUsable(t *testing.T) {
+	encode := base64.RawURLEncoding.EncodeToString
+	p := newProvider(t)
+	ed := encode(p.keys["ed"].Public().(ed25519.PublicKey))
+	point, err := p.keys["ec"].Public().(*ecdsa.PublicKey).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := encode(point[1:33]), encode(point[33:])
+	modulus := func(bits int) string {
+		n := make([]byte, bits/8)
+		n[0], n[len(n)-1] = 0x80, 1
+		return encode(n)
+	}
+	for _, test := range []struct {
+		name, keys string
+		usable     bool
+	}{
+		{"Ed25519", `{"kty":"OKP","crv":"Ed25519","x":"` + ed + `"}`, true},
+		{"its algorithm named", `{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","x":"` + ed + `"}`, true},
+		{"another algorithm named", `{"kty":"OKP","crv":"Ed25519","alg":"ES256","x":"` + ed + `"}`, false},
+		{"for encryption", `{"kty":"OKP","crv":"Ed25519","use":"enc","x":"` + ed + `"}`, false},
+		{"Ed25519 too short", `{"kty":"OKP","crv":"Ed25519","x":"` + ed[:40] + `"}`, false},
+		{"X25519", `{"kty":"OKP","crv":"X25519","x":"` + ed + `"}`, false},
+		{"P-256", `{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + y + `"}`, true},
+		{"P-384", `{"kty":"EC","crv":"P-384","x":"` + x + `","y":"` + y + `"}`, false},
+		{"no point of the curve", `{"kty":"EC","crv":"P-256","x":"` + x + `","y":"` + x + `"}`, false},
+		{"a coordinate too long", `{"kty":"EC","crv":"P-256","x":"` + encode(point) + `","y":"` + y + `"}`, false},
+		{"RSA of 2048 bits", `{"kty":"RSA","e":"AQAB","n":"` + modulus(2048) + `"}`, true},
+		{"RSA of 2040 bits", `{"kty":"RSA","e":"AQAB","n":"` + modulus(2040) + `"}`, false},
+		{"RSA of 16384 bits", `{"kty":"RSA","e":"AQAB","n":"` + modulus(16384) + `"}`, false},
+		{"the exponent 1", `{"kty":"RSA","e":"AQ","n":"` + modulus(2048) + `"}`, false},
+		{"an even exponent", `{"kty":"RSA","e":"AQAC","n":"` + modulus(2048) + `"}`, false},
+		{"PS256", `{"kty":"RSA","alg":"PS256","e":"AQAB","n":"` + modulus(2048) + `"}`, false},
+		{"a shared secret", `{"kty":"oct","k":"c2VjcmV0"}`, false},
+		{"a certificate's address", `{"kty":"OKP","crv":"Ed25519","x5u":"http://127.0.0.1:1/","x":"` + ed + `"}`, true},
+		{"unusable ones beside a usable one", `{"kty":"RSA"},{},7,{"kty":"OKP","crv":"Ed25519","x":"` + ed + `"}`, true},
+		{"none", ``, false},
+	} {
+		if err := auth.CheckKeySet([]byte(`{"keys":[` + test.keys + `]}`)); (err == nil) != test.usable {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	tooLong := `{"keys":[],"x":"` + strings.Repeat("x", auth.MaxKeySetBytes) + `"}`
+	for _, raw := range []string{"", "null", "[]", `{"keys":{}}`, `{"keys":[]}{}`, tooLong} {
+		if auth.CheckKeySet([]byte(raw)) == nil {
+			t.Errorf("%.20q is accepted as a key set", raw)
+		}
 	}
 }

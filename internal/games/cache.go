@@ -6,45 +6,45 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/cache"
 	"golang.org/x/sync/singleflight"
 )
 
 const (
-	freshFor    = time.Second
+	cacheTTL    = time.Second
+	cacheSize   = 4096
 	loadTimeout = 5 * time.Second
-	mostCached  = 4096
 )
 
-type cached struct {
-	game Game
-	at   time.Time
+// gameCache caches games for a second. The version of a cached game never goes back: a read that
+// began before this node's own change cannot hide the change.
+type gameCache struct {
+	games *cache.Cache[int64, Game]
+	loads singleflight.Group
+	addMu sync.Mutex // makes comparing with the cached version and replacing it one step
 }
 
-// cache remembers games for a second. A version never goes back: a read that began before this node's own change
-// cannot hide it.
-type cache struct {
-	mu      sync.RWMutex
-	entries map[int64]cached
-	loads   singleflight.Group
+func newGameCache() *gameCache {
+	return &gameCache{games: cache.New[int64, Game]("games", cacheSize, cacheTTL)}
 }
 
-func (c *cache) get(ctx context.Context, id int64, load func(context.Context, int64) (Game, error)) (Game, error) {
-	c.mu.RLock()
-	entry, ok := c.entries[id]
-	c.mu.RUnlock()
-	if ok && time.Since(entry.at) < freshFor {
-		return entry.game, nil
+// get returns a game that was read at most cacheTTL ago.
+func (c *gameCache) get(
+	ctx context.Context, id int64, load func(context.Context, int64) (Game, error),
+) (Game, error) {
+	if g, ok := c.games.Get(id); ok {
+		return g, nil
 	}
-	// One load serves all who wait, so it must not end with the first one's request.
+	// One load serves all requests that wait, so it must not be cancelled with the first one.
 	result := c.loads.DoChan(strconv.FormatInt(id, 10), func() (any, error) {
 		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
-		began := time.Now()
+		readAt := time.Now()
 		g, err := load(detached, id)
 		if err != nil {
 			return Game{}, err
 		}
-		return c.put(g, began), nil
+		return c.add(g, readAt), nil
 	})
 	select {
 	case r := <-result:
@@ -54,21 +54,13 @@ func (c *cache) get(ctx context.Context, id int64, load func(context.Context, in
 	}
 }
 
-// put remembers a game as it was at a time and answers the newest version that is known.
-func (c *cache) put(g Game, at time.Time) Game {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	if entry, ok := c.entries[g.ID]; ok && entry.game.Version > g.Version && now.Sub(entry.at) < freshFor {
-		return entry.game
+// add caches a game that was read at a time, and returns the newest version that is cached.
+func (c *gameCache) add(g Game, readAt time.Time) Game {
+	c.addMu.Lock()
+	defer c.addMu.Unlock()
+	if cached, ok := c.games.Get(g.ID); ok && cached.Version > g.Version {
+		return cached
 	}
-	if len(c.entries) >= mostCached {
-		for id, entry := range c.entries {
-			if now.Sub(entry.at) >= freshFor {
-				delete(c.entries, id)
-			}
-		}
-	}
-	c.entries[g.ID] = cached{g, at}
+	c.games.AddUntil(g.ID, g, readAt.Add(cacheTTL))
 	return g
 }

@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// origins remembers for a second every pattern that any game lists.
-type origins struct {
+// originList holds every pattern that any game lists, read at most cacheTTL ago.
+type originList struct {
 	mu       sync.Mutex
 	patterns []string
-	at       time.Time // zero: nothing is remembered
+	readAt   time.Time // zero: not read yet, or expired by a change
 }
 
-// OriginAllowed tells whether any game lists a page's origin. It answers a browser's preflight, which does not tell
-// which game it is about; what other nodes changed is seen within a second.
+// OriginAllowed reports whether any game lists a page's origin. It is for a browser's preflight,
+// which has neither a caller nor a game. What other nodes changed is seen within a second.
 func (s *Service) OriginAllowed(ctx context.Context, origin string) (bool, error) {
 	s.origins.mu.Lock()
 	defer s.origins.mu.Unlock()
-	if time.Since(s.origins.at) >= freshFor {
-		if err := s.gatherOrigins(ctx); err != nil {
+	if time.Since(s.origins.readAt) >= cacheTTL {
+		if err := s.loadOrigins(ctx); err != nil {
 			return false, err
 		}
 	}
 	return slices.ContainsFunc(s.origins.patterns, func(pattern string) bool { return matchOrigin(pattern, origin) }), nil
 }
 
-func (s *Service) gatherOrigins(ctx context.Context) error {
-	const batch = 256
-	began := time.Now()
+func (s *Service) loadOrigins(ctx context.Context) error {
+	const batchSize = 256
+	readAt := time.Now()
 	listed := map[string]bool{}
 	for after := int64(0); ; {
-		some, next, err := s.List(ctx, after, batch)
+		batch, next, err := s.list(ctx, after, batchSize)
 		if err != nil {
 			return err
 		}
-		for _, g := range some {
+		for _, g := range batch {
 			for _, pattern := range g.Origins {
 				listed[pattern] = true
 			}
@@ -50,13 +50,13 @@ func (s *Service) gatherOrigins(ctx context.Context) error {
 	for pattern := range listed {
 		s.origins.patterns = append(s.origins.patterns, pattern)
 	}
-	s.origins.at = began
+	s.origins.readAt = readAt
 	return nil
 }
 
-// forget makes this node see its own change of a game at once.
-func (o *origins) forget() {
+// expire makes this node see its own change of a game at once.
+func (o *originList) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.at = time.Time{}
+	o.readAt = time.Time{}
 }

@@ -2,10 +2,6 @@ package games
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,11 +9,29 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/secret"
 )
 
-// Options is what this installation lets games say.
+// Validator checks the parts of a definition whose meaning belongs to other packages; games only
+// stores them.
+type Validator interface {
+	// CheckProgressRules returns invalid_request with the faulty fields, such as
+	// settings.progressRules[2].min.
+	CheckProgressRules(rules []byte) error
+	// CheckKeySet returns an error that says what is wrong with a JSON Web Key Set.
+	CheckKeySet(keySet []byte) error
+	// ParseAmount returns a positive amount of a token in minor units. It returns token_not_found and
+	// invalid_amount.
+	ParseAmount(ctx context.Context, tokenID, amount string) (units int64, err error)
+}
+
+// Options is what the installation demands of games and allows them.
 type Options struct {
+	Validator Validator // required
+	OwnIssuer string    // the "iss" claim of Parlor's own tokens; no external provider can have it
+
 	AnyOrigin       bool // "*" may be listed among the origins; for development
 	LoopbackIssuers bool // key sets may come from http on loopback; for development and tests
 }
@@ -25,126 +39,196 @@ type Options struct {
 // Service keeps games. It is safe for concurrent use.
 type Service struct {
 	store   *store
-	rules   Options
-	cache   cache
-	origins origins
+	options Options
+	cache   *gameCache
+	origins originList
 }
 
-// New makes the service with the rules of production; an installation for development gives its own.
-func New(db *redisdb.DB, rules ...Options) *Service {
-	s := &Service{store: &store{db: db}, cache: cache{entries: map[int64]cached{}}}
-	for _, r := range rules {
-		s.rules = r
+// New returns a service on a store. It panics without a Validator, since unchecked definitions must
+// not be stored.
+func New(db *redisdb.DB, o Options) *Service {
+	if o.Validator == nil {
+		panic("games: Options.Validator is required")
 	}
-	return s
+	return &Service{store: &store{db: db}, options: o, cache: newGameCache()}
 }
 
 // serverKeyPrefix starts every server key, so that one in the wrong place is recognised.
 const serverKeyPrefix = "psk_"
 
-// newServerKey makes psk_<gameId>_<43 random characters> and its digest.
-func newServerKey(gameID int64) (key, digest string) {
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // never fails, see crypto/rand
-	key = serverKeyPrefix + strconv.FormatInt(gameID, 10) + "_" + base64.RawURLEncoding.EncodeToString(secret[:])
-	return key, digestOf(key)
+// newServerKey returns psk_<gameId>_<43 random characters>.
+func newServerKey(gameID int64) string {
+	return serverKeyPrefix + strconv.FormatInt(gameID, 10) + "_" + secret.New()
 }
 
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+// authorize returns nil when the caller may act on a game: its server and the operator. It returns
+// game_not_found to the server of another game, and forbidden to everybody else.
+func authorize(caller principal.Caller, gameID int64) error {
+	switch {
+	case caller.Role != principal.Operator && caller.Role != principal.Server:
+		return apierror.Forbidden
+	case !caller.CanAccessGame(gameID):
+		return apierror.GameNotFound
+	}
+	return nil
 }
 
-// Create makes a game and its first server key, which is shown this once. It refuses invalid_request with every faulty field.
-func (s *Service) Create(ctx context.Context, d Definition) (Game, string, error) {
+func authorizeOperator(caller principal.Caller) error {
+	if caller.Role != principal.Operator {
+		return apierror.Forbidden
+	}
+	return nil
+}
+
+// Create makes a game and its first server key, which is shown only this once. It is for the
+// operator. It returns forbidden, invalid_request with every faulty field, and token_not_found or
+// invalid_amount for the signup grant.
+func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definition) (Game, string, error) {
+	if err := authorizeOperator(caller); err != nil {
+		return Game{}, "", err
+	}
+	grant, err := s.validate(ctx, d.Settings, d.SignupGrant)
+	if err != nil {
+		return Game{}, "", err
+	}
 	if d.Origins == nil {
 		d.Origins = []string{}
 	}
-	g, err := Game{Settings: DefaultSettings()}.apply(Patch{
-		Name: &d.Name, Origins: &d.Origins, WelcomeGrant: &d.WelcomeGrant, Settings: d.Settings,
-	}, s.rules)
+	g := Game{SignupGrant: grant, Settings: DefaultSettings()}
+	g, err = g.apply(Patch{Name: &d.Name, Origins: &d.Origins, Settings: d.Settings}, s.options)
 	if err != nil {
 		return Game{}, "", err
 	}
 	if g.ID, err = s.store.nextID(ctx); err != nil {
 		return Game{}, "", err
 	}
-	if err := s.claim(ctx, g); err != nil {
+	if err := s.claimIssuers(ctx, g); err != nil {
 		return Game{}, "", err
 	}
-	key, digest := newServerKey(g.ID)
-	if err := s.store.create(ctx, g, digest); err != nil {
+	key := newServerKey(g.ID)
+	if err := s.store.create(ctx, g, secret.Digest(key)); err != nil {
 		return Game{}, "", err
 	}
-	g, err = s.reload(ctx, g.ID)
+	g, err = s.reloadChanged(ctx, g.ID)
 	return g, key, err
 }
 
-// Get answers a game as it was at most a second ago, this node's own changes at once. It refuses game_not_found.
-func (s *Service) Get(ctx context.Context, id int64) (Game, error) {
+// validate checks what the Validator knows, and returns the signup grant in minor units.
+func (s *Service) validate(ctx context.Context, settings SettingsPatch, grant *GrantInput) (*Grant, error) {
+	if err := s.options.Validator.CheckProgressRules(settings.ProgressRules); err != nil {
+		return nil, err
+	}
+	if grant == nil {
+		return nil, nil
+	}
+	units, err := s.options.Validator.ParseAmount(ctx, grant.TokenID, grant.Amount)
+	if err != nil {
+		return nil, err
+	}
+	return &Grant{TokenID: grant.TokenID, Units: units}, nil
+}
+
+// Get returns a game to its server and to the operator, as Find does. It returns forbidden and
+// game_not_found.
+func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (Game, error) {
+	if err := authorize(caller, id); err != nil {
+		return Game{}, err
+	}
+	return s.Find(ctx, id)
+}
+
+// Find returns a game as it was at most a second ago, this node's own changes at once. It has no
+// Caller: it serves requests of players, which depend on the game but must not show it. It returns
+// game_not_found.
+func (s *Service) Find(ctx context.Context, id int64) (Game, error) {
 	return s.cache.get(ctx, id, s.store.load)
 }
 
-// ProgressRules answers what the game demands of saves, as package progress reads it; nil for nothing.
+// ProgressRules returns the game's rules for saves, as package progress parses them; nil for none.
+// It has no Caller, as Find. It returns game_not_found.
 func (s *Service) ProgressRules(ctx context.Context, id int64) ([]byte, error) {
-	g, err := s.Get(ctx, id)
+	g, err := s.Find(ctx, id)
 	return g.Settings.ProgressRules, err
 }
 
-// reload reads a game that this node changed, and makes it see all of the change at once.
-func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
-	g, err := s.fresh(ctx, id)
+// reloadChanged reads a game that this node has changed, so that the node sees the change at once.
+func (s *Service) reloadChanged(ctx context.Context, id int64) (Game, error) {
+	g, err := s.reload(ctx, id)
 	if err == nil {
-		s.origins.forget()
+		s.origins.expire()
 	}
 	return g, err
 }
 
-// fresh reads a game past the cache.
-func (s *Service) fresh(ctx context.Context, id int64) (Game, error) {
-	began := time.Now()
+// reload reads a game past the cache.
+func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
+	readAt := time.Now()
 	g, err := s.store.load(ctx, id)
 	if err != nil {
 		return Game{}, err
 	}
-	return s.cache.put(g, began), nil
+	return s.cache.add(g, readAt), nil
 }
 
-// patchTries bounds how often a change is made anew because another editor was faster.
-const patchTries = 16
+// patchAttempts bounds how often a change is repeated because another editor was faster.
+const patchAttempts = 16
 
-// Patch changes a game. It refuses game_not_found, invalid_request and, when the caller named a version that is no longer the
-// newest, version_conflict.
-func (s *Service) Patch(ctx context.Context, id int64, p Patch) (Game, error) {
-	for range patchTries {
-		before, err := s.store.load(ctx, id)
+// Patch changes a game. It is for the game's server and the operator. It returns forbidden,
+// game_not_found, invalid_request with every faulty field, token_not_found or invalid_amount for
+// the signup grant, and version_conflict when the caller named a version that is no longer the
+// newest.
+func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p Patch) (Game, error) {
+	if _, err := s.Get(ctx, caller, id); err != nil {
+		return Game{}, err
+	}
+	var input *GrantInput
+	if p.SignupGrant != nil {
+		input = *p.SignupGrant
+	}
+	grant, err := s.validate(ctx, p.Settings, input)
+	if err != nil {
+		return Game{}, err
+	}
+	for range patchAttempts {
+		current, err := s.store.load(ctx, id)
 		if err != nil {
 			return Game{}, err
 		}
-		if p.Version != 0 && p.Version != before.Version {
-			return Game{}, apierror.VersionConflict.WithMember("current", before.Version)
+		if p.Version != 0 && p.Version != current.Version {
+			return Game{}, apierror.VersionConflict.WithMember("current", current.Version)
 		}
-		after, err := before.apply(p, s.rules)
+		changed, err := current.apply(p, s.options)
 		if err != nil {
 			return Game{}, err
 		}
-		if err := s.claim(ctx, after); err != nil {
+		if p.SignupGrant != nil {
+			changed.SignupGrant = grant
+		}
+		if err := s.claimIssuers(ctx, changed); err != nil {
 			return Game{}, err
 		}
-		err = s.store.patch(ctx, after)
+		err = s.store.patch(ctx, changed)
 		if errors.Is(err, errStale) {
 			continue
 		}
 		if err != nil {
 			return Game{}, err
 		}
-		return s.reload(ctx, id)
+		return s.reloadChanged(ctx, id)
 	}
 	return Game{}, apierror.VersionConflict.WithReason("the game is being changed too often")
 }
 
-// List answers up to limit games with ids above after, in the order of their ids, and the id to go on after, or 0 when there are no more.
-func (s *Service) List(ctx context.Context, after int64, limit int) ([]Game, int64, error) {
+// List returns up to limit games with ids above after, ordered by id, and the id to go on after, or
+// 0 when there are no more. It is for the operator. It returns forbidden.
+func (s *Service) List(ctx context.Context, caller principal.Caller, after int64, limit int) ([]Game, int64, error) {
+	if err := authorizeOperator(caller); err != nil {
+		return nil, 0, err
+	}
+	return s.list(ctx, after, limit)
+}
+
+func (s *Service) list(ctx context.Context, after int64, limit int) ([]Game, int64, error) {
 	last, err := s.store.lastID(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -152,11 +236,11 @@ func (s *Service) List(ctx context.Context, after int64, limit int) ([]Game, int
 	games := make([]Game, 0, limit)
 	for from := max(after, 0) + 1; from <= last && len(games) < limit; {
 		to := min(last, from+int64(limit-len(games))-1)
-		some, err := s.store.loadRange(ctx, from, to)
+		batch, err := s.store.loadRange(ctx, from, to)
 		if err != nil {
 			return nil, 0, err
 		}
-		games = append(games, some...) // ids that were counted and never used are holes
+		games = append(games, batch...) // ids that were numbered but never used are holes
 		after, from = to, to+1
 	}
 	if after >= last {
@@ -165,88 +249,98 @@ func (s *Service) List(ctx context.Context, after int64, limit int) ([]Game, int
 	return games, after, nil
 }
 
-// FindByServerKey answers the game whose server key this is, or refuses unauthenticated.
+// FindByServerKey returns the game of a server key. It has no Caller: the key is what makes
+// somebody a caller. It returns unauthenticated for a key that no game has.
 func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error) {
 	rest, isKey := strings.CutPrefix(key, serverKeyPrefix)
-	number, _, whole := strings.Cut(rest, "_")
+	number, _, hasSecret := strings.Cut(rest, "_")
 	id, err := strconv.ParseInt(number, 10, 64)
-	if !isKey || !whole || err != nil {
+	if !isKey || !hasSecret || err != nil {
 		return Game{}, apierror.Unauthenticated
 	}
-	digest := digestOf(key)
-	g, err := s.Get(ctx, id)
-	if err == nil && !g.holds(digest) {
-		g, err = s.fresh(ctx, id) // another node may have just given this key
+	digest := secret.Digest(key)
+	g, err := s.Find(ctx, id)
+	if err == nil && !g.hasServerKey(digest) {
+		g, err = s.reload(ctx, id) // another node may have added this key within the last second
 	}
 	switch {
 	case errors.Is(err, apierror.GameNotFound):
 		return Game{}, apierror.Unauthenticated
 	case err != nil:
 		return Game{}, err
-	case !g.holds(digest):
+	case !g.hasServerKey(digest):
 		return Game{}, apierror.Unauthenticated
 	}
 	return g, nil
 }
 
-// IsServerKey tells whether a secret has the form of a server key.
-func IsServerKey(secret string) bool { return strings.HasPrefix(secret, serverKeyPrefix) }
+// IsServerKey reports whether a bearer token has the form of a server key.
+func IsServerKey(bearer string) bool { return strings.HasPrefix(bearer, serverKeyPrefix) }
 
-// RotateServerKey gives a game one more server key, shown this once; the older ones stay good until they are revoked.
-// It refuses game_not_found, and forbidden when the game has 8 keys already.
-func (s *Service) RotateServerKey(ctx context.Context, id int64) (Game, string, error) {
-	key, digest := newServerKey(id)
-	if err := s.store.rekey(ctx, id, digest, ""); err != nil {
+// AddServerKey makes one more server key of a game and returns it, only this once; the older keys
+// stay valid until they are revoked. It is for the operator. It returns game_not_found, and
+// forbidden to others and when the game has 8 keys.
+func (s *Service) AddServerKey(ctx context.Context, caller principal.Caller, id int64) (Game, string, error) {
+	if err := authorizeOperator(caller); err != nil {
 		return Game{}, "", err
 	}
-	g, err := s.reload(ctx, id)
+	key := newServerKey(id)
+	if err := s.store.addServerKey(ctx, id, secret.Digest(key)); err != nil {
+		return Game{}, "", err
+	}
+	g, err := s.reloadChanged(ctx, id)
 	return g, key, err
 }
 
-// RevokeServerKey makes a server key worthless: at once here, within a second on other nodes. It refuses
-// game_not_found and, for an id that is none of the game's, invalid_request.
-func (s *Service) RevokeServerKey(ctx context.Context, id int64, keyID string) (Game, error) {
+// RevokeServerKey makes a server key invalid: at once on this node, within a second on others. It
+// is for the operator. It returns forbidden, game_not_found, and invalid_request for an id that
+// none of the game's keys has.
+func (s *Service) RevokeServerKey(ctx context.Context, caller principal.Caller, id int64, keyID string) (Game, error) {
+	if err := authorizeOperator(caller); err != nil {
+		return Game{}, err
+	}
 	g, err := s.store.load(ctx, id)
 	if err != nil {
 		return Game{}, err
 	}
 	for _, k := range g.keys {
-		if k.digest[:keyIDLength] == keyID {
-			if err := s.store.rekey(ctx, id, "", k.digest); err != nil {
+		if k.id() == keyID {
+			if err := s.store.removeServerKey(ctx, id, k.digest); err != nil {
 				return Game{}, err
 			}
-			return s.reload(ctx, id)
+			return s.reloadChanged(ctx, id)
 		}
 	}
 	return Game{}, apierror.InvalidRequest.WithField("keyId", "unknown", "is not a server key of this game")
 }
 
-// field names the pair in the index of issuers.
-func (i Issuer) field() string { return digestOf(i.Issuer + "\x00" + i.Audience) }
+// indexField names the pair of issuer and audience in the index of issuers.
+func (i Issuer) indexField() string { return secret.Digest(i.Issuer + "\x00" + i.Audience) }
 
-// FindByIssuer answers the game that accepts an outside provider's tokens for an audience, and what it says about the
-// provider. It refuses unauthenticated when there is none.
+// FindByIssuer returns the game that accepts an external provider's tokens for an audience, and its
+// settings of the provider. It has no Caller: the token is what makes somebody a caller. It returns
+// unauthenticated when no game does.
 func (s *Service) FindByIssuer(ctx context.Context, issuer, audience string) (Game, Issuer, error) {
 	wanted := Issuer{Issuer: issuer, Audience: audience}
-	id, err := s.store.issuerOf(ctx, wanted.field())
+	id, err := s.store.issuerOwner(ctx, wanted.indexField())
 	if err != nil {
 		return Game{}, Issuer{}, err
 	}
 	if id == 0 {
 		return Game{}, Issuer{}, apierror.Unauthenticated
 	}
-	g, err := s.Get(ctx, id)
+	g, err := s.Find(ctx, id)
 	if err != nil && !errors.Is(err, apierror.GameNotFound) {
 		return Game{}, Issuer{}, err
 	}
-	found, ok := g.issuer(wanted)
+	found, ok := g.findIssuer(wanted)
 	if !ok {
 		return Game{}, Issuer{}, apierror.Unauthenticated
 	}
 	return g, found, nil
 }
 
-func (g Game) issuer(wanted Issuer) (Issuer, bool) {
+func (g Game) findIssuer(wanted Issuer) (Issuer, bool) {
 	for _, i := range g.Settings.Issuers {
 		if i.Issuer == wanted.Issuer && i.Audience == wanted.Audience {
 			return i, true
@@ -255,27 +349,28 @@ func (g Game) issuer(wanted Issuer) (Issuer, bool) {
 	return Issuer{}, false
 }
 
-// claim writes the game into the index of issuers, before the game itself says so. An entry of a game that does not
-// (or no longer) list the pair is only a hint and is taken over.
-func (s *Service) claim(ctx context.Context, g Game) error {
+// claimIssuers writes the game into the index of issuers before the game itself is written. An
+// entry whose game does not list the pair (any more) counts for nothing and is taken over.
+func (s *Service) claimIssuers(ctx context.Context, g Game) error {
 	for n, issuer := range g.Settings.Issuers {
-		former := int64(0)
+		formerOwner := int64(0)
 		for {
-			holder, err := s.store.claim(ctx, issuer.field(), g.ID, former)
+			owner, err := s.store.claimIssuer(ctx, issuer.indexField(), g.ID, formerOwner)
 			if err != nil {
 				return err
 			}
-			if holder == g.ID {
+			if owner == g.ID {
 				break
 			}
-			other, err := s.store.load(ctx, holder)
+			other, err := s.store.load(ctx, owner)
 			if err != nil && !errors.Is(err, apierror.GameNotFound) {
 				return err
 			}
-			if _, lists := other.issuer(issuer); lists {
-				return apierror.InvalidRequest.WithField(fmt.Sprintf("settings.issuers[%d]", n), "duplicate", "belongs to another game")
+			if _, lists := other.findIssuer(issuer); lists {
+				field := fmt.Sprintf("settings.issuers[%d]", n)
+				return apierror.InvalidRequest.WithField(field, "duplicate", "belongs to another game")
 			}
-			former = holder
+			formerOwner = owner
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package games
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -9,50 +8,55 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // Settings is what a game may choose.
 type Settings struct {
-	RakeBps      int           // basis points of the pot that a room takes unless it says otherwise
-	MinRakeBps   int           // below this no player can go
-	MatchTimeout time.Duration // from the start to the result
-	IdleTimeout  time.Duration // a room before its start, without a change
-	MaxAge       time.Duration // a room before its start
-	MaxPlayers   int           // seats that a room may have
-	Issuers      []Issuer      // outside identity providers whose tokens sign players in
+	RakeBps      int           // basis points of the pot, 0 to 10000; a room may choose its own
+	MinRakeBps   int           // basis points below which no room may choose its rake
+	MatchTimeout time.Duration // from the start of a room to its result
+	IdleTimeout  time.Duration // of a room before its start, since its last change
+	MaxAge       time.Duration // of a room before its start, since it was created
+	MaxPlayers   int           // largest number of seats of a room
+	Issuers      []Issuer      // external identity providers whose tokens sign players in
 
-	ProgressRules json.RawMessage // what saves must keep, a JSON array that package progress reads; nil for none
+	ProgressRules wire.RawJSON // rules for saves, a JSON array that package progress parses; nil for none
 }
 
-// DefaultSettings is what a game has that chose nothing.
+// DefaultSettings returns the settings of a game that chose none.
 func DefaultSettings() Settings {
-	return Settings{MatchTimeout: 2 * time.Hour, IdleTimeout: 15 * time.Minute, MaxAge: 24 * time.Hour, MaxPlayers: 256}
+	return Settings{
+		MatchTimeout: 2 * time.Hour, IdleTimeout: 15 * time.Minute, MaxAge: 24 * time.Hour, MaxPlayers: 256,
+	}
 }
 
-// Issuer is an outside identity provider. Its tokens name the game by issuer and audience together, so a
-// pair belongs to one game.
+// Issuer is an external identity provider. Its tokens name the game by issuer and audience
+// together, so a pair of them belongs to one game.
 type Issuer struct {
-	Issuer   string          `json:"issuer"`           // the "iss" claim
-	Audience string          `json:"audience"`         // the "aud" claim
-	JWKSURL  string          `json:"jwksUrl,omitzero"` // where its key set is, over https
-	Keys     json.RawMessage `json:"keys,omitempty"`   // or the key set itself (RFC 7517)
+	Issuer   string       `json:"issuer"`           // the "iss" claim
+	Audience string       `json:"audience"`         // the "aud" claim
+	JWKSURL  string       `json:"jwksUrl,omitzero"` // https address of the key set, or ""
+	Keys     wire.RawJSON `json:"keys,omitzero"`    // the key set itself (RFC 7517), or nil
 }
 
-// SettingsPatch is Settings on the wire, both in requests, where what is absent stays as it is, and in
-// answers, where everything is present.
+// SettingsPatch is Settings on the wire. In requests an absent member stays as it is; in responses
+// all are present.
 type SettingsPatch struct {
-	RakeBps             *int      `json:"rakeBps,omitempty"`
-	MinRakeBps          *int      `json:"minRakeBps,omitempty"`
-	MatchTimeoutSeconds *Seconds  `json:"matchTimeoutSeconds,omitempty"`
-	IdleTimeoutSeconds  *Seconds  `json:"idleTimeoutSeconds,omitempty"`
-	MaxAgeSeconds       *Seconds  `json:"maxAgeSeconds,omitempty"`
-	MaxPlayers          *int      `json:"maxPlayers,omitempty"`
-	Issuers             *[]Issuer `json:"issuers,omitempty"`
+	RakeBps             *int      `json:"rakeBps,omitzero"`
+	MinRakeBps          *int      `json:"minRakeBps,omitzero"`
+	MatchTimeoutSeconds *Seconds  `json:"matchTimeoutSeconds,omitzero"`
+	IdleTimeoutSeconds  *Seconds  `json:"idleTimeoutSeconds,omitzero"`
+	MaxAgeSeconds       *Seconds  `json:"maxAgeSeconds,omitzero"`
+	MaxPlayers          *int      `json:"maxPlayers,omitzero"`
+	Issuers             *[]Issuer `json:"issuers,omitzero"`
 
-	ProgressRules json.RawMessage `json:"progressRules,omitempty"` // [] for none; null takes them away, too
+	ProgressRules wire.RawJSON `json:"progressRules,omitzero"` // [] and null remove the rules
 }
 
-// AsPatch answers the settings as they go over the wire.
+// AsPatch returns the settings as they are on the wire.
 func (s Settings) AsPatch() SettingsPatch {
 	issuers := s.Issuers
 	if issuers == nil {
@@ -60,152 +64,165 @@ func (s Settings) AsPatch() SettingsPatch {
 	}
 	rules := s.ProgressRules
 	if rules == nil {
-		rules = json.RawMessage("[]")
+		rules = wire.RawJSON("[]")
 	}
 	return SettingsPatch{
-		RakeBps: &s.RakeBps, MinRakeBps: &s.MinRakeBps,
-		MatchTimeoutSeconds: new(Seconds(s.MatchTimeout)), IdleTimeoutSeconds: new(Seconds(s.IdleTimeout)), MaxAgeSeconds: new(Seconds(s.MaxAge)),
-		MaxPlayers: &s.MaxPlayers, Issuers: &issuers, ProgressRules: rules,
+		RakeBps:             &s.RakeBps,
+		MinRakeBps:          &s.MinRakeBps,
+		MatchTimeoutSeconds: new(Seconds(s.MatchTimeout)),
+		IdleTimeoutSeconds:  new(Seconds(s.IdleTimeout)),
+		MaxAgeSeconds:       new(Seconds(s.MaxAge)),
+		MaxPlayers:          &s.MaxPlayers,
+		Issuers:             &issuers,
+		ProgressRules:       rules,
 	}
 }
 
-// MarshalJSON writes the settings as Wire has them.
-func (s Settings) MarshalJSON() ([]byte, error) { return json.Marshal(s.AsPatch()) }
+// MarshalJSON returns the settings as AsPatch has them.
+func (s Settings) MarshalJSON() ([]byte, error) { return wire.Marshal(s.AsPatch()) }
 
-// Seconds is a duration that is a number of seconds in JSON, whole or with a fraction, exact to the nanosecond.
+// Seconds is a duration that is a number of seconds in JSON, with an optional fraction, exact to
+// the nanosecond.
 type Seconds time.Duration
 
-var secondsForm = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
+var secondsPattern = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
 
-// MarshalJSON writes 7200 or 0.25.
+// MarshalJSON returns 7200 or 0.25.
 func (s Seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
-func (s *Seconds) UnmarshalJSON(text []byte) error {
-	if !secondsForm.Match(text) {
+// UnmarshalJSON decodes what MarshalJSON returns.
+func (s *Seconds) UnmarshalJSON(raw []byte) error {
+	if !secondsPattern.Match(raw) {
 		return errors.New("must be a number of seconds")
 	}
-	d, err := time.ParseDuration(string(text) + "s")
+	d, err := time.ParseDuration(string(raw) + "s")
 	*s = Seconds(d)
 	return err
 }
 
 // Bounds of settings.
 const (
-	wholeBps     = 10_000
-	longest      = 30 * 24 * time.Hour
-	shortest     = 10 * time.Millisecond
-	mostPlayers  = 1_000
-	mostIssuers  = 8
-	longestClaim = 255
-	longestRules = 32 << 10
+	maxBps        = 10_000
+	minTimeout    = 10 * time.Millisecond
+	maxTimeout    = 30 * 24 * time.Hour
+	maxPlayers    = 1_000
+	maxIssuers    = 8
+	maxClaimBytes = 255
+	maxRulesBytes = 32 << 10
+	maxURLBytes   = 512
 )
 
-// OwnIssuer is the "iss" claim of Parlor's own tokens; no outside provider can have it.
-const OwnIssuer = "parlor"
-
-func (s Settings) apply(c *checked, p SettingsPatch, rules Options) Settings {
-	bps := func(field string, to *int, from *int) {
-		if from == nil {
-			return
-		}
-		if *from < 0 || *from > wholeBps {
-			c.at("settings."+field, "range", "must be 0 to 10000 basis points")
-		}
-		*to = *from
-	}
-	bps("rakeBps", &s.RakeBps, p.RakeBps)
-	bps("minRakeBps", &s.MinRakeBps, p.MinRakeBps)
-	if s.RakeBps < s.MinRakeBps {
-		if p.RakeBps != nil {
-			c.at("settings.rakeBps", "range", "must not be less than minRakeBps")
-		}
-		s.RakeBps = s.MinRakeBps // the game's own rake follows a raised minimum
-	}
-	span := func(field string, to *time.Duration, from *Seconds) {
-		if from == nil {
-			return
-		}
-		if d := time.Duration(*from); d < shortest || d > longest {
-			c.at("settings."+field, "range", "must be 0.01 seconds to 30 days")
-		}
-		*to = time.Duration(*from)
-	}
-	span("matchTimeoutSeconds", &s.MatchTimeout, p.MatchTimeoutSeconds)
-	span("idleTimeoutSeconds", &s.IdleTimeout, p.IdleTimeoutSeconds)
-	span("maxAgeSeconds", &s.MaxAge, p.MaxAgeSeconds)
-	if p.MaxPlayers != nil {
-		if *p.MaxPlayers < 1 || *p.MaxPlayers > mostPlayers {
-			c.at("settings.maxPlayers", "range", fmt.Sprintf("must be 1 to %d", mostPlayers))
-		}
-		s.MaxPlayers = *p.MaxPlayers
-	}
-	if p.Issuers != nil {
-		s.Issuers = checkIssuers(c, *p.Issuers, rules)
-	}
-	if p.ProgressRules != nil {
-		if len(p.ProgressRules) > longestRules {
-			c.at("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", longestRules))
-		}
+// merge returns the settings with the members of a patch that are present.
+func (s Settings) merge(p SettingsPatch) Settings {
+	setIfGiven(&s.RakeBps, p.RakeBps)
+	setIfGiven(&s.MinRakeBps, p.MinRakeBps)
+	s.RakeBps = max(s.RakeBps, s.MinRakeBps) // the game's own rake follows a raised minimum
+	setIfGiven(&s.MatchTimeout, (*time.Duration)(p.MatchTimeoutSeconds))
+	setIfGiven(&s.IdleTimeout, (*time.Duration)(p.IdleTimeoutSeconds))
+	setIfGiven(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
+	setIfGiven(&s.MaxPlayers, p.MaxPlayers)
+	setIfGiven(&s.Issuers, p.Issuers)
+	switch string(p.ProgressRules) {
+	case "":
+	case "null":
+		s.ProgressRules = nil
+	default:
 		s.ProgressRules = p.ProgressRules
-		if string(p.ProgressRules) == "null" {
-			s.ProgressRules = nil
-		}
 	}
 	return s
 }
 
-func checkIssuers(c *checked, issuers []Issuer, rules Options) []Issuer {
-	if len(issuers) > mostIssuers {
-		c.at("settings.issuers", "range", fmt.Sprintf("must be at most %d", mostIssuers))
-		return nil
+func setIfGiven[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// check adds every fault of a patch of the current settings but those of the progress rules, which
+// Validator checks.
+func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Options) {
+	checkBps(errs, "settings.rakeBps", p.RakeBps)
+	checkBps(errs, "settings.minRakeBps", p.MinRakeBps)
+	if p.RakeBps != nil && *p.RakeBps < current.merge(p).MinRakeBps {
+		errs.Add("settings.rakeBps", "range", "must not be less than minRakeBps")
+	}
+	checkTimeout(errs, "settings.matchTimeoutSeconds", p.MatchTimeoutSeconds)
+	checkTimeout(errs, "settings.idleTimeoutSeconds", p.IdleTimeoutSeconds)
+	checkTimeout(errs, "settings.maxAgeSeconds", p.MaxAgeSeconds)
+	if p.MaxPlayers != nil && (*p.MaxPlayers < 1 || *p.MaxPlayers > maxPlayers) {
+		errs.Add("settings.maxPlayers", "range", fmt.Sprintf("must be 1 to %d", maxPlayers))
+	}
+	if p.Issuers != nil {
+		checkIssuers(errs, *p.Issuers, o)
+	}
+	if len(p.ProgressRules) > maxRulesBytes {
+		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxRulesBytes))
+	}
+}
+
+func checkBps(errs *apierror.FieldErrors, field string, bps *int) {
+	if bps != nil && (*bps < 0 || *bps > maxBps) {
+		errs.Add(field, "range", "must be 0 to 10000 basis points")
+	}
+}
+
+func checkTimeout(errs *apierror.FieldErrors, field string, timeout *Seconds) {
+	if timeout != nil && (time.Duration(*timeout) < minTimeout || time.Duration(*timeout) > maxTimeout) {
+		errs.Add(field, "range", "must be 0.01 seconds to 30 days")
+	}
+}
+
+func checkIssuers(errs *apierror.FieldErrors, issuers []Issuer, o Options) {
+	if len(issuers) > maxIssuers {
+		errs.Add("settings.issuers", "range", fmt.Sprintf("must be at most %d", maxIssuers))
+		return
 	}
 	seen := map[string]bool{}
 	for i, issuer := range issuers {
-		at := func(member, code, message string) {
-			c.at(fmt.Sprintf("settings.issuers[%d].%s", i, member), code, message)
+		add := func(member, code, message string) {
+			errs.Add(fmt.Sprintf("settings.issuers[%d].%s", i, member), code, message)
 		}
 		switch {
-		case issuer.Issuer == "" || len(issuer.Issuer) > longestClaim:
-			at("issuer", "range", "must have 1 to 255 characters")
-		case issuer.Issuer == OwnIssuer:
-			at("issuer", "range", "is Parlor's own")
+		case issuer.Issuer == "" || len(issuer.Issuer) > maxClaimBytes:
+			add("issuer", "range", "must have 1 to 255 characters")
+		case issuer.Issuer == o.OwnIssuer:
+			add("issuer", "range", "is Parlor's own")
 		}
-		if issuer.Audience == "" || len(issuer.Audience) > longestClaim {
-			at("audience", "range", "must have 1 to 255 characters")
+		if issuer.Audience == "" || len(issuer.Audience) > maxClaimBytes {
+			add("audience", "range", "must have 1 to 255 characters")
 		}
-		if seen[issuer.field()] {
-			at("audience", "duplicate", "stands here twice with this issuer")
+		if seen[issuer.indexField()] {
+			add("audience", "duplicate", "stands here twice with this issuer")
 		}
-		seen[issuer.field()] = true
-		if (issuer.JWKSURL == "") == (len(issuer.Keys) == 0) {
-			at("jwksUrl", "required", "must be given, or keys instead, but not both")
-			continue
-		}
-		if issuer.JWKSURL != "" && !fetchable(issuer.JWKSURL, rules) {
-			at("jwksUrl", "format", "must be an https address")
-		}
-		if len(issuer.Keys) > 0 {
-			if _, err := ParseKeySet(issuer.Keys); err != nil {
-				at("keys", "format", err.Error())
+		seen[issuer.indexField()] = true
+		switch {
+		case (issuer.JWKSURL == "") == (len(issuer.Keys) == 0):
+			add("jwksUrl", "required", "must be given, or keys instead, but not both")
+		case issuer.JWKSURL != "":
+			if !isFetchableURL(issuer.JWKSURL, o.LoopbackIssuers) {
+				add("jwksUrl", "format", "must be an https address")
+			}
+		default:
+			if err := o.Validator.CheckKeySet(issuer.Keys); err != nil {
+				add("keys", "format", err.Error())
 			}
 		}
 	}
-	return issuers
 }
 
-// fetchable tells whether a key set may be fetched from an address: https, or in development http on loopback.
-func fetchable(address string, rules Options) bool {
+// isFetchableURL reports whether a key set may be fetched from an address: https, or in development
+// http on loopback.
+func isFetchableURL(address string, allowLoopback bool) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(address) > 512 {
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(address) > maxURLBytes {
 		return false
 	}
-	return u.Scheme == "https" || u.Scheme == "http" && rules.LoopbackIssuers && loopback(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && allowLoopback && isLoopback(u.Hostname())
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }

@@ -1,37 +1,38 @@
 package games
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
 type store struct{ db *redisdb.DB }
 
-// errStale: somebody changed the game since it was read.
-var errStale = errors.New("the game was changed meanwhile")
+var errStale = errors.New("the game was changed since it was read")
 
-// document is the definition of a game as it is stored; settings that are absent have their defaults.
+// document is the definition of a game as it is stored; settings that are absent have their
+// defaults.
 type document struct {
 	Name         string        `json:"name"`
 	Origins      []string      `json:"origins"`
-	WelcomeGrant *Grant        `json:"welcomeGrant,omitempty"`
+	WelcomeGrant *Grant        `json:"welcomeGrant,omitzero"`
 	Settings     SettingsPatch `json:"settings"`
 }
 
-const keyField = "key:"
+// serverKeyField starts the fields that hold when a server key was made; the rest of the name is
+// the key's digest.
+const serverKeyField = "key:"
 
 func (s *store) nextID(ctx context.Context) (int64, error) {
 	id, err := s.db.Client.Incr(ctx, keys.GameNext()).Result()
@@ -46,43 +47,61 @@ func (s *store) lastID(ctx context.Context) (int64, error) {
 	return id, redisdb.WrapError("read the number of games", err)
 }
 
-func (s *store) create(ctx context.Context, g Game, digest string) error {
+func (s *store) create(ctx context.Context, g Game, keyDigest string) error {
 	doc, err := encode(g)
 	if err != nil {
 		return err
 	}
-	word, _, err := s.db.Run(ctx, scripts.GameCreate, []string{keys.Game(g.ID)}, doc, digest)
-	return answered(scripts.GameCreate, word, err)
+	return s.run(ctx, scripts.GameCreate, g.ID, doc, keyDigest)
 }
 
-// patch writes a game over the version that g says it was read at.
+// patch replaces the game of version g.Version. It returns errStale when the stored version is
+// another one.
 func (s *store) patch(ctx context.Context, g Game) error {
 	doc, err := encode(g)
 	if err != nil {
 		return err
 	}
-	word, _, err := s.db.Run(ctx, scripts.GamePatch, []string{keys.Game(g.ID)}, doc, g.Version, nonce())
-	return answered(scripts.GamePatch, word, err)
+	return s.run(ctx, scripts.GamePatch, g.ID, doc, g.Version, idempotency.NewNonce())
 }
 
-func (s *store) rekey(ctx context.Context, id int64, added, dropped string) error {
-	word, _, err := s.db.Run(ctx, scripts.GameRekey, []string{keys.Game(id)}, added, dropped)
-	return answered(scripts.GameRekey, word, err)
+func (s *store) addServerKey(ctx context.Context, id int64, digest string) error {
+	return s.run(ctx, scripts.GameUpdateKeys, id, digest, "")
 }
 
-// claim answers the game that holds the issuer after the call.
-func (s *store) claim(ctx context.Context, field string, game, former int64) (int64, error) {
-	word, rest, err := s.db.Run(ctx, scripts.GameClaim, []string{keys.Issuers()}, field, game, former)
+func (s *store) removeServerKey(ctx context.Context, id int64, digest string) error {
+	return s.run(ctx, scripts.GameUpdateKeys, id, "", digest)
+}
+
+// run runs a script that changes one game.
+func (s *store) run(ctx context.Context, script *scripts.Script, id int64, args ...any) error {
+	reply, err := s.db.RunScript(ctx, script, []string{keys.Game(id)}, args...)
+	switch {
+	case err != nil:
+		return err
+	case reply.Status == scripts.Stale:
+		return errStale
+	}
+	return reply.Err(script)
+}
+
+// claimIssuer gives an entry of the index to a game unless another game than formerOwner has it,
+// and returns the game that has it.
+func (s *store) claimIssuer(ctx context.Context, field string, game, formerOwner int64) (int64, error) {
+	reply, err := s.db.RunScript(ctx, scripts.GameClaimAudience, []string{keys.Issuers()}, field, game, formerOwner)
 	if err != nil {
 		return 0, err
 	}
-	if word == "ok" {
-		return game, nil
+	if reply.Status != scripts.Stale {
+		return game, reply.Err(scripts.GameClaimAudience)
 	}
-	return strconv.ParseInt(rest[0], 10, 64)
+	values := redisdb.NewValues("the owner of an issuer", reply.Values)
+	owner := values.Int()
+	return owner, values.Err()
 }
 
-func (s *store) issuerOf(ctx context.Context, field string) (int64, error) {
+// issuerOwner returns the game of an entry of the index, or 0.
+func (s *store) issuerOwner(ctx context.Context, field string) (int64, error) {
 	id, err := s.db.Client.HGet(ctx, keys.Issuers(), field).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
@@ -127,54 +146,39 @@ func (s *store) loadRange(ctx context.Context, from, to int64) ([]Game, error) {
 }
 
 func encode(g Game) (string, error) {
-	doc, err := json.Marshal(document{Name: g.Name, Origins: g.Origins, WelcomeGrant: g.WelcomeGrant, Settings: g.Settings.AsPatch()})
+	doc, err := wire.Marshal(document{
+		Name: g.Name, Origins: g.Origins, WelcomeGrant: g.SignupGrant, Settings: g.Settings.AsPatch(),
+	})
 	if err != nil {
 		return "", fmt.Errorf("encode game %d: %w", g.ID, err)
 	}
 	return string(doc), nil
 }
 
-func decode(id int64, fields map[string]string) (Game, error) {
+// decode does not check the definition: rules that became stricter since it was stored must not
+// break a game.
+func decode(id int64, hash map[string]string) (Game, error) {
+	f := redisdb.NewFields("a game", hash)
 	var doc document
-	if err := json.Unmarshal([]byte(fields["doc"]), &doc); err != nil {
+	if err := wire.Unmarshal([]byte(f.Text("doc")), &doc); err != nil {
 		return Game{}, fmt.Errorf("decode game %d: %w", id, err)
 	}
-	g := Game{ID: id, Name: doc.Name, Origins: doc.Origins, WelcomeGrant: doc.WelcomeGrant}
-	// What was stored was checked when it came in; rules that became stricter since do not break a game.
-	g.Settings = DefaultSettings().apply(&checked{}, doc.Settings, Options{LoopbackIssuers: true})
-	g.CreatedAt = at(fields["created"])
-	g.Version, _ = strconv.ParseInt(fields["ver"], 10, 64)
-	for field, created := range fields {
-		if digest, ok := strings.CutPrefix(field, keyField); ok {
-			g.keys = append(g.keys, storedKey{digest, at(created)})
+	g := Game{
+		ID:          id,
+		Name:        doc.Name,
+		Origins:     doc.Origins,
+		SignupGrant: doc.WelcomeGrant,
+		Settings:    DefaultSettings().merge(doc.Settings),
+		CreatedAt:   f.Time("created"),
+		Version:     f.Int("ver"),
+	}
+	for field := range hash {
+		if digest, ok := strings.CutPrefix(field, serverKeyField); ok {
+			g.keys = append(g.keys, storedKey{digest, f.Time(field)})
 		}
 	}
 	slices.SortFunc(g.keys, func(a, b storedKey) int {
-		if order := a.created.Compare(b.created); order != 0 {
-			return order
-		}
-		return strings.Compare(a.digest, b.digest)
+		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.digest, b.digest))
 	})
-	return g, nil
-}
-
-func at(text string) time.Time {
-	ms, _ := strconv.ParseInt(text, 10, 64)
-	return time.UnixMilli(ms).UTC()
-}
-
-// nonce marks one logical call, so that a script knows a resend of it.
-func nonce() int64 { return rand.Int64N(1 << 48) }
-
-func answered(s *scripts.Script, word string, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case word == "ok":
-		return nil
-	case word == "stale":
-		return errStale
-	default:
-		return redisdb.StatusError(s, word)
-	}
+	return g, f.Err()
 }

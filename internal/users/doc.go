@@ -1,14 +1,20 @@
-// Package users keeps players and what they are to each other: friends, requests, blocks.
+// Package users keeps players and the relations between them: friends, friend requests and blocks.
 //
-// A player belongs to the game in which it first signed in. An identity, the digest of what somebody can prove, belongs to
-// one player of a game for ever; of any number who sign in with it at once, all get the same player.
+// A player belongs to the game in which they first signed in. An identity, the digest of a
+// credential, belongs to one player of a game forever: of many requests that sign in with a new
+// identity at once, all get the same player.
 //
-// What two players are to each other is one record of the pair; the list that each of them has is a hint that may name too
-// many, never too few. As one of the two sees it:
+// The relation of two players is one record of the pair. Each player also has an index of the
+// others: it may name others to whom there is no relation, but never misses one to whom there is.
+// As one of the two sees the relation:
 //
-//	nothing ──Befriend──▶ outgoing ──the other's Befriend──▶ friend
-//	incoming ──Befriend──▶ friend          any ──Unfriend──▶ nothing
-//	any ──Block──▶ blocked ──Unfriend──▶ nothing
+//	none ──AddFriend──▶ outgoing ──AddFriend by the other──▶ friend
+//	incoming ──AddFriend──▶ friend          any ──RemoveFriend──▶ none
+//	any ──Block──▶ blocked ──RemoveFriend──▶ none
 //
-// Who is blocked cannot tell: it sees nothing, and its request looks as if nobody had answered it yet.
+// A blocked player cannot notice it: their list shows nothing, and their request stays unanswered.
+//
+// Every verb that a request calls takes the Caller and returns forbidden or user_not_found when the
+// caller may not do it. Verbs without a Caller are for other packages only; their comments say why
+// they need none.
 package users

@@ -3,6 +3,6 @@ package users
 // Profile is the part of a player that others see; the User object of the wire.
 type Profile struct {
 	ID       int64   `json:"id"`
-	Username string  `json:"username"`
-	Avatar   *string `json:"avatar"` // null when no avatar is set
+	Username string  `json:"username"` // 1 to MaxUsername characters
+	Avatar   *string `json:"avatar"`   // http or https address, null when no avatar is set
 }

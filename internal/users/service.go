@@ -3,38 +3,37 @@ package users
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
 // Service keeps players. It is safe for concurrent use.
 type Service struct{ store *store }
 
-// New makes the service.
+// New returns a service on a store.
 func New(db *redisdb.DB) *Service { return &Service{&store{db}} }
 
-// NewUser is what a player is called when it is new.
+// NewUser is the profile of a new player.
 type NewUser struct {
 	Username *string // nil: "Player-<id>"
-	Avatar   *string
+	Avatar   *string // nil: none
 }
 
-func (n NewUser) check() (NewUser, error) {
-	p, err := Patch{Username: n.Username, Avatar: &n.Avatar}.check()
+func (n NewUser) validate() (NewUser, error) {
+	p, err := Patch{Username: n.Username, Avatar: &n.Avatar}.validate()
 	n.Username = p.Username
 	return n, err
 }
 
-// Create makes a player of a game; an empty username becomes "Player-<id>". It refuses invalid_request.
-func (s *Service) Create(ctx context.Context, game int64, kind Kind, username string, avatar *string) (User, error) {
-	n := NewUser{Avatar: avatar}
-	if username != "" {
-		n.Username = &username
-	}
-	n, err := n.check()
+// Create makes a player of a game. It has no Caller: who signs in as a new guest is nobody yet. It
+// returns invalid_request.
+func (s *Service) Create(ctx context.Context, game int64, kind Kind, n NewUser) (User, error) {
+	n, err := n.validate()
 	if err != nil {
 		return User{}, err
 	}
@@ -42,11 +41,12 @@ func (s *Service) Create(ctx context.Context, game int64, kind Kind, username st
 	if err != nil {
 		return User{}, err
 	}
-	return s.settle(ctx, id, game, kind, n)
+	return s.createIfAbsent(ctx, id, game, kind, n)
 }
 
-// settle stores a player under an id that is its own, unless somebody has done so already, and answers who is there.
-func (s *Service) settle(ctx context.Context, id, game int64, kind Kind, n NewUser) (User, error) {
+// createIfAbsent stores a player under an id, unless another request has already stored one, and
+// returns the player that is stored.
+func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind, n NewUser) (User, error) {
 	name := "Player-" + strconv.FormatInt(id, 10)
 	if n.Username != nil {
 		name = *n.Username
@@ -57,20 +57,22 @@ func (s *Service) settle(ctx context.Context, id, game int64, kind Kind, n NewUs
 	return s.store.load(ctx, id)
 }
 
-// SignIn answers the player who has an identity, and makes one where there is none. It is safe to race: the identity is
-// given to an id first, and whoever finds that id without a player, as after a crash, makes the player. It refuses invalid_request.
+// SignIn returns the player who has an identity, and makes one when there is none. It has no
+// Caller: the identity is what makes somebody a caller. It is safe to race: the identity is bound
+// to an id first, and every request that finds the id without a player, as after a crash, makes the
+// player. It returns invalid_request.
 func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (User, error) {
-	n, err := n.check()
+	n, err := n.validate()
 	if err != nil {
 		return User{}, err
 	}
-	id, err := s.store.holder(ctx, identity)
+	id, err := s.store.owner(ctx, identity)
 	if err != nil {
 		return User{}, err
 	}
 	if id != 0 {
 		u, err := s.store.load(ctx, id)
-		if err == nil || !isUnknown(err) {
+		if err == nil || !errors.Is(err, apierror.UserNotFound) {
 			return u, err
 		}
 	} else {
@@ -81,39 +83,43 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (Use
 			return User{}, err
 		}
 	}
-	return s.settle(ctx, id, identity.Game, identity.Kind, n)
+	return s.createIfAbsent(ctx, id, identity.Game, identity.Kind, n)
 }
 
-// Link gives a player one more identity and raises its kind to the identity's. A guest may become anything, the holder of
-// a device anything but that again, others nothing. Linking the same twice is once. It refuses already_linked when the
-// identity is somebody else's or the player is past it, and user_not_found.
-func (s *Service) Link(ctx context.Context, id int64, identity Identity) (User, error) {
-	u, err := s.store.load(ctx, id)
+var errIdentityTaken = apierror.AlreadyLinked.WithReason("another account has this identity")
+
+// Link gives a player one more identity and raises the player's kind to that of the identity. A
+// guest may become any kind, a device player any kind but that again, others none. Linking the same
+// identity again changes nothing. It is for the callers of Get. It returns forbidden,
+// user_not_found, and already_linked when the identity belongs to another player or the player's
+// kind cannot be raised.
+func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, identity Identity) (User, error) {
+	u, err := s.Get(ctx, caller, id)
 	if err != nil {
 		return User{}, err
 	}
 	if u.Game != identity.Game {
 		return User{}, apierror.UserNotFound
 	}
-	holder, err := s.store.holder(ctx, identity)
+	owner, err := s.store.owner(ctx, identity)
 	if err != nil {
 		return User{}, err
 	}
-	if holder != 0 && holder != id {
-		return User{}, apierror.AlreadyLinked.WithReason("another account has this identity")
+	if owner != 0 && owner != id {
+		return User{}, errIdentityTaken
 	}
-	if u.Kind == identity.Kind && holder == id {
+	if u.Kind == identity.Kind && owner == id {
 		return u, nil
 	}
 	if u.Kind != Guest && (u.Kind != Device || identity.Kind == Device) {
 		return User{}, apierror.AlreadyLinked
 	}
-	if holder == 0 {
-		if holder, err = s.store.bind(ctx, identity, id); err != nil {
+	if owner == 0 {
+		if owner, err = s.store.bind(ctx, identity, id); err != nil {
 			return User{}, err
 		}
-		if holder != id {
-			return User{}, apierror.AlreadyLinked.WithReason("another account has this identity")
+		if owner != id {
+			return User{}, errIdentityTaken
 		}
 	}
 	if err := s.store.promote(ctx, id, u.Kind, identity.Kind); err != nil {
@@ -122,10 +128,31 @@ func (s *Service) Link(ctx context.Context, id int64, identity Identity) (User, 
 	return s.store.load(ctx, id)
 }
 
-// Get answers a player or refuses user_not_found.
-func (s *Service) Get(ctx context.Context, id int64) (User, error) { return s.store.load(ctx, id) }
+// Get returns a player to the player themself, to the server of the player's game and to the
+// operator. It returns forbidden and user_not_found.
+func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (User, error) {
+	switch caller.Role {
+	case principal.Operator, principal.Server:
+	case principal.Player:
+		if caller.User != id {
+			return User{}, apierror.Forbidden
+		}
+	default:
+		return User{}, apierror.Forbidden
+	}
+	u, err := s.store.load(ctx, id)
+	if err == nil && !caller.CanAccessGame(u.Game) {
+		return User{}, apierror.UserNotFound
+	}
+	return u, err
+}
 
-// Profiles answers those of the players that exist.
+// Find returns a player. It has no Caller: authentication needs the player before it knows the
+// caller. It returns user_not_found.
+func (s *Service) Find(ctx context.Context, id int64) (User, error) { return s.store.load(ctx, id) }
+
+// Profiles returns the profiles of those players that exist, by id. It has no Caller: a profile is
+// what everybody may see.
 func (s *Service) Profiles(ctx context.Context, ids ...int64) (map[int64]Profile, error) {
 	found, err := s.store.loadAll(ctx, ids)
 	profiles := make(map[int64]Profile, len(found))
@@ -135,122 +162,143 @@ func (s *Service) Profiles(ctx context.Context, ids ...int64) (map[int64]Profile
 	return profiles, err
 }
 
-// Patch changes a player. It refuses user_not_found and invalid_request.
-func (s *Service) Patch(ctx context.Context, id int64, p Patch) (User, error) {
-	p, err := p.check()
+// Patch changes a player. It is for the callers of Get. It returns forbidden, user_not_found and
+// invalid_request.
+func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p Patch) (User, error) {
+	u, err := s.Get(ctx, caller, id)
 	if err != nil {
 		return User{}, err
 	}
-	if p.Username != nil || p.Avatar != nil {
-		if err := s.store.patch(ctx, id, p); err != nil {
-			return User{}, err
-		}
+	if p, err = p.validate(); err != nil {
+		return User{}, err
+	}
+	if p.Username == nil && p.Avatar == nil {
+		return u, nil
+	}
+	if err := s.store.patch(ctx, id, p); err != nil {
+		return User{}, err
 	}
 	return s.store.load(ctx, id)
 }
 
-// MarkGrantGiven notes that the welcome of a player is settled.
+// MarkGrantGiven records that a player has the signup grant of the game. It has no Caller: it is a
+// part of every sign-in. It returns user_not_found.
 func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {
-	return s.store.welcomed(ctx, id)
+	return s.store.markGrantGiven(ctx, id)
 }
 
-// MaxFriends is how many others a player can have something with.
+// MaxFriends is the largest number of others to whom a player can have a relation.
 const MaxFriends = 2000
 
-// Friends lists the others with whom a player has something, by id.
-func (s *Service) Friends(ctx context.Context, id int64) ([]Friend, error) {
-	others, err := s.store.hints(ctx, id)
+// Friends returns the others to whom the calling player has a relation, ordered by id. It returns
+// forbidden.
+func (s *Service) Friends(ctx context.Context, caller principal.Caller) ([]Friend, error) {
+	if caller.Role != principal.Player {
+		return nil, apierror.Forbidden
+	}
+	others, err := s.store.indexedIDs(ctx, caller.User)
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.store.views(ctx, id, others)
+	relations, err := s.store.relations(ctx, caller.User, others)
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int64, 0, len(views))
-	for other := range views {
+	ids := make([]int64, 0, len(relations))
+	for other := range relations {
 		ids = append(ids, other)
 	}
 	profiles, err := s.Profiles(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	friends := make([]Friend, 0, len(views))
-	for other, view := range views {
+	friends := make([]Friend, 0, len(relations))
+	for other, r := range relations {
 		if p, ok := profiles[other]; ok {
-			friends = append(friends, Friend{Profile: p, State: view.state, Since: view.since})
+			friends = append(friends, Friend{Profile: p, State: r.state, Since: r.since})
 		}
 	}
 	slices.SortFunc(friends, func(a, b Friend) int { return cmp.Compare(a.ID, b.ID) })
 	return friends, nil
 }
 
-// AddFriend asks another player of the same game, or accepts what the other asked. Doing it again changes nothing. It refuses
-// user_not_found, invalid_request for oneself, and forbidden for whom I block or when a list is full. Who is blocked is not told.
-func (s *Service) AddFriend(ctx context.Context, me, other int64) (Friend, error) {
-	them, err := s.counterpart(ctx, me, other)
+// AddFriend sends the calling player's friend request to another player of the same game, or
+// accepts the other's request. Repeating it changes nothing. It returns user_not_found,
+// invalid_request for the caller's own id, and forbidden when the caller is no player, has blocked
+// the other, or one of both lists is full. It does not reveal that the other has blocked the
+// caller.
+func (s *Service) AddFriend(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
+	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.room(ctx, me, other); err != nil {
+	if err := s.store.checkCapacity(ctx, caller.User, other); err != nil {
 		return Friend{}, err
 	}
-	// Before, so that a crash leaves no request unseen; after, so that somebody who tidied up in between does not either.
-	if err := s.store.hint(ctx, me, other); err != nil {
+	// Indexed before the change, so that a crash leaves no request unlisted, and again after it,
+	// because a RemoveFriend in between may have removed the entries.
+	if err := s.store.index(ctx, caller.User, other); err != nil {
 		return Friend{}, err
 	}
-	view, err := s.store.request(ctx, me, other)
+	r, err := s.store.request(ctx, caller.User, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: view.state, Since: view.since}, s.store.hint(ctx, me, other)
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.index(ctx, caller.User, other)
 }
 
-// RemoveFriend takes back a request, a friendship or one's own block. Where there is nothing it changes nothing. It refuses user_not_found and
-// invalid_request for oneself.
-func (s *Service) RemoveFriend(ctx context.Context, me, other int64) error {
-	if _, err := s.counterpart(ctx, me, other); err != nil {
+// RemoveFriend removes a request, a friendship or the calling player's own block. Without any it
+// changes nothing. It returns forbidden when the caller is no player, user_not_found, and
+// invalid_request for the caller's own id.
+func (s *Service) RemoveFriend(ctx context.Context, caller principal.Caller, other int64) error {
+	if _, err := s.findOther(ctx, caller, other); err != nil {
 		return err
 	}
-	if err := s.store.remove(ctx, me, other); err != nil {
+	if err := s.store.remove(ctx, caller.User, other); err != nil {
 		return err
 	}
-	return s.store.tidy(ctx, me, other)
+	return s.store.unindex(ctx, caller.User, other)
 }
 
-// Block ends what is between two players and keeps the other from being a friend. It refuses user_not_found and invalid_request for oneself.
-func (s *Service) Block(ctx context.Context, me, other int64) (Friend, error) {
-	them, err := s.counterpart(ctx, me, other)
+// Block ends the relation of two players and keeps the other from becoming a friend. It returns
+// forbidden when the caller is no player, user_not_found, and invalid_request for the caller's own
+// id.
+func (s *Service) Block(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
+	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.hint(ctx, me, other); err != nil {
+	if err := s.store.index(ctx, caller.User, other); err != nil {
 		return Friend{}, err
 	}
-	view, err := s.store.block(ctx, me, other)
+	r, err := s.store.block(ctx, caller.User, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: view.state, Since: view.since}, s.store.hint(ctx, me, other)
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.index(ctx, caller.User, other)
 }
 
-// AreFriends tells for each of the others whether it is a friend.
-func (s *Service) AreFriends(ctx context.Context, me int64, others ...int64) (map[int64]bool, error) {
-	return s.store.areFriends(ctx, me, others)
+// AreFriends reports for each of the others whether they are a friend of the player. It has no
+// Caller: rooms for friends ask it about whoever wants to join.
+func (s *Service) AreFriends(ctx context.Context, id int64, others ...int64) (map[int64]bool, error) {
+	return s.store.areFriends(ctx, id, others)
 }
 
-// counterpart answers another player of one's own game.
-func (s *Service) counterpart(ctx context.Context, me, other int64) (User, error) {
-	if me == other {
+// findOther returns another player of the calling player's game.
+func (s *Service) findOther(ctx context.Context, caller principal.Caller, other int64) (User, error) {
+	if caller.Role != principal.Player {
+		return User{}, apierror.Forbidden
+	}
+	if caller.User == other {
 		return User{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
-	both, err := s.store.loadAll(ctx, []int64{me, other})
+	both, err := s.store.loadAll(ctx, []int64{caller.User, other})
 	if err != nil {
 		return User{}, err
 	}
-	mine, known := both[me]
-	them, exists := both[other]
-	if !known || !exists || mine.Game != them.Game {
+	self, selfExists := both[caller.User]
+	them, otherExists := both[other]
+	if !selfExists || !otherExists || self.Game != them.Game {
 		return User{}, apierror.UserNotFound
 	}
 	return them, nil

@@ -22,13 +22,16 @@ func (s *store) nextID(ctx context.Context) (int64, error) {
 	return id, redisdb.WrapError("number a player", err)
 }
 
-func (s *store) create(ctx context.Context, id, game int64, kind, username string, avatar *string) error {
-	_, _, err := s.db.Run(ctx, scripts.UserCreate, []string{keys.User(id)}, game, kind, username, text(avatar))
-	return err
+func (s *store) create(ctx context.Context, id, game int64, kind Kind, username string, avatar *string) error {
+	reply, err := s.db.RunScript(ctx, scripts.UserCreate, []string{keys.User(id)}, game, kind, username, orEmpty(avatar))
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.UserCreate)
 }
 
-// holder answers the id that has an identity, or 0.
-func (s *store) holder(ctx context.Context, i Identity) (int64, error) {
+// owner returns the id of the player who has an identity, or 0.
+func (s *store) owner(ctx context.Context, i Identity) (int64, error) {
 	id, err := s.db.Client.Get(ctx, keys.Identity(i.Game, i.Kind, i.Digest)).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
@@ -36,25 +39,30 @@ func (s *store) holder(ctx context.Context, i Identity) (int64, error) {
 	return id, redisdb.WrapError("look up an identity", err)
 }
 
-func (s *store) bind(ctx context.Context, i Identity, id int64) (holder int64, err error) {
-	_, rest, err := s.db.Run(ctx, scripts.UserBind, []string{keys.Identity(i.Game, i.Kind, i.Digest)}, id)
+// bind gives an identity to a player unless another player has it, and returns the id of the player
+// who has it.
+func (s *store) bind(ctx context.Context, i Identity, id int64) (int64, error) {
+	reply, err := s.db.RunScript(ctx, scripts.UserLinkIdentity, []string{keys.Identity(i.Game, i.Kind, i.Digest)}, id)
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseInt(rest[0], 10, 64)
+	if err := reply.Err(scripts.UserLinkIdentity); err != nil {
+		return 0, err
+	}
+	values := redisdb.NewValues("the owner of an identity", reply.Values)
+	owner := values.Int()
+	return owner, values.Err()
 }
 
 func (s *store) promote(ctx context.Context, id int64, from, to Kind) error {
-	word, _, err := s.db.Run(ctx, scripts.UserPromote, []string{keys.User(id)}, from, to)
+	reply, err := s.db.RunScript(ctx, scripts.UserChangeKind, []string{keys.User(id)}, from, to)
 	switch {
 	case err != nil:
 		return err
-	case word == "stale":
+	case reply.Status == scripts.Stale:
 		return apierror.AlreadyLinked
-	case word != "ok":
-		return redisdb.StatusError(scripts.UserPromote, word)
 	}
-	return nil
+	return reply.Err(scripts.UserChangeKind)
 }
 
 func (s *store) patch(ctx context.Context, id int64, p Patch) error {
@@ -63,43 +71,40 @@ func (s *store) patch(ctx context.Context, id int64, p Patch) error {
 		changes = append(changes, "username", *p.Username)
 	}
 	if p.Avatar != nil {
-		changes = append(changes, "avatar", text(*p.Avatar))
+		changes = append(changes, "avatar", orEmpty(*p.Avatar))
 	}
 	return s.set(ctx, id, changes...)
 }
 
-func (s *store) welcomed(ctx context.Context, id int64) error { return s.set(ctx, id, "granted", "1") }
-
-func (s *store) set(ctx context.Context, id int64, changes ...any) error {
-	word, _, err := s.db.Run(ctx, scripts.UserPatch, []string{keys.User(id)}, changes...)
-	if err != nil || word == "ok" {
-		return err
-	}
-	return redisdb.StatusError(scripts.UserPatch, word)
+func (s *store) markGrantGiven(ctx context.Context, id int64) error {
+	return s.set(ctx, id, "granted", "1")
 }
 
-func isUnknown(err error) bool { return errors.Is(err, apierror.UserNotFound) }
+// set writes fields and their values, in turns, of a player that exists.
+func (s *store) set(ctx context.Context, id int64, changes ...any) error {
+	reply, err := s.db.RunScript(ctx, scripts.UserPatch, []string{keys.User(id)}, changes...)
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.UserPatch)
+}
 
 func (s *store) load(ctx context.Context, id int64) (User, error) {
-	fields, err := s.db.AutoPipelined.HMGet(ctx, keys.User(id), userFields...).Result()
+	values, err := s.db.AutoPipelined.HMGet(ctx, keys.User(id), userFields...).Result()
 	if err != nil {
 		return User{}, redisdb.WrapError("read a player", err)
 	}
-	u, ok := decode(id, fields)
-	if !ok {
-		return User{}, apierror.UserNotFound
-	}
-	return u, nil
+	return decodeUser(id, values)
 }
 
-// loadAll answers those of the players that exist.
+// loadAll returns those of the players that exist, by id.
 func (s *store) loadAll(ctx context.Context, ids []int64) (map[int64]User, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if len(ids) == 1 { // the profile of who joins or opens a room
+	if len(ids) == 1 { // the profile of the player who joins or opens a room: the hot path
 		u, err := s.load(ctx, ids[0])
-		if isUnknown(err) {
+		if errors.Is(err, apierror.UserNotFound) {
 			return nil, nil
 		}
 		return map[int64]User{ids[0]: u}, err
@@ -118,103 +123,130 @@ func (s *store) loadAll(ctx context.Context, ids []int64) (map[int64]User, error
 	}
 	found := make(map[int64]User, len(ids))
 	for id, reply := range replies {
-		if u, ok := decode(id, reply.Val()); ok {
+		u, err := decodeUser(id, reply.Val())
+		switch {
+		case err == nil:
 			found[id] = u
+		case !errors.Is(err, apierror.UserNotFound):
+			return nil, err
 		}
 	}
 	return found, nil
 }
 
-func decode(id int64, fields []any) (User, bool) {
-	field := func(i int) string {
-		text, _ := fields[i].(string)
-		return text
+// decodeUser decodes the values of userFields. It returns user_not_found when there are none.
+func decodeUser(id int64, values []any) (User, error) {
+	f := redisdb.NewFieldsOf("a player", userFields, values)
+	u := User{
+		Profile:    Profile{ID: id, Username: f.Text("username")},
+		Game:       f.Int("game"),
+		Kind:       f.Text("kind"),
+		CreatedAt:  f.Time("created"),
+		GrantGiven: f.Text("granted") == "1",
 	}
-	u := User{Profile: Profile{ID: id, Username: field(2)}, Kind: field(1), GrantGiven: field(5) == "1"}
-	u.Game, _ = strconv.ParseInt(field(0), 10, 64)
-	u.CreatedAt = at(field(4))
-	if avatar := field(3); avatar != "" {
+	if avatar := f.Text("avatar"); avatar != "" {
 		u.Avatar = &avatar
 	}
-	return u, u.Game != 0
+	if err := f.Err(); err != nil {
+		return User{}, err
+	}
+	if u.Game == 0 {
+		return User{}, apierror.UserNotFound
+	}
+	return u, nil
 }
 
-func at(text string) time.Time {
-	ms, _ := strconv.ParseInt(text, 10, 64)
-	return time.UnixMilli(ms).UTC()
-}
-
-func text(s *string) string {
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-// view is what another player is to me; the zero view is nothing.
-type view struct {
+// relation is what another player is to this one; the zero relation is none.
+type relation struct {
 	state FriendState
 	since time.Time
 }
 
-// seen reads a pair's "rel", "since" and my "block" as I see them.
-func seen(me int64, rel, since, block string) view {
-	switch {
-	case block != "":
-		return view{Blocked, at(block)}
+// blockField is the field of a pair that holds since when the player has blocked the other, in
+// milliseconds.
+func blockField(id int64) string { return "block:" + strconv.FormatInt(id, 10) }
+
+// decodeRelation decodes a pair as one of its two players sees it.
+func decodeRelation(id int64, pair *redisdb.Fields) (relation, error) {
+	var r relation
+	switch rel := pair.Text("rel"); {
+	case pair.Text(blockField(id)) != "":
+		r = relation{Blocked, pair.Time(blockField(id))}
 	case rel == "":
-		return view{}
 	case rel == "friends":
-		return view{Friends, at(since)}
-	case rel == strconv.FormatInt(me, 10):
-		return view{Outgoing, at(since)}
+		r = relation{Friends, pair.Time("since")}
+	case rel == strconv.FormatInt(id, 10): // the pair stores who sent the request
+		r = relation{Outgoing, pair.Time("since")}
 	default:
-		return view{Incoming, at(since)}
+		r = relation{Incoming, pair.Time("since")}
 	}
+	return r, pair.Err()
 }
 
-func (s *store) request(ctx context.Context, me, other int64) (view, error) {
-	word, rest, err := s.db.Run(ctx, scripts.FriendRequest, []string{keys.Pair(me, other)}, me, other)
+func (s *store) request(ctx context.Context, id, other int64) (relation, error) {
+	reply, err := s.db.RunScript(ctx, scripts.FriendRequest, []string{keys.Pair(id, other)}, id, other)
 	switch {
 	case err != nil:
-		return view{}, err
-	case word == "forbidden":
-		return view{}, apierror.Forbidden.WithReason("you have blocked this player; take the block back first")
-	case word != "ok":
-		return view{}, redisdb.StatusError(scripts.FriendRequest, word)
+		return relation{}, err
+	case reply.Status == apierror.Forbidden.Code:
+		return relation{}, apierror.Forbidden.WithReason("you have blocked this player; take the block back first")
 	}
-	return seen(me, rest[0], rest[1], ""), nil
+	if err := reply.Err(scripts.FriendRequest); err != nil {
+		return relation{}, err
+	}
+	values := redisdb.NewValues("a friend request", reply.Values)
+	pair := map[string]string{"rel": values.Text(), "since": values.Text()}
+	if err := values.Err(); err != nil {
+		return relation{}, err
+	}
+	return decodeRelation(id, redisdb.NewFields("a pair", pair))
 }
 
-func (s *store) remove(ctx context.Context, me, other int64) error {
-	_, _, err := s.db.Run(ctx, scripts.FriendRemove, []string{keys.Pair(me, other)}, me)
-	return err
-}
-
-func (s *store) block(ctx context.Context, me, other int64) (view, error) {
-	_, rest, err := s.db.Run(ctx, scripts.FriendBlock, []string{keys.Pair(me, other)}, me)
+func (s *store) remove(ctx context.Context, id, other int64) error {
+	reply, err := s.db.RunScript(ctx, scripts.FriendRemove, []string{keys.Pair(id, other)}, id)
 	if err != nil {
-		return view{}, err
+		return err
 	}
-	return seen(me, "", "", rest[0]), nil
+	return reply.Err(scripts.FriendRemove)
 }
 
-// hint names each of two players in the other's list.
-func (s *store) hint(ctx context.Context, a, b int64) error {
+func (s *store) block(ctx context.Context, id, other int64) (relation, error) {
+	reply, err := s.db.RunScript(ctx, scripts.FriendBlock, []string{keys.Pair(id, other)}, id)
+	if err != nil {
+		return relation{}, err
+	}
+	if err := reply.Err(scripts.FriendBlock); err != nil {
+		return relation{}, err
+	}
+	values := redisdb.NewValues("a block", reply.Values)
+	r := relation{Blocked, values.Time()}
+	return r, values.Err()
+}
+
+// index adds each of two players to the other's index.
+func (s *store) index(ctx context.Context, a, b int64) error {
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SAdd(ctx, keys.Friends(a), b)
 		p.SAdd(ctx, keys.Friends(b), a)
 		return nil
 	})
-	return redisdb.WrapError("note friends", err)
+	return redisdb.WrapError("index friends", err)
 }
 
-// tidy takes two players out of each other's lists when nothing is left between them. It looks once more afterwards: a request that
-// came meanwhile has been hinted before this, and must not be lost.
-func (s *store) tidy(ctx context.Context, a, b int64) error {
-	left, err := s.db.Client.Exists(ctx, keys.Pair(a, b)).Result()
-	if err != nil || left > 0 {
-		return redisdb.WrapError("read a pair", err)
+// unindex removes each of two players from the other's index when they have no relation any more.
+// It reads the pair once more afterwards: a request that came in between was indexed before the
+// removal, and would be lost.
+func (s *store) unindex(ctx context.Context, a, b int64) error {
+	exists, err := s.pairExists(ctx, a, b)
+	if err != nil || exists {
+		return err
 	}
 	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SRem(ctx, keys.Friends(a), b)
@@ -222,86 +254,92 @@ func (s *store) tidy(ctx context.Context, a, b int64) error {
 		return nil
 	})
 	if err != nil {
-		return redisdb.WrapError("tidy friends", err)
+		return redisdb.WrapError("unindex friends", err)
 	}
-	left, err = s.db.Client.Exists(ctx, keys.Pair(a, b)).Result()
-	if err != nil || left == 0 {
-		return redisdb.WrapError("read a pair", err)
+	exists, err = s.pairExists(ctx, a, b)
+	if err != nil || !exists {
+		return err
 	}
-	return s.hint(ctx, a, b)
+	return s.index(ctx, a, b)
 }
 
-// room refuses forbidden when either list is full.
-func (s *store) room(ctx context.Context, me, other int64) error {
-	var mine, theirs *redis.IntCmd
-	var listed *redis.BoolCmd
+func (s *store) pairExists(ctx context.Context, a, b int64) (bool, error) {
+	n, err := s.db.Client.Exists(ctx, keys.Pair(a, b)).Result()
+	return n > 0, redisdb.WrapError("read a pair", err)
+}
+
+// checkCapacity returns forbidden when a new relation does not fit into one of the two indexes.
+func (s *store) checkCapacity(ctx context.Context, id, other int64) error {
+	var count, otherCount *redis.IntCmd
+	var isIndexed *redis.BoolCmd
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		mine, theirs = p.SCard(ctx, keys.Friends(me)), p.SCard(ctx, keys.Friends(other))
-		listed = p.SIsMember(ctx, keys.Friends(me), other)
+		count, otherCount = p.SCard(ctx, keys.Friends(id)), p.SCard(ctx, keys.Friends(other))
+		isIndexed = p.SIsMember(ctx, keys.Friends(id), other)
 		return nil
 	})
 	switch {
 	case err != nil:
 		return redisdb.WrapError("count friends", err)
-	case listed.Val():
+	case isIndexed.Val():
 		return nil
-	case mine.Val() >= MaxFriends:
+	case count.Val() >= MaxFriends:
 		return apierror.Forbidden.WithReason("your list has %d players already", MaxFriends)
-	case theirs.Val() >= MaxFriends:
+	case otherCount.Val() >= MaxFriends:
 		return apierror.Forbidden.WithReason("this player takes no more requests")
 	}
 	return nil
 }
 
-func (s *store) hints(ctx context.Context, id int64) ([]int64, error) {
+func (s *store) indexedIDs(ctx context.Context, id int64) ([]int64, error) {
 	members, err := s.db.Client.SMembers(ctx, keys.Friends(id)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read friends", err)
 	}
+	values := redisdb.NewValues("an index of friends", members)
 	ids := make([]int64, 0, len(members))
-	for _, member := range members {
-		if other, err := strconv.ParseInt(member, 10, 64); err == nil {
-			ids = append(ids, other)
-		}
+	for range members {
+		ids = append(ids, values.Int())
 	}
-	return ids, nil
+	return ids, values.Err()
 }
 
-// views answers what the others are to me; those to whom I have nothing are absent.
-func (s *store) views(ctx context.Context, me int64, others []int64) (map[int64]view, error) {
+// relations returns what the others are to a player, by id; those without a relation are absent.
+func (s *store) relations(ctx context.Context, id int64, others []int64) (map[int64]relation, error) {
 	if len(others) == 0 {
 		return nil, nil
 	}
+	fields := []string{"rel", "since", blockField(id)}
 	replies := make([]*redis.SliceCmd, len(others))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, other := range others {
-			replies[i] = p.HMGet(ctx, keys.Pair(me, other), "rel", "since", "block:"+strconv.FormatInt(me, 10))
+			replies[i] = p.HMGet(ctx, keys.Pair(id, other), fields...)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, redisdb.WrapError("read pairs", err)
 	}
-	views := make(map[int64]view, len(others))
+	found := make(map[int64]relation, len(others))
 	for i, other := range others {
-		rel, _ := replies[i].Val()[0].(string)
-		since, _ := replies[i].Val()[1].(string)
-		block, _ := replies[i].Val()[2].(string)
-		if v := seen(me, rel, since, block); v.state != "" {
-			views[other] = v
+		r, err := decodeRelation(id, redisdb.NewFieldsOf("a pair", fields, replies[i].Val()))
+		if err != nil {
+			return nil, err
+		}
+		if r.state != "" {
+			found[other] = r
 		}
 	}
-	return views, nil
+	return found, nil
 }
 
-func (s *store) areFriends(ctx context.Context, me int64, others []int64) (map[int64]bool, error) {
+func (s *store) areFriends(ctx context.Context, id int64, others []int64) (map[int64]bool, error) {
 	if len(others) == 0 {
 		return nil, nil
 	}
 	replies := make([]*redis.StringCmd, len(others))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, other := range others {
-			replies[i] = p.HGet(ctx, keys.Pair(me, other), "rel")
+			replies[i] = p.HGet(ctx, keys.Pair(id, other), "rel")
 		}
 		return nil
 	})

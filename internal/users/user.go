@@ -8,53 +8,54 @@ import (
 	"unicode/utf8"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/text"
 )
 
-// User is a player as the service knows it.
+// User is a player with the fields that only the player, their game's server and the operator see.
 type User struct {
 	Profile
-	Game       int64
+	Game       int64 // game id
 	Kind       Kind
 	CreatedAt  time.Time
-	GrantGiven bool // the welcome is settled: the grant of the game, if it has one, was given
+	GrantGiven bool // the signup grant was given, or the game had none
 }
 
-// Kind says what a player can come back by.
+// Kind is the strongest credential by which a player can sign in again.
 type Kind = string
 
 // The kinds of players.
 const (
-	Guest    Kind = "guest"    // by a refresh token alone
-	Device   Kind = "device"   // by the secret of a device
-	External Kind = "external" // by the word of the game's server
-	Issuer   Kind = "issuer"   // by an outside identity provider
+	Guest    Kind = "guest"    // a refresh token only
+	Device   Kind = "device"   // the secret of a device
+	External Kind = "external" // an id that the game's server vouches for
+	Issuer   Kind = "issuer"   // a token of an external identity provider
 )
 
-// Patch is a change of a player; what is nil stays as it is.
+// Patch is a change of a player; a nil field stays as it is.
 type Patch struct {
 	Username *string
-	Avatar   **string // a pointer to nil takes the avatar away
+	Avatar   **string // a pointer to nil removes the avatar
 }
 
-// Identity is something that somebody proved, within a game.
+// Identity is a credential of a player, unique within a game.
 type Identity struct {
-	Game   int64
+	Game   int64 // game id
 	Kind   Kind
-	Digest string // keyed digest of what was proved, so that the store does not hold it
+	Digest string // keyed digest of the credential, so that the store does not hold the credential
 }
 
-// FriendState is what another player is to me.
+// FriendState is the relation to another player, as one player sees it.
 type FriendState string
 
 // The states.
 const (
 	Friends  FriendState = "friend"
-	Outgoing FriendState = "outgoing" // I asked
-	Incoming FriendState = "incoming" // the other asked
-	Blocked  FriendState = "blocked"  // by me
+	Outgoing FriendState = "outgoing" // this player sent a request
+	Incoming FriendState = "incoming" // the other player sent a request
+	Blocked  FriendState = "blocked"  // this player blocked the other
 )
 
-// Friend is another player and what it is to me.
+// Friend is another player and the relation to them.
 type Friend struct {
 	Profile
 	State FriendState `json:"state"`
@@ -63,20 +64,19 @@ type Friend struct {
 
 // Bounds of a profile.
 const (
-	MaxUsername = 32  // runes
+	MaxUsername = 32  // characters (runes)
 	MaxAvatar   = 512 // bytes
 )
 
-// CheckUsername trims a name and refuses (invalid_request) what others should not have to see: nothing, too much,
-// control and invisible formatting characters.
+// CheckUsername returns a username without the white space around it. It returns invalid_request
+// for a name that is empty or too long, has control or invisible formatting characters, or has no
+// visible character.
 func CheckUsername(name string) (string, error) {
-	name = strings.TrimSpace(name)
-	switch n := utf8.RuneCountInString(name); {
-	case n == 0:
-		return "", apierror.InvalidRequest.WithField("username", "required", "must not be empty")
-	case n > MaxUsername:
-		return "", apierror.InvalidRequest.WithField("username", "range", "must have at most 32 characters")
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unseen):
+	name, err := text.CheckLine("username", name, MaxUsername)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.ContainsFunc(name, isInvisible):
 		return "", apierror.InvalidRequest.WithField("username", "format", "must be text without control characters")
 	case !strings.ContainsFunc(name, unicode.IsGraphic):
 		return "", apierror.InvalidRequest.WithField("username", "format", "must have a visible character")
@@ -84,52 +84,46 @@ func CheckUsername(name string) (string, error) {
 	return name, nil
 }
 
-// unseen finds characters that would let one name look like another or break a line. The zero-width joiner stays, since
-// emoji and several scripts need it.
-func unseen(r rune) bool {
+// isInvisible reports whether a character could make one name look like another or break a line.
+// The zero-width joiners are allowed, since emoji and several scripts need them.
+func isInvisible(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) && r != zeroWidthJoiner && r != zeroWidthNonJoiner
+	if r == zeroWidthJoiner || r == zeroWidthNonJoiner {
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs)
 }
 
-// CheckAvatar refuses (invalid_request) what is not the address of a picture on the web; nil is no avatar.
-func CheckAvatar(avatar *string) (*string, error) {
+// CheckAvatar returns invalid_request unless the avatar is the web address of a picture; nil is no
+// avatar.
+func CheckAvatar(avatar *string) error {
 	if avatar == nil {
-		return nil, nil
+		return nil
 	}
 	u, err := url.Parse(*avatar)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || !utf8.ValidString(*avatar) {
-		return nil, apierror.InvalidRequest.WithField("avatar", "format", "must be an http or https address")
+	isWeb := err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+	if !isWeb || !utf8.ValidString(*avatar) {
+		return apierror.InvalidRequest.WithField("avatar", "format", "must be an http or https address")
 	}
 	if len(*avatar) > MaxAvatar {
-		return nil, apierror.InvalidRequest.WithField("avatar", "range", "must have at most 512 bytes")
+		return apierror.InvalidRequest.WithField("avatar", "range", "must have at most 512 bytes")
 	}
-	return avatar, nil
+	return nil
 }
 
-// check brings a patch into the form in which it is stored and refuses it with every faulty field.
-func (p Patch) check() (Patch, error) {
-	var refusal *apierror.Error
-	collect := func(err error) {
-		one, ok := apierror.As(err)
-		switch {
-		case !ok:
-		case refusal == nil:
-			refusal = one
-		default:
-			refusal = refusal.WithField(one.FieldErrors[0].Field, one.FieldErrors[0].Code, one.FieldErrors[0].Message)
-		}
-	}
+// validate returns the patch as it is stored, or invalid_request with every faulty field.
+func (p Patch) validate() (Patch, error) {
+	var errs apierror.FieldErrors
 	if p.Username != nil {
 		name, err := CheckUsername(*p.Username)
-		collect(err)
+		errs.Merge(err)
 		p.Username = &name
 	}
 	if p.Avatar != nil {
-		_, err := CheckAvatar(*p.Avatar)
-		collect(err)
+		errs.Merge(CheckAvatar(*p.Avatar))
 	}
-	if refusal != nil {
-		return Patch{}, refusal
+	if err := errs.Err(); err != nil {
+		return Patch{}, err
 	}
 	return p, nil
 }

@@ -2,12 +2,15 @@ package users_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
@@ -15,44 +18,55 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-func player(t *testing.T, s *users.Service, game int64) int64 {
+// newPlayer makes a guest of a game and returns them as a caller.
+func newPlayer(t *testing.T, s *users.Service, game int64) principal.Caller {
 	t.Helper()
-	u, err := s.Create(t.Context(), game, users.Guest, "", nil)
+	u, err := s.Create(t.Context(), game, users.Guest, users.NewUser{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.ID
+	return principal.Caller{Role: principal.Player, User: u.ID, Game: game}
 }
 
-func TestAPlayerIsReadAsItWasMadeAndChanged(t *testing.T) {
+var operator = principal.Caller{Role: principal.Operator}
+
+func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
-		u, err := s.Create(t.Context(), 3, users.Guest, "  Ada 👩‍🚀 ", new("https://a.example/ada.png"))
-		if err != nil || u.ID != 1 || u.Username != "Ada 👩‍🚀" || *u.Avatar != "https://a.example/ada.png" || u.Game != 3 || u.Kind != users.Guest || u.GrantGiven {
+		u, err := s.Create(t.Context(), 3, users.Guest, users.NewUser{
+			Username: new("  Ada 👩‍🚀 "), Avatar: new("https://a.example/ada.png"),
+		})
+		if err != nil || u.ID != 1 || u.Username != "Ada 👩‍🚀" ||
+			*u.Avatar != "https://a.example/ada.png" || u.Game != 3 ||
+			u.Kind != users.Guest ||
+			u.GrantGiven {
 			t.Fatalf("%+v, %v", u, err)
 		}
-		nameless, err := s.Create(t.Context(), 3, users.Guest, "", nil)
+		nameless, err := s.Create(t.Context(), 3, users.Guest, users.NewUser{})
 		if err != nil || nameless.Username != "Player-2" || nameless.Avatar != nil {
 			t.Errorf("%+v, %v", nameless, err)
 		}
-		u, err = s.Patch(t.Context(), 1, users.Patch{Username: new("Bob")})
+		u, err = s.Patch(t.Context(), operator, 1, users.Patch{Username: new("Bob")})
 		if err != nil || u.Username != "Bob" || u.Avatar == nil {
 			t.Errorf("%+v, %v", u, err)
 		}
-		u, err = s.Patch(t.Context(), 1, users.Patch{Avatar: new((*string)(nil))})
+		u, err = s.Patch(t.Context(), operator, 1, users.Patch{Avatar: new((*string)(nil))})
 		if err != nil || u.Username != "Bob" || u.Avatar != nil {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if err := s.MarkGrantGiven(t.Context(), 1); err != nil {
 			t.Error(err)
 		}
-		if u, err := s.Get(t.Context(), 1); err != nil || !u.GrantGiven {
+		if u, err := s.Get(t.Context(), operator, 1); err != nil || !u.GrantGiven {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Get(t.Context(), 9); !errors.Is(err, apierror.UserNotFound) {
+		if _, err := s.Get(t.Context(), operator, 9); !errors.Is(err, apierror.UserNotFound) {
 			t.Errorf("an unknown player: %v", err)
 		}
-		if _, err := s.Patch(t.Context(), 9, users.Patch{Username: new("x")}); !errors.Is(err, apierror.UserNotFound) {
+		if _, err := s.Patch(t.Context(), operator, 9, users.Patch{Username: new("x")}); !errors.Is(
+			err,
+			apierror.UserNotFound,
+		) {
 			t.Errorf("an unknown player: %v", err)
 		}
 		profiles, err := s.Profiles(t.Context(), 1, 2, 9, 1)
@@ -62,21 +76,33 @@ func TestAPlayerIsReadAsItWasMadeAndChanged(t *testing.T) {
 	})
 }
 
-func TestNamesAndAvatarsThatAreRefused(t *testing.T) {
+func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 	s := users.New(redistest.Single(t))
-	for _, name := range []string{" ", strings.Repeat("ä", 33), "a\nb", "a\x00", "\u202eevil", "a\u200bb", "\xff", "\u200d", "a\u2028b", "\ue000"} {
-		if _, err := s.Create(t.Context(), 1, users.Guest, name, nil); !errors.Is(err, apierror.InvalidRequest) {
+	for _, name := range []string{
+		" ", strings.Repeat("ä", 33), "a\nb", "a\x00", "\u202eevil", "a\u200bb", "\xff", "\u200d", "a\u2028b", "\ue000",
+	} {
+		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Username: &name}); !errors.Is(
+			err,
+			apierror.InvalidRequest,
+		) {
 			t.Errorf("the name %q: %v", name, err)
 		}
 	}
-	for _, avatar := range []string{"", "javascript:alert(1)", "//a.example", "https://", "https://u:p@a.example/", "https://a.example/" + strings.Repeat("x", 500), "data:image/png,x"} {
-		if _, err := s.Create(t.Context(), 1, users.Guest, "Ada", &avatar); !errors.Is(err, apierror.InvalidRequest) {
+	for _, avatar := range []string{
+		"", "javascript:alert(1)", "//a.example", "https://", "https://u:p@a.example/",
+		"https://a.example/" + strings.Repeat("x", 500), "data:image/png,x",
+	} {
+		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Avatar: &avatar}); !errors.Is(
+			err,
+			apierror.InvalidRequest,
+		) {
 			t.Errorf("the avatar %q: %v", avatar, err)
 		}
 	}
-	_, err := s.Patch(t.Context(), 1, users.Patch{Username: new(""), Avatar: new(new(""))})
-	if refusal, ok := apierror.As(err); !ok || len(refusal.FieldErrors) != 2 {
-		t.Errorf("both are wrong: %v", err)
+	ada := newPlayer(t, s, 1)
+	_, err := s.Patch(t.Context(), ada, ada.User, users.Patch{Username: new(""), Avatar: new(new(""))})
+	if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 2 {
+		t.Errorf("a patch with two wrong fields: %v", err)
 	}
 }
 
@@ -105,7 +131,8 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 		if err != nil || len(profiles) != 1 {
 			t.Errorf("%d players were stored, %v", len(profiles), err)
 		}
-		other, err := users.New(db).SignIn(t.Context(), users.Identity{Game: 2, Kind: users.Device, Digest: "d"}, users.NewUser{})
+		other, err := users.New(db).
+			SignIn(t.Context(), users.Identity{Game: 2, Kind: users.Device, Digest: "d"}, users.NewUser{})
 		if err != nil || seen[other.ID] {
 			t.Errorf("in another game: %+v, %v", other, err)
 		}
@@ -119,7 +146,7 @@ func numbers(n int64) (list []int64) {
 	return list
 }
 
-func TestASignInThatDiedHalfwayIsCompletedByTheNext(t *testing.T) {
+func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
 		identity := users.Identity{Game: 1, Kind: users.External, Digest: "d"}
@@ -128,7 +155,7 @@ func TestASignInThatDiedHalfwayIsCompletedByTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		// What a crash between the two steps leaves: an identity whose player was never stored.
-		if err := db.Client.Del(t.Context(), "{u:1}:user").Err(); err != nil {
+		if err := db.Client.Del(t.Context(), keys.User(u.ID)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		again, err := s.SignIn(t.Context(), identity, users.NewUser{Username: new("Bob")})
@@ -138,70 +165,74 @@ func TestASignInThatDiedHalfwayIsCompletedByTheNext(t *testing.T) {
 	})
 }
 
-func TestLinkMakesAGuestLast(t *testing.T) {
+func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
 		device := func(d string) users.Identity { return users.Identity{Game: 1, Kind: users.Device, Digest: d} }
 		external := func(d string) users.Identity { return users.Identity{Game: 1, Kind: users.External, Digest: d} }
-		me, other := player(t, s, 1), player(t, s, 1)
+		me, other := newPlayer(t, s, 1), newPlayer(t, s, 1)
 		for range 2 { // twice is once
-			if u, err := s.Link(t.Context(), me, device("a")); err != nil || u.Kind != users.Device {
+			if u, err := s.Link(t.Context(), me, me.User, device("a")); err != nil || u.Kind != users.Device {
 				t.Fatalf("%+v, %v", u, err)
 			}
 		}
-		if u, err := s.SignIn(t.Context(), device("a"), users.NewUser{}); err != nil || u.ID != me {
+		if u, err := s.SignIn(t.Context(), device("a"), users.NewUser{}); err != nil || u.ID != me.User {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Link(t.Context(), me, device("b")); !errors.Is(err, apierror.AlreadyLinked) {
+		if _, err := s.Link(t.Context(), me, me.User, device("b")); !errors.Is(err, apierror.AlreadyLinked) {
 			t.Errorf("a second device: %v", err)
 		}
-		if _, err := s.Link(t.Context(), other, device("a")); !errors.Is(err, apierror.AlreadyLinked) {
+		if _, err := s.Link(t.Context(), other, other.User, device("a")); !errors.Is(err, apierror.AlreadyLinked) {
 			t.Errorf("another's device: %v", err)
 		}
-		if u, err := s.Link(t.Context(), me, external("x")); err != nil || u.Kind != users.External {
+		if u, err := s.Link(t.Context(), me, me.User, external("x")); err != nil || u.Kind != users.External {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Link(t.Context(), me, external("y")); !errors.Is(err, apierror.AlreadyLinked) {
+		if _, err := s.Link(t.Context(), me, me.User, external("y")); !errors.Is(err, apierror.AlreadyLinked) {
 			t.Errorf("a second external id: %v", err)
 		}
-		if _, err := s.Link(t.Context(), me, users.Identity{Game: 2, Kind: users.Device, Digest: "z"}); !errors.Is(err, apierror.UserNotFound) {
+		if _, err := s.Link(t.Context(), me, me.User, users.Identity{Game: 2, Kind: users.Device, Digest: "z"}); !errors.Is(
+			err,
+			apierror.UserNotFound,
+		) {
 			t.Errorf("of another game: %v", err)
 		}
 		for _, id := range []users.Identity{device("b"), external("y")} { // what was refused is free
-			if u, err := s.SignIn(t.Context(), id, users.NewUser{}); err != nil || u.ID == me {
+			if u, err := s.SignIn(t.Context(), id, users.NewUser{}); err != nil || u.ID == me.User {
 				t.Errorf("%+v, %v", u, err)
 			}
 		}
 	})
 }
 
-// friendship is what two players see of each other.
-func friendship(t *testing.T, s *users.Service, a, b int64) string {
+// relationOf returns the relation of two players as each of them sees it: "outgoing incoming", "-"
+// for none.
+func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 	t.Helper()
-	side := func(me, other int64) string {
+	side := func(me, other principal.Caller) string {
 		list, err := s.Friends(t.Context(), me)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range list {
-			if f.ID == other {
+			if f.ID == other.User {
 				return string(f.State)
 			}
 		}
 		return "-"
 	}
-	seen := side(a, b) + " " + side(b, a)
-	are, err := s.AreFriends(t.Context(), a, b)
-	if err != nil || are[b] != (seen == "friend friend") {
-		t.Errorf("AreFriends is %v while they see %s (%v)", are[b], seen, err)
+	both := side(a, b) + " " + side(b, a)
+	are, err := s.AreFriends(t.Context(), a.User, b.User)
+	if err != nil || are[b.User] != (both == "friend friend") {
+		t.Errorf("AreFriends returns %v for %s (%v)", are[b.User], both, err)
 	}
-	return seen
+	return both
 }
 
-func TestEveryStoryOfTwoPlayers(t *testing.T) {
+func TestEverySequenceOfFriendVerbsOfTwoPlayers(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
-		for _, story := range []struct{ acts, want string }{
+		for _, test := range []struct{ verbs, want string }{
 			{"", "- -"},
 			{"a+", "outgoing incoming"},
 			{"a+ a+", "outgoing incoming"},
@@ -230,92 +261,158 @@ func TestEveryStoryOfTwoPlayers(t *testing.T) {
 			{"a! b! a- a+", "outgoing blocked"},
 			{"a! b! a- a+ b- b+", "incoming outgoing"},
 		} {
-			a, b := player(t, s, 1), player(t, s, 1)
-			for act := range strings.FieldsSeq(story.acts) {
+			a, b := newPlayer(t, s, 1), newPlayer(t, s, 1)
+			for verb := range strings.FieldsSeq(test.verbs) {
 				me, other := a, b
-				if act[0] == 'b' {
+				if verb[0] == 'b' {
 					me, other = b, a
 				}
 				var err error
-				switch act[1] {
+				switch verb[1] {
 				case '+':
-					_, err = s.AddFriend(t.Context(), me, other)
+					_, err = s.AddFriend(t.Context(), me, other.User)
 				case '-':
-					err = s.RemoveFriend(t.Context(), me, other)
+					err = s.RemoveFriend(t.Context(), me, other.User)
 				case '!':
-					_, err = s.Block(t.Context(), me, other)
+					_, err = s.Block(t.Context(), me, other.User)
 				}
 				if err != nil && !errors.Is(err, apierror.Forbidden) {
-					t.Fatalf("%s: %s: %v", story.acts, act, err)
+					t.Fatalf("%s: %s: %v", test.verbs, verb, err)
 				}
 			}
-			if got := friendship(t, s, a, b); got != story.want {
-				t.Errorf("after %q they see %q, want %q", story.acts, got, story.want)
+			if got := relationOf(t, s, a, b); got != test.want {
+				t.Errorf("after %q they see %q, want %q", test.verbs, got, test.want)
 			}
 		}
 	})
 }
 
-func TestOthersWhomOneCannotBefriend(t *testing.T) {
+func TestFriendVerbsRejectOneselfAndPlayersOfOtherGames(t *testing.T) {
 	s := users.New(redistest.Single(t))
-	me, stranger := player(t, s, 1), player(t, s, 2)
-	for name, act := range map[string]func(int64) error{
-		"befriend": func(other int64) error { _, err := s.AddFriend(t.Context(), me, other); return err },
-		"unfriend": func(other int64) error { return s.RemoveFriend(t.Context(), me, other) },
-		"block":    func(other int64) error { _, err := s.Block(t.Context(), me, other); return err },
+	me, stranger := newPlayer(t, s, 1), newPlayer(t, s, 2)
+	for name, call := range map[string]func(int64) error{
+		"AddFriend":    func(other int64) error { _, err := s.AddFriend(t.Context(), me, other); return err },
+		"RemoveFriend": func(other int64) error { return s.RemoveFriend(t.Context(), me, other) },
+		"Block":        func(other int64) error { _, err := s.Block(t.Context(), me, other); return err },
 	} {
-		if err := act(me); !errors.Is(err, apierror.InvalidRequest) {
+		if err := call(me.User); !errors.Is(err, apierror.InvalidRequest) {
 			t.Errorf("%s oneself: %v", name, err)
 		}
-		for _, other := range []int64{stranger, 99, 0, -1} {
-			if err := act(other); !errors.Is(err, apierror.UserNotFound) {
+		for _, other := range []int64{stranger.User, 99, 0, -1} {
+			if err := call(other); !errors.Is(err, apierror.UserNotFound) {
 				t.Errorf("%s %d: %v", name, other, err)
 			}
 		}
 	}
 }
 
-func TestRequestsThatCrossMakeFriends(t *testing.T) {
+func TestTwoRequestsAtOnceMakeFriends(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
 		for range 20 {
-			a, b := player(t, s, 1), player(t, s, 1)
+			a, b := newPlayer(t, s, 1), newPlayer(t, s, 1)
 			var wg sync.WaitGroup
-			for _, pair := range [][2]int64{{a, b}, {b, a}} {
+			for _, pair := range [][2]principal.Caller{{a, b}, {b, a}} {
 				wg.Go(func() {
-					if _, err := s.AddFriend(t.Context(), pair[0], pair[1]); err != nil {
+					if _, err := s.AddFriend(t.Context(), pair[0], pair[1].User); err != nil {
 						t.Error(err)
 					}
 				})
 			}
 			wg.Wait()
-			if got := friendship(t, s, a, b); got != "friend friend" {
+			if got := relationOf(t, s, a, b); got != "friend friend" {
 				t.Fatalf("they see %q", got)
 			}
 		}
 	})
 }
 
-func TestListsNeverNameTooFew(t *testing.T) {
+func TestTheIndexOfFriendsNeverMissesARelation(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
-		a, b := player(t, s, 1), player(t, s, 1)
+		a, b := newPlayer(t, s, 1), newPlayer(t, s, 1)
 		for range 50 {
 			var wg sync.WaitGroup
-			wg.Go(func() { _, _ = s.AddFriend(t.Context(), a, b) })
-			wg.Go(func() { _ = s.RemoveFriend(t.Context(), b, a) })
+			wg.Go(func() { _, _ = s.AddFriend(t.Context(), a, b.User) })
+			wg.Go(func() { _ = s.RemoveFriend(t.Context(), b, a.User) })
 			wg.Wait()
-			got := friendship(t, s, a, b)
-			again, err := s.AddFriend(t.Context(), a, b) // tells the pair's own state, which the list has to agree with
+			got := relationOf(t, s, a, b)
+			again, err := s.AddFriend(t.Context(), a, b.User) // returns the state of the pair itself; the index must agree
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got != "- -" && got != "outgoing incoming" {
 				t.Fatalf("they see %q", got)
 			}
-			if again.State != users.Outgoing || friendship(t, s, a, b) != "outgoing incoming" {
-				t.Fatalf("after the request: %v, %q", again, friendship(t, s, a, b))
+			if again.State != users.Outgoing || relationOf(t, s, a, b) != "outgoing incoming" {
+				t.Fatalf("after the request: %v, %q", again, relationOf(t, s, a, b))
 			}
 		}
 	})
+}
+
+// TestWhichRoleMayCallWhat calls each verb as every role, on a player and on another player of the
+// same game.
+func TestWhichRoleMayCallWhat(t *testing.T) {
+	s := users.New(redistest.Single(t))
+	ada, bob := newPlayer(t, s, 1), newPlayer(t, s, 1)
+	callers := []principal.Caller{
+		{},
+		ada,
+		bob,
+		newPlayer(t, s, 2),
+		{Role: principal.Player, User: ada.User, Game: 2}, // ada's id with the token of another game
+		{Role: principal.Server, Game: 1},
+		{Role: principal.Server, Game: 2},
+		operator,
+		{Role: principal.System},
+	}
+	const (
+		self    = "forbidden ok forbidden forbidden user_not_found ok user_not_found ok forbidden"
+		friends = "forbidden ok %s %s ok forbidden forbidden forbidden forbidden"
+	)
+	for _, verb := range []struct {
+		name string
+		call func(principal.Caller) error
+		want string // one code for each caller
+	}{
+		{"Get", func(c principal.Caller) error { _, err := s.Get(t.Context(), c, ada.User); return err }, self},
+		{"Patch", func(c principal.Caller) error {
+			_, err := s.Patch(t.Context(), c, ada.User, users.Patch{Username: new("Ada")})
+			return err
+		}, self},
+		{"Link", func(c principal.Caller) error {
+			_, err := s.Link(t.Context(), c, ada.User, users.Identity{Game: 1, Kind: users.External, Digest: "x"})
+			return err
+		}, self},
+		{
+			"Friends", func(c principal.Caller) error { _, err := s.Friends(t.Context(), c); return err },
+			fmt.Sprintf(friends, "ok", "ok"),
+		},
+		{
+			"AddFriend", func(c principal.Caller) error { _, err := s.AddFriend(t.Context(), c, bob.User); return err },
+			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
+		},
+		{
+			"RemoveFriend", func(c principal.Caller) error { return s.RemoveFriend(t.Context(), c, bob.User) },
+			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
+		},
+		{
+			"Block", func(c principal.Caller) error { _, err := s.Block(t.Context(), c, bob.User); return err },
+			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
+		},
+	} {
+		for i, want := range strings.Fields(verb.want) {
+			got := "ok"
+			if err := verb.call(callers[i]); err != nil {
+				got = err.Error()
+				if e, ok := apierror.As(err); ok {
+					got = e.Code
+				}
+			}
+			if got != want {
+				t.Errorf("%s by %+v returns %s, want %s", verb.name, callers[i], got, want)
+			}
+		}
+	}
 }

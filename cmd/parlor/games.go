@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/wallet"
+)
+
+// gameValidator is the games.Validator of a node: it asks the domains to which the parts of a
+// definition belong.
+type gameValidator struct{ wallet *wallet.Service }
+
+func (gameValidator) CheckProgressRules(rules []byte) error {
+	_, err := progress.ParseRules(rules)
+	return err
+}
+
+func (gameValidator) CheckKeySet(keySet []byte) error { return auth.CheckKeySet(keySet) }
+
+func (v gameValidator) ParseAmount(ctx context.Context, tokenID, amount string) (int64, error) {
+	t, err := v.wallet.Token(ctx, tokenID)
+	if err != nil {
+		return 0, err
+	}
+	units, err := wallet.AmountInput(amount).Positive(t.Decimals)
+	return int64(units), err
+}

@@ -1,0 +1,87 @@
+package redisdb
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Packed is the layout of a text that holds several values in a fixed order, 16 at most. Only the
+// last value may contain the separator. To read a field of a hash costs the store more than to read
+// a longer text.
+type Packed struct {
+	Name      string // what is packed, for errors: "the settings of a room"
+	Separator string
+	Names     []string // of the values, in their order
+}
+
+const maxPackedValues = 16
+
+// Join returns the values as one text. It panics when a name of the layout has no value.
+func (p *Packed) Join(values map[string]any) string {
+	var b []byte
+	for i, name := range p.Names {
+		value, ok := values[name]
+		if !ok {
+			panic("redisdb: " + p.Name + " lack the value " + name)
+		}
+		if i > 0 {
+			b = append(b, p.Separator...)
+		}
+		b = fmt.Append(b, value)
+	}
+	return string(b)
+}
+
+// Split returns the values of a text. When their number is wrong, the record has an error.
+func (p *Packed) Split(text string) Record {
+	r := Record{packed: p}
+	last := len(p.Names) - 1
+	for i := range last {
+		value, rest, found := strings.Cut(text, p.Separator)
+		if !found {
+			r.err = fmt.Errorf("decode %s: %d values, want %d", p.Name, i+1, len(p.Names))
+			return r
+		}
+		r.values[i], text = value, rest
+	}
+	r.values[last] = text
+	return r
+}
+
+// Record decodes the values of a packed text by their names. It has no map, because a room has a
+// record for each seat.
+type Record struct {
+	packed *Packed
+	values [maxPackedValues]string
+	err    error
+}
+
+// Text returns a value. It panics when the layout has no such name.
+func (r *Record) Text(name string) string {
+	i := slices.Index(r.packed.Names, name)
+	if i < 0 {
+		panic("redisdb: " + r.packed.Name + " have no value " + name)
+	}
+	return r.values[i]
+}
+
+// Int returns a value as an integer.
+func (r *Record) Int(name string) int64 {
+	n, err := strconv.ParseInt(r.Text(name), 10, 64)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("decode %s: value %s: %w", r.packed.Name, name, err)
+	}
+	return n
+}
+
+// Bool reports whether a value is "1".
+func (r *Record) Bool(name string) bool { return r.Text(name) == "1" }
+
+// Time returns a value, in milliseconds since 1970.
+func (r *Record) Time(name string) time.Time { return time.UnixMilli(r.Int(name)).UTC() }
+
+// Err returns the first decoding error.
+func (r *Record) Err() error { return r.err }
