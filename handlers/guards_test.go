@@ -197,6 +197,31 @@ func TestTheFingerprintCoversThePlayerInThePath(t *testing.T) {
 	f.expectBalance(ann, "9850+250")
 }
 
+func TestRequestsThatMeanTheSameShareTheirFingerprint(t *testing.T) {
+	f, ann, fill := newRoomFixture(t)
+	create := func(entry, metadata string) *httpResult {
+		body := fill.Replace(`{"entryTokenId":<gold>,"roomEntry":` + entry + `,"maxPlayers":2,"metadata":` + metadata + `}`)
+		return f.send("POST", "/api/v1/game-session/create", ann.token, body, "Idempotency-Key", "k1")
+	}
+	first := create("10", `{"a":1,"b":{"c":2,"d":3}}`)
+	for _, spelling := range [][2]string{
+		{`10.0`, `{"a":1,"b":{"c":2,"d":3}}`},
+		{`"10.00"`, `{"a":1,"b":{"c":2,"d":3}}`},
+		{`10`, `{"b":{"d":3,"c":2},"a":1}`},
+		{`10`, `{ "a" : 1, "b" : { "c" : 2, "d" : 3 } }`},
+	} {
+		again := create(spelling[0], spelling[1])
+		if again.header.Get("Idempotent-Replayed") != "true" || string(again.raw) != string(first.raw) {
+			t.Errorf("%s is another request: %d %s", spelling, again.status, again.raw)
+		}
+	}
+	for _, other := range [][2]string{{`1`, `{"a":1,"b":{"c":2,"d":3}}`}, {`10`, `{"a":1,"b":{"c":2,"d":4}}`}, {`10`, `{}`}} {
+		if again := create(other[0], other[1]); again.code() != "idempotency_key_reused" {
+			t.Errorf("%s is the same request: %d %s", other, again.status, again.raw)
+		}
+	}
+}
+
 func TestAServerReachesOnlyPlayersOfItsGame(t *testing.T) {
 	f := newGameFixture(t)
 	_, otherKey := f.createOtherGame()
