@@ -7,20 +7,21 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 )
 
-// session is the answer of every sign-in.
-type session struct {
+// sessionView is the body of the response to every sign-in.
+type sessionView struct {
 	AccessToken  string        `json:"accessToken"`
 	ExpiresIn    int64         `json:"expiresIn"` // seconds
 	RefreshToken string        `json:"refreshToken"`
 	User         users.Profile `json:"user"`
 }
 
-func (c *call) signedIn(status int, s auth.Session, err error) (reply, error) {
+func (r *request) sessionResponse(status int, session auth.Session, err error) (response, error) {
 	if err == nil {
-		c.game = s.User.Game
+		r.corsGame = session.User.Game
 	}
-	return reply{status: status, body: &session{
-		AccessToken: s.AccessToken, ExpiresIn: auth.CeilSeconds(s.ExpiresIn), RefreshToken: s.RefreshToken, User: s.User.Profile,
+	return response{status: status, body: &sessionView{
+		AccessToken: session.AccessToken, ExpiresIn: auth.CeilSeconds(session.ExpiresIn), RefreshToken: session.RefreshToken,
+		User: session.User.Profile,
 	}}, err
 }
 
@@ -30,11 +31,13 @@ type guestInput struct {
 	DeviceSecret *string `json:"deviceSecret"`
 }
 
-func (in *guestInput) lacks() needs { return needs{}.that(in.GameID != 0, "gameId") }
+func (in *guestInput) Validate() error {
+	return required(member{"gameId", in.GameID != 0})
+}
 
-func (e *Server) guest(c *call, in *guestInput) (reply, error) {
-	s, err := e.Auth.Guest(c.ctx(), auth.GuestInput(*in))
-	return c.signedIn(http.StatusCreated, s, err)
+func (s *Server) guest(r *request, in *guestInput) (response, error) {
+	session, err := s.Auth.Guest(r.ctx(), auth.GuestInput(*in))
+	return r.sessionResponse(http.StatusCreated, session, err)
 }
 
 type exchangeInput struct {
@@ -43,30 +46,36 @@ type exchangeInput struct {
 	Avatar     nullable[string] `json:"avatar,omitzero"`
 }
 
-func (in *exchangeInput) lacks() needs { return needs{}.that(in.ExternalID != "", "externalId") }
+func (in *exchangeInput) Validate() error {
+	return required(member{"externalId", in.ExternalID != ""})
+}
 
-func (e *Server) exchange(c *call, in *exchangeInput) (reply, error) {
-	s, err := e.Auth.Exchange(c.ctx(), c.caller, auth.ExchangeInput{ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.change()})
-	return c.signedIn(http.StatusCreated, s, err)
+func (s *Server) exchange(r *request, in *exchangeInput) (response, error) {
+	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{
+		ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch(),
+	})
+	return r.sessionResponse(http.StatusCreated, session, err)
 }
 
 type refreshInput struct {
 	RefreshToken string `json:"refreshToken"`
 }
 
-func (in *refreshInput) lacks() needs { return needs{}.that(in.RefreshToken != "", "refreshToken") }
+func (in *refreshInput) Validate() error {
+	return required(member{"refreshToken", in.RefreshToken != ""})
+}
 
-func (e *Server) refresh(c *call, in *refreshInput) (reply, error) {
-	s, err := e.Auth.Refresh(c.ctx(), in.RefreshToken)
-	return c.signedIn(http.StatusOK, s, err)
+func (s *Server) refresh(r *request, in *refreshInput) (response, error) {
+	session, err := s.Auth.Refresh(r.ctx(), in.RefreshToken)
+	return r.sessionResponse(http.StatusOK, session, err)
 }
 
 type logoutInput struct {
 	RefreshToken string `json:"refreshToken"`
 }
 
-func (e *Server) logout(c *call, in *logoutInput) (reply, error) {
-	return reply{status: http.StatusNoContent}, e.Auth.Logout(c.ctx(), c.bearer(), in.RefreshToken)
+func (s *Server) logout(r *request, in *logoutInput) (response, error) {
+	return response{status: http.StatusNoContent}, s.Auth.Logout(r.ctx(), r.bearer(), in.RefreshToken)
 }
 
 type linkInput struct {
@@ -76,12 +85,12 @@ type linkInput struct {
 	ExternalID    *string `json:"externalId"`
 }
 
-func (e *Server) link(c *call, in *linkInput) (reply, error) {
-	return showAccount(e.Auth.Link(c.ctx(), c.caller, auth.LinkInput(*in)))
+func (s *Server) link(r *request, in *linkInput) (response, error) {
+	return accountResponse(s.Auth.Link(r.ctx(), r.caller, auth.LinkInput(*in)))
 }
 
-func (e *Server) ticket(c *call) (reply, error) {
-	t, err := e.Auth.Ticket(c.ctx(), c.shown)
+func (s *Server) ticket(r *request) (response, error) {
+	t, err := s.Auth.Ticket(r.ctx(), r.credential)
 	return ok(struct {
 		Ticket    string `json:"ticket"`
 		ExpiresIn int64  `json:"expiresIn"` // seconds

@@ -18,120 +18,145 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// keyed says what an Idempotency-Key does for an operation.
-type keyed uint8
+// idempotencyMode is what the header Idempotency-Key does for an operation.
+type idempotencyMode uint8
 
 const (
-	unkeyed         keyed = iota // not a POST
-	receipt                      // the script that makes the change keeps the first answer
-	receiptRequired              // the same, and a request without a key is refused
-	answered                     // the first answer is kept beside the operation, sealed
+	noKey                idempotencyMode = iota // the header is ignored: the operation is not a POST
+	byReceipt                                   // the script that makes the change stores its first reply
+	byReceiptKeyRequired                        // the same; without a key it is idempotency_key_required
+	byStoredResponse                            // the first response is stored, encrypted
 )
 
-// canonical makes two requests that ask the same look the same, whatever their white space, order of members and way of
-// writing an amount.
-var canonical = json.JoinOptions(json.Deterministic(true), jsontext.ReorderRawObjects(true), json.WithMarshalers(json.JoinMarshalers(
-	json.MarshalToFunc(func(e *jsontext.Encoder, l wallet.AmountInput) error {
-		return e.WriteToken(jsontext.String(plain(string(l))))
-	}),
-	json.MarshalToFunc(func(e *jsontext.Encoder, raw rawjson.RawMessage) error {
-		if raw == nil {
-			return e.WriteToken(jsontext.Null)
-		}
-		return e.WriteValue(jsontext.Value(raw))
-	}),
-)))
+// canonicalOptions encode requests that mean the same alike: white space, the order of members and
+// the spelling of amounts make no difference.
+var canonicalOptions = json.JoinOptions(
+	json.Deterministic(true), jsontext.ReorderRawObjects(true),
+	json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(func(e *jsontext.Encoder, a wallet.AmountInput) error {
+			return e.WriteToken(jsontext.String(trimDecimal(string(a))))
+		}),
+		json.MarshalToFunc(func(e *jsontext.Encoder, raw rawjson.RawMessage) error {
+			if raw == nil {
+				return e.WriteToken(jsontext.Null)
+			}
+			return e.WriteValue(jsontext.Value(raw))
+		}),
+	)),
+)
 
-// plain writes a decimal without the zeros that say nothing: 2.50 is 2.5. Whether it is an amount at all is for its token to judge.
-func plain(amount string) string {
-	whole, fraction, _ := strings.Cut(amount, ".")
+// trimDecimal removes the trailing zeros of a fraction: 2.50 is 2.5. It does not check that the
+// text is an amount.
+func trimDecimal(amount string) string {
 	if strings.ContainsAny(amount, "eE") {
 		return amount
 	}
+	integer, fraction, _ := strings.Cut(amount, ".")
 	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
-		return whole
+		return integer
 	}
-	return whole + "." + fraction
+	return integer + "." + fraction
 }
 
-// recognise reads the Idempotency-Key and digests what is asked, so that the same request can be told from another one.
-// Where the first answer is kept beside the operation, it finds that answer, or claims the key for this run.
-func (c *call) recognise(in any) (first reply, found bool, err error) {
-	key, err := c.digest(in)
-	if err != nil || key == "" || c.route.keyed != answered {
-		return reply{}, false, err
+// claimKey reads the Idempotency-Key and sets the receipt of the request. For byStoredResponse it
+// also claims the key, or returns the response that is stored under it and true.
+func (r *request) claimKey(in any) (first response, found bool, err error) {
+	key, err := r.readKey()
+	if err != nil || key == "" {
+		return response{}, false, err
 	}
-	run, kept, err := c.edge.Idempotency.Begin(c.ctx(), c.who(), key, c.receipt.Fingerprint)
-	if err != nil || kept == nil {
-		c.run = run
-		return reply{}, false, err
+	fingerprint, err := r.fingerprint(in)
+	if err != nil {
+		return response{}, false, err
 	}
-	return reply{status: kept.Status, raw: kept.Body, media: kept.Header["Content-Type"], replayed: true}, true, nil
+	r.receipt = idempotency.Receipt{Key: digest([]byte(key)), Fingerprint: fingerprint}
+	if r.route.idempotency != byStoredResponse {
+		return response{}, false, nil
+	}
+	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), r.callerKey(), key, fingerprint)
+	if err != nil || stored == nil {
+		r.execution = execution
+		return response{}, false, err
+	}
+	first = response{
+		status: stored.Status, rawBody: stored.Body, contentType: stored.Header["Content-Type"],
+		replayed: true,
+	}
+	return first, true, nil
 }
 
-// settleTimeout bounds how long an answer may take to be kept. A client that went away does not shorten it.
-const settleTimeout = 5 * time.Second
-
-// settle ends a run: what a later try must be told again is kept, everything else leaves the key free.
-func (c *call) settle(r *reply, body []byte) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), settleTimeout)
-	defer cancel()
-	var err error
-	if r.lasting() {
-		err = c.run.Finish(ctx, idempotency.Response{Status: r.status, Header: http.Header{"Content-Type": r.media}, Body: bytes.Clone(body)})
-	} else {
-		err = c.run.Release(ctx)
-	}
-	if err != nil { // the answer stands; the same key would run the request anew, which does no harm
-		c.report(slog.LevelWarn, "answer not kept", err)
-	}
-}
-
-// lasting tells whether an answer is the last word under its key: a success, or a refusal that depends on state. What was malformed or
-// failed is not.
-func (r *reply) lasting() bool {
-	switch r.status {
-	case http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusConflict:
-		return !r.retryable
-	default:
-		return r.status < http.StatusBadRequest
-	}
-}
-
-// digest makes the receipt, where there is a key, and answers the key.
-func (c *call) digest(in any) (string, error) {
-	given := c.Request.Header["Idempotency-Key"]
-	if len(given) == 0 {
-		if c.route.keyed == receiptRequired {
-			return "", apierror.IdempotencyKeyRequired
-		}
+// readKey returns the Idempotency-Key, or "" when there is none. It returns
+// idempotency_key_required, invalid_request.
+func (r *request) readKey() (string, error) {
+	header := r.Request.Header["Idempotency-Key"]
+	switch {
+	case len(header) == 0 && r.route.idempotency == byReceiptKeyRequired:
+		return "", apierror.IdempotencyKeyRequired
+	case len(header) == 0:
 		return "", nil
+	case len(header) > 1 || !isVisibleASCII(header[0], 255):
+		return "", apierror.InvalidRequest.WithField("Idempotency-Key", "format",
+			"must be one header of 1 to 255 visible ASCII characters")
+	default:
+		return header[0], nil
 	}
-	if len(given) > 1 || !isVisible(given[0], 255) {
-		return "", apierror.InvalidRequest.WithField("Idempotency-Key", "format", "must be one header of 1 to 255 visible ASCII characters")
-	}
-	body, err := json.Marshal(in, canonical)
+}
+
+// fingerprint returns a digest of the operation, the path and the decoded body.
+func (r *request) fingerprint(in any) (string, error) {
+	body, err := json.Marshal(in, canonicalOptions)
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256([]byte(given[0]))
-	what := sha256.New()
-	path := strings.TrimPrefix(c.route.path, "/api/v1/game-session") // /join stands for both of its paths
-	what.Write([]byte(c.route.method + "\x00" + path + "\x00"))
-	for _, p := range c.Params {
-		what.Write([]byte(p.Value + "\x00"))
+	path := strings.TrimPrefix(r.route.path, "/api/v1/game-session") // /join is one operation with two paths
+	text := []byte(r.route.method + "\x00" + path + "\x00")
+	for _, p := range r.Params {
+		text = append(text, p.Value+"\x00"...)
 	}
-	what.Write(body)
-	c.receipt = idempotency.Receipt{
-		Key:         base64.RawURLEncoding.EncodeToString(key[:])[:22],
-		Fingerprint: base64.RawURLEncoding.EncodeToString(what.Sum(nil))[:22],
-	}
-	return given[0], nil
+	return digest(append(text, body...)), nil
 }
 
-// isVisible tells whether a text has 1 to longest visible ASCII characters.
-func isVisible(text string, longest int) bool {
-	if text == "" || len(text) > longest {
+// digest returns the first 132 bits of the SHA-256 of a text in base64.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
+}
+
+// storeTimeout bounds how long storing a response may take. A client that goes away does not cancel
+// it.
+const storeTimeout = 5 * time.Second
+
+// storeResponse ends the execution: a final response is stored under the key, any other one frees
+// the key.
+func (r *request) storeResponse(resp *response, body []byte) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx()), storeTimeout)
+	defer cancel()
+	var err error
+	if resp.isFinal() {
+		header := http.Header{"Content-Type": resp.contentType}
+		err = r.execution.Finish(ctx, idempotency.Response{Status: resp.status, Header: header, Body: bytes.Clone(body)})
+	} else {
+		err = r.execution.Release(ctx)
+	}
+	if err != nil { // the response is sent all the same: running the request again under its key is harmless
+		r.logError(slog.LevelWarn, "response not stored", err)
+	}
+}
+
+// isFinal reports whether a response is the first one for its key: a success, or an error that
+// depends on state. A malformed request and a failure are not.
+func (resp *response) isFinal() bool {
+	switch resp.status {
+	case http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusConflict:
+		return !resp.retryable
+	default:
+		return resp.status < http.StatusBadRequest
+	}
+}
+
+// isVisibleASCII reports whether a text has 1 to maxLen visible ASCII characters.
+func isVisibleASCII(text string, maxLen int) bool {
+	if text == "" || len(text) > maxLen {
 		return false
 	}
 	for i := range len(text) {

@@ -25,8 +25,8 @@ type saveInput struct {
 	Version int64          `json:"version"`
 }
 
-func (in *saveInput) lacks() needs {
-	return needs{}.that(in.Slot != "", "slot").that(len(in.State) > 0, "state")
+func (in *saveInput) Validate() error {
+	return required(member{"slot", in.Slot != ""}, member{"state", len(in.State) > 0})
 }
 
 func save(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *saveInput) (any, error) {
@@ -37,7 +37,9 @@ type slotInput struct {
 	Slot string `json:"slot"`
 }
 
-func (in *slotInput) lacks() needs { return needs{}.that(in.Slot != "", "slot") }
+func (in *slotInput) Validate() error {
+	return required(member{"slot", in.Slot != ""})
+}
 
 func load(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
 	return v.edge.Progress.Load(ctx, v.caller.User, v.caller.Game, in.Slot)
@@ -56,8 +58,8 @@ type restoreInput struct {
 	Version int64  `json:"version"`
 }
 
-func (in *restoreInput) lacks() needs {
-	return needs{}.that(in.Slot != "", "slot").that(in.Version != 0, "version")
+func (in *restoreInput) Validate() error {
+	return required(member{"slot", in.Slot != ""}, member{"version", in.Version != 0})
 }
 
 func restore(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *restoreInput) (any, error) {

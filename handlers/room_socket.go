@@ -10,10 +10,10 @@ import (
 
 	"github.com/parlor-games/parlor/internal/principal"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -46,7 +46,9 @@ type subscribeInput struct {
 	After  string `json:"after"`
 }
 
-func (in *subscribeInput) lacks() needs { return needs{}.that(in.RoomID != "", "roomId") }
+func (in *subscribeInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""})
+}
 
 // subscribe follows a room that the player may see. Leaving it does not end that, but where the room is private: whoever loses
 // sight of it by leaving, being kicked or banned hears of that event, and of nothing after it.
@@ -60,7 +62,7 @@ func subscribe(ctx context.Context, v *visitor, p *realtime.Client, m *message, 
 		Topic: topic, After: in.After,
 		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) { return v.edge.snapshot(ctx, room.RoomID) },
 		Reply: func(start realtime.SubscribeResult) []byte {
-			return (&response{ReplyTo: m.replyTo(), OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
+			return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
 		},
 	}
 	if room.Visibility == rooms.Private {
@@ -106,10 +108,10 @@ func (e *Server) snapshot(ctx context.Context, roomID string) (realtime.Snapshot
 		return realtime.Snapshot{}, err
 	}
 	state := room.AppendJSON(nil)
-	frame, err := json.Marshal(event{
+	frame, err := wire.Marshal(event{
 		Type: events.RoomSnapshot.Name, RoomID: roomID, Seq: room.Seq, Position: room.Position, At: time.Now(),
 		Data: begun{realtime.ModeSnapshot, state, room.Position},
-	}, wire)
+	})
 	if err != nil {
 		return realtime.Snapshot{}, fmt.Errorf("encode a snapshot: %w", err)
 	}
@@ -132,8 +134,8 @@ type sendInput struct {
 	To      *[]int64       `json:"to"`
 }
 
-func (in *sendInput) lacks() needs {
-	return needs{}.that(in.RoomID != "", "roomId").that(in.Op != "", "op")
+func (in *sendInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""}, member{"op", in.Op != ""})
 }
 
 const longestOp = 64
@@ -178,9 +180,9 @@ func send(ctx context.Context, v *visitor, p *realtime.Client, _ *message, in *s
 	if len(in.Payload) == 0 {
 		in.Payload = jsontext.Value("null")
 	}
-	frame, err := json.Marshal(event{
+	frame, err := wire.Marshal(event{
 		Type: events.RoomMessage.Name, RoomID: room.RoomID, At: time.Now(), Data: spoken{v.caller.User, in.Op, in.Payload},
-	}, wire)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("encode a message: %w", err)
 	}

@@ -1,0 +1,337 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+)
+
+// Deps is everything that a Server needs. All of it is required.
+type Deps struct {
+	Users       *users.Service
+	Games       *games.Service
+	Wallet      *wallet.Service
+	Assets      *assets.Service
+	Rooms       *rooms.Service
+	Auth        *auth.Service
+	Limiter     *auth.Limiter
+	Idempotency *idempotency.Service
+	Store       Pinger
+
+	Progress *progress.Service
+	Realtime *realtime.Hub // not running yet, because New adds its sockets
+
+	Durability     string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
+	TrustedProxies []string             // addresses or networks whose X-Forwarded-For is used; none by default
+	Metrics        *prometheus.Registry // that /metrics of the internal listener exports
+	Log            *slog.Logger
+}
+
+// Pinger reports whether the store can be reached, for /readyz.
+type Pinger interface {
+	Ping(ctx context.Context) error
+}
+
+// Server serves the public HTTP interface of a node.
+type Server struct {
+	Deps
+	engine        *gin.Engine
+	log           *slog.Logger
+	metrics       *metrics
+	saves         *desk
+	live          *desk
+	outageLog     rate.Sometimes
+	policyHeaders sync.Map // class → value of RateLimit-Policy
+	draining      atomic.Bool
+}
+
+// New returns the server of a node. It returns an error for trusted proxies that are not addresses
+// and for metrics that are registered already.
+func New(deps Deps) (*Server, error) {
+	gin.SetMode(gin.ReleaseMode)
+	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLog: rate.Sometimes{Interval: time.Second}}
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.RedirectTrailingSlash = false
+	if err := s.engine.SetTrustedProxies(deps.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("trusted proxies: %w", err)
+	}
+	var err error
+	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
+		return nil, err
+	}
+	if err = deps.Metrics.Register(&socketMetrics{deps.Realtime}); err != nil {
+		return nil, err
+	}
+	s.saves, s.live = s.newSaves(), s.newLive()
+	for _, rt := range s.routes() {
+		s.engine.Handle(rt.method, ginPath(rt.path), s.serve(&rt))
+	}
+	s.engine.NoRoute(s.serve(&route{path: "none", handle: alwaysReturn(apierror.NotFound)}))
+	s.engine.NoMethod(s.serve(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
+	return s, nil
+}
+
+// ServeHTTP serves one request. HEAD is GET without the body, which net/http leaves out by itself.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		r = r.WithContext(r.Context()) // a copy
+		r.Method = http.MethodGet
+	}
+	s.engine.ServeHTTP(w, r)
+}
+
+// Drain sends balancers and clients to other nodes: /readyz and new sockets return 503 draining,
+// and every connection closes after its response. Requests are still served. The hub drains the
+// sockets that are open.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// ginPath returns a path of openapi.yaml, "/users/{userId}", as gin spells it, "/users/:userId".
+func ginPath(path string) string {
+	return strings.NewReplacer("{", ":", "}", "").Replace(path)
+}
+
+func alwaysReturn(err error) func(*request) (response, error) {
+	return func(*request) (response, error) { return response{}, err }
+}
+
+// request is an HTTP request with what is known about its caller.
+type request struct {
+	*gin.Context
+	server     *Server
+	route      *route
+	requestID  string
+	caller     principal.Caller // zero when the operation is for anyone
+	credential auth.Authentication
+	corsGame   int64                  // whose origins are allowed; 0 while it is not known
+	receipt    idempotency.Receipt    // of the Idempotency-Key, or the zero Receipt
+	execution  *idempotency.Execution // that stores the response, or nil
+}
+
+func (r *request) ctx() context.Context { return r.Request.Context() }
+
+// serve returns gin's handler of a route: it handles the request, sends the response, counts and
+// logs it.
+func (s *Server) serve(rt *route) gin.HandlerFunc {
+	routeMetrics := s.metrics.forRoute(rt)
+	return func(c *gin.Context) {
+		start := time.Now()
+		s.metrics.inFlight.Inc()
+		req := &request{Context: c, server: s, route: rt, requestID: requestID(c.Request)}
+		header := c.Writer.Header()
+		header["X-Request-Id"] = []string{req.requestID}
+		header["X-Content-Type-Options"] = valueNoSniff
+		header["Vary"] = varyOrigin
+		defer func() {
+			if cause := recover(); cause != nil {
+				req.recoverPanic(cause)
+			}
+			s.metrics.inFlight.Dec()
+			routeMetrics.observe(c.Writer.Status(), time.Since(start))
+			s.logRequest(req, time.Since(start))
+		}()
+		if req.isPreflight() {
+			req.respondToPreflight()
+			return
+		}
+		resp, err := req.dispatch()
+		req.respond(resp, err)
+	}
+}
+
+// dispatch checks who is calling and how often, and calls the handler of the route.
+func (r *request) dispatch() (response, error) {
+	if r.route.class == "" {
+		return r.route.handle(r)
+	}
+	if err := r.checkRateLimit(auth.Address); err != nil {
+		return response{}, err
+	}
+	if r.route.callers != anyone {
+		if err := r.authenticate(); err != nil {
+			return response{}, err
+		}
+	}
+	if err := r.checkRateLimit(r.route.class); err != nil {
+		return response{}, err
+	}
+	return r.route.handle(r)
+}
+
+// respond encodes the response or the error, stores it if its Idempotency-Key asks for that, and
+// sends it.
+func (r *request) respond(resp response, err error) {
+	if resp.upgraded {
+		return
+	}
+	if err != nil {
+		resp = r.problemResponse(err).withReplayed(resp.replayed)
+	}
+	buffer := getBuffer()
+	defer putBuffer(buffer)
+	if err := resp.encode(buffer); err != nil {
+		buffer.Reset()
+		resp = r.problemResponse(fmt.Errorf("encode the response: %w", err))
+		_ = resp.encode(buffer)
+	}
+	if r.execution != nil {
+		r.storeResponse(&resp, buffer.Bytes())
+	}
+	if r.route.durable {
+		r.Writer.Header()["Parlor-Durability"] = []string{r.server.Durability}
+	}
+	r.allowOrigin()
+	r.write(&resp, buffer.Bytes())
+}
+
+// recoverPanic logs a panic and returns internal to the caller.
+func (r *request) recoverPanic(cause any) {
+	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this
+		panic(cause)
+	}
+	r.server.log.LogAttrs(r.ctx(), slog.LevelError, "panic in a handler", slog.Any("cause", cause),
+		slog.String("stack", string(debug.Stack())), slog.String("method", r.Request.Method),
+		slog.String("route", r.route.path), slog.String("requestId", r.requestID))
+	if !r.Writer.Written() {
+		r.respond(response{}, apierror.Internal)
+	}
+}
+
+// slowRequest is the duration above which a request is logged at the level warn.
+const slowRequest = time.Second
+
+// logRequest logs slow requests as warnings and all others at the level debug.
+func (s *Server) logRequest(r *request, duration time.Duration) {
+	level := slog.LevelDebug
+	if duration > slowRequest {
+		level = slog.LevelWarn
+	}
+	if !s.log.Enabled(r.ctx(), level) {
+		return
+	}
+	s.log.LogAttrs(r.ctx(), level, "request", slog.String("method", r.Request.Method),
+		slog.String("route", r.route.path), slog.Int("status", r.Writer.Status()), slog.Duration("duration", duration),
+		slog.String("caller", r.callerKey()), slog.String("requestId", r.requestID))
+}
+
+// requestID returns the caller's X-Request-Id if it is valid, or else a new one.
+func requestID(r *http.Request) string {
+	if header := r.Header["X-Request-Id"]; len(header) == 1 && isVisibleASCII(header[0], 128) {
+		return header[0]
+	}
+	return uuid.NewString()
+}
+
+// authenticate sets the caller. It returns forbidden when the operation is not for the caller's
+// role.
+func (r *request) authenticate() error {
+	credential, err := r.findCredential()
+	if err != nil {
+		return err
+	}
+	r.credential, r.caller, r.corsGame = credential, credential.Caller, credential.Game
+	if !r.route.callers.includes(r.caller.Role) {
+		return apierror.Forbidden.WithReason("this operation is for %s", r.route.callers)
+	}
+	return nil
+}
+
+// findCredential returns the credential of a ticket, where the operation accepts one, or of a
+// bearer token.
+func (r *request) findCredential() (auth.Authentication, error) {
+	if r.route.callers&withTicket != 0 {
+		if credential, given, err := r.redeem(); given || err != nil {
+			return credential, err
+		}
+	}
+	token := r.bearer()
+	if token == "" {
+		return auth.Authentication{}, apierror.Unauthenticated.WithReason(
+			"an Authorization header with a Bearer token is needed")
+	}
+	return r.server.Auth.Authenticate(r.ctx(), token)
+}
+
+// bearer returns the bearer token, or "".
+func (r *request) bearer() string {
+	scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// callerKey identifies the caller for rate limits and Idempotency-Keys: the address when there is
+// no credential.
+func (r *request) callerKey() string {
+	if r.caller.Role == "" {
+		return r.addressKey()
+	}
+	return r.caller.ActorID()
+}
+
+// addressKey identifies the client's address for rate limits. X-Forwarded-For counts only from a
+// trusted proxy.
+func (r *request) addressKey() string {
+	address, err := netip.ParseAddr(r.ClientIP())
+	if err != nil {
+		return "ip:unknown"
+	}
+	return auth.AddressKey(address)
+}
+
+// checkRateLimit counts the request against the limit of a class and sets the headers of the limit.
+func (r *request) checkRateLimit(class auth.Class) error {
+	var key string
+	switch r.server.Limiter.Scope(class) {
+	case "":
+		return nil
+	case auth.ByAddress:
+		key = r.addressKey()
+	default:
+		key = r.callerKey()
+	}
+	decision, err := r.server.Limiter.Allow(r.ctx(), class, key)
+	if class == auth.Address && err == nil {
+		return nil // the headers show the limit of the operation
+	}
+	h := r.Writer.Header()
+	h["Ratelimit-Policy"] = r.server.policyHeader(decision)
+	h["Ratelimit"] = []string{decision.Header()}
+	if err != nil {
+		h["Retry-After"] = []string{strconv.FormatInt(decision.RetryAfterSeconds(), 10)}
+	}
+	return err
+}
+
+// policyHeader returns the value of RateLimit-Policy for a class, which never changes.
+func (s *Server) policyHeader(d auth.Decision) []string {
+	if header, ok := s.policyHeaders.Load(d.Class); ok {
+		return header.([]string)
+	}
+	header, _ := s.policyHeaders.LoadOrStore(d.Class, []string{d.Policy()})
+	return header.([]string)
+}
