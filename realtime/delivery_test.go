@@ -279,9 +279,9 @@ func TestRelayedMessagesReachTheOthersInOrderOnce(t *testing.T) {
 			}
 		}
 		// A message that Redis was given twice is heard once; nobody hears itself, strangers hear nothing.
-		twice := whisper{from: "elsewhere", number: 1, frame: []byte(`{"type":"room.message","data":"twice"}`)}
+		twice := ephemeralMessage{sender: "elsewhere", seq: 1, frame: []byte(`{"type":"room.message","data":"twice"}`)}
 		for range 2 {
-			if err := a.publish(t.Context(), topic, twice.String()); err != nil {
+			if err := a.publish(t.Context(), topic, twice.encode()); err != nil {
 				t.Fatal(err)
 			}
 		}

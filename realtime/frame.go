@@ -8,12 +8,12 @@ import (
 
 // One frame carries at most this much; what is left waits for the next.
 const (
-	frameEvents = 128
-	frameBytes  = 32 << 10
+	maxFrameEvents = 128
+	maxFrameBytes  = 32 << 10
 )
 
-// join makes one frame of several events: a JSON array.
-func join(entries []entry) []byte {
+// encodeArray makes one frame of several events: a JSON array.
+func encodeArray(entries []entry) []byte {
 	size := 1
 	for i := range entries {
 		size += len(entries[i].event) + 1
@@ -31,8 +31,8 @@ func join(entries []entry) []byte {
 // isoTime is how every event spells a time.
 func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// helloFrame is the first frame of a socket that greets.
-func helloFrame(p *Client, l Limits, subscriptions int) []byte {
+// encodeHello is the first frame of a socket that greets.
+func encodeHello(p *Client, l Limits, subscriptions int) []byte {
 	now := isoTime(time.Now())
 	return []byte(`{"type":"hello","at":"` + now + `","data":{"connectionId":"` + p.id + `","userId":` + strconv.FormatInt(p.session.User, 10) +
 		`,"serverTime":"` + now + `","protocol":1,"limits":{"frameBytes":` + strconv.FormatInt(l.MaxFrame, 10) +
@@ -40,32 +40,32 @@ func helloFrame(p *Client, l Limits, subscriptions int) []byte {
 		`,"subscriptions":` + strconv.Itoa(subscriptions) + `}}}`)
 }
 
-// drainingFrame tells a client when to come back.
-func drainingFrame(in time.Duration) []byte {
+// encodeDraining tells a client when to come back.
+func encodeDraining(in time.Duration) []byte {
 	return []byte(`{"type":"server.draining","at":"` + isoTime(time.Now()) + `","data":{"reconnectInMs":` + strconv.FormatInt(in.Milliseconds(), 10) + `}}`)
 }
 
 // A relayed message travels on the topic's channel as "!<connection>.<number>|<user>,<user>…|<frame>". An event begins
 // with a digit, so that neither can be taken for the other.
-const relayMark = '!'
+const ephemeralPrefix = '!'
 
-// whisper is a relayed message: to some or all sessions of a topic, at most once, never stored.
-type whisper struct {
-	from   string // connection id of the sender
-	number uint64 // ascending per sender: a message that Redis was sent twice is heard once
-	to     []int64
+// ephemeralMessage is a relayed message: to some or all sessions of a topic, at most once, never stored.
+type ephemeralMessage struct {
+	sender   string // connection id of the sender
+	seq uint64 // ascending per sender: a message that Redis was sent twice is heard once
+	recipients     []int64
 	frame  []byte
 }
 
-func (w whisper) String() string {
+func (w ephemeralMessage) encode() string {
 	var b strings.Builder
-	b.Grow(len(w.from) + len(w.frame) + 16*len(w.to) + 24)
-	b.WriteByte(relayMark)
-	b.WriteString(w.from)
+	b.Grow(len(w.sender) + len(w.frame) + 16*len(w.recipients) + 24)
+	b.WriteByte(ephemeralPrefix)
+	b.WriteString(w.sender)
 	b.WriteByte('.')
-	b.WriteString(strconv.FormatUint(w.number, 10))
+	b.WriteString(strconv.FormatUint(w.seq, 10))
 	b.WriteByte('|')
-	for i, user := range w.to {
+	for i, user := range w.recipients {
 		if i > 0 {
 			b.WriteByte(',')
 		}
@@ -76,8 +76,8 @@ func (w whisper) String() string {
 	return b.String()
 }
 
-// parseWhisper reads a payload that begins with relayMark.
-func parseWhisper(payload string) (w whisper, ok bool) {
+// parseEphemeral reads a payload that begins with relayMark.
+func parseEphemeral(payload string) (w ephemeralMessage, ok bool) {
 	parts := strings.SplitN(payload[1:], "|", 3)
 	if len(parts) != 3 {
 		return w, false
@@ -87,7 +87,7 @@ func parseWhisper(payload string) (w whisper, ok bool) {
 		return w, false
 	}
 	var err error
-	if w.number, err = strconv.ParseUint(number, 10, 64); err != nil {
+	if w.seq, err = strconv.ParseUint(number, 10, 64); err != nil {
 		return w, false
 	}
 	if parts[1] != "" {
@@ -96,9 +96,9 @@ func parseWhisper(payload string) (w whisper, ok bool) {
 			if err != nil {
 				return w, false
 			}
-			w.to = append(w.to, user)
+			w.recipients = append(w.recipients, user)
 		}
 	}
-	w.from, w.frame = from, []byte(parts[2])
+	w.sender, w.frame = from, []byte(parts[2])
 	return w, true
 }

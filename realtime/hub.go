@@ -36,7 +36,7 @@ type Options struct {
 	DrainSpread time.Duration // reconnections are spread over it: a second for every 500 connections, 2 to 30 s
 }
 
-func (o Options) filled() Options {
+func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -68,34 +68,34 @@ type Hub struct {
 	db      *redisdb.DB
 	options Options
 	log     *slog.Logger
-	board   *board
-	healer  *healer
+	subscriptions   *subscriptionManager
+	backfiller  *backfiller
 	seed    maphash.Seed
-	workers []chan delivery
+	workers []chan channelMessage
 	topics  sync.Map // name → *topic
-	count   counters
+	counters   counters
 
-	beat atomic.Int64  // ticks of keepHouse
-	tick time.Duration // between two
+	writeDeadlineTick atomic.Int64  // ticks of keepHouse
+	tickInterval time.Duration // between two
 
-	base context.Context // what handlers run on; ends when Run does
-	stop context.CancelFunc
+	baseCtx context.Context // what handlers run on; ends when Run does
+	cancelBase context.CancelFunc
 
 	conns sync.WaitGroup // sockets
 
 	mu       sync.Mutex
 	draining bool
 	closed   bool
-	peers    map[*Client]struct{}
-	perUser  map[int64]int
+	clients    map[*Client]struct{}
+	clientsByUser  map[int64]int
 
 	taskMu sync.Mutex
-	ended  bool
+	tasksClosed  bool
 	tasks  sync.WaitGroup // snapshots, farewells
 }
 
-// delivery is a message from a channel.
-type delivery struct{ channel, payload string }
+// channelMessage is a message from a channel.
+type channelMessage struct{ channel, payload string }
 
 const (
 	maxWorkers    = 4
@@ -105,14 +105,14 @@ const (
 
 // New makes a hub; Run brings it to life.
 func New(db *redisdb.DB, options Options) *Hub {
-	h := &Hub{db: db, options: options.filled(), seed: maphash.MakeSeed(), peers: map[*Client]struct{}{}, perUser: map[int64]int{}}
+	h := &Hub{db: db, options: options.withDefaults(), seed: maphash.MakeSeed(), clients: map[*Client]struct{}{}, clientsByUser: map[int64]int{}}
 	h.log = h.options.Log
-	h.tick = min(time.Second, h.options.TopicLinger/2, h.options.GapCheckInterval/2, h.options.WriteTimeout/4)
-	h.base, h.stop = context.WithCancel(context.Background())
-	h.board = newBoard(h)
-	h.healer = &healer{hub: h, bell: make(chan struct{}, healers)}
+	h.tickInterval = min(time.Second, h.options.TopicLinger/2, h.options.GapCheckInterval/2, h.options.WriteTimeout/4)
+	h.baseCtx, h.cancelBase = context.WithCancel(context.Background())
+	h.subscriptions = newSubscriptionManager(h)
+	h.backfiller = &backfiller{hub: h, wakeup: make(chan struct{}, backfillWorkers)}
 	for range min(maxWorkers, runtime.GOMAXPROCS(0)) {
-		h.workers = append(h.workers, make(chan delivery, workerBacklog))
+		h.workers = append(h.workers, make(chan channelMessage, workerBacklog))
 	}
 	return h
 }
@@ -123,23 +123,23 @@ func (h *Hub) Run(ctx context.Context) error {
 	// What the sockets need must outlive them.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
-	parts.Go(func() { h.board.run(run) })
-	parts.Go(func() { h.keepHouse(run) })
-	for range healers {
-		parts.Go(func() { h.healer.run(run) })
+	parts.Go(func() { h.subscriptions.run(run) })
+	parts.Go(func() { h.runJanitor(run) })
+	for range backfillWorkers {
+		parts.Go(func() { h.backfiller.run(run) })
 	}
 	for _, in := range h.workers {
-		parts.Go(func() { h.work(run, in) })
+		parts.Go(func() { h.runWorker(run, in) })
 	}
 
 	<-ctx.Done()
-	h.cut()
-	impatience := time.AfterFunc(h.options.WriteTimeout, h.stop)
+	h.closeAll()
+	impatience := time.AfterFunc(h.options.WriteTimeout, h.cancelBase)
 	h.conns.Wait()
 	impatience.Stop()
-	h.stop()
+	h.cancelBase()
 	h.taskMu.Lock()
-	h.ended = true
+	h.tasksClosed = true
 	h.taskMu.Unlock()
 	h.tasks.Wait()
 	cancel()
@@ -147,57 +147,57 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
-// enter admits a peer, or tells why not.
-func (h *Hub) enter(p *Client) error {
+// addClient admits a peer, or tells why not.
+func (h *Hub) addClient(p *Client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch user := p.session.User; {
 	case h.draining:
 		return apierror.Draining
-	case h.perUser[user] >= h.options.PerUser:
+	case h.clientsByUser[user] >= h.options.PerUser:
 		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.PerUser)
 	default:
-		h.perUser[user]++
+		h.clientsByUser[user]++
 	}
-	h.peers[p] = struct{}{}
+	h.clients[p] = struct{}{}
 	h.conns.Add(1)
 	return nil
 }
 
-func (h *Hub) leave(p *Client) {
+func (h *Hub) removeClient(p *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.peers, p)
-	if h.perUser[p.session.User]--; h.perUser[p.session.User] == 0 {
-		delete(h.perUser, p.session.User)
+	delete(h.clients, p)
+	if h.clientsByUser[p.session.User]--; h.clientsByUser[p.session.User] == 0 {
+		delete(h.clientsByUser, p.session.User)
 	}
 }
 
-// everyone lists the peers.
-func (h *Hub) everyone() []*Client {
+// listClients lists the peers.
+func (h *Hub) listClients() []*Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]*Client, 0, len(h.peers))
-	for p := range h.peers {
+	all := make([]*Client, 0, len(h.clients))
+	for p := range h.clients {
 		all = append(all, p)
 	}
 	return all
 }
 
-// cut ends all sockets without a word, those too that are about to open.
-func (h *Hub) cut() {
+// closeAll ends all sockets without a word, those too that are about to open.
+func (h *Hub) closeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.draining, h.closed = true, true
-	for p := range h.peers {
+	for p := range h.clients {
 		if p.conn != nil {
 			_ = p.conn.Close()
 		}
 	}
 }
 
-// hold makes the connection of a peer known, so that it can be cut.
-func (h *Hub) hold(p *Client, conn net.Conn) {
+// setConn makes the connection of a peer known, so that it can be cut.
+func (h *Hub) setConn(p *Client, conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p.conn = conn
@@ -206,19 +206,19 @@ func (h *Hub) hold(p *Client, conn net.Conn) {
 	}
 }
 
-// spawn runs a task that Run waits for; it answers false when that is over.
-func (h *Hub) spawn(task func()) bool {
+// startTask runs a task that Run waits for; it answers false when that is over.
+func (h *Hub) startTask(task func()) bool {
 	h.taskMu.Lock()
 	defer h.taskMu.Unlock()
-	if h.ended {
+	if h.tasksClosed {
 		return false
 	}
 	h.tasks.Go(task)
 	return true
 }
 
-// acquire finds or makes a topic, for one more user.
-func (h *Hub) acquire(name string) (*topic, error) {
+// acquireTopic finds or makes a topic, for one more user.
+func (h *Hub) acquireTopic(name string) (*topic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -226,49 +226,49 @@ func (h *Hub) acquire(name string) (*topic, error) {
 	}
 	if v, ok := h.topics.Load(name); ok {
 		t := v.(*topic)
-		t.users++
+		t.refs++
 		return t, nil
 	}
 	t := newTopic(h, name)
-	t.users = 1
+	t.refs = 1
 	h.topics.Store(name, t)
-	h.count.topics.Add(1)
-	h.board.join(t)
+	h.counters.topics.Add(1)
+	h.subscriptions.add(t)
 	return t, nil
 }
 
-func (h *Hub) release(t *topic) {
+func (h *Hub) releaseTopic(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t.users--; t.users == 0 {
+	if t.refs--; t.refs == 0 {
 		t.idleSince = time.Now()
 	}
 }
 
-// drop takes a cursor out of its topic.
-func (h *Hub) drop(c *cursor) {
-	c.topic.detach(c)
-	h.release(c.topic)
+// detachCursor takes a cursor out of its topic.
+func (h *Hub) detachCursor(c *cursor) {
+	c.topic.removeCursor(c)
+	h.releaseTopic(c.topic)
 }
 
-// route hands a message to the worker of its topic. It never waits: a line that waits is cut by Redis. What does
+// dispatch hands a message to the worker of its topic. It never waits: a line that waits is cut by Redis. What does
 // not fit is read from the stream.
-func (h *Hub) route(channel, payload string) {
+func (h *Hub) dispatch(channel, payload string) {
 	select {
-	case h.workers[maphash.String(h.seed, channel)%uint64(len(h.workers))] <- delivery{channel, payload}:
+	case h.workers[maphash.String(h.seed, channel)%uint64(len(h.workers))] <- channelMessage{channel, payload}:
 	default:
-		h.count.overflows.Add(1)
-		if v, ok := h.topics.Load(channel); ok && payload[0] != relayMark {
-			v.(*topic).ask(false)
+		h.counters.overflows.Add(1)
+		if v, ok := h.topics.Load(channel); ok && payload[0] != ephemeralPrefix {
+			v.(*topic).requestBackfill(false)
 		}
 	}
 }
 
-// work delivers the messages of some topics, in order.
-func (h *Hub) work(ctx context.Context, in <-chan delivery) {
+// runWorker delivers the messages of some topics, in order.
+func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 	var changed []*topic
 	for {
-		var d delivery
+		var d channelMessage
 		select {
 		case <-ctx.Done():
 			return
@@ -276,7 +276,7 @@ func (h *Hub) work(ctx context.Context, in <-chan delivery) {
 		}
 		changed = changed[:0]
 		for n := 1; ; n++ {
-			if t := h.deliver(d); t != nil && !t.changed {
+			if t := h.handleMessage(d); t != nil && !t.changed {
 				t.changed = true
 				changed = append(changed, t)
 			}
@@ -292,26 +292,26 @@ func (h *Hub) work(ctx context.Context, in <-chan delivery) {
 		}
 		for i, t := range changed {
 			changed[i], t.changed = nil, false
-			t.fan(false)
+			t.notifyCursors(false)
 		}
 	}
 }
 
-// deliver takes one message and answers the topic that has something new by it.
-func (h *Hub) deliver(d delivery) *topic {
+// handleMessage takes one message and answers the topic that has something new by it.
+func (h *Hub) handleMessage(d channelMessage) *topic {
 	v, ok := h.topics.Load(d.channel)
 	if !ok || d.payload == "" {
 		return nil
 	}
 	t := v.(*topic)
-	h.count.messages.Add(1)
-	if d.payload[0] == relayMark {
-		if w, ok := parseWhisper(d.payload); ok {
-			t.hear(w)
+	h.counters.messages.Add(1)
+	if d.payload[0] == ephemeralPrefix {
+		if w, ok := parseEphemeral(d.payload); ok {
+			t.deliverEphemeral(w)
 		}
 		return nil
 	}
-	if e, ok := parseMessage(d.payload); ok && t.take(e) {
+	if e, ok := parseMessage(d.payload); ok && t.addEvent(e) {
 		return t
 	}
 	return nil
@@ -321,13 +321,13 @@ func (h *Hub) deliver(d delivery) *topic {
 // arrives at most once, and keeps the order of what one peer relays. The frame must be one JSON value: it may
 // share an array with others.
 func (h *Hub) Broadcast(ctx context.Context, topic string, from *Client, to []int64, frame []byte) error {
-	w := whisper{from: from.id, number: from.whispered.Add(1), to: to, frame: frame}
-	return h.publish(ctx, topic, w.String())
+	w := ephemeralMessage{sender: from.id, seq: from.ephemeralSeq.Add(1), recipients: to, frame: frame}
+	return h.publish(ctx, topic, w.encode())
 }
 
-// keepHouse lets go of topics that nobody follows, doubts those that are silent for long, and closes clients that stand still.
-func (h *Hub) keepHouse(ctx context.Context) {
-	tick := time.NewTicker(h.tick)
+// runJanitor lets go of topics that nobody follows, doubts those that are silent for long, and closes clients that stand still.
+func (h *Hub) runJanitor(ctx context.Context) {
+	tick := time.NewTicker(h.tickInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -335,34 +335,34 @@ func (h *Hub) keepHouse(ctx context.Context) {
 			return
 		case now := <-tick.C:
 			h.topics.Range(func(_, v any) bool {
-				h.tidy(v.(*topic), now)
+				h.evictIdle(v.(*topic), now)
 				return true
 			})
-			beat := h.beat.Add(1)
-			for _, p := range h.everyone() {
-				p.urge(beat)
+			beat := h.writeDeadlineTick.Add(1)
+			for _, p := range h.listClients() {
+				p.checkWriteStall(beat)
 			}
 		}
 	}
 }
 
-func (h *Hub) tidy(t *topic, now time.Time) {
+func (h *Hub) evictIdle(t *topic, now time.Time) {
 	h.mu.Lock()
-	if t.users == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
+	if t.refs == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
 		h.topics.Delete(t.name)
-		h.count.topics.Add(-1)
-		h.board.leave(t)
+		h.counters.topics.Add(-1)
+		h.subscriptions.remove(t)
 		h.mu.Unlock()
 		return
 	}
-	followed := t.users > 0
+	followed := t.refs > 0
 	h.mu.Unlock()
-	t.cool()
+	t.shrink()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if followed && t.log.loaded && now.Sub(t.heard) >= h.options.GapCheckInterval {
-		t.heard = now
-		t.askLocked(false)
+	if followed && t.buffer.loaded && now.Sub(t.lastActivity) >= h.options.GapCheckInterval {
+		t.lastActivity = now
+		t.requestBackfillLocked(false)
 	}
 }
 
@@ -379,7 +379,7 @@ func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
 	h.mu.Unlock()
-	all := h.everyone()
+	all := h.listClients()
 	spread := h.options.DrainSpread
 	if spread == 0 {
 		spread = min(max(time.Duration(len(all))*time.Second/500, 2*time.Second), 30*time.Second)
@@ -389,7 +389,7 @@ func (h *Hub) Drain(ctx context.Context) error {
 	}
 	for _, p := range all {
 		slot := time.Duration(mathrand.Int64N(int64(spread) + 1))
-		_ = p.Send(drainingFrame(slot))
+		_ = p.Send(encodeDraining(slot))
 		time.AfterFunc(slot, func() { p.Close(CloseRestart, "restart") })
 	}
 	gone := make(chan struct{})
@@ -398,7 +398,7 @@ func (h *Hub) Drain(ctx context.Context) error {
 	case <-gone:
 		return nil
 	case <-ctx.Done():
-		h.cut()
+		h.closeAll()
 		select {
 		case <-gone:
 		case <-time.After(h.options.WriteTimeout):

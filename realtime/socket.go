@@ -53,12 +53,12 @@ type Session struct {
 }
 
 const (
-	bufferFrames = window + 2
-	handshake    = 5 * time.Second
-	slowestRate  = 64 << 10  // bytes: a frame gets a second longer than Options.WriteWait for each of so many
-	mercy        = 5         // times Options.WriteWait until a frame is cut off: before that, farewell has told the client why and closed
-	kernelBytes  = 128 << 10 // may wait in the kernel for one client
-	inboxBytes   = 4         // frames of the largest size that wait for their turn
+	melodyBufferFrames = maxInFlight + 2
+	handshakeTimeout    = 5 * time.Second
+	minWriteRate  = 64 << 10  // bytes: a frame gets a second longer than Options.WriteWait for each of so many
+	slowGrace        = 5         // times Options.WriteWait until a frame is cut off: before that, farewell has told the client why and closed
+	kernelSendBuffer  = 128 << 10 // may wait in the kernel for one client
+	maxInboxFullFrames   = 4         // frames of the largest size that wait for their turn
 )
 
 var writeBuffers sync.Pool
@@ -67,41 +67,41 @@ var writeBuffers sync.Pool
 func (h *Hub) Socket(limits Limits) *Socket {
 	m := melody.New()
 	m.Config.MaxMessageSize = limits.MaxFrame
-	m.Config.MessageBufferSize = bufferFrames
-	m.Config.WriteWait = mercy * h.options.WriteTimeout
+	m.Config.MessageBufferSize = melodyBufferFrames
+	m.Config.WriteWait = slowGrace * h.options.WriteTimeout
 	m.Config.PingPeriod = h.options.PingInterval
 	m.Config.PongWait = h.options.PongTimeout
 	m.Upgrader.ReadBufferSize = 512 // larger frames are read past it
 	m.Upgrader.WriteBufferSize = 4096
 	m.Upgrader.WriteBufferPool = &writeBuffers
-	m.Upgrader.HandshakeTimeout = handshake
+	m.Upgrader.HandshakeTimeout = handshakeTimeout
 	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // decided by the caller, who knows the game
 	s := &Socket{hub: h, limits: limits, melody: m}
-	m.HandleConnect(func(c *melody.Session) { s.guard(c, s.open) })
+	m.HandleConnect(func(c *melody.Session) { s.recoverPanics(c, s.onConnect) })
 	m.HandleMessage(func(c *melody.Session, raw []byte) {
-		s.guard(c, func(p *Client, c *melody.Session) { s.receive(p, c, raw, true) })
+		s.recoverPanics(c, func(p *Client, c *melody.Session) { s.onFrame(p, c, raw, true) })
 	})
 	m.HandleMessageBinary(func(c *melody.Session, raw []byte) {
-		s.guard(c, func(p *Client, c *melody.Session) { s.receive(p, c, raw, false) })
+		s.recoverPanics(c, func(p *Client, c *melody.Session) { s.onFrame(p, c, raw, false) })
 	})
-	m.HandleSentMessage(func(c *melody.Session, _ []byte) { peerOf(c).sent() })
-	m.HandleError(s.failed)
+	m.HandleSentMessage(func(c *melody.Session, _ []byte) { clientOf(c).onFrameSent() })
+	m.HandleError(s.onError)
 	return s
 }
 
-const peerKey = "peer"
+const clientKey = "peer"
 
-func peerOf(c *melody.Session) *Client { return c.Keys[peerKey].(*Client) }
+func clientOf(c *melody.Session) *Client { return c.Keys[clientKey].(*Client) }
 
-// guard keeps a panic of ours from leaving a socket that nobody reads, or from ending the process.
-func (s *Socket) guard(c *melody.Session, do func(*Client, *melody.Session)) {
+// recoverPanics keeps a panic of ours from leaving a socket that nobody reads, or from ending the process.
+func (s *Socket) recoverPanics(c *melody.Session, do func(*Client, *melody.Session)) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.hub.panicked(r)
+			s.hub.logPanic(r)
 			_ = c.WebsocketConnection().Close()
 		}
 	}()
-	do(peerOf(c), c)
+	do(clientOf(c), c)
 }
 
 // Serve takes a request over and returns at once; the caller has decided by then who is calling and from where, and has written
@@ -112,40 +112,40 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 	if err := CheckHandshake(r); err != nil {
 		return err
 	}
-	p := &Client{hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
-	if err := s.hub.enter(p); err != nil {
+	p := &Client{hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}), limiter: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
+	if err := s.hub.addClient(p); err != nil {
 		return err
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		s.hub.leave(p)
+		s.hub.removeClient(p)
 		s.hub.conns.Done()
 		return apierror.InvalidRequest.WithReason("this connection cannot become a WebSocket: %v", err)
 	}
-	s.hub.hold(p, conn)
+	s.hub.setConn(p, conn)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
-		_ = tcp.SetWriteBuffer(kernelBytes) // else the kernel lets a slow reader fall megabytes behind before we learn of it
+		_ = tcp.SetWriteBuffer(kernelSendBuffer) // else the kernel lets a slow reader fall megabytes behind before we learn of it
 	}
 	request := &http.Request{Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr}
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Version", "Sec-Websocket-Key"} {
 		request.Header[name] = r.Header[name]
 	}
-	response := &detached{conn: conn, buffered: buffered, header: w.Header().Clone()}
+	response := &hijackedWriter{conn: conn, buf: buffered, header: w.Header().Clone()}
 	go s.run(p, conn, response, request)
 	return nil
 }
 
-func (s *Socket) run(p *Client, conn net.Conn, w *detached, r *http.Request) {
+func (s *Socket) run(p *Client, conn net.Conn, w *hijackedWriter, r *http.Request) {
 	defer s.hub.conns.Done()
 	defer p.teardown()
 	defer func() {
 		if r := recover(); r != nil {
-			s.hub.panicked(r)
+			s.hub.logPanic(r)
 		}
 		_ = conn.Close()
 	}()
-	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{peerKey: p}); err != nil {
-		s.hub.count.handshakesFailed.Add(1)
+	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{clientKey: p}); err != nil {
+		s.hub.counters.handshakesFailed.Add(1)
 	}
 }
 
@@ -163,29 +163,29 @@ func CheckHandshake(r *http.Request) error {
 	return nil
 }
 
-// detached is a response that has been hijacked already.
-type detached struct {
+// hijackedWriter is a response that has been hijacked already.
+type hijackedWriter struct {
 	conn     net.Conn
-	buffered *bufio.ReadWriter
+	buf *bufio.ReadWriter
 	header   http.Header
 }
 
-func (d *detached) Header() http.Header         { return d.header }
-func (d *detached) Write(b []byte) (int, error) { return len(b), nil }
-func (d *detached) WriteHeader(int)             {}
-func (d *detached) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered := d.conn, d.buffered
-	d.buffered = nil
+func (d *hijackedWriter) Header() http.Header         { return d.header }
+func (d *hijackedWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (d *hijackedWriter) WriteHeader(int)             {}
+func (d *hijackedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered := d.conn, d.buf
+	d.buf = nil
 	return conn, buffered, nil
 }
 
-// open makes the peer ready: melody calls it before its pumps run.
-func (s *Socket) open(p *Client, c *melody.Session) {
+// onConnect makes the peer ready: melody calls it before its pumps run.
+func (s *Socket) onConnect(p *Client, c *melody.Session) {
 	c.Request = nil
 	conn := c.WebsocketConnection()
 	conn.SetPingHandler(func(data string) error {
-		s.extend(p, conn)
-		if !p.bucket.Allow() {
+		s.extendReadDeadline(p, conn)
+		if !p.limiter.Allow() {
 			p.Close(CloseRateLimited, "rate limited")
 			return nil
 		}
@@ -196,55 +196,55 @@ func (s *Socket) open(p *Client, c *melody.Session) {
 		return err
 	})
 	if !p.session.Expires.IsZero() {
-		p.expiry = time.AfterFunc(time.Until(p.session.Expires), func() { p.Close(CloseExpired, "token expired") })
+		p.expiryTimer = time.AfterFunc(time.Until(p.session.Expires), func() { p.Close(CloseExpired, "token expired") })
 	}
 	p.mu.Lock()
-	p.carrier = c
+	p.melodySession = c
 	if p.session.OnOpen == nil {
-		p.greet()
+		p.enableWrites()
 	}
-	if p.shut {
-		p.greet()
-		p.farewell()
+	if p.closing {
+		p.enableWrites()
+		p.startCloseHandshake()
 	}
 	p.mu.Unlock()
 	if p.session.OnOpen != nil {
-		p.enlist(0, func() {
-			p.session.OnOpen(s.hub.base, p)
+		p.enqueueInbox(0, func() {
+			p.session.OnOpen(s.hub.baseCtx, p)
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.greet()
+			p.enableWrites()
 		})
 	}
 }
 
-// extend lets any traffic count as a sign of life, not only pongs.
-func (s *Socket) extend(p *Client, conn *websocket.Conn) {
+// extendReadDeadline lets any traffic count as a sign of life, not only pongs.
+func (s *Socket) extendReadDeadline(p *Client, conn *websocket.Conn) {
 	p.mu.Lock()
-	shut := p.shut
+	shut := p.closing
 	p.mu.Unlock()
 	if !shut {
 		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.PongTimeout))
 	}
 }
 
-// receive takes a frame from the client; it runs on the goroutine that reads and only puts it in line.
-func (s *Socket) receive(p *Client, c *melody.Session, raw []byte, text bool) {
-	s.extend(p, c.WebsocketConnection())
-	s.hub.count.received.Add(1)
+// onFrame takes a frame from the client; it runs on the goroutine that reads and only puts it in line.
+func (s *Socket) onFrame(p *Client, c *melody.Session, raw []byte, text bool) {
+	s.extendReadDeadline(p, c.WebsocketConnection())
+	s.hub.counters.received.Add(1)
 	switch {
-	case !p.bucket.Allow():
+	case !p.limiter.Allow():
 		p.Close(CloseRateLimited, "rate limited")
 	case !text:
 		p.session.OnRefused(p, raw, apierror.InvalidRequest.WithReason("frames must be text"))
-	case !p.enlist(len(raw), func() { p.session.OnMessage(s.hub.base, p, raw) }):
+	case !p.enqueueInbox(len(raw), func() { p.session.OnMessage(s.hub.baseCtx, p, raw) }):
 		p.session.OnRefused(p, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
 	}
 }
 
-// failed is told of errors, sometimes in the middle of a write: it must not touch the session. Only a frame that is too large
+// onError is told of errors, sometimes in the middle of a write: it must not touch the session. Only a frame that is too large
 // needs care, on the goroutine that reads: gorilla has sent 1009, and closing with unread bytes would take it back.
-func (s *Socket) failed(c *melody.Session, err error) {
+func (s *Socket) onError(c *melody.Session, err error) {
 	if errors.Is(err, websocket.ErrReadLimit) {
 		conn := c.WebsocketConnection().NetConn()
 		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.CloseTimeout))
@@ -252,17 +252,17 @@ func (s *Socket) failed(c *melody.Session, err error) {
 	}
 }
 
-// write hands a frame to melody, which has room for it, and answers how long the client may take over it.
-func (s *Socket) write(c *melody.Session, frame []byte) time.Duration {
+// writeFrame hands a frame to melody, which has room for it, and answers how long the client may take over it.
+func (s *Socket) writeFrame(c *melody.Session, frame []byte) time.Duration {
 	o := s.hub.options
-	extra := time.Duration(len(frame)/slowestRate) * time.Second
-	_ = c.WriteWithDeadline(frame, mercy*o.WriteTimeout+extra)
+	extra := time.Duration(len(frame)/minWriteRate) * time.Second
+	_ = c.WriteWithDeadline(frame, slowGrace*o.WriteTimeout+extra)
 	return o.WriteTimeout + extra
 }
 
-// farewell sends the close frame when the frames in flight are written, and waits for the client's. A client that is too slow
+// closeHandshake sends the close frame when the frames in flight are written, and waits for the client's. A client that is too slow
 // gets longer for those: without the close frame it would not learn that it is to come back with its position.
-func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, code int, reason string) {
+func (s *Socket) closeHandshake(conn *websocket.Conn, gone, drained <-chan struct{}, code int, reason string) {
 	defer func() { _ = conn.Close() }()
 	o := s.hub.options
 	wait := o.WriteTimeout
@@ -288,56 +288,56 @@ func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, c
 	}
 }
 
-// enlist puts work in the peer's line and answers false when too much waits.
-func (p *Client) enlist(size int, work func()) bool {
-	p.inMu.Lock()
-	defer p.inMu.Unlock()
-	if len(p.inbox) >= inboxFrames || p.inBytes > 0 && p.inBytes+size > inboxBytes*int(p.socket.limits.MaxFrame) {
+// enqueueInbox puts work in the peer's line and answers false when too much waits.
+func (p *Client) enqueueInbox(size int, work func()) bool {
+	p.inboxMu.Lock()
+	defer p.inboxMu.Unlock()
+	if len(p.inbox) >= maxInboxFrames || p.inboxBytes > 0 && p.inboxBytes+size > maxInboxFullFrames*int(p.socket.limits.MaxFrame) {
 		return false
 	}
-	p.inBytes += size
+	p.inboxBytes += size
 	p.inbox = append(p.inbox, func() {
 		work()
-		p.inMu.Lock()
-		p.inBytes -= size
-		p.inMu.Unlock()
+		p.inboxMu.Lock()
+		p.inboxBytes -= size
+		p.inboxMu.Unlock()
 	})
-	if !p.working {
-		p.working = true
-		p.tasks.Go(p.work)
+	if !p.inboxRunning {
+		p.inboxRunning = true
+		p.inboxTasks.Go(p.runInbox)
 	}
 	return true
 }
 
-// work handles what is in line and ends.
-func (p *Client) work() {
+// runInbox handles what is in line and ends.
+func (p *Client) runInbox() {
 	for {
-		p.inMu.Lock()
+		p.inboxMu.Lock()
 		if len(p.inbox) == 0 {
-			p.working, p.inbox = false, nil
-			p.inMu.Unlock()
+			p.inboxRunning, p.inbox = false, nil
+			p.inboxMu.Unlock()
 			return
 		}
 		work := p.inbox[0]
 		p.inbox = p.inbox[1:]
-		p.inMu.Unlock()
-		if !p.unwelcome() {
-			p.protect(work)
+		p.inboxMu.Unlock()
+		if !p.closedForMisuse() {
+			p.callHandler(work)
 		}
 	}
 }
 
-// unwelcome tells whether the socket was closed for what its client did.
-func (p *Client) unwelcome() bool {
+// closedForMisuse tells whether the socket was closed for what its client did.
+func (p *Client) closedForMisuse() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.shut && p.code >= 4000
+	return p.closing && p.closeCode >= 4000
 }
 
-func (p *Client) protect(work func()) {
+func (p *Client) callHandler(work func()) {
 	defer func() {
 		if r := recover(); r != nil {
-			p.hub.panicked(r)
+			p.hub.logPanic(r)
 			p.Close(CloseInternal, "internal")
 		}
 	}()
@@ -347,28 +347,28 @@ func (p *Client) protect(work func()) {
 // teardown gives everything back; the socket is closed.
 func (p *Client) teardown() {
 	p.mu.Lock()
-	p.shut = true
+	p.closing = true
 	cursors := p.cursors
 	for _, c := range cursors {
-		c.gone = true
+		c.removed = true
 	}
-	p.cursors, p.ready, p.direct, p.bytes = nil, nil, nil, 0
-	if p.expiry != nil {
-		p.expiry.Stop()
+	p.cursors, p.readyCursors, p.outbox, p.outboxBytes = nil, nil, nil, 0
+	if p.expiryTimer != nil {
+		p.expiryTimer.Stop()
 	}
 	p.mu.Unlock()
 	close(p.done)
 	for _, c := range cursors {
-		p.hub.drop(c)
+		p.hub.detachCursor(c)
 	}
-	p.tasks.Wait()
-	p.hub.leave(p)
-	if p.session.OnClose != nil && p.carrier != nil {
-		p.protect(func() { p.session.OnClose(p) })
+	p.inboxTasks.Wait()
+	p.hub.removeClient(p)
+	if p.session.OnClose != nil && p.melodySession != nil {
+		p.callHandler(func() { p.session.OnClose(p) })
 	}
 }
 
-func (h *Hub) panicked(r any) {
-	h.count.panics.Add(1)
+func (h *Hub) logPanic(r any) {
+	h.counters.panics.Add(1)
 	h.log.Error("a socket's handler panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
 }

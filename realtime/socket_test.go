@@ -26,7 +26,7 @@ func TestClosingASlowClientNeitherRecursesNorLeavesItOpen(t *testing.T) { // m1,
 	p := n.peer(t)
 	frame := []byte(`"` + strings.Repeat("x", 60<<10) + `"`)
 	var err error
-	for range 2 * outboxFrames {
+	for range 2 * maxOutboxFrames {
 		if err = p.Send(frame); err != nil {
 			break
 		}

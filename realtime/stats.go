@@ -34,26 +34,26 @@ type Stats struct {
 }
 
 type counters struct {
-	topics, lines                                       atomic.Int64
-	messages, deliveries, frames, received, whispers    atomic.Uint64
-	refills, resets, rebuilds, overflows, unhealed      atomic.Uint64
+	topics, pubsubConns                                       atomic.Int64
+	messages, deliveries, frames, received, ephemeralDeliveries    atomic.Uint64
+	backfillReads, resets, reconnects, overflows, unfilledGaps      atomic.Uint64
 	snapshots, snapshotFailures, slowCloses, rateCloses atomic.Uint64
-	whispersDropped, handshakesFailed, panics           atomic.Uint64
+	ephemeralDropped, handshakesFailed, panics           atomic.Uint64
 	lag                                                 atomic.Int64
 }
 
 // Stats reads the counters.
 func (h *Hub) Stats() Stats {
 	h.mu.Lock()
-	sessions := len(h.peers)
+	sessions := len(h.clients)
 	h.mu.Unlock()
-	c := &h.count
+	c := &h.counters
 	return Stats{
-		Sessions: sessions, Topics: int(c.topics.Load()), PubSubConns: int(c.lines.Load()),
-		Messages: c.messages.Load(), Deliveries: c.deliveries.Load(), Frames: c.frames.Load(), Received: c.received.Load(), EphemeralDeliveries: c.whispers.Load(),
-		BackfillReads: c.refills.Load(), Resets: c.resets.Load(), Reconnects: c.rebuilds.Load(), Overflows: c.overflows.Load(), UnfilledGaps: c.unhealed.Load(),
+		Sessions: sessions, Topics: int(c.topics.Load()), PubSubConns: int(c.pubsubConns.Load()),
+		Messages: c.messages.Load(), Deliveries: c.deliveries.Load(), Frames: c.frames.Load(), Received: c.received.Load(), EphemeralDeliveries: c.ephemeralDeliveries.Load(),
+		BackfillReads: c.backfillReads.Load(), Resets: c.resets.Load(), Reconnects: c.reconnects.Load(), Overflows: c.overflows.Load(), UnfilledGaps: c.unfilledGaps.Load(),
 		Snapshots: c.snapshots.Load(), SnapshotFailures: c.snapshotFailures.Load(), SlowCloses: c.slowCloses.Load(), RateCloses: c.rateCloses.Load(),
-		EphemeralDropped: c.whispersDropped.Load(), HandshakesFailed: c.handshakesFailed.Load(), Panics: c.panics.Load(),
+		EphemeralDropped: c.ephemeralDropped.Load(), HandshakesFailed: c.handshakesFailed.Load(), Panics: c.panics.Load(),
 		Lag: time.Duration(c.lag.Load()),
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// repair is one reading of a topic's stream, for all who asked before it began.
-type repair struct {
-	tail  bool // the end of the stream, not only what follows the head
+// backfillJob is one reading of a topic's stream, for all who asked before it began.
+type backfillJob struct {
+	wholeTail  bool // the end of the stream, not only what follows the head
 	done  chan struct{}
-	later *repair // asked for while this one failed: done when it is
+	followUp *backfillJob // asked for while this one failed: done when it is
 }
 
-func (r *repair) finish() {
-	for ; r != nil; r = r.later {
+func (r *backfillJob) finish() {
+	for ; r != nil; r = r.followUp {
 		close(r.done)
 	}
 }
 
-func (r *repair) wait(ctx context.Context) error {
+func (r *backfillJob) wait(ctx context.Context) error {
 	select {
 	case <-r.done:
 		return nil
@@ -34,70 +34,70 @@ func (r *repair) wait(ctx context.Context) error {
 	}
 }
 
-// ask wants the topic's stream to be read from now on: from the head, or its whole end.
-func (t *topic) ask(tail bool) *repair {
+// requestBackfill wants the topic's stream to be read from now on: from the head, or its whole end.
+func (t *topic) requestBackfill(tail bool) *backfillJob {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.askLocked(tail)
+	return t.requestBackfillLocked(tail)
 }
 
-func (t *topic) askLocked(tail bool) *repair {
-	if t.next == nil {
-		t.next = &repair{done: make(chan struct{})}
-		if !t.healing {
-			t.hub.healer.push(t)
+func (t *topic) requestBackfillLocked(tail bool) *backfillJob {
+	if t.queuedJob == nil {
+		t.queuedJob = &backfillJob{done: make(chan struct{})}
+		if !t.backfilling {
+			t.hub.backfiller.enqueue(t)
 		}
 	}
-	t.next.tail = t.next.tail || tail
-	return t.next
+	t.queuedJob.wholeTail = t.queuedJob.wholeTail || tail
+	return t.queuedJob
 }
 
-// healer reads streams: many topics in one round trip, each topic by one reader at a time.
-type healer struct {
+// backfiller reads streams: many topics in one round trip, each topic by one reader at a time.
+type backfiller struct {
 	hub   *Hub
 	mu    sync.Mutex
 	queue []*topic
-	bell  chan struct{}
+	wakeup  chan struct{}
 }
 
 const (
-	healers      = 4   // round trips under way at the same time
-	healTopics   = 200 // topics in one of them
-	healTimeout  = 3 * time.Second
-	healPause    = 100 * time.Millisecond // after a failure
-	tailEvents   = logEvents
-	followEvents = logEvents + 1
+	backfillWorkers      = 4   // round trips under way at the same time
+	backfillBatch   = 200 // topics in one of them
+	backfillTimeout  = 3 * time.Second
+	backfillRetryDelay    = 100 * time.Millisecond // after a failure
+	backfillTail   = maxBufferEvents
+	backfillPage = maxBufferEvents + 1
 )
 
-func (h *healer) push(t *topic) {
+func (h *backfiller) enqueue(t *topic) {
 	h.mu.Lock()
 	h.queue = append(h.queue, t)
 	h.mu.Unlock()
-	h.ring()
+	h.wake()
 }
 
-func (h *healer) ring() {
+func (h *backfiller) wake() {
 	select {
-	case h.bell <- struct{}{}:
+	case h.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-// pop takes topics that live at one place: a master that hangs holds up its own only.
-func (h *healer) pop() []*topic {
+// takeBatch takes topics that live at one place: a master that hangs holds up its own only.
+func (h *backfiller) takeBatch() []*topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.queue) == 0 {
 		return nil
 	}
-	place := h.hub.board.place(h.queue[0])
+	place := h.hub.subscriptions.serverOf(h.queue[0])
 	var batch, rest []*topic
 	for i, t := range h.queue {
-		if len(batch) == healTopics {
+		if len(batch) == backfillBatch {
 			rest = append(rest, h.queue[i:]...)
 			break
 		}
-		if h.hub.board.place(t) == place {
+		if h.hub.subscriptions.serverOf(t) == place {
 			batch = append(batch, t)
 		} else {
 			rest = append(rest, t)
@@ -105,61 +105,61 @@ func (h *healer) pop() []*topic {
 	}
 	h.queue = rest
 	if len(rest) > 0 {
-		h.ring()
+		h.wake()
 	}
 	return batch
 }
 
-func (h *healer) run(ctx context.Context) {
+func (h *backfiller) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.bell:
+		case <-h.wakeup:
 		}
-		for batch := h.pop(); len(batch) > 0 && ctx.Err() == nil; batch = h.pop() {
-			if failed := h.heal(ctx, batch); len(failed) > 0 {
+		for batch := h.takeBatch(); len(batch) > 0 && ctx.Err() == nil; batch = h.takeBatch() {
+			if failed := h.backfill(ctx, batch); len(failed) > 0 {
 				select {
 				case <-ctx.Done():
-				case <-time.After(healPause):
+				case <-time.After(backfillRetryDelay):
 				}
 				for _, t := range failed {
-					h.push(t)
+					h.enqueue(t)
 				}
 			}
 		}
 	}
 }
 
-// patient is a topic under repair.
-type patient struct {
+// backfillRead is a topic under repair.
+type backfillRead struct {
 	*topic
-	repair *repair
+	job *backfillJob
 	head   position // when the stream was asked
 	tail   bool
 	cmd    *redis.XMessageSliceCmd
 }
 
-// heal reads the streams of a batch and answers the topics whose stream could not be read.
-func (h *healer) heal(ctx context.Context, batch []*topic) (failed []*topic) {
-	patients := make([]*patient, 0, len(batch))
+// backfill reads the streams of a batch and answers the topics whose stream could not be read.
+func (h *backfiller) backfill(ctx context.Context, batch []*topic) (failed []*topic) {
+	patients := make([]*backfillRead, 0, len(batch))
 	for _, t := range batch {
 		t.mu.Lock()
-		p := &patient{topic: t, repair: t.next, tail: t.next.tail}
-		t.next, t.healing = nil, true
+		p := &backfillRead{topic: t, job: t.queuedJob, tail: t.queuedJob.wholeTail}
+		t.queuedJob, t.backfilling = nil, true
 		t.mu.Unlock()
 		patients = append(patients, p)
 	}
 	for len(patients) > 0 {
-		h.read(ctx, patients)
-		var again []*patient
+		h.readStreams(ctx, patients)
+		var again []*backfillRead
 		for _, p := range patients {
 			switch found, err := p.cmd.Result(); {
 			case err != nil:
 				p.postpone()
 				failed = append(failed, p.topic)
 			case p.apply(found):
-				h.hub.count.refills.Add(1)
+				h.hub.counters.backfillReads.Add(1)
 			default:
 				again = append(again, p)
 			}
@@ -169,24 +169,24 @@ func (h *healer) heal(ctx context.Context, batch []*topic) (failed []*topic) {
 	return failed
 }
 
-// read sends one round trip.
-func (h *healer) read(ctx context.Context, patients []*patient) {
-	ctx, cancel := context.WithTimeout(ctx, healTimeout)
+// readStreams sends one round trip.
+func (h *backfiller) readStreams(ctx context.Context, patients []*backfillRead) {
+	ctx, cancel := context.WithTimeout(ctx, backfillTimeout)
 	defer cancel()
 	pipe := h.hub.db.Client.Pipeline()
 	for _, p := range patients {
 		p.mu.RLock()
-		p.head = p.log.head()
+		p.head = p.buffer.head()
 		switch {
 		case p.tail:
-			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", tailEvents)
-		case !p.log.loaded:
+			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", backfillTail)
+		case !p.buffer.loaded:
 			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", 1)
-		case p.log.opened && len(p.log.entries) == 0:
+		case p.buffer.sinceEmpty && len(p.buffer.entries) == 0:
 			p.tail = true
-			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", tailEvents)
+			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", backfillTail)
 		default:
-			p.cmd = pipe.XRangeN(ctx, p.name, p.head.String(), "+", followEvents)
+			p.cmd = pipe.XRangeN(ctx, p.name, p.head.String(), "+", backfillPage)
 		}
 		p.mu.RUnlock()
 	}
@@ -194,7 +194,7 @@ func (h *healer) read(ctx context.Context, patients []*patient) {
 }
 
 // apply puts what was found into the log. It answers false when the stream must be read further.
-func (p *patient) apply(found []redis.XMessage) bool {
+func (p *backfillRead) apply(found []redis.XMessage) bool {
 	entries := make([]entry, 0, len(found))
 	for _, m := range found {
 		if at, ok := parsePosition(m.ID); ok {
@@ -205,53 +205,53 @@ func (p *patient) apply(found []redis.XMessage) bool {
 	t := p.topic
 	t.mu.Lock()
 	anew := false
-	if p.tail || !t.log.loaded {
+	if p.tail || !t.buffer.loaded {
 		for i, j := 0, len(entries)-1; i < j; i, j = i+1, j-1 {
 			entries[i], entries[j] = entries[j], entries[i]
 		}
-		loaded := t.log.loaded
-		if anew = t.log.merge(p.head, entries); anew {
-			t.hub.count.resets.Add(1)
-			t.snap.forget()
+		loaded := t.buffer.loaded
+		if anew = t.buffer.mergeTail(p.head, entries); anew {
+			t.hub.counters.resets.Add(1)
+			t.snapshots.invalidate()
 		}
 		if !loaded {
-			close(t.primed)
+			close(t.ready)
 		}
-	} else if !t.log.extend(p.head, entries) {
+	} else if !t.buffer.appendRange(p.head, entries) {
 		p.tail = true
 		t.mu.Unlock()
 		return false
-	} else if len(entries) == followEvents {
+	} else if len(entries) == backfillPage {
 		t.mu.Unlock()
 		return false
 	}
-	t.heard = time.Now()
-	t.settle()
-	t.healing = false
-	again := t.next != nil
+	t.lastActivity = time.Now()
+	t.drainPending()
+	t.backfilling = false
+	again := t.queuedJob != nil
 	t.mu.Unlock()
-	p.repair.finish()
+	p.job.finish()
 	if again {
-		t.hub.healer.push(t)
+		t.hub.backfiller.enqueue(t)
 	}
-	t.fan(anew)
+	t.notifyCursors(anew)
 	return true
 }
 
 // postpone gives the repair back, joined with what was asked for since.
-func (p *patient) postpone() {
+func (p *backfillRead) postpone() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.healing = false
-	if p.next != nil {
-		p.repair.tail = p.repair.tail || p.next.tail
-		last := p.repair
-		for last.later != nil {
-			last = last.later
+	p.backfilling = false
+	if p.queuedJob != nil {
+		p.job.wholeTail = p.job.wholeTail || p.queuedJob.wholeTail
+		last := p.job
+		for last.followUp != nil {
+			last = last.followUp
 		}
-		last.later = p.next
+		last.followUp = p.queuedJob
 	}
-	p.next = p.repair
+	p.queuedJob = p.job
 }
 
 // publish sends a message on the topic's channel, past the stream.
@@ -265,8 +265,8 @@ func (h *Hub) publish(ctx context.Context, channel, payload string) error {
 	return redisdb.WrapError("publish", err)
 }
 
-// takeSnapshot calls the domain; what it answers must be a position.
-func takeSnapshot(ctx context.Context, take func(context.Context) (Snapshot, error)) (s Snapshot, at position, err error) {
+// callSnapshot calls the domain; what it answers must be a position.
+func callSnapshot(ctx context.Context, take func(context.Context) (Snapshot, error)) (s Snapshot, at position, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("take a snapshot: panic: %v", r)

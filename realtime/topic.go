@@ -16,158 +16,158 @@ type topic struct {
 	name string
 
 	// Under Hub.mu.
-	users     int
+	refs     int
 	idleSince time.Time
 
-	line    *line // under board.mu
+	conn    *pubsubConn // under board.mu
 	changed bool  // of the worker that delivers the topic: there is something to tell
 
 	mu      sync.RWMutex
-	log     log
+	buffer     ringBuffer
 	pending []entry // arrived while something before them was missing
 	cursors []*cursor
-	heard   time.Time         // when the last event or repair came
-	heardOf map[string]uint64 // number of the last whisper of each sender
-	primed  chan struct{}     // closed when the log is loaded
+	lastActivity   time.Time         // when the last event or repair came
+	lastSeq map[string]uint64 // number of the last whisper of each sender
+	ready  chan struct{}     // closed when the log is loaded
 
-	next    *repair // asked for, not begun
-	healing bool
-	strikes int // repairs in a row that left a gap
+	queuedJob    *backfillJob // asked for, not begun
+	backfilling bool
+	failedBackfills int // repairs in a row that left a gap
 
-	jointMu sync.Mutex
-	joints  []joint // the last few
-	turn    int
+	batchMu sync.Mutex
+	batches  []cachedBatch // the last few
+	oldestBatch    int
 
-	snap snapshots
+	snapshots snapshotCache
 }
 
 const (
-	pendingEvents = 1024
-	jointsKept    = 4
+	maxPendingEvents = 1024
+	maxCachedBatches    = 4
 )
 
-// joint is a frame of several events, kept because many sessions wait for the same ones.
-type joint struct {
+// cachedBatch is a frame of several events, kept because many sessions wait for the same ones.
+type cachedBatch struct {
 	from, to position
 	frame    []byte
 }
 
 func newTopic(h *Hub, name string) *topic {
-	return &topic{hub: h, name: name, primed: make(chan struct{})}
+	return &topic{hub: h, name: name, ready: make(chan struct{})}
 }
 
-// take hands an event from the channel to the log. It answers whether there is something to deliver.
-func (t *topic) take(e entry) bool {
+// addEvent hands an event from the channel to the log. It answers whether there is something to deliver.
+func (t *topic) addEvent(e entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.heard = time.Now()
-	switch t.log.append(e) {
-	case appended:
+	t.lastActivity = time.Now()
+	switch t.buffer.append(e) {
+	case appendOK:
 		return true
-	case gap:
-		if len(t.pending) < pendingEvents {
+	case appendGap:
+		if len(t.pending) < maxPendingEvents {
 			t.pending = append(t.pending, e)
 		} else {
 			t.pending = nil // they stand in the stream
-			t.askLocked(false)
+			t.requestBackfillLocked(false)
 		}
-		if !t.healing {
-			t.askLocked(false)
+		if !t.backfilling {
+			t.requestBackfillLocked(false)
 		}
-	case forked:
-		t.askLocked(false)
+	case appendForked:
+		t.requestBackfillLocked(false)
 	}
 	return false
 }
 
-// settle takes up what arrived during a repair, and asks for another where something is still missing.
-func (t *topic) settle() {
+// drainPending takes up what arrived during a repair, and asks for another where something is still missing.
+func (t *topic) drainPending() {
 	for i, e := range t.pending {
-		if v := t.log.append(e); v == gap || v == forked {
+		if v := t.buffer.append(e); v == appendGap || v == appendForked {
 			t.pending = slices.Delete(t.pending, 0, i)
-			if t.strikes++; t.strikes > 2 {
-				t.pending, t.strikes = nil, 0 // the stream does not know it either
-				t.hub.count.unhealed.Add(1)
+			if t.failedBackfills++; t.failedBackfills > 2 {
+				t.pending, t.failedBackfills = nil, 0 // the stream does not know it either
+				t.hub.counters.unfilledGaps.Add(1)
 				return
 			}
-			t.askLocked(t.strikes > 1)
+			t.requestBackfillLocked(t.failedBackfills > 1)
 			return
 		}
 	}
-	t.pending, t.strikes = nil, 0
+	t.pending, t.failedBackfills = nil, 0
 }
 
-// stretch is what one frame carries.
-type stretch struct {
+// batch is what one frame carries.
+type batch struct {
 	frame   []byte
-	to      position // of its last event
-	events  int      // none: there is nothing new
-	doubted bool     // the last event is one that Subscription.Doubt pointed out
+	last      position // of its last event
+	count  int      // none: there is nothing new
+	needsReauthorization bool     // the last event is one that Subscription.Doubt pointed out
 }
 
-// pull answers the frame that follows at, up to and with the first event that is doubted, where doubt is not nil. It answers
+// nextBatch answers the frame that follows at, up to and with the first event that is doubted, where doubt is not nil. It answers
 // false when the log no longer holds at.
-func (t *topic) pull(at position, doubt func([]byte) bool) (s stretch, ok bool) {
+func (t *topic) nextBatch(at position, doubt func([]byte) bool) (s batch, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if at.seq > t.log.head().seq {
+	if at.seq > t.buffer.head().seq {
 		return s, true // a snapshot that was ahead of the channel
 	}
-	if !t.log.holds(at) {
+	if !t.buffer.contains(at) {
 		return s, false
 	}
-	entries := t.log.after(at)
+	entries := t.buffer.entriesAfter(at)
 	if doubt != nil {
 		if i := slices.IndexFunc(entries, func(e entry) bool { return doubt(e.event) }); i >= 0 {
-			entries, s.doubted = entries[:i+1], true
+			entries, s.needsReauthorization = entries[:i+1], true
 		}
 	}
-	if s.events = len(entries); s.events == 0 {
+	if s.count = len(entries); s.count == 0 {
 		return s, true
 	}
-	s.to = entries[s.events-1].at
-	s.frame = t.frameOf(at, s.to, entries)
+	s.last = entries[s.count-1].pos
+	s.frame = t.encodeBatch(at, s.last, entries)
 	return s, true
 }
 
-func (t *topic) frameOf(at, to position, entries []entry) []byte {
+func (t *topic) encodeBatch(at, to position, entries []entry) []byte {
 	if len(entries) == 1 {
 		return entries[0].event
 	}
-	t.jointMu.Lock()
-	defer t.jointMu.Unlock()
-	for i := range t.joints {
-		if j := &t.joints[i]; j.from == at && j.to == to {
+	t.batchMu.Lock()
+	defer t.batchMu.Unlock()
+	for i := range t.batches {
+		if j := &t.batches[i]; j.from == at && j.to == to {
 			return j.frame
 		}
 	}
-	frame := join(entries)
-	if len(t.joints) < jointsKept {
-		t.joints = append(t.joints, joint{at, to, frame})
+	frame := encodeArray(entries)
+	if len(t.batches) < maxCachedBatches {
+		t.batches = append(t.batches, cachedBatch{at, to, frame})
 	} else {
-		t.joints[t.turn] = joint{at, to, frame}
-		t.turn = (t.turn + 1) % jointsKept
+		t.batches[t.oldestBatch] = cachedBatch{at, to, frame}
+		t.oldestBatch = (t.oldestBatch + 1) % maxCachedBatches
 	}
 	return frame
 }
 
-// fan tells every cursor that there may be something new. After a log began anew, anew makes them prove their position.
-func (t *topic) fan(anew bool) {
+// notifyCursors tells every cursor that there may be something new. After a log began anew, anew makes them prove their position.
+func (t *topic) notifyCursors(anew bool) {
 	t.mu.RLock()
 	cursors := t.cursors
 	t.mu.RUnlock()
 	for _, c := range cursors {
-		c.peer.wake(c, anew)
+		c.client.notify(c, anew)
 	}
 }
 
-func (t *topic) attach(c *cursor) {
+func (t *topic) addCursor(c *cursor) {
 	t.mu.Lock()
 	t.cursors = append(slices.Clip(t.cursors), c)
 	t.mu.Unlock()
 }
 
-func (t *topic) detach(c *cursor) {
+func (t *topic) removeCursor(c *cursor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.Index(t.cursors, c); i >= 0 {
@@ -179,56 +179,56 @@ func (t *topic) detach(c *cursor) {
 func (t *topic) head() position {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.log.head()
+	return t.buffer.head()
 }
 
-// holds tells whether the log holds at, and if not, whether at is ahead of it.
-func (t *topic) holds(at position) (held, ahead bool) {
+// contains tells whether the log holds at, and if not, whether at is ahead of it.
+func (t *topic) contains(at position) (held, ahead bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.log.holds(at), at.seq > t.log.head().seq
+	return t.buffer.contains(at), at.seq > t.buffer.head().seq
 }
 
-// find makes the log hold at, if the stream does: it reads the stream once for all that ask at the same time.
-func (t *topic) find(ctx context.Context, at position) (bool, error) {
-	held, ahead := t.holds(at)
+// backfillTo makes the log hold at, if the stream does: it reads the stream once for all that ask at the same time.
+func (t *topic) backfillTo(ctx context.Context, at position) (bool, error) {
+	held, ahead := t.contains(at)
 	if held {
 		return true, nil
 	}
-	if err := t.ask(!ahead).wait(ctx); err != nil {
+	if err := t.requestBackfill(!ahead).wait(ctx); err != nil {
 		return false, err
 	}
-	held, _ = t.holds(at)
+	held, _ = t.contains(at)
 	return held, nil
 }
 
-// hear takes a whisper and hands it to the sessions it is for. A message that Redis got twice, because the answer
+// deliverEphemeral takes a whisper and hands it to the sessions it is for. A message that Redis got twice, because the answer
 // to the first was lost, is heard once.
-func (t *topic) hear(w whisper) {
+func (t *topic) deliverEphemeral(w ephemeralMessage) {
 	t.mu.Lock()
-	if t.heardOf == nil || len(t.heardOf) > 1024 {
-		t.heardOf = map[string]uint64{}
+	if t.lastSeq == nil || len(t.lastSeq) > 1024 {
+		t.lastSeq = map[string]uint64{}
 	}
-	if t.heardOf[w.from] >= w.number {
+	if t.lastSeq[w.sender] >= w.seq {
 		t.mu.Unlock()
 		return
 	}
-	t.heardOf[w.from] = w.number
+	t.lastSeq[w.sender] = w.seq
 	cursors := t.cursors
 	t.mu.Unlock()
 	for _, c := range cursors {
-		p := c.peer
-		if p.id != w.from && (len(w.to) == 0 || slices.Contains(w.to, p.session.User)) {
-			p.hear(c, w.frame)
+		p := c.client
+		if p.id != w.sender && (len(w.recipients) == 0 || slices.Contains(w.recipients, p.session.User)) {
+			p.enqueueEphemeral(c, w.frame)
 		}
 	}
 }
 
-// cool drops what only a busy topic needs.
-func (t *topic) cool() {
-	t.jointMu.Lock()
-	t.joints, t.turn = nil, 0
-	t.jointMu.Unlock()
+// shrink drops what only a busy topic needs.
+func (t *topic) shrink() {
+	t.batchMu.Lock()
+	t.batches, t.oldestBatch = nil, 0
+	t.batchMu.Unlock()
 }
 
 // A Snapshot is the whole state of a topic at a position. It is shared by all who follow the topic and must hold
@@ -239,27 +239,27 @@ type Snapshot struct {
 	Frame    []byte // the event that stands for everything up to Position, for a session that lost its place
 }
 
-// snapshots keeps the last snapshot for a moment and lets only one be taken at a time.
-type snapshots struct {
+// snapshotCache keeps the last snapshot for a moment and lets only one be taken at a time.
+type snapshotCache struct {
 	mu      sync.Mutex
 	last    Snapshot
-	at      position
-	taken   time.Time
-	running chan struct{} // closed when the one under way is done
+	pos      position
+	takenAt   time.Time
+	inFlight chan struct{} // closed when the one under way is done
 	err     error
-	epoch   int // grows when the log begins anew: a snapshot from before is worth nothing
+	generation   int // grows when the log begins anew: a snapshot from before is worth nothing
 }
 
 // snapshot answers a snapshot that is younger than Options.SnapshotTTL; fresh wants one that is taken from now on.
 func (t *topic) snapshot(ctx context.Context, fresh bool, takeOne func(context.Context) (Snapshot, error)) (Snapshot, position, error) {
-	s := &t.snap
+	s := &t.snapshots
 	for {
 		s.mu.Lock()
-		if !fresh && time.Since(s.taken) < t.hub.options.SnapshotTTL {
+		if !fresh && time.Since(s.takenAt) < t.hub.options.SnapshotTTL {
 			defer s.mu.Unlock()
-			return s.last, s.at, nil
+			return s.last, s.pos, nil
 		}
-		if done := s.running; done != nil {
+		if done := s.inFlight; done != nil {
 			s.mu.Unlock()
 			select {
 			case <-done:
@@ -274,19 +274,19 @@ func (t *topic) snapshot(ctx context.Context, fresh bool, takeOne func(context.C
 			}
 			continue // fresh: the one that ran may have begun before
 		}
-		done, epoch := make(chan struct{}), s.epoch
-		s.running = done
+		done, epoch := make(chan struct{}), s.generation
+		s.inFlight = done
 		s.mu.Unlock()
 
-		last, at, err := takeSnapshot(ctx, takeOne)
-		t.hub.count.snapshots.Add(1)
+		last, at, err := callSnapshot(ctx, takeOne)
+		t.hub.counters.snapshots.Add(1)
 		s.mu.Lock()
-		s.running, s.err = nil, err
+		s.inFlight, s.err = nil, err
 		if ctx.Err() != nil {
 			s.err = nil // it failed because its caller left: the next one tries for itself
 		}
-		if err == nil && s.epoch == epoch {
-			s.last, s.at, s.taken = last, at, time.Now()
+		if err == nil && s.generation == epoch {
+			s.last, s.pos, s.takenAt = last, at, time.Now()
 		}
 		s.mu.Unlock()
 		close(done)
@@ -294,10 +294,10 @@ func (t *topic) snapshot(ctx context.Context, fresh bool, takeOne func(context.C
 	}
 }
 
-// forget makes the kept snapshot worthless.
-func (s *snapshots) forget() {
+// invalidate makes the kept snapshot worthless.
+func (s *snapshotCache) invalidate() {
 	s.mu.Lock()
-	s.epoch++
-	s.last, s.taken = Snapshot{}, time.Time{}
+	s.generation++
+	s.last, s.takenAt = Snapshot{}, time.Time{}
 	s.mu.Unlock()
 }

@@ -53,7 +53,7 @@ var onlyIn = map[string][]string{
 	"testing":                         {"redisdb/redistest/"},
 }
 
-var storeFiles = []string{"*/store.go", "*/store_*.go", "redisdb/", "realtime/line.go"}
+var storeFiles = []string{"*/store.go", "*/store_*.go", "redisdb/", "realtime/pubsub.go"}
 
 func matches(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {

@@ -24,11 +24,11 @@ func (h *history) add() entry {
 }
 
 func (h *history) from(p position) []entry {
-	i := slices.IndexFunc(h.events, func(e entry) bool { return e.at.seq > p.seq || e.at.seq == p.seq && e.at.nonce >= p.nonce })
+	i := slices.IndexFunc(h.events, func(e entry) bool { return e.pos.seq > p.seq || e.pos.seq == p.seq && e.pos.nonce >= p.nonce })
 	if i < 0 {
 		return nil
 	}
-	return h.events[i:min(len(h.events), i+followEvents)]
+	return h.events[i:min(len(h.events), i+backfillPage)]
 }
 
 func (h *history) tail(n int) []entry { return h.events[max(0, len(h.events)-n):] }
@@ -42,8 +42,8 @@ func TestTheLogIsAlwaysARunOfTheHistory(t *testing.T) {
 		for range rapid.IntRange(0, 300).Draw(t, "before") {
 			h.add()
 		}
-		var l log
-		l.merge(position{}, h.tail(1))
+		var l ringBuffer
+		l.mergeTail(position{}, h.tail(1))
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
 			case 0, 1: // heard
@@ -56,7 +56,7 @@ func TestTheLogIsAlwaysARunOfTheHistory(t *testing.T) {
 				}
 			case 3: // heard twice
 				for _, e := range h.tail(3) {
-					if v := l.append(e); v == forked {
+					if v := l.append(e); v == appendForked {
 						t.Fatal("a fork where there is none")
 					}
 				}
@@ -78,38 +78,38 @@ func TestTheLogIsAlwaysARunOfTheHistory(t *testing.T) {
 }
 
 // repairLog does what healer does.
-func repairLog(t *rapid.T, l *log, h *history) {
+func repairLog(t *rapid.T, l *ringBuffer, h *history) {
 	tail := rapid.Bool().Draw(t, "tail") || len(l.entries) == 0
 	for i := 0; !tail && i < 50; i++ {
 		asked := l.head()
 		found := h.from(asked)
-		if !l.extend(asked, found) {
+		if !l.appendRange(asked, found) {
 			tail = true
-		} else if len(found) < followEvents {
+		} else if len(found) < backfillPage {
 			return
 		}
 	}
 	asked := l.head()
-	found := slices.Clone(h.tail(tailEvents))
+	found := slices.Clone(h.tail(backfillTail))
 	overtaken := rapid.Bool().Draw(t, "late") // an event overtakes the answer
 	if overtaken {
 		l.append(h.add())
 	}
-	l.merge(asked, found)
-	if overtaken && l.head() != h.events[len(h.events)-1].at { // it was a gap or a fork, which asks for another repair
-		l.merge(l.head(), slices.Clone(h.tail(tailEvents)))
+	l.mergeTail(asked, found)
+	if overtaken && l.head() != h.events[len(h.events)-1].pos { // it was a gap or a fork, which asks for another repair
+		l.mergeTail(l.head(), slices.Clone(h.tail(backfillTail)))
 	}
 }
 
-func checkLog(t *rapid.T, l *log, h *history, before position) {
-	if len(l.entries) > logEvents || l.bytes > logBytes && len(l.entries) > 1 {
+func checkLog(t *rapid.T, l *ringBuffer, h *history, before position) {
+	if len(l.entries) > maxBufferEvents || l.bytes > maxBufferBytes && len(l.entries) > 1 {
 		t.Fatalf("%d entries, %d bytes", len(l.entries), l.bytes)
 	}
 	bytes := 0
 	for i, e := range l.entries {
 		bytes += len(e.event)
-		if e.at.seq != l.base.seq+1+uint64(i) {
-			t.Fatalf("entry %d is %v on base %v", i, e.at, l.base)
+		if e.pos.seq != l.base.seq+1+uint64(i) {
+			t.Fatalf("entry %d is %v on base %v", i, e.pos, l.base)
 		}
 	}
 	if bytes != l.bytes {
@@ -118,22 +118,22 @@ func checkLog(t *rapid.T, l *log, h *history, before position) {
 	if len(h.events) == 0 {
 		return // an empty stream proves nothing
 	}
-	if l.head() != h.events[len(h.events)-1].at {
-		t.Fatalf("the head is %v, the history ends at %v (before %v)", l.head(), h.events[len(h.events)-1].at, before)
+	if l.head() != h.events[len(h.events)-1].pos {
+		t.Fatalf("the head is %v, the history ends at %v (before %v)", l.head(), h.events[len(h.events)-1].pos, before)
 	}
 	truth := map[position]bool{}
 	for _, e := range h.events {
-		truth[e.at] = true
+		truth[e.pos] = true
 	}
 	for i, e := range l.entries {
-		if truth[l.entries[max(i-1, 0)].at] && !truth[e.at] {
-			t.Fatalf("%v is in the log and not in the history", e.at)
+		if truth[l.entries[max(i-1, 0)].pos] && !truth[e.pos] {
+			t.Fatalf("%v is in the log and not in the history", e.pos)
 		}
 	}
 	for i := 0; i < len(h.events); i += 1 + len(h.events)/5 {
-		if at := h.events[i].at; l.holds(at) {
-			if next := l.after(at); len(next) > 0 && next[0].at != h.events[i+1].at {
-				t.Fatalf("%v follows %v", next[0].at, at)
+		if at := h.events[i].pos; l.contains(at) {
+			if next := l.entriesAfter(at); len(next) > 0 && next[0].pos != h.events[i+1].pos {
+				t.Fatalf("%v follows %v", next[0].pos, at)
 			}
 		}
 	}
@@ -144,16 +144,16 @@ func TestABackfilledLogServesOlderPositions(t *testing.T) {
 	for range 100 {
 		h.add()
 	}
-	var l log
-	l.merge(position{}, h.tail(1))
-	if l.holds(h.events[40].at) || !l.holds(h.events[99].at) || l.holds(h.events[98].at) {
+	var l ringBuffer
+	l.mergeTail(position{}, h.tail(1))
+	if l.contains(h.events[40].pos) || !l.contains(h.events[99].pos) || l.contains(h.events[98].pos) {
 		t.Fatal("a log of one event holds its own position only")
 	}
-	l.merge(l.head(), h.tail(tailEvents))
-	if !l.holds(h.events[40].at) || !l.holds(position{}) || len(l.after(h.events[40].at)) != 59 {
+	l.mergeTail(l.head(), h.tail(backfillTail))
+	if !l.contains(h.events[40].pos) || !l.contains(position{}) || len(l.entriesAfter(h.events[40].pos)) != 59 {
 		t.Fatal("the end of the stream was not put before the log")
 	}
-	if l.holds(position{41, 9999}) {
+	if l.contains(position{41, 9999}) {
 		t.Fatal("a position of another history is held")
 	}
 }
@@ -166,16 +166,16 @@ func FuzzParseMessage(f *testing.F) {
 		if payload == "" {
 			return
 		}
-		if payload[0] == relayMark {
-			if w, ok := parseWhisper(payload); ok {
-				again, ok := parseWhisper(w.String())
-				if !ok || again.from != w.from || again.number != w.number || !slices.Equal(again.to, w.to) || string(again.frame) != string(w.frame) {
-					t.Fatalf("%q became %q", payload, w.String())
+		if payload[0] == ephemeralPrefix {
+			if w, ok := parseEphemeral(payload); ok {
+				again, ok := parseEphemeral(w.encode())
+				if !ok || again.sender != w.sender || again.seq != w.seq || !slices.Equal(again.recipients, w.recipients) || string(again.frame) != string(w.frame) {
+					t.Fatalf("%q became %q", payload, w.encode())
 				}
 			}
 			return
 		}
-		if e, ok := parseMessage(payload); ok && e.at.seq == 0 {
+		if e, ok := parseMessage(payload); ok && e.pos.seq == 0 {
 			t.Fatal("an event without a number")
 		}
 	})
