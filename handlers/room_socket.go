@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -68,19 +67,13 @@ func subscribe(ctx context.Context, v *visitor, p *realtime.Client, m *message, 
 			_, err := v.edge.Rooms.Get(ctx, v.caller, room.RoomID)
 			return err
 		}
-		s.NeedsReauthorization = func(event []byte) bool { return bytes.HasPrefix(event, vacated) || bytes.HasPrefix(event, started) }
+		s.NeedsReauthorization = func(eventType string, _ []byte) bool { return rooms.MayUnseat(eventType) }
 	}
 	if _, err := p.Subscribe(ctx, s); err != nil {
 		return nil, err
 	}
 	return replied, nil
 }
-
-// The events by which somebody may lose a seat; a reserved one falls away at the start.
-var (
-	vacated = []byte(`{"type":"` + events.RoomLeft.Name + `"`)
-	started = []byte(`{"type":"` + events.RoomStarted.Name + `"`)
-)
 
 // begun is where a subscription begins, and what replaces events that were missed.
 type begun struct {

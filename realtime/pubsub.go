@@ -17,142 +17,150 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// subscriptionManager connects topics to lines: one line to a single Redis, one to each master of a Cluster. When a line is lost, its topics
-// are loose again and find the line to whoever holds them now.
+// subscriptionManager assigns topics to pub/sub connections: one connection to a single Redis, one
+// to each master of a Cluster. When a connection ends, its topics are assigned again, to whichever
+// server holds them now.
 type subscriptionManager struct {
-	hub    *Hub
-	wakeup   chan struct{}
+	hub        *Hub
+	wakeup     chan struct{}
 	probeTasks sync.WaitGroup
 
-	mu    sync.Mutex
+	mu         sync.Mutex
 	unassigned map[*topic]struct{}
-	conns map[string]*pubsubConn
-	backoffs map[string]backoff // after failures, by place
+	conns      map[string]*pubsubConn // by server
+	backoffs   map[string]backoff     // by server
 }
 
-// backoff is how long a place is left alone after lines to it were lost soon after they had begun.
+// backoff delays the next connection to a server whose last connections ended soon after they had
+// begun.
 type backoff struct {
 	failures int
 	until    time.Time
 }
 
 const (
-	backoffMin    = 50 * time.Millisecond
-	backoffMax  = 250 * time.Millisecond
-	stableAfter       = 10 * time.Second // a line that lasted so long was a good one
+	backoffMin     = 50 * time.Millisecond
+	backoffMax     = 250 * time.Millisecond
+	stableAfter    = 10 * time.Second // a connection that lasted this long resets the backoff
 	subscribeBatch = 512              // channels in one SUBSCRIBE
-	resolveTimeout  = 2 * time.Second
+	resolveTimeout = 2 * time.Second
 )
 
 func newSubscriptionManager(h *Hub) *subscriptionManager {
-	return &subscriptionManager{hub: h, wakeup: make(chan struct{}, 1), unassigned: map[*topic]struct{}{}, conns: map[string]*pubsubConn{}, backoffs: map[string]backoff{}}
+	return &subscriptionManager{
+		hub: h, wakeup: make(chan struct{}, 1),
+		unassigned: map[*topic]struct{}{}, conns: map[string]*pubsubConn{}, backoffs: map[string]backoff{},
+	}
 }
 
-func (b *subscriptionManager) wake() {
+func (m *subscriptionManager) wake() {
 	select {
-	case b.wakeup <- struct{}{}:
+	case m.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-func (b *subscriptionManager) add(t *topic) {
-	b.mu.Lock()
-	b.unassigned[t] = struct{}{}
-	b.mu.Unlock()
-	b.wake()
+func (m *subscriptionManager) add(t *topic) {
+	m.mu.Lock()
+	m.unassigned[t] = struct{}{}
+	m.mu.Unlock()
+	m.wake()
 }
 
-func (b *subscriptionManager) remove(t *topic) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.unassigned, t)
+func (m *subscriptionManager) remove(t *topic) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.unassigned, t)
 	if t.conn != nil {
 		t.conn.queueChange(t, false)
 		t.conn = nil
 	}
 }
 
-// serverOf names the server that a topic's line leads to.
-func (b *subscriptionManager) serverOf(t *topic) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// serverOf returns the server of a topic's connection: an address on a Cluster, else "".
+func (m *subscriptionManager) serverOf(t *topic) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if t.conn == nil {
 		return ""
 	}
 	return t.conn.server
 }
 
-func (b *subscriptionManager) run(ctx context.Context) {
-	var lines sync.WaitGroup
-	defer b.probeTasks.Wait()
-	defer lines.Wait()
+func (m *subscriptionManager) run(ctx context.Context) {
+	var conns sync.WaitGroup
+	defer m.probeTasks.Wait()
+	defer conns.Wait()
 	for {
-		pause := b.assignTopics(ctx, &lines)
+		retry := m.assignTopics(ctx, &conns)
 		select {
 		case <-ctx.Done():
 			return
-		case <-b.wakeup:
-		case <-pause:
+		case <-m.wakeup:
+		case <-retry:
 		}
 	}
 }
 
-// assignTopics gives every loose topic a line. The channel tells when to try those again whose server is resting.
-func (b *subscriptionManager) assignTopics(ctx context.Context, lines *sync.WaitGroup) <-chan time.Time {
-	b.mu.Lock()
-	loose := make([]*topic, 0, len(b.unassigned))
-	for t := range b.unassigned {
-		loose = append(loose, t)
+// assignTopics assigns every unassigned topic to a connection. The channel that it returns fires
+// when topics whose server is in its backoff can be tried again; it is nil when there are none.
+func (m *subscriptionManager) assignTopics(ctx context.Context, conns *sync.WaitGroup) <-chan time.Time {
+	m.mu.Lock()
+	unassigned := make([]*topic, 0, len(m.unassigned))
+	for t := range m.unassigned {
+		unassigned = append(unassigned, t)
 	}
-	b.mu.Unlock()
+	m.mu.Unlock()
 
-	var wait time.Duration
-	later := func(d time.Duration) {
-		if wait == 0 || d < wait {
-			wait = max(d, time.Millisecond)
+	var delay time.Duration
+	retryIn := func(d time.Duration) {
+		if delay == 0 || d < delay {
+			delay = max(d, time.Millisecond)
 		}
 	}
-	for _, t := range loose {
-		place, options, err := b.resolveServer(ctx, t.name)
+	for _, t := range unassigned {
+		server, options, err := m.resolveServer(ctx, t.name)
 		if err != nil {
-			later(backoffMin)
+			retryIn(backoffMin)
 			break
 		}
-		b.mu.Lock()
-		if _, still := b.unassigned[t]; !still {
-			b.mu.Unlock()
+		m.mu.Lock()
+		if _, still := m.unassigned[t]; !still {
+			m.mu.Unlock()
 			continue
 		}
-		l := b.conns[place]
-		if l == nil {
-			if d := time.Until(b.backoffs[place].until); d > 0 {
-				later(d)
-				b.mu.Unlock()
+		conn := m.conns[server]
+		if conn == nil {
+			if d := time.Until(m.backoffs[server].until); d > 0 {
+				retryIn(d)
+				m.mu.Unlock()
 				continue
 			}
-			l = newPubsubConn(b, place, options, hashTag(t.name))
-			b.conns[place] = l
-			b.hub.counters.pubsubConns.Add(1)
-			lines.Go(func() { l.run(ctx) })
+			conn = newPubsubConn(m, server, options, hashTag(t.name))
+			m.conns[server] = conn
+			m.hub.counters.pubsubConns.Add(1)
+			conns.Go(func() { conn.run(ctx) })
 		}
-		delete(b.unassigned, t)
-		t.conn = l
-		l.queueChange(t, true)
-		b.mu.Unlock()
+		delete(m.unassigned, t)
+		t.conn = conn
+		conn.queueChange(t, true)
+		m.mu.Unlock()
 	}
-	if wait == 0 {
+	if delay == 0 {
 		return nil
 	}
-	return time.After(wait)
+	return time.After(delay)
 }
 
-// resolveServer finds the server whose channels carry a topic.
-func (b *subscriptionManager) resolveServer(ctx context.Context, name string) (place string, options *redis.Options, err error) {
-	switch client := b.hub.db.Client.(type) {
+// resolveServer returns the server that carries a topic's channel.
+func (m *subscriptionManager) resolveServer(
+	ctx context.Context, topic string,
+) (server string, options *redis.Options, err error) {
+	switch client := m.hub.db.Client.(type) {
 	case *redis.ClusterClient:
 		ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 		defer cancel()
-		master, err := client.MasterForKey(ctx, name)
+		master, err := client.MasterForKey(ctx, topic)
 		if err != nil {
 			return "", nil, err
 		}
@@ -160,347 +168,361 @@ func (b *subscriptionManager) resolveServer(ctx context.Context, name string) (p
 	case *redis.Client:
 		return "", client.Options(), nil
 	default:
-		return "", nil, errors.New("the store is of an unknown kind")
+		return "", nil, errors.New("the Redis client is of an unknown type")
 	}
 }
 
-// onConnEnd takes back the topics of a line that has ended.
-func (b *subscriptionManager) onConnEnd(l *pubsubConn, why error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.conns, l.server)
-	b.hub.counters.pubsubConns.Add(-1)
-	for _, t := range l.takeTopics() {
-		if t.conn == l {
+// onConnEnd is called when a connection has ended. Its topics become unassigned.
+func (m *subscriptionManager) onConnEnd(conn *pubsubConn, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.conns, conn.server)
+	m.hub.counters.pubsubConns.Add(-1)
+	for _, t := range conn.takeTopics() {
+		if t.conn == conn {
 			t.conn = nil
-			b.unassigned[t] = struct{}{}
+			m.unassigned[t] = struct{}{}
 		}
 	}
-	if why == nil {
-		b.wake()
+	if err == nil {
+		m.wake()
 		return
 	}
-	r := b.backoffs[l.server]
-	// A line that worked is made again at once, however often that happens; one that never did, or fell silent, rests in
-	// between, shortly: what happens meanwhile must still be in the stream when it is back.
-	if l.ready.Load() && !errors.Is(why, errProbeTimeout) || time.Since(l.startedAt) >= stableAfter {
-		r = backoff{until: l.startedAt.Add(backoffMin)}
+	next := m.backoffs[conn.server]
+	// A connection that worked is replaced at once, however often it ends. One that never worked, or
+	// whose probe timed out, is replaced after a short delay: what happens meanwhile must still be in
+	// the stream.
+	if conn.ready.Load() && !errors.Is(err, errProbeTimeout) || time.Since(conn.startedAt) >= stableAfter {
+		next = backoff{until: conn.startedAt.Add(backoffMin)}
 	} else {
-		d := min(backoffMin<<min(r.failures, 10), backoffMax)
-		r = backoff{failures: r.failures + 1, until: time.Now().Add(d/2 + mathrand.N(d/2))}
+		d := min(backoffMin<<min(next.failures, 10), backoffMax)
+		next = backoff{failures: next.failures + 1, until: time.Now().Add(d/2 + mathrand.N(d/2))}
 	}
-	b.backoffs[l.server] = r
-	if client, ok := b.hub.db.Client.(*redis.ClusterClient); ok {
+	m.backoffs[conn.server] = next
+	if client, ok := m.hub.db.Client.(*redis.ClusterClient); ok {
 		client.ReloadState(context.Background()) // a slot may have moved
 	}
-	b.wake()
+	m.wake()
 }
 
-// pubsubConn is one connection that listens, with one life: go-redis would connect again by itself, but in its own time, without
-// telling, and on a Cluster without subscribing to anything. Whatever goes wrong ends the line; the board makes another.
+// pubsubConn is one pub/sub connection, which is never reconnected. go-redis would reconnect by
+// itself, but after a delay of its own, without notice, and on a Cluster without subscribing to
+// anything. Any error ends the pubsubConn, and the subscriptionManager makes another one.
 type pubsubConn struct {
-	manager   *subscriptionManager
-	server   string
-	startedAt   time.Time
-	sharded bool
-	probeChannel   string // the channel that proves that messages arrive
-	client  *redis.Client
-	pubsub      *redis.PubSub
-	wakeup    chan struct{}
-	closed     chan struct{}
-	closeOnce sync.Once
+	manager      *subscriptionManager
+	server       string
+	startedAt    time.Time
+	sharded      bool
+	probeChannel string // carries the messages that prove that messages arrive
+	client       *redis.Client
+	pubsub       *redis.PubSub
+	wakeup       chan struct{}
+	closed       chan struct{}
+	closeOnce    sync.Once
 	closeErr     error
 
-	lastReceived  atomic.Int64 // when anything came, in nanoseconds
-	ready  atomic.Bool  // the probe's channel is subscribed
-	probeSentAt atomic.Int64 // when the probe under way was sent; 0: none
+	lastReceived atomic.Int64 // Unix time in nanoseconds
+	ready        atomic.Bool  // probeChannel is subscribed
+	probeSentAt  atomic.Int64 // Unix time in nanoseconds; 0: no probe is under way
 
-	mu      sync.Mutex
-	netConn    net.Conn
-	aborted  bool
-	topics  map[string]*topic
-	changes  []subscriptionChange
-	unconfirmedSubs map[string]time.Time // subscribed, not confirmed
-	unconfirmedUnsubs map[string]int       // unsubscribed, not confirmed
+	mu                sync.Mutex
+	netConn           net.Conn
+	aborted           bool
+	topics            map[string]*topic
+	changes           []subscriptionChange
+	unconfirmedSubs   map[string]time.Time // channel → when SUBSCRIBE was sent
+	unconfirmedUnsubs map[string]int       // channel → UNSUBSCRIBEs sent
 }
 
 type subscriptionChange struct {
-	channel string
-	subscribe    bool
+	channel   string
+	subscribe bool
 }
 
 var (
-	errConnUsed  = errors.New("this line has ended")
-	errProbeTimeout = errors.New("messages do not arrive")
-	errSubscribeTimeout   = errors.New("a subscription was not confirmed")
-	errUnsubscribedByServer  = errors.New("the server has unsubscribed a channel: its slot has moved")
+	errConnUsed             = errors.New("a pub/sub connection is not dialled twice")
+	errProbeTimeout         = errors.New("a probe did not arrive in time")
+	errSubscribeTimeout     = errors.New("a subscription was not confirmed in time")
+	errUnsubscribedByServer = errors.New("the server unsubscribed a channel, because its slot has moved")
 )
 
-func newPubsubConn(b *subscriptionManager, place string, base *redis.Options, tag string) *pubsubConn {
-	l := &pubsubConn{
-		manager: b, server: place, startedAt: time.Now(), sharded: b.hub.db.Kind() == redisdb.KindCluster,
+func newPubsubConn(m *subscriptionManager, server string, base *redis.Options, tag string) *pubsubConn {
+	c := &pubsubConn{
+		manager: m, server: server, startedAt: time.Now(), sharded: m.hub.db.Kind() == redisdb.KindCluster,
 		wakeup: make(chan struct{}, 1), closed: make(chan struct{}),
 		topics: map[string]*topic{}, unconfirmedSubs: map[string]time.Time{}, unconfirmedUnsubs: map[string]int{},
-		// The topic's tag puts the probe on the same server.
+		// The topic's hash tag puts the probe on the same server.
 		probeChannel: keys.Probe(tag, mathrand.Uint64()),
 	}
 	o := *base
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		l.mu.Lock()
-		spent := l.netConn != nil || l.aborted
-		l.mu.Unlock()
-		if spent {
+	o.Dialer = c.dialOnce(base.Dialer)
+	o.MaxRetries, o.DialerRetries, o.PoolSize, o.MinIdleConns = -1, 1, 1, 0
+	c.client = redis.NewClient(&o)
+	if c.sharded {
+		c.pubsub = c.client.SSubscribe(context.Background())
+	} else {
+		c.pubsub = c.client.Subscribe(context.Background())
+	}
+	return c
+}
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialOnce returns a dialer that dials once and keeps the connection, so that run can close it at
+// any time.
+func (c *pubsubConn) dialOnce(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c.mu.Lock()
+		used := c.netConn != nil || c.aborted
+		c.mu.Unlock()
+		if used {
 			return nil, errConnUsed
 		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.aborted {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.aborted {
 			_ = conn.Close()
 			return nil, errConnUsed
 		}
-		l.netConn = conn
+		c.netConn = conn
 		return conn, nil
 	}
-	o.MaxRetries, o.DialerRetries, o.PoolSize, o.MinIdleConns = -1, 1, 1, 0
-	l.client = redis.NewClient(&o)
-	if l.sharded {
-		l.pubsub = l.client.SSubscribe(context.Background())
-	} else {
-		l.pubsub = l.client.Subscribe(context.Background())
-	}
-	return l
 }
 
-// queueChange wants a topic's channel to be subscribed, or no longer.
-func (l *pubsubConn) queueChange(t *topic, join bool) {
-	l.mu.Lock()
-	if join {
-		l.topics[t.name] = t
+// queueChange queues a SUBSCRIBE or UNSUBSCRIBE of a topic's channel.
+func (c *pubsubConn) queueChange(t *topic, subscribe bool) {
+	c.mu.Lock()
+	if subscribe {
+		c.topics[t.name] = t
 	} else {
-		delete(l.topics, t.name)
+		delete(c.topics, t.name)
 	}
-	l.changes = append(l.changes, subscriptionChange{t.name, join})
-	l.mu.Unlock()
+	c.changes = append(c.changes, subscriptionChange{t.name, subscribe})
+	c.mu.Unlock()
 	select {
-	case l.wakeup <- struct{}{}:
+	case c.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-// takeTopics empties the line.
-func (l *pubsubConn) takeTopics() map[string]*topic {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	topics := l.topics
-	l.topics = map[string]*topic{}
+// takeTopics removes all topics from the connection and returns them.
+func (c *pubsubConn) takeTopics() map[string]*topic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	topics := c.topics
+	c.topics = map[string]*topic{}
 	return topics
 }
 
-// shutdown ends the line; nil means that nobody needs it.
-func (l *pubsubConn) shutdown(why error) {
-	l.closeOnce.Do(func() { l.closeErr = why; close(l.closed) })
+// shutdown ends the connection. err is nil when no topic needs it any more.
+func (c *pubsubConn) shutdown(err error) {
+	c.closeOnce.Do(func() { c.closeErr = err; close(c.closed) })
 }
 
-func (l *pubsubConn) run(ctx context.Context) {
-	var parts sync.WaitGroup
-	l.lastReceived.Store(time.Now().UnixNano())
-	// Dialling happens in the first subscription; whoever ends the line meanwhile must not wait for it.
-	parts.Go(func() {
-		if err := l.applyChanges(ctx, []subscriptionChange{{l.probeChannel, true}}); err != nil {
-			l.shutdown(err)
+func (c *pubsubConn) run(ctx context.Context) {
+	var goroutines sync.WaitGroup
+	c.lastReceived.Store(time.Now().UnixNano())
+	// The first subscription dials, which may block. shutdown must not wait for that.
+	goroutines.Go(func() {
+		if err := c.applyChanges(ctx, []subscriptionChange{{c.probeChannel, true}}); err != nil {
+			c.shutdown(err)
 			return
 		}
-		parts.Go(func() { l.readLoop(ctx) })
-		l.writeLoop(ctx)
+		goroutines.Go(func() { c.readLoop(ctx) })
+		c.writeLoop(ctx)
 	})
 	select {
-	case <-l.closed:
+	case <-c.closed:
 	case <-ctx.Done():
-		l.shutdown(nil)
+		c.shutdown(nil)
 	}
-	l.mu.Lock()
-	l.aborted = true
-	if l.netConn != nil {
-		_ = l.netConn.Close()
+	c.mu.Lock()
+	c.aborted = true
+	if c.netConn != nil {
+		_ = c.netConn.Close()
 	}
-	l.mu.Unlock()
-	parts.Wait()
-	_ = l.pubsub.Close()
-	_ = l.client.Close()
-	if ctx.Err() == nil && l.closeErr != nil {
-		l.manager.hub.counters.reconnects.Add(1)
-		l.manager.hub.log.Warn("a connection for events was lost", slog.String("server", l.server), slog.Any("error", l.closeErr))
+	c.mu.Unlock()
+	goroutines.Wait()
+	_ = c.pubsub.Close()
+	_ = c.client.Close()
+	if ctx.Err() == nil && c.closeErr != nil {
+		c.manager.hub.counters.reconnects.Add(1)
+		c.manager.hub.log.Warn("pub/sub connection lost",
+			slog.String("server", c.server), slog.Any("error", c.closeErr))
 	}
-	l.manager.onConnEnd(l, l.closeErr)
+	c.manager.onConnEnd(c, c.closeErr)
 }
 
-// writeLoop sends orders and proves that the line is alive.
-func (l *pubsubConn) writeLoop(ctx context.Context) {
-	o := l.manager.hub.options
-	tick := time.NewTicker(min(o.ProbeAfter, o.ProbeTimeout) / 8)
-	defer tick.Stop()
-	idle := time.Now()
+// writeLoop sends the queued changes and checks that the connection is alive.
+func (c *pubsubConn) writeLoop(ctx context.Context) {
+	o := c.manager.hub.options
+	ticker := time.NewTicker(min(o.ProbeAfter, o.ProbeTimeout) / 8)
+	defer ticker.Stop()
+	lastUsed := time.Now()
 	for {
 		select {
-		case <-l.closed:
+		case <-c.closed:
 			return
-		case <-l.wakeup:
-			l.mu.Lock()
-			orders := l.changes
-			l.changes = nil
-			l.mu.Unlock()
-			if err := l.applyChanges(ctx, orders); err != nil {
-				l.shutdown(err)
+		case <-c.wakeup:
+			c.mu.Lock()
+			changes := c.changes
+			c.changes = nil
+			c.mu.Unlock()
+			if err := c.applyChanges(ctx, changes); err != nil {
+				c.shutdown(err)
 				return
 			}
-		case now := <-tick.C:
-			l.mu.Lock()
-			if len(l.topics) > 0 {
-				idle = now
+		case now := <-ticker.C:
+			c.mu.Lock()
+			if len(c.topics) > 0 {
+				lastUsed = now
 			}
 			late := false
-			for _, sent := range l.unconfirmedSubs {
+			for _, sent := range c.unconfirmedSubs {
 				late = late || now.Sub(sent) > o.ProbeAfter+o.ProbeTimeout
 			}
-			l.mu.Unlock()
+			c.mu.Unlock()
 			switch {
 			case late:
-				l.shutdown(errSubscribeTimeout)
+				c.shutdown(errSubscribeTimeout)
 				return
-			case now.Sub(idle) > o.TopicLinger:
-				l.shutdown(nil)
+			case now.Sub(lastUsed) > o.TopicLinger:
+				c.shutdown(nil)
 				return
-			case !l.probeIfSilent(ctx, now):
-				l.shutdown(errProbeTimeout)
+			case !c.probeIfSilent(ctx, now):
+				c.shutdown(errProbeTimeout)
 				return
 			}
 		}
 	}
 }
 
-// probeIfSilent publishes a probe when nothing was heard for a while. It answers false when a probe has not arrived in time.
-func (l *pubsubConn) probeIfSilent(ctx context.Context, now time.Time) bool {
-	o := l.manager.hub.options
-	heard := time.Unix(0, l.lastReceived.Load())
-	if sent := l.probeSentAt.Load(); sent != 0 {
-		if heard.UnixNano() > sent {
-			l.probeSentAt.CompareAndSwap(sent, 0) // something came, if not the probe: the line is alive
+// probeIfSilent publishes a probe when nothing was received for Options.ProbeAfter. It returns
+// false when a probe did not arrive within Options.ProbeTimeout.
+func (c *pubsubConn) probeIfSilent(ctx context.Context, now time.Time) bool {
+	o := c.manager.hub.options
+	lastReceived := time.Unix(0, c.lastReceived.Load())
+	if sent := c.probeSentAt.Load(); sent != 0 {
+		if lastReceived.UnixNano() > sent {
+			c.probeSentAt.CompareAndSwap(sent, 0) // something else arrived; that proves the same
 		}
-		return heard.UnixNano() > sent || now.UnixNano()-sent < int64(o.ProbeTimeout)
+		return lastReceived.UnixNano() > sent || now.UnixNano()-sent < int64(o.ProbeTimeout)
 	}
-	if !l.ready.Load() || now.Sub(heard) < o.ProbeAfter {
+	if !c.ready.Load() || now.Sub(lastReceived) < o.ProbeAfter {
 		return true
 	}
 	sent := time.Now().UnixNano()
-	l.probeSentAt.Store(sent)
-	// A publish that hangs must not hold up the next line.
-	l.manager.probeTasks.Go(func() {
+	c.probeSentAt.Store(sent)
+	// A PUBLISH that hangs must not delay the next connection.
+	c.manager.probeTasks.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.ProbeTimeout)
 		defer cancel()
-		_ = l.manager.hub.publish(ctx, l.probeChannel, strconv.FormatInt(sent, 10)) // whether it arrives is what counts
+		// An error needs no handling: then the probe does not arrive.
+		_ = c.manager.hub.publish(ctx, c.probeChannel, strconv.FormatInt(sent, 10))
 	})
 	return true
 }
 
-// applyChanges subscribes and unsubscribes, in the order of the orders. On a Cluster one command names channels of one slot only.
-func (l *pubsubConn) applyChanges(ctx context.Context, orders []subscriptionChange) error {
-	for len(orders) > 0 {
+// applyChanges sends the changes in their order. On a Cluster, one command may name channels of one
+// slot only.
+func (c *pubsubConn) applyChanges(ctx context.Context, changes []subscriptionChange) error {
+	for len(changes) > 0 {
 		n := 1
-		for n < len(orders) && n < subscribeBatch && orders[n].subscribe == orders[0].subscribe {
+		for n < len(changes) && n < subscribeBatch && changes[n].subscribe == changes[0].subscribe {
 			n++
 		}
-		groups := map[string][]string{}
-		for _, o := range orders[:n] {
+		channelsByTag := map[string][]string{}
+		for _, change := range changes[:n] {
 			tag := ""
-			if l.sharded {
-				tag = hashTag(o.channel)
+			if c.sharded {
+				tag = hashTag(change.channel)
 			}
-			groups[tag] = append(groups[tag], o.channel)
+			channelsByTag[tag] = append(channelsByTag[tag], change.channel)
 		}
-		for _, channels := range groups {
-			if err := l.sendCommand(ctx, orders[0].subscribe, channels); err != nil {
+		for _, channels := range channelsByTag {
+			if err := c.sendCommand(ctx, changes[0].subscribe, channels); err != nil {
 				return err
 			}
 		}
-		orders = orders[n:]
+		changes = changes[n:]
 	}
 	return nil
 }
 
-func (l *pubsubConn) sendCommand(ctx context.Context, join bool, channels []string) error {
+func (c *pubsubConn) sendCommand(ctx context.Context, subscribe bool, channels []string) error {
 	now := time.Now()
-	l.mu.Lock()
+	c.mu.Lock()
 	for _, channel := range channels {
-		if join {
-			l.unconfirmedSubs[channel] = now
+		if subscribe {
+			c.unconfirmedSubs[channel] = now
 		} else {
-			l.unconfirmedUnsubs[channel]++
+			c.unconfirmedUnsubs[channel]++
 		}
 	}
-	l.mu.Unlock()
+	c.mu.Unlock()
 	switch {
-	case join && l.sharded:
-		return l.pubsub.SSubscribe(ctx, channels...)
-	case join:
-		return l.pubsub.Subscribe(ctx, channels...)
-	case l.sharded:
-		return l.pubsub.SUnsubscribe(ctx, channels...)
+	case subscribe && c.sharded:
+		return c.pubsub.SSubscribe(ctx, channels...)
+	case subscribe:
+		return c.pubsub.Subscribe(ctx, channels...)
+	case c.sharded:
+		return c.pubsub.SUnsubscribe(ctx, channels...)
 	default:
-		return l.pubsub.Unsubscribe(ctx, channels...)
+		return c.pubsub.Unsubscribe(ctx, channels...)
 	}
 }
 
-// readLoop hands on what comes, until the line ends.
-func (l *pubsubConn) readLoop(ctx context.Context) {
-	hub := l.manager.hub
+// readLoop dispatches what is received until the connection ends.
+func (c *pubsubConn) readLoop(ctx context.Context) {
+	hub := c.manager.hub
 	for {
-		message, err := l.pubsub.Receive(ctx)
+		message, err := c.pubsub.Receive(ctx)
 		if err != nil {
-			l.shutdown(err)
+			c.shutdown(err)
 			return
 		}
 		now := time.Now().UnixNano()
-		l.lastReceived.Store(now)
+		c.lastReceived.Store(now)
 		switch m := message.(type) {
 		case *redis.Message:
-			if m.Channel != l.probeChannel {
+			if m.Channel != c.probeChannel {
 				hub.dispatch(m.Channel, m.Payload)
 			} else if sent, err := strconv.ParseInt(m.Payload, 10, 64); err == nil {
 				hub.counters.lag.Store(now - sent)
-				l.probeSentAt.CompareAndSwap(sent, 0)
+				c.probeSentAt.CompareAndSwap(sent, 0)
 			}
 		case *redis.Subscription:
-			if !l.handleConfirmation(m) {
-				l.shutdown(errUnsubscribedByServer)
+			if !c.handleConfirmation(m) {
+				c.shutdown(errUnsubscribedByServer)
 				return
 			}
 		}
 	}
 }
 
-// handleConfirmation takes the server's word that a channel is subscribed: from now on nothing is missed, and what was is read from
-// the stream. It answers false when the server ended a subscription by itself.
-func (l *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
-	l.mu.Lock()
+// handleConfirmation handles the server's confirmation of a subscription. From then on no message
+// is missed; what was missed before is read from the stream. It returns false when the server ended
+// a subscription by itself.
+func (c *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
+	c.mu.Lock()
 	if strings.HasSuffix(m.Kind, "unsubscribe") {
-		defer l.mu.Unlock()
-		if l.unconfirmedUnsubs[m.Channel]--; l.unconfirmedUnsubs[m.Channel] <= 0 {
-			asked := l.unconfirmedUnsubs[m.Channel] == 0
-			delete(l.unconfirmedUnsubs, m.Channel)
-			return asked
+		defer c.mu.Unlock()
+		if c.unconfirmedUnsubs[m.Channel]--; c.unconfirmedUnsubs[m.Channel] <= 0 {
+			requested := c.unconfirmedUnsubs[m.Channel] == 0
+			delete(c.unconfirmedUnsubs, m.Channel)
+			return requested
 		}
 		return true
 	}
-	delete(l.unconfirmedSubs, m.Channel)
-	t := l.topics[m.Channel]
-	l.mu.Unlock()
-	if m.Channel == l.probeChannel {
-		l.ready.Store(true)
+	delete(c.unconfirmedSubs, m.Channel)
+	t := c.topics[m.Channel]
+	c.mu.Unlock()
+	if m.Channel == c.probeChannel {
+		c.ready.Store(true)
 	}
 	if t != nil {
 		t.requestBackfill(false)
@@ -508,7 +530,8 @@ func (l *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
 	return true
 }
 
-// hashTag is the part of a name that decides its slot on a Cluster: what stands in the first braces, or all of it.
+// hashTag returns the part of a key that decides its slot on a Cluster: what is in the first
+// braces, or all of it.
 func hashTag(name string) string {
 	if _, rest, ok := strings.Cut(name, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

@@ -1,204 +1,208 @@
 package realtime
 
-// The log of a topic is bounded: what is older is read again from the stream, or replaced by a snapshot.
+// The bounds of a ring buffer. Older events are read from the stream again, or replaced by a
+// snapshot.
 const (
 	maxBufferEvents = 256
 	maxBufferBytes  = 64 << 10
 )
 
-// entry is one event, encoded once for all sessions. Its bytes are never changed.
-type entry struct {
-	pos    position
-	event []byte
-}
-
-// ringBuffer is the end of a topic's history: a run of entries without a gap, and the position just before them.
+// ringBuffer holds the newest events of a topic: consecutive entries and the position just before
+// them.
 //
 //	base │ entries[0] … entries[n-1] = head
 //
-// Until it is loaded it knows nothing. A base whose nonce is 0 is known by number only, so that nobody can
-// prove to stand there; the exception is the beginning, 0-0.
+// Until it is loaded it knows nothing. A base with nonce 0 is known by its number only, so no
+// cursor can prove that it is there. The exception is the start of the stream, 0-0.
 type ringBuffer struct {
 	loaded  bool
 	base    position
 	entries []entry
 	bytes   int
-	// sinceEmpty tells that the stream was empty when it was read and that nothing was dropped since: whoever
-	// stood before the first event, whatever its number, has missed nothing that entries does not hold.
+	// sinceEmpty is set when the stream was empty at the first read and no entry has been dropped
+	// since. A cursor before the first event, whatever the number of that event, has missed nothing
+	// but entries.
 	sinceEmpty bool
-	// conflicted tells that an event came whose number another one has: nothing is taken before the stream has been read.
+	// conflicted is set when an event came whose number another event has. Nothing is appended until
+	// the stream has been read.
 	conflicted bool
 }
 
-// appendResult is what the log says to an event that comes in.
+// appendResult is what ringBuffer.append did with an event.
 type appendResult int
 
 const (
-	appendOK appendResult = iota // it was the next
-	appendDuplicate                   // it was there before
-	appendGap                     // something before it is missing
-	appendForked                  // another event has its number
+	appendOK        appendResult = iota // it was the next event and is in the buffer now
+	appendDuplicate                     // it was in the buffer before
+	appendGap                           // an earlier event is missing
+	appendForked                        // another event has its number
 )
 
-func (l *ringBuffer) head() position {
-	if n := len(l.entries); n > 0 {
-		return l.entries[n-1].pos
+func (b *ringBuffer) head() position {
+	if n := len(b.entries); n > 0 {
+		return b.entries[n-1].pos
 	}
-	return l.base
+	return b.base
 }
 
-// append takes the next event.
-func (l *ringBuffer) append(e entry) appendResult {
-	head := l.head()
+// append adds e if it is the next event.
+func (b *ringBuffer) append(e entry) appendResult {
+	head := b.head()
 	switch {
-	case !l.loaded || l.conflicted:
+	case !b.loaded || b.conflicted:
 		return appendGap
-	case l.sinceEmpty && len(l.entries) == 0:
-		l.base = position{seq: e.pos.seq - 1}
+	case b.sinceEmpty && len(b.entries) == 0:
+		b.base = position{seq: e.pos.seq - 1}
 	case e.pos.seq <= head.seq:
-		if at, ok := l.positionAt(e.pos.seq); ok && at != e.pos {
-			l.conflicted = true
+		if pos, ok := b.positionAt(e.pos.seq); ok && pos != e.pos {
+			b.conflicted = true
 			return appendForked
 		}
 		return appendDuplicate
 	case e.pos.seq != head.seq+1:
 		return appendGap
 	}
-	l.entries = append(l.entries, e)
-	l.bytes += len(e.event)
-	for len(l.entries) > maxBufferEvents || l.bytes > maxBufferBytes && len(l.entries) > 1 {
-		l.base, l.sinceEmpty = l.entries[0].pos, false
-		l.bytes -= len(l.entries[0].event)
-		l.entries[0] = entry{}
-		l.entries = l.entries[1:]
+	b.entries = append(b.entries, e)
+	b.bytes += len(e.event)
+	for len(b.entries) > maxBufferEvents || b.bytes > maxBufferBytes && len(b.entries) > 1 {
+		b.base, b.sinceEmpty = b.entries[0].pos, false
+		b.bytes -= len(b.entries[0].event)
+		b.entries[0] = entry{}
+		b.entries = b.entries[1:]
 	}
 	return appendOK
 }
 
-// positionAt finds the position with a number; it answers false for what the log does not know.
-func (l *ringBuffer) positionAt(seq uint64) (position, bool) {
+// positionAt returns the position with the number seq, or false when the buffer does not know it.
+func (b *ringBuffer) positionAt(seq uint64) (position, bool) {
 	switch {
-	case seq == l.base.seq:
-		return l.base, l.base.nonce != 0 || seq == 0
-	case seq > l.base.seq && seq <= l.head().seq:
-		return l.entries[seq-l.base.seq-1].pos, true
+	case seq == b.base.seq:
+		return b.base, b.base.nonce != 0 || seq == 0
+	case seq > b.base.seq && seq <= b.head().seq:
+		return b.entries[seq-b.base.seq-1].pos, true
 	}
 	return position{}, false
 }
 
-// contains tells whether whoever stands at p can be served from here.
-func (l *ringBuffer) contains(p position) bool {
-	if !l.loaded {
+// contains reports whether a cursor at pos can continue from this buffer.
+func (b *ringBuffer) contains(pos position) bool {
+	if !b.loaded {
 		return false
 	}
-	if l.sinceEmpty && p == (position{}) {
+	if b.sinceEmpty && pos == (position{}) {
 		return true
 	}
-	at, ok := l.positionAt(p.seq)
-	return ok && at == p
+	known, ok := b.positionAt(pos.seq)
+	return ok && known == pos
 }
 
-// entriesAfter answers the entries that follow p, which the log must hold, within the bounds of one frame.
-func (l *ringBuffer) entriesAfter(p position) []entry {
+// entriesAfter returns the entries that follow pos, within the bounds of one frame. The buffer must
+// contain pos.
+func (b *ringBuffer) entriesAfter(pos position) []entry {
 	first := 0
-	if p.seq > l.base.seq {
-		first = int(p.seq - l.base.seq)
+	if pos.seq > b.base.seq {
+		first = int(pos.seq - b.base.seq)
 	}
-	rest := l.entries[first:]
+	following := b.entries[first:]
 	size := 0
-	for i := range rest {
-		size += len(rest[i].event) + 1
+	for i := range following {
+		size += len(following[i].event) + 1
 		if i > 0 && (i >= maxFrameEvents || size > maxFrameBytes) {
-			return rest[:i]
+			return following[:i]
 		}
 	}
-	return rest
+	return following
 }
 
-// appendRange takes what the stream holds from asked on, asked being the head when the stream was asked. It answers
-// false when the stream does not know that position: the history has forked or was trimmed.
-func (l *ringBuffer) appendRange(asked position, found []entry) bool {
-	if len(found) == 0 || found[0].pos != asked {
+// appendRange adds what the stream holds from oldHead on. oldHead is the head at the time of the
+// read. It returns false when the stream does not know oldHead: it has forked or was trimmed.
+func (b *ringBuffer) appendRange(oldHead position, found []entry) bool {
+	if len(found) == 0 || found[0].pos != oldHead {
 		return false
 	}
-	l.conflicted = false
+	b.conflicted = false
 	for _, e := range found[1:] {
-		if v := l.append(e); v == appendForked || v == appendGap {
+		if r := b.append(e); r == appendForked || r == appendGap {
 			return false
 		}
 	}
 	return true
 }
 
-// mergeTail takes the end of the stream, asked being the head when the stream was asked (zero when there was none).
-// It answers true when the log had to begin anew, so that not everybody's position is still in it.
-func (l *ringBuffer) mergeTail(asked position, tail []entry) (anew bool) {
+// mergeTail adds the tail of the stream. oldHead is the head at the time of the read, zero when
+// there was none. It reports whether the buffer was replaced, so that it may no longer contain
+// every cursor's position.
+func (b *ringBuffer) mergeTail(oldHead position, tail []entry) (replaced bool) {
 	tail = contiguousTail(tail)
-	l.conflicted = false
-	if !l.loaded {
-		l.reset(tail)
-		l.sinceEmpty = len(tail) == 0
+	b.conflicted = false
+	if !b.loaded {
+		b.reset(tail)
+		b.sinceEmpty = len(tail) == 0
 		return false
 	}
 	if len(tail) == 0 {
-		return false // the stream has expired: whatever happens next writes it again
+		return false // the stream has expired; the next event writes it again
 	}
-	last, head := tail[len(tail)-1].pos, l.head()
-	if l.sinceEmpty && len(l.entries) == 0 {
+	last, head := tail[len(tail)-1].pos, b.head()
+	if b.sinceEmpty && len(b.entries) == 0 {
 		for _, e := range tail {
-			l.append(e)
+			b.append(e)
 		}
 		return false
 	}
-	joint := min(last.seq, head.seq)
-	mine, ok := l.positionAt(joint)
-	if last.seq < asked.seq || !ok || joint < tail[0].pos.seq || tail[joint-tail[0].pos.seq].pos != mine {
-		l.reset(tail)
+	// The newest number that both sides have must be the same event.
+	shared := min(last.seq, head.seq)
+	ours, ok := b.positionAt(shared)
+	if last.seq < oldHead.seq || !ok || shared < tail[0].pos.seq || tail[shared-tail[0].pos.seq].pos != ours {
+		b.reset(tail)
 		return true
 	}
 	for _, e := range tail {
 		if e.pos.seq > head.seq {
-			l.append(e)
+			b.append(e)
 		}
 	}
-	l.prepend(tail)
+	b.prepend(tail)
 	return false
 }
 
-// reset forgets everything and starts from a run of entries.
-func (l *ringBuffer) reset(tail []entry) {
-	*l = ringBuffer{loaded: true}
+// reset replaces the content by consecutive entries.
+func (b *ringBuffer) reset(tail []entry) {
+	*b = ringBuffer{loaded: true}
 	if len(tail) > 0 {
-		l.base.seq = tail[0].pos.seq - 1
+		b.base.seq = tail[0].pos.seq - 1
 	}
 	for _, e := range tail {
-		l.append(e)
+		b.append(e)
 	}
 }
 
-// prepend takes from a run of entries what is older than the log, as far as there is room.
-func (l *ringBuffer) prepend(run []entry) {
-	if run[0].pos.seq > l.base.seq || l.base.seq-run[0].pos.seq >= uint64(len(run)) {
+// prepend adds those of the consecutive entries that are older than the buffer, as far as there is
+// room.
+func (b *ringBuffer) prepend(run []entry) {
+	if run[0].pos.seq > b.base.seq || b.base.seq-run[0].pos.seq >= uint64(len(run)) {
 		return
 	}
-	older := run[:l.base.seq-run[0].pos.seq+1]
-	first, bytes := len(older), l.bytes
-	for first > 0 && len(older)-first+len(l.entries) < maxBufferEvents && bytes+len(older[first-1].event) <= maxBufferBytes {
+	older := run[:b.base.seq-run[0].pos.seq+1]
+	first, bytes := len(older), b.bytes
+	for first > 0 && len(older)-first+len(b.entries) < maxBufferEvents &&
+		bytes+len(older[first-1].event) <= maxBufferBytes {
 		first--
 		bytes += len(older[first].event)
 	}
-	l.bytes = bytes
+	b.bytes = bytes
 	if first > 0 {
-		l.base = older[first-1].pos
+		b.base = older[first-1].pos
 	} else {
-		l.base = position{seq: older[0].pos.seq - 1}
+		b.base = position{seq: older[0].pos.seq - 1}
 	}
-	l.entries = append(append(make([]entry, 0, len(older)-first+len(l.entries)), older[first:]...), l.entries...)
-	l.sinceEmpty = false
+	entries := make([]entry, 0, len(older)-first+len(b.entries))
+	b.entries = append(append(entries, older[first:]...), b.entries...)
+	b.sinceEmpty = false
 }
 
-// contiguousTail answers the longest end of a run that has no gap. A stream has none; a damaged one must not
-// become a wrong log.
+// contiguousTail returns the longest end of a run that has no gap. A stream has none, but a damaged
+// stream must not become a wrong buffer.
 func contiguousTail(run []entry) []entry {
 	for i := len(run) - 1; i > 0; i-- {
 		if run[i-1].pos.seq+1 != run[i].pos.seq {

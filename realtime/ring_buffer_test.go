@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -8,23 +9,25 @@ import (
 	"pgregory.net/rapid"
 )
 
-// history is the truth: a stream that grows, is trimmed, and sometimes forks.
+// history models a stream that grows, is trimmed, and sometimes forks.
 type history struct {
 	events []entry
 	nonce  uint64
 	seq    uint64
 }
 
-func (h *history) add() entry {
+func (h *history) append() entry {
 	h.seq++
 	h.nonce++
-	e := entry{position{h.seq, h.nonce}, []byte(strings.Repeat("x", int(h.nonce%700)))}
+	e := newEntry(position{h.seq, h.nonce}, "room.test", strings.Repeat("x", int(h.nonce%700)))
 	h.events = append(h.events, e)
 	return e
 }
 
 func (h *history) from(p position) []entry {
-	i := slices.IndexFunc(h.events, func(e entry) bool { return e.pos.seq > p.seq || e.pos.seq == p.seq && e.pos.nonce >= p.nonce })
+	i := slices.IndexFunc(h.events, func(e entry) bool {
+		return e.pos.seq > p.seq || e.pos.seq == p.seq && e.pos.nonce >= p.nonce
+	})
 	if i < 0 {
 		return nil
 	}
@@ -33,150 +36,152 @@ func (h *history) from(p position) []entry {
 
 func (h *history) tail(n int) []entry { return h.events[max(0, len(h.events)-n):] }
 
-// TestTheLogIsAlwaysARunOfTheHistory drives a log as topics do, with lost and late messages, and checks after each
-// repair that it holds an unbroken run that ends where the history ends, within its bounds.
-func TestTheLogIsAlwaysARunOfTheHistory(t *testing.T) {
+// TestTheRingBufferIsAlwaysARunOfTheHistory drives a ring buffer as topics do, with lost and late
+// messages, and checks after each backfill that it holds consecutive events, up to the end of the
+// history and within its bounds.
+func TestTheRingBufferIsAlwaysARunOfTheHistory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{}
 		for range rapid.IntRange(0, 300).Draw(t, "before") {
-			h.add()
+			h.append()
 		}
-		var l ringBuffer
-		l.mergeTail(position{}, h.tail(1))
+		var b ringBuffer
+		b.mergeTail(position{}, h.tail(1))
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
-			case 0, 1: // heard
-				for range rapid.IntRange(1, 40).Draw(t, "heard") {
-					l.append(h.add())
+			case 0, 1: // received
+				for range rapid.IntRange(1, 40).Draw(t, "received") {
+					b.append(h.append())
 				}
 			case 2: // lost
 				for range rapid.IntRange(1, 20).Draw(t, "lost") {
-					h.add()
+					h.append()
 				}
-			case 3: // heard twice
+			case 3: // received twice
 				for _, e := range h.tail(3) {
-					if v := l.append(e); v == appendForked {
-						t.Fatal("a fork where there is none")
+					if v := b.append(e); v == appendForked {
+						t.Fatal("a duplicate is taken for a fork")
 					}
 				}
 			case 4: // trimmed
 				h.events = slices.Clone(h.tail(rapid.IntRange(0, 50).Draw(t, "kept")))
-			case 5: // forked: the last are undone and written anew
+			case 5: // forked: the last events are undone and others are written
 				n := min(len(h.events), rapid.IntRange(1, 5).Draw(t, "undone"))
 				h.events = slices.Clone(h.events[:len(h.events)-n])
 				h.seq -= uint64(n)
-				for range rapid.IntRange(0, 8).Draw(t, "anew") {
-					h.add()
+				for range rapid.IntRange(0, 8).Draw(t, "rewritten") {
+					h.append()
 				}
 			}
-			before := l.head()
-			repairLog(t, &l, h)
-			checkLog(t, &l, h, before)
+			before := b.head()
+			backfillBuffer(t, &b, h)
+			checkBuffer(t, &b, h, before)
 		}
 	})
 }
 
-// repairLog does what healer does.
-func repairLog(t *rapid.T, l *ringBuffer, h *history) {
-	tail := rapid.Bool().Draw(t, "tail") || len(l.entries) == 0
+// backfillBuffer does what backfiller does.
+func backfillBuffer(t *rapid.T, b *ringBuffer, h *history) {
+	tail := rapid.Bool().Draw(t, "tail") || len(b.entries) == 0
 	for i := 0; !tail && i < 50; i++ {
-		asked := l.head()
-		found := h.from(asked)
-		if !l.appendRange(asked, found) {
+		oldHead := b.head()
+		found := h.from(oldHead)
+		if !b.appendRange(oldHead, found) {
 			tail = true
 		} else if len(found) < backfillPage {
 			return
 		}
 	}
-	asked := l.head()
+	oldHead := b.head()
 	found := slices.Clone(h.tail(backfillTail))
-	overtaken := rapid.Bool().Draw(t, "late") // an event overtakes the answer
+	overtaken := rapid.Bool().Draw(t, "overtaken") // an event arrives before the reply to the read
 	if overtaken {
-		l.append(h.add())
+		b.append(h.append())
 	}
-	l.mergeTail(asked, found)
-	if overtaken && l.head() != h.events[len(h.events)-1].pos { // it was a gap or a fork, which asks for another repair
-		l.mergeTail(l.head(), slices.Clone(h.tail(backfillTail)))
+	b.mergeTail(oldHead, found)
+	if overtaken && b.head() != h.events[len(h.events)-1].pos { // a gap or a fork, which requests another read
+		b.mergeTail(b.head(), slices.Clone(h.tail(backfillTail)))
 	}
 }
 
-func checkLog(t *rapid.T, l *ringBuffer, h *history, before position) {
-	if len(l.entries) > maxBufferEvents || l.bytes > maxBufferBytes && len(l.entries) > 1 {
-		t.Fatalf("%d entries, %d bytes", len(l.entries), l.bytes)
+func checkBuffer(t *rapid.T, b *ringBuffer, h *history, before position) {
+	if len(b.entries) > maxBufferEvents || b.bytes > maxBufferBytes && len(b.entries) > 1 {
+		t.Fatalf("%d entries, %d bytes: over the bounds", len(b.entries), b.bytes)
 	}
 	bytes := 0
-	for i, e := range l.entries {
+	for i, e := range b.entries {
 		bytes += len(e.event)
-		if e.pos.seq != l.base.seq+1+uint64(i) {
-			t.Fatalf("entry %d is %v on base %v", i, e.pos, l.base)
+		if e.pos.seq != b.base.seq+1+uint64(i) {
+			t.Fatalf("entry %d is %v on base %v", i, e.pos, b.base)
 		}
 	}
-	if bytes != l.bytes {
-		t.Fatalf("%d bytes, counted %d", bytes, l.bytes)
+	if bytes != b.bytes {
+		t.Fatalf("%d bytes, counted %d", bytes, b.bytes)
 	}
 	if len(h.events) == 0 {
-		return // an empty stream proves nothing
+		return // an expired stream tells nothing about the buffer
 	}
-	if l.head() != h.events[len(h.events)-1].pos {
-		t.Fatalf("the head is %v, the history ends at %v (before %v)", l.head(), h.events[len(h.events)-1].pos, before)
+	if b.head() != h.events[len(h.events)-1].pos {
+		end := h.events[len(h.events)-1].pos
+		t.Fatalf("the head is %v, want the end of the history %v (it was %v)", b.head(), end, before)
 	}
-	truth := map[position]bool{}
+	inHistory := map[position]bool{}
 	for _, e := range h.events {
-		truth[e.pos] = true
+		inHistory[e.pos] = true
 	}
-	for i, e := range l.entries {
-		if truth[l.entries[max(i-1, 0)].pos] && !truth[e.pos] {
-			t.Fatalf("%v is in the log and not in the history", e.pos)
+	for i, e := range b.entries {
+		if inHistory[b.entries[max(i-1, 0)].pos] && !inHistory[e.pos] {
+			t.Fatalf("%v is in the buffer and not in the history", e.pos)
 		}
 	}
 	for i := 0; i < len(h.events); i += 1 + len(h.events)/5 {
-		if at := h.events[i].pos; l.contains(at) {
-			if next := l.entriesAfter(at); len(next) > 0 && next[0].pos != h.events[i+1].pos {
+		if at := h.events[i].pos; b.contains(at) {
+			if next := b.entriesAfter(at); len(next) > 0 && next[0].pos != h.events[i+1].pos {
 				t.Fatalf("%v follows %v", next[0].pos, at)
 			}
 		}
 	}
 }
 
-func TestABackfilledLogServesOlderPositions(t *testing.T) {
+func TestABackfilledRingBufferContainsOlderPositions(t *testing.T) {
 	h := &history{}
 	for range 100 {
-		h.add()
+		h.append()
 	}
-	var l ringBuffer
-	l.mergeTail(position{}, h.tail(1))
-	if l.contains(h.events[40].pos) || !l.contains(h.events[99].pos) || l.contains(h.events[98].pos) {
-		t.Fatal("a log of one event holds its own position only")
+	var b ringBuffer
+	b.mergeTail(position{}, h.tail(1))
+	if b.contains(h.events[40].pos) || !b.contains(h.events[99].pos) || b.contains(h.events[98].pos) {
+		t.Fatal("a buffer of one event must contain the position of that event only")
 	}
-	l.mergeTail(l.head(), h.tail(backfillTail))
-	if !l.contains(h.events[40].pos) || !l.contains(position{}) || len(l.entriesAfter(h.events[40].pos)) != 59 {
-		t.Fatal("the end of the stream was not put before the log")
+	b.mergeTail(b.head(), h.tail(backfillTail))
+	if !b.contains(h.events[40].pos) || !b.contains(position{}) || len(b.entriesAfter(h.events[40].pos)) != 59 {
+		t.Fatal("the tail of the stream was not prepended")
 	}
-	if l.contains(position{41, 9999}) {
-		t.Fatal("a position of another history is held")
+	if b.contains(position{41, 9999}) {
+		t.Fatal("the buffer contains a position of another history")
 	}
 }
 
 func FuzzParseMessage(f *testing.F) {
-	f.Add("1-2|{}")
+	f.Add("1-2|room.test|{}")
 	f.Add("!a.1|7,8|{}")
 	f.Add("|")
 	f.Fuzz(func(t *testing.T, payload string) {
 		if payload == "" {
 			return
 		}
-		if payload[0] == ephemeralPrefix {
-			if w, ok := parseEphemeral(payload); ok {
-				again, ok := parseEphemeral(w.encode())
-				if !ok || again.sender != w.sender || again.seq != w.seq || !slices.Equal(again.recipients, w.recipients) || string(again.frame) != string(w.frame) {
-					t.Fatalf("%q became %q", payload, w.encode())
+		if isEphemeral(payload) {
+			if m, ok := parseEphemeral(payload); ok {
+				again, ok := parseEphemeral(m.encode())
+				if !ok || !reflect.DeepEqual(again, m) {
+					t.Fatalf("%q became %q", payload, m.encode())
 				}
 			}
 			return
 		}
-		if e, ok := parseMessage(payload); ok && e.pos.seq == 0 {
-			t.Fatal("an event without a number")
+		if e, ok := parseEntry(payload); ok && e.pos.seq == 0 {
+			t.Fatal("an event with seq 0 is accepted")
 		}
 	})
 }

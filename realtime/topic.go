@@ -7,46 +7,49 @@ import (
 	"time"
 )
 
-// topic is a stream that somebody on this node follows: the end of its log and the cursors in it.
+// topic is a stream that sessions of this node subscribe to: its newest events and the cursors of
+// the sessions.
 //
-// It lives as long as it has users and a while longer, so that a reload or a reconnection finds it warm.
-// Lock order: Peer.mu before topic.mu, Hub.mu before neither.
+// It stays for Options.TopicLinger after its last reference is released, so that a page that
+// reloads finds it filled. Lock order: Client.mu before topic.mu. Neither may be locked while
+// Hub.mu is held.
 type topic struct {
 	hub  *Hub
 	name string
 
 	// Under Hub.mu.
-	refs     int
+	refs      int
 	idleSince time.Time
 
-	conn    *pubsubConn // under board.mu
-	changed bool  // of the worker that delivers the topic: there is something to tell
+	conn    *pubsubConn // under subscriptionManager.mu
+	changed bool        // owned by the topic's worker: the cursors have to be notified
 
-	mu      sync.RWMutex
-	buffer     ringBuffer
-	pending []entry // arrived while something before them was missing
-	cursors []*cursor
-	lastActivity   time.Time         // when the last event or repair came
-	lastSeq map[string]uint64 // number of the last whisper of each sender
-	ready  chan struct{}     // closed when the log is loaded
+	mu           sync.RWMutex
+	buffer       ringBuffer
+	pending      []entry // arrived while an earlier event was missing
+	cursors      []*cursor
+	lastActivity time.Time         // of the last event or backfill
+	lastSeq      map[string]uint64 // sender → number of its last ephemeral message
+	ready        chan struct{}     // closed when the buffer is loaded
 
-	queuedJob    *backfillJob // asked for, not begun
-	backfilling bool
-	failedBackfills int // repairs in a row that left a gap
+	queuedJob       *backfillJob // requested, not begun
+	backfilling     bool
+	failedBackfills int // in a row: reads that left a gap
 
-	batchMu sync.Mutex
-	batches  []cachedBatch // the last few
-	oldestBatch    int
+	batchMu     sync.Mutex
+	batches     []cachedBatch
+	oldestBatch int
 
 	snapshots snapshotCache
 }
 
 const (
 	maxPendingEvents = 1024
-	maxCachedBatches    = 4
+	maxCachedBatches = 4
 )
 
-// cachedBatch is a frame of several events, kept because many sessions wait for the same ones.
+// cachedBatch is a frame of several events. It is kept because many sessions wait for the same
+// events.
 type cachedBatch struct {
 	from, to position
 	frame    []byte
@@ -56,7 +59,7 @@ func newTopic(h *Hub, name string) *topic {
 	return &topic{hub: h, name: name, ready: make(chan struct{})}
 }
 
-// addEvent hands an event from the channel to the log. It answers whether there is something to deliver.
+// addEvent adds an event from the channel. It reports whether there is something to deliver.
 func (t *topic) addEvent(e entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +71,7 @@ func (t *topic) addEvent(e entry) bool {
 		if len(t.pending) < maxPendingEvents {
 			t.pending = append(t.pending, e)
 		} else {
-			t.pending = nil // they stand in the stream
+			t.pending = nil // the stream has them
 			t.requestBackfillLocked(false)
 		}
 		if !t.backfilling {
@@ -80,13 +83,14 @@ func (t *topic) addEvent(e entry) bool {
 	return false
 }
 
-// drainPending takes up what arrived during a repair, and asks for another where something is still missing.
+// drainPending appends what arrived during a backfill. It requests another backfill if a gap is
+// left.
 func (t *topic) drainPending() {
 	for i, e := range t.pending {
-		if v := t.buffer.append(e); v == appendGap || v == appendForked {
+		if r := t.buffer.append(e); r == appendGap || r == appendForked {
 			t.pending = slices.Delete(t.pending, 0, i)
 			if t.failedBackfills++; t.failedBackfills > 2 {
-				t.pending, t.failedBackfills = nil, 0 // the stream does not know it either
+				t.pending, t.failedBackfills = nil, 0 // the stream does not have the missing event
 				t.hub.counters.unfilledGaps.Add(1)
 				return
 			}
@@ -97,82 +101,87 @@ func (t *topic) drainPending() {
 	t.pending, t.failedBackfills = nil, 0
 }
 
-// batch is what one frame carries.
+// batch is the content of one frame.
 type batch struct {
-	frame   []byte
-	last      position // of its last event
-	count  int      // none: there is nothing new
-	needsReauthorization bool     // the last event is one that Subscription.Doubt pointed out
+	frame                []byte
+	last                 position // of its last event
+	count                int      // events; 0: there is nothing new
+	needsReauthorization bool     // Subscription.NeedsReauthorization selected the last event
 }
 
-// nextBatch answers the frame that follows at, up to and with the first event that is doubted, where doubt is not nil. It answers
-// false when the log no longer holds at.
-func (t *topic) nextBatch(at position, doubt func([]byte) bool) (s batch, ok bool) {
+// nextBatch returns the events that follow pos. The batch ends with the first event that
+// needsReauthorization selects, if that is not nil. It returns false when the buffer no longer
+// contains pos.
+func (t *topic) nextBatch(
+	pos position, needsReauthorization func(eventType string, event []byte) bool,
+) (next batch, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if at.seq > t.buffer.head().seq {
-		return s, true // a snapshot that was ahead of the channel
+	if pos.seq > t.buffer.head().seq {
+		return next, true // the cursor's snapshot was newer than the channel
 	}
-	if !t.buffer.contains(at) {
-		return s, false
+	if !t.buffer.contains(pos) {
+		return next, false
 	}
-	entries := t.buffer.entriesAfter(at)
-	if doubt != nil {
-		if i := slices.IndexFunc(entries, func(e entry) bool { return doubt(e.event) }); i >= 0 {
-			entries, s.needsReauthorization = entries[:i+1], true
+	entries := t.buffer.entriesAfter(pos)
+	if needsReauthorization != nil {
+		i := slices.IndexFunc(entries, func(e entry) bool { return needsReauthorization(e.eventType, e.event) })
+		if i >= 0 {
+			entries, next.needsReauthorization = entries[:i+1], true
 		}
 	}
-	if s.count = len(entries); s.count == 0 {
-		return s, true
+	if next.count = len(entries); next.count == 0 {
+		return next, true
 	}
-	s.last = entries[s.count-1].pos
-	s.frame = t.encodeBatch(at, s.last, entries)
-	return s, true
+	next.last = entries[next.count-1].pos
+	next.frame = t.encodeBatch(pos, next.last, entries)
+	return next, true
 }
 
-func (t *topic) encodeBatch(at, to position, entries []entry) []byte {
+func (t *topic) encodeBatch(from, to position, entries []entry) []byte {
 	if len(entries) == 1 {
 		return entries[0].event
 	}
 	t.batchMu.Lock()
 	defer t.batchMu.Unlock()
 	for i := range t.batches {
-		if j := &t.batches[i]; j.from == at && j.to == to {
-			return j.frame
+		if b := &t.batches[i]; b.from == from && b.to == to {
+			return b.frame
 		}
 	}
 	frame := encodeArray(entries)
 	if len(t.batches) < maxCachedBatches {
-		t.batches = append(t.batches, cachedBatch{at, to, frame})
+		t.batches = append(t.batches, cachedBatch{from, to, frame})
 	} else {
-		t.batches[t.oldestBatch] = cachedBatch{at, to, frame}
+		t.batches[t.oldestBatch] = cachedBatch{from, to, frame}
 		t.oldestBatch = (t.oldestBatch + 1) % maxCachedBatches
 	}
 	return frame
 }
 
-// notifyCursors tells every cursor that there may be something new. After a log began anew, anew makes them prove their position.
-func (t *topic) notifyCursors(anew bool) {
+// notifyCursors notifies every cursor that there may be something new. After the buffer was
+// replaced, replaced makes each cursor check that its position is still there.
+func (t *topic) notifyCursors(replaced bool) {
 	t.mu.RLock()
 	cursors := t.cursors
 	t.mu.RUnlock()
-	for _, c := range cursors {
-		c.client.notify(c, anew)
+	for _, cur := range cursors {
+		cur.client.notify(cur, replaced)
 	}
 }
 
-func (t *topic) addCursor(c *cursor) {
+func (t *topic) addCursor(cur *cursor) {
 	t.mu.Lock()
-	t.cursors = append(slices.Clip(t.cursors), c)
+	t.cursors = append(slices.Clip(t.cursors), cur)
 	t.mu.Unlock()
 }
 
-func (t *topic) removeCursor(c *cursor) {
+func (t *topic) removeCursor(cur *cursor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.Index(t.cursors, c); i >= 0 {
-		left := make([]*cursor, 0, len(t.cursors)-1)
-		t.cursors = append(append(left, t.cursors[:i]...), t.cursors[i+1:]...)
+	if i := slices.Index(t.cursors, cur); i >= 0 {
+		others := make([]*cursor, 0, len(t.cursors)-1)
+		t.cursors = append(append(others, t.cursors[:i]...), t.cursors[i+1:]...)
 	}
 }
 
@@ -182,44 +191,45 @@ func (t *topic) head() position {
 	return t.buffer.head()
 }
 
-// contains tells whether the log holds at, and if not, whether at is ahead of it.
-func (t *topic) contains(at position) (held, ahead bool) {
+// contains reports whether the buffer contains pos, and if not, whether pos is ahead of it.
+func (t *topic) contains(pos position) (contained, ahead bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.buffer.contains(at), at.seq > t.buffer.head().seq
+	return t.buffer.contains(pos), pos.seq > t.buffer.head().seq
 }
 
-// backfillTo makes the log hold at, if the stream does: it reads the stream once for all that ask at the same time.
-func (t *topic) backfillTo(ctx context.Context, at position) (bool, error) {
-	held, ahead := t.contains(at)
-	if held {
+// backfillTo reads the stream until the buffer contains pos, if the stream does. Concurrent calls
+// share one read.
+func (t *topic) backfillTo(ctx context.Context, pos position) (contained bool, err error) {
+	contained, ahead := t.contains(pos)
+	if contained {
 		return true, nil
 	}
 	if err := t.requestBackfill(!ahead).wait(ctx); err != nil {
 		return false, err
 	}
-	held, _ = t.contains(at)
-	return held, nil
+	contained, _ = t.contains(pos)
+	return contained, nil
 }
 
-// deliverEphemeral takes a whisper and hands it to the sessions it is for. A message that Redis got twice, because the answer
-// to the first was lost, is heard once.
-func (t *topic) deliverEphemeral(w ephemeralMessage) {
+// deliverEphemeral queues a message at the sessions that it is for. It drops a message that was
+// published twice, which happens when the reply to the first publish was lost.
+func (t *topic) deliverEphemeral(m ephemeralMessage) {
 	t.mu.Lock()
 	if t.lastSeq == nil || len(t.lastSeq) > 1024 {
 		t.lastSeq = map[string]uint64{}
 	}
-	if t.lastSeq[w.sender] >= w.seq {
+	if t.lastSeq[m.sender] >= m.seq {
 		t.mu.Unlock()
 		return
 	}
-	t.lastSeq[w.sender] = w.seq
+	t.lastSeq[m.sender] = m.seq
 	cursors := t.cursors
 	t.mu.Unlock()
-	for _, c := range cursors {
-		p := c.client
-		if p.id != w.sender && (len(w.recipients) == 0 || slices.Contains(w.recipients, p.session.User)) {
-			p.enqueueEphemeral(c, w.frame)
+	for _, cur := range cursors {
+		c := cur.client
+		if c.id != m.sender && (len(m.recipients) == 0 || slices.Contains(m.recipients, c.session.User)) {
+			c.enqueueEphemeral(cur, m.frame)
 		}
 	}
 }
@@ -231,27 +241,31 @@ func (t *topic) shrink() {
 	t.batchMu.Unlock()
 }
 
-// A Snapshot is the whole state of a topic at a position. It is shared by all who follow the topic and must hold
-// nothing that only some may see.
+// Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the
+// topic, so it must hold nothing that only some of them may see.
 type Snapshot struct {
-	Position string // of the last event that the state contains: "<seq>-<nonce>", "0-0" before the first
+	Position string // "<seq>-<nonce>" of the last event that the state contains; "0-0" before the first
 	State    []byte // a JSON value, for the reply to a subscription
-	Frame    []byte // the event that stands for everything up to Position, for a session that lost its place
+	Frame    []byte // the event that replaces everything up to Position, for a session that lost its position
 }
 
-// snapshotCache keeps the last snapshot for a moment and lets only one be taken at a time.
+// snapshotCache keeps the last snapshot for Options.SnapshotTTL and lets only one be taken at a
+// time.
 type snapshotCache struct {
-	mu      sync.Mutex
-	last    Snapshot
-	pos      position
-	takenAt   time.Time
-	inFlight chan struct{} // closed when the one under way is done
-	err     error
-	generation   int // grows when the log begins anew: a snapshot from before is worth nothing
+	mu         sync.Mutex
+	last       Snapshot
+	pos        position
+	takenAt    time.Time
+	inFlight   chan struct{} // closed when the one that is being taken is done
+	err        error
+	generation int // incremented when the buffer is replaced; a snapshot of an older generation is not cached
 }
 
-// snapshot answers a snapshot that is younger than Options.SnapshotTTL; fresh wants one that is taken from now on.
-func (t *topic) snapshot(ctx context.Context, fresh bool, takeOne func(context.Context) (Snapshot, error)) (Snapshot, position, error) {
+// snapshot returns a snapshot that is younger than Options.SnapshotTTL. If fresh is set, it returns
+// one that was started after the call.
+func (t *topic) snapshot(
+	ctx context.Context, fresh bool, take func(context.Context) (Snapshot, error),
+) (Snapshot, position, error) {
 	s := &t.snapshots
 	for {
 		s.mu.Lock()
@@ -272,29 +286,29 @@ func (t *topic) snapshot(ctx context.Context, fresh bool, takeOne func(context.C
 			if err != nil {
 				return Snapshot{}, position{}, err
 			}
-			continue // fresh: the one that ran may have begun before
+			continue // if fresh is set: that one may have been started before the call
 		}
-		done, epoch := make(chan struct{}), s.generation
+		done, generation := make(chan struct{}), s.generation
 		s.inFlight = done
 		s.mu.Unlock()
 
-		last, at, err := callSnapshot(ctx, takeOne)
+		last, pos, err := callSnapshot(ctx, take)
 		t.hub.counters.snapshots.Add(1)
 		s.mu.Lock()
 		s.inFlight, s.err = nil, err
 		if ctx.Err() != nil {
-			s.err = nil // it failed because its caller left: the next one tries for itself
+			s.err = nil // it failed because its caller left; the next caller tries for itself
 		}
-		if err == nil && s.generation == epoch {
-			s.last, s.pos, s.takenAt = last, at, time.Now()
+		if err == nil && s.generation == generation {
+			s.last, s.pos, s.takenAt = last, pos, time.Now()
 		}
 		s.mu.Unlock()
 		close(done)
-		return last, at, err
+		return last, pos, err
 	}
 }
 
-// invalidate makes the kept snapshot worthless.
+// invalidate drops the cached snapshot.
 func (s *snapshotCache) invalidate() {
 	s.mu.Lock()
 	s.generation++
