@@ -13,32 +13,32 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// ownGame tells whether a game is there and the caller's to see.
-func (e *Server) ownGame(c *call, game int64) error {
-	if !c.caller.CanAccessGame(game) {
+// checkGameAccess tells whether a game is there and the caller's to see.
+func (s *Server) checkGameAccess(r *request, game int64) error {
+	if !r.caller.CanAccessGame(game) {
 		return apierror.GameNotFound
 	}
-	_, err := e.Games.Get(c.ctx(), game)
+	_, err := s.Games.Get(r.ctx(), game)
 	return err
 }
 
 // pathGame is the game in the path, where the caller may act on it.
-func (e *Server) pathGame(c *call) (int64, error) {
-	game, err := c.pathID("gameId", apierror.GameNotFound)
+func (s *Server) pathGame(r *request) (int64, error) {
+	game, err := r.pathID("gameId", apierror.GameNotFound)
 	if err == nil {
-		err = e.ownGame(c, game)
+		err = s.checkGameAccess(r, game)
 	}
 	return game, err
 }
 
 // pathUser is the player in the path, where the caller may act on them.
-func (e *Server) pathUser(c *call) (users.User, error) {
-	id, err := c.pathID("userId", apierror.UserNotFound)
+func (s *Server) pathUser(r *request) (users.User, error) {
+	id, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return users.User{}, err
 	}
-	u, err := e.Users.Get(c.ctx(), id)
-	if err == nil && !c.caller.CanAccessGame(u.Game) {
+	u, err := s.Users.Get(r.ctx(), id)
+	if err == nil && !r.caller.CanAccessGame(u.Game) {
 		err = apierror.UserNotFound
 	}
 	return u, err
@@ -69,33 +69,33 @@ type gameWithKey struct {
 	ServerKey string   `json:"serverKey"`
 }
 
-// view shows a game, its grant with the token's decimals.
-func (e *Server) view(c *call, g games.Game) (gameView, error) {
+// newGameView shows a game, its grant with the token's decimals.
+func (s *Server) newGameView(r *request, g games.Game) (gameView, error) {
 	v := gameView{
 		ID: g.ID, Name: g.Name, Origins: g.Origins, Settings: g.Settings, ServerKeys: g.ServerKeys(), CreatedAt: g.CreatedAt, Version: g.Version,
 	}
 	if g.WelcomeGrant == nil {
 		return v, nil
 	}
-	t, err := e.Wallet.Token(c.ctx(), g.WelcomeGrant.TokenID)
+	t, err := s.Wallet.Token(r.ctx(), g.WelcomeGrant.TokenID)
 	units := wallet.Units(g.WelcomeGrant.Units)
 	v.WelcomeGrant = &grantView{TokenID: t.TokenID, Amount: t.Amount(units), AmountUnits: units}
 	return v, err
 }
 
-func (e *Server) showGame(c *call, g games.Game, err error) (reply, error) {
+func (s *Server) gameResponse(r *request, g games.Game, err error) (response, error) {
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	v, err := e.view(c, g)
+	v, err := s.newGameView(r, g)
 	return ok(&v), err
 }
 
-func (e *Server) showKey(c *call, g games.Game, key string, err error) (reply, error) {
+func (s *Server) gameWithKeyResponse(r *request, g games.Game, key string, err error) (response, error) {
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	v, err := e.view(c, g)
+	v, err := s.newGameView(r, g)
 	return created(&gameWithKey{Game: v, ServerKey: key}), err
 }
 
@@ -104,12 +104,12 @@ type grantInput struct {
 	Amount  wallet.AmountInput `json:"amount"`
 }
 
-// grant reads a welcome grant in the decimals of its token.
-func (e *Server) grant(c *call, in *grantInput) (*games.Grant, error) {
+// parseGrant reads a welcome grant in the decimals of its token.
+func (s *Server) parseGrant(r *request, in *grantInput) (*games.Grant, error) {
 	if in == nil {
 		return nil, nil
 	}
-	t, err := e.Wallet.Token(c.ctx(), in.TokenID)
+	t, err := s.Wallet.Token(r.ctx(), in.TokenID)
 	if err != nil {
 		return nil, err
 	}
@@ -124,44 +124,44 @@ type gameInput struct {
 	Settings     games.SettingsPatch `json:"settings"`
 }
 
-func (e *Server) createGame(c *call, in *gameInput) (reply, error) {
+func (s *Server) createGame(r *request, in *gameInput) (response, error) {
 	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	grant, err := e.grant(c, in.WelcomeGrant)
+	grant, err := s.parseGrant(r, in.WelcomeGrant)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	g, key, err := e.Games.Create(c.ctx(), games.Definition{Name: in.Name, Origins: in.Origins, WelcomeGrant: grant, Settings: in.Settings})
-	return e.showKey(c, g, key, err)
+	g, key, err := s.Games.Create(r.ctx(), games.Definition{Name: in.Name, Origins: in.Origins, WelcomeGrant: grant, Settings: in.Settings})
+	return s.gameWithKeyResponse(r, g, key, err)
 }
 
-func (e *Server) listGames(c *call) (reply, error) {
-	q := c.query()
+func (s *Server) listGames(r *request) (response, error) {
+	q := r.query()
 	after, limit := q.after(), q.limit()
 	if err := q.err(); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	list, next, err := e.Games.List(c.ctx(), after, limit)
+	list, next, err := s.Games.List(r.ctx(), after, limit)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	views := make([]gameView, len(list))
 	for i, g := range list {
-		if views[i], err = e.view(c, g); err != nil {
-			return reply{}, err
+		if views[i], err = s.newGameView(r, g); err != nil {
+			return response{}, err
 		}
 	}
-	return ok(pageOf(views, next)), nil
+	return ok(newPage(views, next)), nil
 }
 
-func (e *Server) getGame(c *call) (reply, error) {
-	id, err := e.pathGame(c)
+func (s *Server) getGame(r *request) (response, error) {
+	id, err := s.pathGame(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	g, err := e.Games.Get(c.ctx(), id)
-	return e.showGame(c, g, err)
+	g, err := s.Games.Get(r.ctx(), id)
+	return s.gameResponse(r, g, err)
 }
 
 type gamePatch struct {
@@ -172,42 +172,42 @@ type gamePatch struct {
 	Settings     games.SettingsPatch  `json:"settings"`
 }
 
-func (e *Server) patchGame(c *call, in *gamePatch) (reply, error) {
-	id, err := e.pathGame(c)
+func (s *Server) patchGame(r *request, in *gamePatch) (response, error) {
+	id, err := s.pathGame(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	if _, err := progress.ParseRules(in.Settings.ProgressRules); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	p := games.Patch{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
 	if in.WelcomeGrant.Given {
-		grant, err := e.grant(c, in.WelcomeGrant.Value)
+		grant, err := s.parseGrant(r, in.WelcomeGrant.Value)
 		if err != nil {
-			return reply{}, err
+			return response{}, err
 		}
 		p.WelcomeGrant = &grant
 	}
-	g, err := e.Games.Patch(c.ctx(), id, p)
-	return e.showGame(c, g, err)
+	g, err := s.Games.Patch(r.ctx(), id, p)
+	return s.gameResponse(r, g, err)
 }
 
-func (e *Server) addServerKey(c *call) (reply, error) {
-	id, err := e.pathGame(c)
+func (s *Server) addServerKey(r *request) (response, error) {
+	id, err := s.pathGame(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	g, key, err := e.Games.RotateServerKey(c.ctx(), id)
-	return e.showKey(c, g, key, err)
+	g, key, err := s.Games.RotateServerKey(r.ctx(), id)
+	return s.gameWithKeyResponse(r, g, key, err)
 }
 
-func (e *Server) revokeServerKey(c *call) (reply, error) {
-	id, err := e.pathGame(c)
+func (s *Server) revokeServerKey(r *request) (response, error) {
+	id, err := s.pathGame(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	g, err := e.Games.RevokeServerKey(c.ctx(), id, c.Param("keyId"))
-	return e.showGame(c, g, err)
+	g, err := s.Games.RevokeServerKey(r.ctx(), id, r.Param("keyId"))
+	return s.gameResponse(r, g, err)
 }
 
 // Assets.
@@ -221,34 +221,34 @@ type assetInput struct {
 	Metadata     json.RawMessage    `json:"metadata"`
 }
 
-func (e *Server) createAsset(c *call, in *assetInput) (reply, error) {
-	game, err := e.pathGame(c)
+func (s *Server) createAsset(r *request, in *assetInput) (response, error) {
+	game, err := s.pathGame(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	a, err := e.Assets.Create(c.ctx(), game, assets.CreateInput(*in))
+	a, err := s.Assets.Create(r.ctx(), game, assets.CreateInput(*in))
 	return created(&a), err
 }
 
-func (e *Server) listAssets(c *call) (reply, error) {
-	game, err := c.pathID("gameId", apierror.GameNotFound)
+func (s *Server) listAssets(r *request) (response, error) {
+	game, err := r.pathID("gameId", apierror.GameNotFound)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	q := c.query()
-	ask := assets.ListQuery{After: q.after(), Limit: q.limit(), IncludeInactive: true}
+	q := r.query()
+	query := assets.ListQuery{After: q.after(), Limit: q.limit(), IncludeInactive: true}
 	if err := q.err(); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	return e.assetPage(c, game, ask)
+	return s.assetPageResponse(r, game, query)
 }
 
-func (e *Server) getAsset(c *call) (reply, error) {
-	game, asset, err := e.pathAsset(c)
+func (s *Server) getAsset(r *request) (response, error) {
+	game, asset, err := s.pathAsset(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	a, err := e.Assets.Get(c.ctx(), game, asset)
+	a, err := s.Assets.Get(r.ctx(), game, asset)
 	return ok(&a), err
 }
 
@@ -261,39 +261,39 @@ type assetPatch struct {
 	Metadata     json.RawMessage     `json:"metadata"`
 }
 
-func (e *Server) patchAsset(c *call, in *assetPatch) (reply, error) {
-	game, asset, err := e.pathAsset(c)
+func (s *Server) patchAsset(r *request, in *assetPatch) (response, error) {
+	game, asset, err := s.pathAsset(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	a, err := e.Assets.Patch(c.ctx(), game, asset, assets.Patch{
-		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.change(), PerUserLimit: in.PerUserLimit.change(), Metadata: in.Metadata,
+	a, err := s.Assets.Patch(r.ctx(), game, asset, assets.Patch{
+		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.toPatch(), PerUserLimit: in.PerUserLimit.toPatch(), Metadata: in.Metadata,
 	})
 	return ok(&a), err
 }
 
-func (e *Server) pathAsset(c *call) (game, asset int64, err error) {
-	if game, err = e.pathGame(c); err != nil {
+func (s *Server) pathAsset(r *request) (game, asset int64, err error) {
+	if game, err = s.pathGame(r); err != nil {
 		return 0, 0, err
 	}
-	asset, err = c.pathID("assetId", apierror.AssetNotFound)
+	asset, err = r.pathID("assetId", apierror.AssetNotFound)
 	return game, asset, err
 }
 
 // Tokens.
 
-func (e *Server) createToken(c *call, in *wallet.TokenDefinition) (reply, error) {
-	t, err := e.Wallet.CreateToken(c.ctx(), *in)
+func (s *Server) createToken(r *request, in *wallet.TokenDefinition) (response, error) {
+	t, err := s.Wallet.CreateToken(r.ctx(), *in)
 	return created(&t), err
 }
 
-func (e *Server) listTokens(c *call) (reply, error) {
-	list, err := e.Wallet.Tokens(c.ctx())
-	return ok(pageOf(list, 0)), err
+func (s *Server) listTokens(r *request) (response, error) {
+	list, err := s.Wallet.Tokens(r.ctx())
+	return ok(newPage(list, 0)), err
 }
 
-func (e *Server) getToken(c *call) (reply, error) {
-	t, err := e.Wallet.Token(c.ctx(), c.Param("tokenId"))
+func (s *Server) getToken(r *request) (response, error) {
+	t, err := s.Wallet.Token(r.ctx(), r.Param("tokenId"))
 	return ok(&t), err
 }
 
@@ -306,58 +306,58 @@ type tokenPatch struct {
 	} `json:"metadata"`
 }
 
-func (e *Server) patchToken(c *call, in *tokenPatch) (reply, error) {
-	t, err := e.Wallet.PatchToken(c.ctx(), c.Param("tokenId"), wallet.TokenPatch{
-		Name: in.Name, LogoURL: in.LogoURL.change(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
+func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
+	t, err := s.Wallet.PatchToken(r.ctx(), r.Param("tokenId"), wallet.TokenPatch{
+		Name: in.Name, LogoURL: in.LogoURL.toPatch(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
 	})
 	return ok(&t), err
 }
 
 // Players.
 
-func (e *Server) getUser(c *call) (reply, error) {
-	u, err := e.pathUser(c)
+func (s *Server) getUser(r *request) (response, error) {
+	u, err := s.pathUser(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	all, err := e.Wallet.Balances(c.ctx(), u.ID)
+	balances, err := s.Wallet.Balances(r.ctx(), u.ID)
 	return ok(struct {
 		User     account          `json:"user"`
 		Balances []wallet.Balance `json:"balances"`
-	}{accountOf(u), all.Balances}), err
+	}{newAccount(u), balances.Balances}), err
 }
 
-type adjustment struct {
+type adjustmentInput struct {
 	TokenID string             `json:"tokenId"`
 	Amount  wallet.AmountInput `json:"amount"`
 	Reason  string             `json:"reason"`
 }
 
-func (in *adjustment) lacks() needs {
+func (in *adjustmentInput) lacks() needs {
 	return needs{}.that(in.TokenID != "", "tokenId").that(in.Amount != "", "amount").that(in.Reason != "", "reason")
 }
 
-func (e *Server) credit(c *call, in *adjustment) (reply, error) {
-	u, err := e.pathUser(c)
+func (s *Server) credit(r *request, in *adjustmentInput) (response, error) {
+	u, err := s.pathUser(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	change, err := e.Wallet.Credit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
-	return ok(&change).again(change.Replayed), err
+	change, err := s.Wallet.Credit(r.ctx(), r.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, r.receipt)
+	return ok(&change).withReplayed(change.Replayed), err
 }
 
-func (e *Server) debit(c *call, in *adjustment) (reply, error) {
-	u, err := e.pathUser(c)
+func (s *Server) debit(r *request, in *adjustmentInput) (response, error) {
+	u, err := s.pathUser(r)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	change, err := e.Wallet.Debit(c.ctx(), c.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, c.receipt)
-	return ok(&change).again(change.Replayed), err
+	change, err := s.Wallet.Debit(r.ctx(), r.caller.ActorID(), u.ID, in.TokenID, in.Amount, in.Reason, r.receipt)
+	return ok(&change).withReplayed(change.Replayed), err
 }
 
 // The whole.
 
-func (e *Server) audit(c *call) (reply, error) {
-	report, err := e.Wallet.Audit(c.ctx())
-	return reply{status: http.StatusOK, body: &report}, err
+func (s *Server) audit(r *request) (response, error) {
+	report, err := s.Wallet.Audit(r.ctx())
+	return response{status: http.StatusOK, body: &report}, err
 }

@@ -19,47 +19,47 @@ func (in *purchaseInput) normal() {
 	}
 }
 
-func (e *Server) purchase(c *call, in *purchaseInput) (reply, error) {
-	asset, err := c.pathID("gameAssetId", apierror.AssetNotFound)
+func (s *Server) purchase(r *request, in *purchaseInput) (response, error) {
+	asset, err := r.pathID("gameAssetId", apierror.AssetNotFound)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	ask := assets.PurchaseInput{Quantity: *in.Quantity, ExpectedPrice: in.ExpectedPrice}
-	sale, err := e.Assets.Purchase(c.ctx(), c.caller, asset, ask, c.receipt)
-	return created(&sale).again(sale.Replayed), err
+	input := assets.PurchaseInput{Quantity: *in.Quantity, ExpectedPrice: in.ExpectedPrice}
+	sale, err := s.Assets.Purchase(r.ctx(), r.caller, asset, input, r.receipt)
+	return created(&sale).withReplayed(sale.Replayed), err
 }
 
-func (e *Server) ownedAssets(c *call) (reply, error) {
-	q := c.query()
+func (s *Server) ownedAssets(r *request) (response, error) {
+	q := r.query()
 	after, limit := q.after(), q.limit()
 	if err := q.err(); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	owned, next, err := e.Assets.ListOwned(c.ctx(), c.caller.User, after, limit)
-	return ok(pageOf(owned, next)), err
+	owned, next, err := s.Assets.ListOwned(r.ctx(), r.caller.User, after, limit)
+	return ok(newPage(owned, next)), err
 }
 
 // catalogue is what a game sells: the caller's own, or the one that an operator names.
-func (e *Server) catalogue(c *call) (reply, error) {
-	q := c.query()
+func (s *Server) catalogue(r *request) (response, error) {
+	q := r.query()
 	game := q.id("gameId")
-	ask := assets.ListQuery{After: q.after(), Limit: q.limit()}
+	query := assets.ListQuery{After: q.after(), Limit: q.limit()}
 	switch {
-	case game == 0 && c.caller.Role == principal.Operator:
-		q.refuse("gameId", "required", "is required")
+	case game == 0 && r.caller.Role == principal.Operator:
+		q.addError("gameId", "required", "is required")
 	case game == 0:
-		game = c.caller.Game
+		game = r.caller.Game
 	}
 	if err := q.err(); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	return e.assetPage(c, game, ask)
+	return s.assetPageResponse(r, game, query)
 }
 
-func (e *Server) assetPage(c *call, game int64, ask assets.ListQuery) (reply, error) {
-	if err := e.ownGame(c, game); err != nil {
-		return reply{}, err
+func (s *Server) assetPageResponse(r *request, game int64, query assets.ListQuery) (response, error) {
+	if err := s.checkGameAccess(r, game); err != nil {
+		return response{}, err
 	}
-	list, next, err := e.Assets.List(c.ctx(), game, ask)
-	return ok(pageOf(list, next)), err
+	list, next, err := s.Assets.List(r.ctx(), game, query)
+	return ok(newPage(list, next)), err
 }

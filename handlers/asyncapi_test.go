@@ -118,9 +118,9 @@ func checkFrame(t testing.TB, message string, frame []byte) {
 	}
 }
 
-// wantEventsOfTheContract holds every event that the scripts have written so far against the contract.
-func (w *world) wantEventsOfTheContract() {
-	w.t.Helper()
+// expectEventsMatchContract holds every event that the scripts have written so far against the contract.
+func (f *fixture) expectEventsMatchContract() {
+	f.t.Helper()
 	var checked atomic.Int64 // masters are read at once
 	read := func(ctx context.Context, node redis.UniversalClient) error {
 		streams := node.ScanType(ctx, 0, "*:events", 1000, "stream").Iterator()
@@ -130,20 +130,20 @@ func (w *world) wantEventsOfTheContract() {
 				return err
 			}
 			for _, entry := range entries {
-				checkFrame(w.t, "", []byte(entry.Values["e"].(string)))
+				checkFrame(f.t, "", []byte(entry.Values["e"].(string)))
 				checked.Add(1)
 			}
 		}
 		return streams.Err()
 	}
 	var err error
-	if cluster, ok := w.db.Client.(*redis.ClusterClient); ok {
-		err = cluster.ForEachMaster(w.t.Context(), func(ctx context.Context, node *redis.Client) error { return read(ctx, node) })
+	if cluster, ok := f.db.Client.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(f.t.Context(), func(ctx context.Context, node *redis.Client) error { return read(ctx, node) })
 	} else {
-		err = read(w.t.Context(), w.db.Client)
+		err = read(f.t.Context(), f.db.Client)
 	}
 	if err != nil || checked.Load() == 0 {
-		w.t.Errorf("read the events: %d, %v", checked.Load(), err)
+		f.t.Errorf("read the events: %d, %v", checked.Load(), err)
 	}
 }
 

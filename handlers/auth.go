@@ -8,8 +8,8 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 )
 
-// session is the answer of every sign-in.
-type session struct {
+// sessionView is the answer of every sign-in.
+type sessionView struct {
 	AccessToken  string        `json:"accessToken"`
 	ExpiresIn    int64         `json:"expiresIn"` // seconds
 	RefreshToken string        `json:"refreshToken"`
@@ -18,12 +18,12 @@ type session struct {
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-func (c *call) signedIn(status int, s auth.Session, err error) (reply, error) {
+func (r *request) sessionResponse(status int, session auth.Session, err error) (response, error) {
 	if err == nil {
-		c.game = s.User.Game
+		r.corsGame = session.User.Game
 	}
-	return reply{status: status, body: &session{
-		AccessToken: s.AccessToken, ExpiresIn: seconds(s.ExpiresIn), RefreshToken: s.RefreshToken, User: s.User.Profile,
+	return response{status: status, body: &sessionView{
+		AccessToken: session.AccessToken, ExpiresIn: seconds(session.ExpiresIn), RefreshToken: session.RefreshToken, User: session.User.Profile,
 	}}, err
 }
 
@@ -35,9 +35,9 @@ type guestInput struct {
 
 func (in *guestInput) lacks() needs { return needs{}.that(in.GameID != 0, "gameId") }
 
-func (e *Server) guest(c *call, in *guestInput) (reply, error) {
-	s, err := e.Auth.Guest(c.ctx(), auth.GuestInput(*in))
-	return c.signedIn(http.StatusCreated, s, err)
+func (s *Server) guest(r *request, in *guestInput) (response, error) {
+	session, err := s.Auth.Guest(r.ctx(), auth.GuestInput(*in))
+	return r.sessionResponse(http.StatusCreated, session, err)
 }
 
 type exchangeInput struct {
@@ -48,9 +48,9 @@ type exchangeInput struct {
 
 func (in *exchangeInput) lacks() needs { return needs{}.that(in.ExternalID != "", "externalId") }
 
-func (e *Server) exchange(c *call, in *exchangeInput) (reply, error) {
-	s, err := e.Auth.Exchange(c.ctx(), c.caller, auth.ExchangeInput{ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.change()})
-	return c.signedIn(http.StatusCreated, s, err)
+func (s *Server) exchange(r *request, in *exchangeInput) (response, error) {
+	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch()})
+	return r.sessionResponse(http.StatusCreated, session, err)
 }
 
 type refreshInput struct {
@@ -59,17 +59,17 @@ type refreshInput struct {
 
 func (in *refreshInput) lacks() needs { return needs{}.that(in.RefreshToken != "", "refreshToken") }
 
-func (e *Server) refresh(c *call, in *refreshInput) (reply, error) {
-	s, err := e.Auth.Refresh(c.ctx(), in.RefreshToken)
-	return c.signedIn(http.StatusOK, s, err)
+func (s *Server) refresh(r *request, in *refreshInput) (response, error) {
+	session, err := s.Auth.Refresh(r.ctx(), in.RefreshToken)
+	return r.sessionResponse(http.StatusOK, session, err)
 }
 
 type logoutInput struct {
 	RefreshToken string `json:"refreshToken"`
 }
 
-func (e *Server) logout(c *call, in *logoutInput) (reply, error) {
-	return reply{status: http.StatusNoContent}, e.Auth.Logout(c.ctx(), c.bearer(), in.RefreshToken)
+func (s *Server) logout(r *request, in *logoutInput) (response, error) {
+	return response{status: http.StatusNoContent}, s.Auth.Logout(r.ctx(), r.bearer(), in.RefreshToken)
 }
 
 type linkInput struct {
@@ -79,12 +79,12 @@ type linkInput struct {
 	ExternalID    *string `json:"externalId"`
 }
 
-func (e *Server) link(c *call, in *linkInput) (reply, error) {
-	return showAccount(e.Auth.Link(c.ctx(), c.caller, auth.LinkInput(*in)))
+func (s *Server) link(r *request, in *linkInput) (response, error) {
+	return accountResponse(s.Auth.Link(r.ctx(), r.caller, auth.LinkInput(*in)))
 }
 
-func (e *Server) ticket(c *call) (reply, error) {
-	t, err := e.Auth.Ticket(c.ctx(), c.shown)
+func (s *Server) ticket(r *request) (response, error) {
+	t, err := s.Auth.Ticket(r.ctx(), r.credential)
 	return ok(struct {
 		Ticket    string `json:"ticket"`
 		ExpiresIn int64  `json:"expiresIn"` // seconds

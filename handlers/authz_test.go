@@ -77,20 +77,20 @@ func TestWhoMayDoWhat(t *testing.T) {
 		method, path, _ := strings.Cut(row.operation, " ")
 		t.Run(row.operation, func(t *testing.T) {
 			t.Parallel()
-			w := settled(t)
-			otherGame, otherKey := w.otherGame()
-			player, friend, stranger := w.guest("Ann"), w.guest("Bob"), w.guestOf(otherGame, "Eve")
-			made := w.must(201, "POST", session+"create", player.token, `{"maxPlayers":4,"minPlayers":1}`)
-			w.must(200, "POST", session+"join", friend.token, roomBody(made.text("roomId")))
-			fill := strings.NewReplacer("<game>", strconv.FormatInt(w.game, 10), "<player>", strconv.FormatInt(player.id, 10),
+			f := newGameFixture(t)
+			otherGame, otherKey := f.createOtherGame()
+			player, friend, stranger := f.guest("Ann"), f.guest("Bob"), f.guestOf(otherGame, "Eve")
+			made := f.expect(201, "POST", session+"create", player.token, `{"maxPlayers":4,"minPlayers":1}`)
+			f.expect(200, "POST", session+"join", friend.token, roomBody(made.text("roomId")))
+			fill := strings.NewReplacer("<game>", strconv.FormatInt(f.game, 10), "<player>", strconv.FormatInt(player.id, 10),
 				"<friend>", strconv.FormatInt(friend.id, 10), "<room>", made.text("roomId"), "<code>", made.text("code"),
-				"<asset>", strconv.FormatInt(w.sword(), 10))
+				"<asset>", strconv.FormatInt(f.createSword(), 10))
 			var got []string
-			for i, bearer := range []string{"", player.token, stranger.token, w.serverKey, otherKey, adminKey, "no token at all"} {
-				a := w.ask(method, fill.Replace(path), bearer, fill.Replace(row.body), "Idempotency-Key", "key-"+strconv.Itoa(i))
-				got = append(got, strconv.Itoa(a.status))
-				if a.status == 401 && a.header.Get("Www-Authenticate") == "" {
-					t.Errorf("a 401 without WWW-Authenticate: %s", a.raw)
+			for i, bearer := range []string{"", player.token, stranger.token, f.serverKey, otherKey, adminKey, "no token at all"} {
+				resp := f.send(method, fill.Replace(path), bearer, fill.Replace(row.body), "Idempotency-Key", "key-"+strconv.Itoa(i))
+				got = append(got, strconv.Itoa(resp.status))
+				if resp.status == 401 && resp.header.Get("Www-Authenticate") == "" {
+					t.Errorf("a 401 without WWW-Authenticate: %s", resp.raw)
 				}
 			}
 			if want := strings.Fields(row.want); !slices.Equal(got, want) {
@@ -100,7 +100,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		operation, _, _ := strings.Cut(row.operation, "?")
 		asked = append(asked, operation)
 	}
-	if n := len(slices.Compact(slices.Sorted(slices.Values(asked)))); n != len(newWorld(t).edge.Operations()) {
-		t.Errorf("%d operations are asked, %d are there", n, len(newWorld(t).edge.Operations()))
+	if n := len(slices.Compact(slices.Sorted(slices.Values(asked)))); n != len(newFixture(t).server.Operations()) {
+		t.Errorf("%d operations are asked, %d are there", n, len(newFixture(t).server.Operations()))
 	}
 }

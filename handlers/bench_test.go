@@ -11,10 +11,10 @@ import (
 
 // What the edge and the domains cost together, without a network to the client.
 func BenchmarkHotRoutes(b *testing.B) {
-	w := settled(b)
-	ann := w.guest("Ann")
-	room := w.room(ann)
-	gem := w.must(201, "POST", fmt.Sprintf("/api/v1/admin/games/%d/assets", w.game), w.serverKey, `{"name":"Gem","tokenId":"GOLD","price":0}`).id("id")
+	f := newGameFixture(b)
+	ann := f.guest("Ann")
+	room := f.createRoom(ann)
+	gem := f.expect(201, "POST", fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game), f.serverKey, `{"name":"Gem","tokenId":"GOLD","price":0}`).id("id")
 	n := 0 // a key of its own for every request, however often a row is run
 	for _, c := range []struct{ name, method, path, body string }{
 		{"get", "GET", "/api/v1/game-session/get?roomId=" + room, ""},
@@ -35,7 +35,7 @@ func BenchmarkHotRoutes(b *testing.B) {
 				}
 				n++
 				got := httptest.NewRecorder()
-				w.edge.ServeHTTP(got, r)
+				f.server.ServeHTTP(got, r)
 				if got.Code != http.StatusOK && got.Code != http.StatusCreated && c.name != "nothing" {
 					b.Fatal(got.Body.String())
 				}

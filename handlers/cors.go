@@ -6,53 +6,53 @@ import "net/http"
 // credentials. An origin is a convenience for browsers, not a proof of anything.
 
 var (
-	corsVary     = []string{"Origin"}
-	corsExposed  = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, Parlor-Durability"}
-	corsMethods  = []string{"GET, POST, PATCH, DELETE"}
-	corsHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"}
-	corsAge      = []string{"600"}
-	corsPrevious = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	varyOrigin      = []string{"Origin"}
+	exposedHeaders  = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, Parlor-Durability"}
+	allowedMethods  = []string{"GET, POST, PATCH, DELETE"}
+	allowedHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"}
+	preflightMaxAge = []string{"600"}
+	varyPreflight   = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
 )
 
 // isPreflight tells whether a browser asks what a page may do.
-func (c *call) isPreflight() bool {
-	h := c.Request.Header
-	return c.Request.Method == http.MethodOptions && h["Origin"] != nil && h["Access-Control-Request-Method"] != nil
+func (r *request) isPreflight() bool {
+	h := r.Request.Header
+	return r.Request.Method == http.MethodOptions && h["Origin"] != nil && h["Access-Control-Request-Method"] != nil
 }
 
-// preflight answers by the origin alone, since a preflight does not tell who is calling: some game must list it. The
+// respondToPreflight answers by the origin alone, since a preflight does not tell who is calling: some game must list it. The
 // request that follows is measured by its own game.
-func (c *call) preflight() {
-	h := c.Writer.Header()
-	h["Vary"] = corsPrevious
-	origin := c.Request.Header.Get("Origin")
-	if listed, err := c.edge.Games.OriginAllowed(c.ctx(), origin); err == nil && listed {
+func (r *request) respondToPreflight() {
+	h := r.Writer.Header()
+	h["Vary"] = varyPreflight
+	origin := r.Request.Header.Get("Origin")
+	if allowed, err := r.server.Games.OriginAllowed(r.ctx(), origin); err == nil && allowed {
 		h["Access-Control-Allow-Origin"] = []string{origin}
-		h["Access-Control-Allow-Methods"] = corsMethods
-		h["Access-Control-Allow-Headers"] = corsHeaders
-		h["Access-Control-Max-Age"] = corsAge
+		h["Access-Control-Allow-Methods"] = allowedMethods
+		h["Access-Control-Allow-Headers"] = allowedHeaders
+		h["Access-Control-Max-Age"] = preflightMaxAge
 	}
-	c.write(&reply{status: http.StatusNoContent}, nil)
+	r.write(&response{status: http.StatusNoContent}, nil)
 }
 
 // allowOrigin lets the page read the answer when the caller's game lists its origin; where no game is known yet, when any does.
-func (c *call) allowOrigin() {
-	origin := c.Request.Header["Origin"]
+func (r *request) allowOrigin() {
+	origin := r.Request.Header["Origin"]
 	if len(origin) != 1 {
 		return
 	}
-	if c.originListed(origin[0]) {
-		h := c.Writer.Header()
+	if r.originAllowed(origin[0]) {
+		h := r.Writer.Header()
 		h["Access-Control-Allow-Origin"] = origin
-		h["Access-Control-Expose-Headers"] = corsExposed
+		h["Access-Control-Expose-Headers"] = exposedHeaders
 	}
 }
 
-func (c *call) originListed(origin string) bool {
-	if c.game == 0 {
-		listed, err := c.edge.Games.OriginAllowed(c.ctx(), origin)
-		return err == nil && listed
+func (r *request) originAllowed(origin string) bool {
+	if r.corsGame == 0 {
+		allowed, err := r.server.Games.OriginAllowed(r.ctx(), origin)
+		return err == nil && allowed
 	}
-	game, err := c.edge.Games.Get(c.ctx(), c.game)
+	game, err := r.server.Games.Get(r.ctx(), r.corsGame)
 	return err == nil && game.AllowsOrigin(origin)
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// bodyLimit is the largest body of a request, in bytes.
-const bodyLimit = 64 << 10
+// maxBodyBytes is the largest body of a request, in bytes.
+const maxBodyBytes = 64 << 10
 
-// strict reads a body to the letter. Names are case-sensitive, duplicates and invalid UTF-8 are refused by default.
-var strict = json.RejectUnknownMembers(true)
+// strictOptions reads a body to the letter. Names are case-sensitive, duplicates and invalid UTF-8 are refused by default.
+var strictOptions = json.RejectUnknownMembers(true)
 
 // decode reads the body into in. Where every member is optional (optional), no body at all means {}.
-func (c *call) decode(in any, optional bool) error {
-	if c.Request.ContentLength > bodyLimit {
-		return &http.MaxBytesError{Limit: bodyLimit}
+func (r *request) decode(in any, optional bool) error {
+	if r.Request.ContentLength > maxBodyBytes {
+		return &http.MaxBytesError{Limit: maxBodyBytes}
 	}
-	buffer := takeBuffer()
-	defer giveBuffer(buffer)
-	if _, err := buffer.ReadFrom(http.MaxBytesReader(c.Writer, c.Request.Body, bodyLimit)); err != nil {
-		return unread(err)
+	buffer := getBuffer()
+	defer putBuffer(buffer)
+	if _, err := buffer.ReadFrom(http.MaxBytesReader(r.Writer, r.Request.Body, maxBodyBytes)); err != nil {
+		return fromReadError(err)
 	}
 	if buffer.Len() == 0 {
 		if optional {
@@ -37,11 +37,11 @@ func (c *call) decode(in any, optional bool) error {
 		}
 		return apierror.InvalidJSON.WithReason("a JSON object is needed as the body")
 	}
-	if !isJSON(c.Request.Header.Get("Content-Type")) {
+	if !isJSON(r.Request.Header.Get("Content-Type")) {
 		return apierror.UnsupportedMediaType
 	}
-	if err := json.Unmarshal(buffer.Bytes(), in, strict); err != nil {
-		return decodingFault(err)
+	if err := json.Unmarshal(buffer.Bytes(), in, strictOptions); err != nil {
+		return fromDecodeError(err)
 	}
 	if firstByte(buffer.Bytes()) != '{' { // null would decode into any struct
 		return apierror.InvalidRequest.WithField("body", "type", "must be an object")
@@ -49,8 +49,8 @@ func (c *call) decode(in any, optional bool) error {
 	return nil
 }
 
-// unread explains a body that did not arrive: too large, or cut off by the client.
-func unread(err error) error {
+// fromReadError explains a body that did not arrive: too large, or cut off by the client.
+func fromReadError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return err
@@ -77,7 +77,7 @@ func isJSON(contentType string) bool {
 
 type syntaxError = jsontext.SyntacticError
 
-func syntaxFault(err *syntaxError) error {
+func fromSyntaxError(err *syntaxError) error {
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return apierror.InvalidRequest.WithField(fieldPath(err.JSONPointer), "duplicate", "is there more than once")
@@ -90,8 +90,8 @@ func syntaxFault(err *syntaxError) error {
 	}
 }
 
-// mismatch says why a well-formed JSON value does not fit its place.
-func mismatch(err *json.SemanticError) (code, message string) {
+// describeMismatch says why a well-formed JSON value does not fit its place.
+func describeMismatch(err *json.SemanticError) (code, message string) {
 	switch {
 	case errors.Is(err.Err, json.ErrUnknownName):
 		return "unknown", "is not a member of this request"
@@ -100,11 +100,11 @@ func mismatch(err *json.SemanticError) (code, message string) {
 	case err.GoType == nil:
 		return "type", "has the wrong type"
 	}
-	of := err.GoType
-	for of.Kind() == reflect.Pointer {
-		of = of.Elem()
+	goType := err.GoType
+	for goType.Kind() == reflect.Pointer {
+		goType = goType.Elem()
 	}
-	switch of.Kind() {
+	switch goType.Kind() {
 	case reflect.String:
 		return "type", "must be a string"
 	case reflect.Bool:
@@ -138,14 +138,14 @@ func fieldPath(p jsontext.Pointer) string {
 		}
 		b.WriteString(token)
 	}
-	return clipped(b.String())
+	return truncate(b.String())
 }
 
-// clipped keeps a name that the caller made up from filling the answer.
-func clipped(name string) string {
-	const longest = 128
-	if len(name) > longest {
-		return strings.ToValidUTF8(name[:longest], "") + "…"
+// truncate keeps a name that the caller made up from filling the answer.
+func truncate(name string) string {
+	const maxBytes = 128
+	if len(name) > maxBytes {
+		return strings.ToValidUTF8(name[:maxBytes], "") + "…"
 	}
 	return name
 }
@@ -154,38 +154,38 @@ func clipped(name string) string {
 // or a browser extension may add its own.
 type query struct {
 	values url.Values
-	faults *apierror.Error
+	errs   *apierror.Error
 }
 
-func (c *call) query() *query {
-	values, err := url.ParseQuery(c.Request.URL.RawQuery)
+func (r *request) query() *query {
+	values, err := url.ParseQuery(r.Request.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
-		q.refuse("query", "format", "is not escaped well")
+		q.addError("query", "format", "is not escaped well")
 	}
 	return q
 }
 
-func (q *query) refuse(name, code, message string) {
-	if q.faults == nil {
-		q.faults = apierror.InvalidRequest
+func (q *query) addError(name, code, message string) {
+	if q.errs == nil {
+		q.errs = apierror.InvalidRequest
 	}
-	q.faults = q.faults.WithField(name, code, message)
+	q.errs = q.errs.WithField(name, code, message)
 }
 
 // err is what was wrong with any parameter that was asked for, or nil.
 func (q *query) err() error {
-	if q.faults == nil {
+	if q.errs == nil {
 		return nil
 	}
-	return q.faults
+	return q.errs
 }
 
 // text is a parameter that may be given once, or "".
 func (q *query) text(name string) string {
 	given := q.values[name]
 	if len(given) > 1 {
-		q.refuse(name, "duplicate", "is there more than once")
+		q.addError(name, "duplicate", "is there more than once")
 	}
 	if len(given) == 0 {
 		return ""
@@ -201,7 +201,7 @@ func (q *query) id(name string) int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		q.refuse(name, "type", "must be a positive integer")
+		q.addError(name, "type", "must be a positive integer")
 	}
 	return n
 }
@@ -216,7 +216,7 @@ func (q *query) flag(name string) *bool {
 	case "false":
 		return new(false)
 	default:
-		q.refuse(name, "type", "must be true or false")
+		q.addError(name, "type", "must be true or false")
 		return nil
 	}
 }
@@ -224,7 +224,7 @@ func (q *query) flag(name string) *bool {
 // The sizes of a page of a list.
 const (
 	defaultLimit = 20
-	largestLimit = 100
+	maxLimit     = 100
 )
 
 // limit is the size of the page that is asked for.
@@ -234,8 +234,8 @@ func (q *query) limit() int {
 		return defaultLimit
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > largestLimit {
-		q.refuse("limit", "range", "must be an integer from 1 to "+strconv.Itoa(largestLimit))
+	if err != nil || n < 1 || n > maxLimit {
+		q.addError("limit", "range", "must be an integer from 1 to "+strconv.Itoa(maxLimit))
 		return defaultLimit
 	}
 	return n
@@ -249,16 +249,16 @@ func (q *query) after() int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		q.refuse("cursor", "format", "is not a cursor that this list gave")
+		q.addError("cursor", "format", "is not a cursor that this list gave")
 	}
 	return n
 }
 
 // pathID is the integer in the path; what is no integer names nothing, so it is absent.
-func (c *call) pathID(name string, absent *apierror.Error) (int64, error) {
-	n, err := strconv.ParseInt(c.Param(name), 10, 64)
+func (r *request) pathID(name string, notFound *apierror.Error) (int64, error) {
+	n, err := strconv.ParseInt(r.Param(name), 10, 64)
 	if err != nil || n < 1 {
-		return 0, absent
+		return 0, notFound
 	}
 	return n, nil
 }
@@ -278,8 +278,8 @@ func (n *nullable[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // MarshalJSONTo writes the value; an absent one is left out by omitzero.
 func (n nullable[T]) MarshalJSONTo(e *jsontext.Encoder) error { return json.MarshalEncode(e, n.Value) }
 
-// change is the form in which domains take it: nil leaves the value as it is, the address of nil takes it away.
-func (n nullable[T]) change() **T {
+// toPatch is the form in which domains take it: nil leaves the value as it is, the address of nil takes it away.
+func (n nullable[T]) toPatch() **T {
 	if !n.Given {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-// keyedPosts is every POST, asked so that it does something, and the same asked otherwise.
-var keyedPosts = []struct{ operation, as, body, other string }{
+// postCases is every POST, asked so that it does something, and the same asked otherwise.
+var postCases = []struct{ operation, as, body, other string }{
 	{"POST /api/v1/auth/guest", "", `{"gameId":<game>}`, `{"gameId":<game>,"username":"Else"}`},
 	{"POST /api/v1/auth/exchange", "server", `{"externalId":"a"}`, `{"externalId":"b"}`},
 	{"POST /api/v1/auth/refresh", "", `{"refreshToken":"<refresh>"}`, `{"refreshToken":"other"}`},
@@ -42,125 +42,125 @@ var keyedPosts = []struct{ operation, as, body, other string }{
 
 func TestEveryPostTwiceIsOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		w := worldOn(t, db, nil).settle()
+		f := newFixtureOn(t, db, nil).createGame()
 		posts := 0
-		for _, operation := range w.edge.Operations() {
+		for _, operation := range f.server.Operations() {
 			if strings.HasPrefix(operation, "POST ") {
 				posts++
 			}
 		}
-		if posts != len(keyedPosts) {
-			t.Errorf("%d POSTs are there, %d are asked twice", posts, len(keyedPosts))
+		if posts != len(postCases) {
+			t.Errorf("%d POSTs are there, %d are asked twice", posts, len(postCases))
 		}
-		sword := w.sword()
-		for n, p := range keyedPosts {
-			ann, bob, cid := w.guest("Ann"), w.guest("Bob"), w.guest("Cid")
+		sword := f.createSword()
+		for n, p := range postCases {
+			ann, bob, cid := f.guest("Ann"), f.guest("Bob"), f.guest("Cid")
 			rooms := map[string]string{}
 			for _, state := range []string{"room", "started", "done"} {
-				rooms[state] = w.room(ann)
-				w.must(200, "POST", "/join", bob.token, roomBody(rooms[state]))
+				rooms[state] = f.createRoom(ann)
+				f.expect(200, "POST", "/join", bob.token, roomBody(rooms[state]))
 			}
-			w.must(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(rooms["started"]))
-			w.must(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(rooms["done"]))
-			fill := strings.NewReplacer("<game>", fmt.Sprint(w.game), "<gold>", fmt.Sprint(w.gold), "<asset>", fmt.Sprint(sword), "<n>", fmt.Sprint(n),
+			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(rooms["started"]))
+			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(rooms["done"]))
+			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<gold>", fmt.Sprint(f.gold), "<asset>", fmt.Sprint(sword), "<n>", fmt.Sprint(n),
 				"<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id), "<refresh>", ann.refresh,
 				"<room>", rooms["room"], "<started>", rooms["started"], "<done>", rooms["done"])
-			bearer := map[string]string{"ann": ann.token, "bob": bob.token, "cid": cid.token, "server": w.serverKey, "operator": adminKey}[p.as]
+			bearer := map[string]string{"ann": ann.token, "bob": bob.token, "cid": cid.token, "server": f.serverKey, "operator": adminKey}[p.as]
 			method, path, _ := strings.Cut(fill.Replace(p.operation), " ")
 			body, key := fill.Replace(p.body), fmt.Sprintf("key-%d-%s", n, ann.token[len(ann.token)-8:])
 
-			first := w.ask(method, path, bearer, body, "Idempotency-Key", key)
+			first := f.send(method, path, bearer, body, "Idempotency-Key", key)
 			if first.status >= 300 || first.header.Get("Idempotent-Replayed") != "" {
 				t.Errorf("%s answers %d %s at first", p.operation, first.status, first.raw)
 				continue
 			}
-			again := w.ask(method, path, bearer, spaced(body), "Idempotency-Key", key)
+			again := f.send(method, path, bearer, withOtherSpacing(body), "Idempotency-Key", key)
 			if again.status != first.status || string(again.raw) != string(first.raw) || again.header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("%s answers at first\n%d %s\nand then\n%d %s", p.operation, first.status, first.raw, again.status, again.raw)
 			}
 			if p.other != "" {
-				w.refused(422, "idempotency_key_reused", method, path, bearer, fill.Replace(p.other), "Idempotency-Key", key)
+				f.expectError(422, "idempotency_key_reused", method, path, bearer, fill.Replace(p.other), "Idempotency-Key", key)
 			}
 			for _, bad := range []string{"two words", strings.Repeat("k", 256), "ümlaut"} {
-				if a := w.refused(400, "invalid_request", method, path, bearer, body, "Idempotency-Key", bad); a.text("errors.0.field") != "Idempotency-Key" {
-					t.Errorf("the key %q is refused with %s", bad, a.raw)
+				if resp := f.expectError(400, "invalid_request", method, path, bearer, body, "Idempotency-Key", bad); resp.text("errors.0.field") != "Idempotency-Key" {
+					t.Errorf("the key %q is refused with %s", bad, resp.raw)
 				}
 			}
 		}
-		w.wantBalanced()
+		f.expectBalancedAudit()
 	})
 }
 
-// spaced is the same body with other white space.
-func spaced(body string) string {
+// withOtherSpacing is the same body with other white space.
+func withOtherSpacing(body string) string {
 	return strings.NewReplacer(`":`, `" : `, `,"`, ",\n\t\"").Replace(body)
 }
 
 func TestWhereAKeyIsNeededItsAbsenceIsToldAfterWhatIsMalformed(t *testing.T) {
-	w, ann, fill := scene(t)
-	for _, p := range keyedPosts {
+	f, ann, fill := newRoomFixture(t)
+	for _, p := range postCases {
 		if !strings.Contains(p.operation, "/user-assets/add/") && !strings.HasSuffix(p.operation, "finish") && !strings.HasSuffix(p.operation, "credit") && !strings.HasSuffix(p.operation, "debit") {
 			continue
 		}
 		method, path, _ := strings.Cut(fill.Replace(p.operation), " ")
-		bearer := map[string]string{"ann": ann.token, "server": w.serverKey, "operator": adminKey}[p.as]
-		w.refused(400, "idempotency_key_required", method, path, bearer, strings.Replace(fill.Replace(p.body), "<started>", "x", 1))
-		w.refused(400, "invalid_json", method, path, bearer, "{")
+		bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[p.as]
+		f.expectError(400, "idempotency_key_required", method, path, bearer, strings.Replace(fill.Replace(p.body), "<started>", "x", 1))
+		f.expectError(400, "invalid_json", method, path, bearer, "{")
 	}
 }
 
 // A refusal that depends on state is the last word under its key, a malformed request is not.
 func TestWhatIsKeptUnderAKey(t *testing.T) {
-	w, ann, fill := scene(t)
+	f, ann, fill := newRoomFixture(t)
 	buy := fill.Replace("/api/v1/user-assets/add/game-asset/<asset>")
-	big := fmt.Sprintf("/api/v1/admin/games/%d/assets", w.game)
-	castle := w.must(201, "POST", big, w.serverKey, `{"name":"Castle","tokenId":"GOLD","price":1000}`).id("id")
+	big := fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game)
+	castle := f.expect(201, "POST", big, f.serverKey, `{"name":"Castle","tokenId":"GOLD","price":1000}`).id("id")
 	dear := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", castle)
-	first := w.refused(402, "insufficient_funds", "POST", dear, ann.token, "", "Idempotency-Key", "k1")
-	w.must(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), adminKey, `{"tokenId":"GOLD","amount":5000,"reason":"x"}`, "Idempotency-Key", "c1")
-	again := w.refused(402, "insufficient_funds", "POST", dear, ann.token, "", "Idempotency-Key", "k1")
+	first := f.expectError(402, "insufficient_funds", "POST", dear, ann.token, "", "Idempotency-Key", "k1")
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), adminKey, `{"tokenId":"GOLD","amount":5000,"reason":"x"}`, "Idempotency-Key", "c1")
+	again := f.expectError(402, "insufficient_funds", "POST", dear, ann.token, "", "Idempotency-Key", "k1")
 	if first.text("available") != again.text("available") {
 		t.Errorf("the refusal was %s and is %s", first.raw, again.raw)
 	}
 	if first.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the headers of the refusal were %v and are %v", first.header, again.header)
 	}
-	cid, debit := w.guest("Cid"), fmt.Sprintf("/api/v1/admin/users/%d/debit", ann.id)
+	cid, debit := f.guest("Cid"), fmt.Sprintf("/api/v1/admin/users/%d/debit", ann.id)
 	for _, replayed := range []string{"", "true"} {
-		leave := w.refused(403, "not_participant", "POST", "/api/v1/game-session/leave", cid.token, fill.Replace(`{"roomId":"<room>"}`), "Idempotency-Key", "r1")
-		take := w.refused(402, "insufficient_funds", "POST", debit, adminKey, `{"tokenId":"GOLD","amount":900000,"reason":"x"}`, "Idempotency-Key", "d1")
-		for _, a := range []*answer{leave, take} {
-			if got := a.header.Get("Idempotent-Replayed"); got != replayed {
-				t.Errorf("%s has the header %q, not %q", a.raw, got, replayed)
+		leave := f.expectError(403, "not_participant", "POST", "/api/v1/game-session/leave", cid.token, fill.Replace(`{"roomId":"<room>"}`), "Idempotency-Key", "r1")
+		take := f.expectError(402, "insufficient_funds", "POST", debit, adminKey, `{"tokenId":"GOLD","amount":900000,"reason":"x"}`, "Idempotency-Key", "d1")
+		for _, resp := range []*httpResult{leave, take} {
+			if got := resp.header.Get("Idempotent-Replayed"); got != replayed {
+				t.Errorf("%s has the header %q, not %q", resp.raw, got, replayed)
 			}
 		}
 	}
-	w.must(201, "POST", dear, ann.token, "", "Idempotency-Key", "k2")
-	w.refused(400, "invalid_request", "POST", buy, ann.token, `{"quantity":0}`, "Idempotency-Key", "k3")
-	w.must(201, "POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "k3")
+	f.expect(201, "POST", dear, ann.token, "", "Idempotency-Key", "k2")
+	f.expectError(400, "invalid_request", "POST", buy, ann.token, `{"quantity":0}`, "Idempotency-Key", "k3")
+	f.expect(201, "POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "k3")
 	for _, one := range []string{"", "{}", `{"quantity":1}`} { // three ways to ask for one
-		if again := w.must(201, "POST", buy, ann.token, one, "Idempotency-Key", "k3"); again.header.Get("Idempotent-Replayed") != "true" {
+		if again := f.expect(201, "POST", buy, ann.token, one, "Idempotency-Key", "k3"); again.header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%q is another request than quantity 1", one)
 		}
 	}
 
 	// The same where the answer is kept beside the operation.
 	ghost := "/api/v1/friends/999999"
-	missing := w.refused(404, "user_not_found", "POST", ghost, ann.token, "", "Idempotency-Key", "f1")
-	replay := w.refused(404, "user_not_found", "POST", ghost, ann.token, "", "Idempotency-Key", "f1")
+	missing := f.expectError(404, "user_not_found", "POST", ghost, ann.token, "", "Idempotency-Key", "f1")
+	replay := f.expectError(404, "user_not_found", "POST", ghost, ann.token, "", "Idempotency-Key", "f1")
 	if replay.header.Get("Idempotent-Replayed") != "true" || string(replay.raw) != string(missing.raw) {
 		t.Errorf("the kept refusal is %s, %v", replay.raw, replay.header)
 	}
-	w.refused(400, "invalid_request", "POST", "/api/v1/admin/games", adminKey, `{"name":""}`, "Idempotency-Key", "g1")
-	w.must(201, "POST", "/api/v1/admin/games", adminKey, `{"name":"New"}`, "Idempotency-Key", "g1")
+	f.expectError(400, "invalid_request", "POST", "/api/v1/admin/games", adminKey, `{"name":""}`, "Idempotency-Key", "g1")
+	f.expect(201, "POST", "/api/v1/admin/games", adminKey, `{"name":"New"}`, "Idempotency-Key", "g1")
 }
 
 func TestBothPathsOfJoinAreOneOperation(t *testing.T) {
-	w, _, fill := scene(t)
-	cid := w.guest("Cid")
+	f, _, fill := newRoomFixture(t)
+	cid := f.guest("Cid")
 	room := fill.Replace(`{"roomId":"<room>"}`)
-	first := w.must(200, "POST", "/join", cid.token, room, "Idempotency-Key", "j1")
-	again := w.must(200, "POST", "/api/v1/game-session/join", cid.token, room, "Idempotency-Key", "j1")
+	first := f.expect(200, "POST", "/join", cid.token, room, "Idempotency-Key", "j1")
+	again := f.expect(200, "POST", "/api/v1/game-session/join", cid.token, room, "Idempotency-Key", "j1")
 	if again.header.Get("Idempotent-Replayed") != "true" || string(again.raw) != string(first.raw) {
 		t.Errorf("the other path answers %v %s", again.header, again.raw)
 	}
@@ -168,38 +168,38 @@ func TestBothPathsOfJoinAreOneOperation(t *testing.T) {
 
 // Keys belong to who uses them.
 func TestOneKeyOfTwoPlayersIsTwo(t *testing.T) {
-	w, ann, fill := scene(t)
-	bob := w.guest("Bob")
+	f, ann, fill := newRoomFixture(t)
+	bob := f.guest("Bob")
 	buy := fill.Replace("/api/v1/user-assets/add/game-asset/<asset>")
-	a := w.must(201, "POST", buy, ann.token, "", "Idempotency-Key", "same")
-	b := w.must(201, "POST", buy, bob.token, "", "Idempotency-Key", "same")
-	if a.id("purchaseId") == b.id("purchaseId") {
+	resp := f.expect(201, "POST", buy, ann.token, "", "Idempotency-Key", "same")
+	b := f.expect(201, "POST", buy, bob.token, "", "Idempotency-Key", "same")
+	if resp.id("purchaseId") == b.id("purchaseId") {
 		t.Error("two players share a purchase")
 	}
 }
 
 // Many copies at once have one effect, of a purchase as of a game.
 func TestManyCopiesAtOnceAreOne(t *testing.T) {
-	w, ann, fill := scene(t)
+	f, ann, fill := newRoomFixture(t)
 	buy := fill.Replace("/api/v1/user-assets/add/game-asset/<asset>")
-	before := w.must(200, "GET", "/api/v1/admin/games?limit=100", adminKey, "").count("items")
+	before := f.expect(200, "GET", "/api/v1/admin/games?limit=100", adminKey, "").count("items")
 	var wg sync.WaitGroup
 	for range 32 {
 		wg.Go(func() {
-			if a := w.ask("POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "storm"); a.status != 201 {
-				t.Errorf("a copy of the purchase answers %d %s", a.status, a.raw)
+			if resp := f.send("POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "storm"); resp.status != 201 {
+				t.Errorf("a copy of the purchase answers %d %s", resp.status, resp.raw)
 			}
-			if a := w.ask("POST", "/api/v1/admin/games", adminKey, `{"name":"Storm"}`, "Idempotency-Key", "storm"); a.status != 201 && a.code() != "request_in_progress" {
-				t.Errorf("a copy of the game answers %d %s", a.status, a.raw)
+			if resp := f.send("POST", "/api/v1/admin/games", adminKey, `{"name":"Storm"}`, "Idempotency-Key", "storm"); resp.status != 201 && resp.code() != "request_in_progress" {
+				t.Errorf("a copy of the game answers %d %s", resp.status, resp.raw)
 			}
 		})
 	}
 	wg.Wait()
-	if owned := w.must(200, "GET", "/api/v1/user-assets", ann.token, ""); owned.text("items.0.owned") != "1" {
+	if owned := f.expect(200, "GET", "/api/v1/user-assets", ann.token, ""); owned.text("items.0.owned") != "1" {
 		t.Errorf("32 copies bought %s", owned.raw)
 	}
-	if after := w.must(200, "GET", "/api/v1/admin/games?limit=100", adminKey, "").count("items"); after != before+1 {
+	if after := f.expect(200, "GET", "/api/v1/admin/games?limit=100", adminKey, "").count("items"); after != before+1 {
 		t.Errorf("32 copies made %d games", after-before)
 	}
-	w.wantBalanced()
+	f.expectBalancedAudit()
 }

@@ -10,38 +10,38 @@ import (
 	"testing"
 )
 
-// fingerprint is a digest of everything in the store.
-func (w *world) fingerprint() string {
-	w.t.Helper()
-	names, err := w.db.Client.Keys(w.t.Context(), "*").Result()
+// storeDigest is a digest of everything in the store.
+func (f *fixture) storeDigest() string {
+	f.t.Helper()
+	names, err := f.db.Client.Keys(f.t.Context(), "*").Result()
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	slices.Sort(names)
 	all := sha256.New()
 	for _, name := range names {
-		value, err := w.db.Client.Dump(w.t.Context(), name).Result()
+		value, err := f.db.Client.Dump(f.t.Context(), name).Result()
 		if err != nil {
-			w.t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		fmt.Fprintf(all, "%s=%x\n", name, value)
 	}
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// scene is a settled world with a room of two players, and what fills the blanks of a request.
-func scene(t *testing.T) (*world, person, *strings.Replacer) {
+// newRoomFixture is a settled world with a room of two players, and what fills the blanks of a request.
+func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
 	t.Helper()
-	w := settled(t)
-	ann, bob := w.guest("Ann"), w.guest("Bob")
-	room := w.room(ann)
-	w.must(200, "POST", "/join", bob.token, roomBody(room))
-	return w, ann, strings.NewReplacer("<game>", strconv.FormatInt(w.game, 10), "<gold>", strconv.FormatInt(w.gold, 10), "<room>", room,
-		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>", strconv.FormatInt(w.sword(), 10))
+	f := newGameFixture(t)
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	room := f.createRoom(ann)
+	f.expect(200, "POST", "/join", bob.token, roomBody(room))
+	return f, ann, strings.NewReplacer("<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10), "<room>", room,
+		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>", strconv.FormatInt(f.createSword(), 10))
 }
 
-// bodies is a good body for every operation that takes one, and who sends it.
-var bodies = []struct {
+// validBodies is a good body for every operation that takes one, and who sends it.
+var validBodies = []struct {
 	operation, as, body string
 	optional            bool // the whole body may be missing
 }{
@@ -79,21 +79,21 @@ var bodies = []struct {
 }
 
 func TestEveryBodyIsReadToTheLetter(t *testing.T) {
-	for _, b := range bodies {
+	for _, b := range validBodies {
 		t.Run(b.operation, func(t *testing.T) {
 			t.Parallel()
-			w, ann, fill := scene(t)
-			bearer := map[string]string{"ann": ann.token, "server": w.serverKey, "operator": adminKey}[b.as]
+			f, ann, fill := newRoomFixture(t)
+			bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[b.as]
 			method, path, _ := strings.Cut(fill.Replace(b.operation), " ")
 			good := fill.Replace(b.body)
-			before := w.fingerprint()
+			before := f.storeDigest()
 			refused := func(status int, code, field, body string, headers ...string) {
 				t.Helper()
-				a := w.refused(status, code, method, path, bearer, body, append(headers, "Idempotency-Key", "bad")...)
-				if field != "" && a.text("errors.0.field") != field {
-					t.Errorf("%s is refused at %s; want %s", body, a.raw, field)
+				resp := f.expectError(status, code, method, path, bearer, body, append(headers, "Idempotency-Key", "bad")...)
+				if field != "" && resp.text("errors.0.field") != field {
+					t.Errorf("%s is refused at %s; want %s", body, resp.raw, field)
 				}
-				if after := w.fingerprint(); after != before {
+				if after := f.storeDigest(); after != before {
 					t.Errorf("%s was refused and changed the store", body)
 				}
 			}
@@ -120,8 +120,8 @@ func TestEveryBodyIsReadToTheLetter(t *testing.T) {
 			}
 			for _, name := range members(b.body) {
 				refused(400, "invalid_request", name, more(fmt.Sprintf("%q:0", name))) // there twice
-				if a := w.refused(400, "", method, path, bearer, fmt.Sprintf(`{%q:[{"a":[]}]}`, name), "Idempotency-Key", "bad"); !strings.Contains(string(a.raw), `"field":"`+name) {
-					t.Errorf("%s of another type is refused with %s", name, a.raw)
+				if resp := f.expectError(400, "", method, path, bearer, fmt.Sprintf(`{%q:[{"a":[]}]}`, name), "Idempotency-Key", "bad"); !strings.Contains(string(resp.raw), `"field":"`+name) {
+					t.Errorf("%s of another type is refused with %s", name, resp.raw)
 				}
 			}
 		})
@@ -255,8 +255,8 @@ func TestWhatCannotBeMeantIsRefusedWithItsField(t *testing.T) {
 	} {
 		t.Run(c.operation+" "+c.body, func(t *testing.T) {
 			t.Parallel()
-			w, ann, fill := scene(t)
-			bearer := map[string]string{"ann": ann.token, "server": w.serverKey, "operator": adminKey}[c.as]
+			f, ann, fill := newRoomFixture(t)
+			bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[c.as]
 			method, path, _ := strings.Cut(fill.Replace(c.operation), " ")
 			want := strings.Fields(c.refusal)
 			kept := want[0] != "400" || strings.Contains(c.body, "90071992547409.91") // a keyed refusal that depends on state leaves a receipt
@@ -266,18 +266,18 @@ func TestWhatCannotBeMeantIsRefusedWithItsField(t *testing.T) {
 			} else {
 				kept = false
 			}
-			before := w.fingerprint()
-			a := w.ask(method, path, bearer, fill.Replace(c.body), headers...)
-			got := []string{strconv.Itoa(a.status), a.code()}
-			if a.body != nil && a.at("errors") != nil {
-				for i := range a.count("errors") {
-					got = append(got, a.text(fmt.Sprintf("errors.%d.field", i)))
+			before := f.storeDigest()
+			resp := f.send(method, path, bearer, fill.Replace(c.body), headers...)
+			got := []string{strconv.Itoa(resp.status), resp.code()}
+			if resp.body != nil && resp.member("errors") != nil {
+				for i := range resp.count("errors") {
+					got = append(got, resp.text(fmt.Sprintf("errors.%d.field", i)))
 				}
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("refused with %s; want %s", a.raw, c.refusal)
+				t.Errorf("refused with %s; want %s", resp.raw, c.refusal)
 			}
-			if !kept && w.fingerprint() != before {
+			if !kept && f.storeDigest() != before {
 				t.Error("it was refused and changed the store")
 			}
 		})

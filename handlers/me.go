@@ -16,14 +16,14 @@ type account struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-func accountOf(u users.User) account {
+func newAccount(u users.User) account {
 	return account{Profile: u.Profile, GameID: u.Game, Kind: u.Kind, CreatedAt: u.CreatedAt}
 }
 
-func showAccount(u users.User, err error) (reply, error) { return ok(accountOf(u)), err }
+func accountResponse(u users.User, err error) (response, error) { return ok(newAccount(u)), err }
 
-func (e *Server) me(c *call) (reply, error) {
-	return showAccount(e.Users.Get(c.ctx(), c.caller.User))
+func (s *Server) me(r *request) (response, error) {
+	return accountResponse(s.Users.Get(r.ctx(), r.caller.User))
 }
 
 type profilePatch struct {
@@ -31,37 +31,37 @@ type profilePatch struct {
 	Avatar   nullable[string] `json:"avatar,omitzero"`
 }
 
-func (e *Server) patchMe(c *call, in *profilePatch) (reply, error) {
-	return showAccount(e.Users.Patch(c.ctx(), c.caller.User, users.Patch{Username: in.Username, Avatar: in.Avatar.change()}))
+func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
+	return accountResponse(s.Users.Patch(r.ctx(), r.caller.User, users.Patch{Username: in.Username, Avatar: in.Avatar.toPatch()}))
 }
 
-func (e *Server) friends(c *call) (reply, error) {
-	list, err := e.Users.Friends(c.ctx(), c.caller.User)
-	return ok(pageOf(list, 0)), err
+func (s *Server) friends(r *request) (response, error) {
+	list, err := s.Users.Friends(r.ctx(), r.caller.User)
+	return ok(newPage(list, 0)), err
 }
 
-func (e *Server) befriend(c *call) (reply, error) {
-	other, err := c.pathID("userId", apierror.UserNotFound)
+func (s *Server) befriend(r *request) (response, error) {
+	other, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	friend, err := e.Users.AddFriend(c.ctx(), c.caller.User, other)
+	friend, err := s.Users.AddFriend(r.ctx(), r.caller.User, other)
 	return ok(&friend), err
 }
 
-func (e *Server) unfriend(c *call) (reply, error) {
-	other, err := c.pathID("userId", apierror.UserNotFound)
+func (s *Server) unfriend(r *request) (response, error) {
+	other, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	return reply{status: http.StatusNoContent}, e.Users.RemoveFriend(c.ctx(), c.caller.User, other)
+	return response{status: http.StatusNoContent}, s.Users.RemoveFriend(r.ctx(), r.caller.User, other)
 }
 
-func (e *Server) block(c *call) (reply, error) {
-	other, err := c.pathID("userId", apierror.UserNotFound)
+func (s *Server) block(r *request) (response, error) {
+	other, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	friend, err := e.Users.Block(c.ctx(), c.caller.User, other)
+	friend, err := s.Users.Block(r.ctx(), r.caller.User, other)
 	return ok(&friend), err
 }

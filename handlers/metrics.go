@@ -38,37 +38,37 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 	return m, nil
 }
 
-// meter is the metrics of one route.
-type meter struct {
+// routeMetrics is the metrics of one route.
+type routeMetrics struct {
 	classes  [6]prometheus.Counter // by the first digit of the status
 	duration prometheus.Observer
 }
 
-func (m *metrics) of(r *route) *meter {
-	of := &meter{duration: m.duration.WithLabelValues(r.method, r.path)}
+func (m *metrics) forRoute(r *route) *routeMetrics {
+	of := &routeMetrics{duration: m.duration.WithLabelValues(r.method, r.path)}
 	for class := 2; class <= 5; class++ {
 		of.classes[class] = m.requests.WithLabelValues(r.method, r.path, strconv.Itoa(class)+"xx")
 	}
 	return of
 }
 
-func (m *meter) count(status int, took time.Duration) {
+func (m *routeMetrics) observe(status int, duration time.Duration) {
 	if class := status / 100; class >= 2 && class <= 5 {
 		m.classes[class].Inc()
 	}
-	m.duration.Observe(took.Seconds())
+	m.duration.Observe(duration.Seconds())
 }
 
 // Internal serves what is not for the public: /metrics and /debug/pprof/, beside the health of the node.
-func (e *Server) Internal() http.Handler {
+func (s *Server) Internal() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(e.Metrics, promhttp.HandlerOpts{Registry: e.Metrics}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{Registry: s.Metrics}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.Handle("/healthz", e)
-	mux.Handle("/readyz", e)
+	mux.Handle("/healthz", s)
+	mux.Handle("/readyz", s)
 	return mux
 }

@@ -24,20 +24,20 @@ func OpenAPI() []byte { return openAPI }
 // AsyncAPI is the contract of the sockets, as it is served.
 func AsyncAPI() []byte { return asyncAPI }
 
-// serveContract answers a contract, or that the caller has it already.
-func serveContract(text []byte) func(*call) (reply, error) {
+// serveDocument answers a contract, or that the caller has it already.
+func serveDocument(text []byte) func(*request) (response, error) {
 	sum := sha256.Sum256(text)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-	return func(c *call) (reply, error) {
-		c.Writer.Header()["Cache-Control"] = []string{"public, max-age=300"}
-		if c.unchanged(tag) {
-			return reply{status: http.StatusNotModified, etag: tag}, nil
+	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	return func(r *request) (response, error) {
+		r.Writer.Header()["Cache-Control"] = []string{"public, max-age=300"}
+		if r.hasVersion(etag) {
+			return response{status: http.StatusNotModified, etag: etag}, nil
 		}
-		return reply{status: http.StatusOK, raw: text, media: mediaYAML, etag: tag}, nil
+		return response{status: http.StatusOK, rawBody: text, contentType: mediaYAML, etag: etag}, nil
 	}
 }
 
-func (e *Server) healthz(*call) (reply, error) {
+func (s *Server) healthz(*request) (response, error) {
 	return ok(struct {
 		Status string `json:"status"`
 	}{"ok"}), nil
@@ -46,17 +46,17 @@ func (e *Server) healthz(*call) (reply, error) {
 // readyTimeout bounds how long the store may take to give a sign of life.
 const readyTimeout = time.Second
 
-func (e *Server) readyz(c *call) (reply, error) {
-	if e.draining.Load() {
-		return reply{}, apierror.Draining
+func (s *Server) readyz(r *request) (response, error) {
+	if s.draining.Load() {
+		return response{}, apierror.Draining
 	}
-	ctx, cancel := context.WithTimeout(c.ctx(), readyTimeout)
+	ctx, cancel := context.WithTimeout(r.ctx(), readyTimeout)
 	defer cancel()
-	if err := e.Store.Ping(ctx); err != nil {
-		return reply{}, err
+	if err := s.Store.Ping(ctx); err != nil {
+		return response{}, err
 	}
 	return ok(struct {
 		Status     string `json:"status"`
 		Durability string `json:"durability"`
-	}{"ready", e.Durability}), nil
+	}{"ready", s.Durability}), nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// problemBase is where the words of the vocabulary are explained. A type is an identifier first: it never changes.
-const problemBase = "https://parlor.games/problems/"
+// problemTypePrefix is where the words of the vocabulary are explained. A type is an identifier first: it never changes.
+const problemTypePrefix = "https://parlor.games/problems/"
 
 // problem is the body of every refusal and failure, RFC 9457.
 type problem struct {
@@ -27,11 +27,11 @@ type problem struct {
 	Members   map[string]any        `json:",embed"`
 }
 
-// refusalOf is the one place where an error becomes what the caller may see: a refusal as it is, whatever else as
+// toAPIError is the one place where an error becomes what the caller may see: a refusal as it is, whatever else as
 // internal, without a word of its text. failed tells that it was no refusal and belongs into the log.
-func refusalOf(err error) (refusal *apierror.Error, failed bool) {
-	if refusal, known := apierror.As(err); known {
-		return refusal, false
+func toAPIError(err error) (apiErr *apierror.Error, internal bool) {
+	if apiErr, known := apierror.As(err); known {
+		return apiErr, false
 	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -40,54 +40,54 @@ func refusalOf(err error) (refusal *apierror.Error, failed bool) {
 	return apierror.Internal, true
 }
 
-// problemOf renders an error as the reply that the caller gets, and logs it where it is a failure.
-func (c *call) problemOf(err error) reply {
-	refusal, failed := refusalOf(err)
+// problemResponse renders an error as the reply that the caller gets, and logs it where it is a failure.
+func (r *request) problemResponse(err error) response {
+	apiErr, internal := toAPIError(err)
 	switch {
-	case failed && !errors.Is(err, context.Canceled):
-		c.report(slog.LevelError, "request failed", err)
-	case refusal.Status == http.StatusServiceUnavailable: // one line a second tells as much as thousands
-		c.edge.outages.Do(func() { c.report(slog.LevelWarn, "request not served", err) })
+	case internal && !errors.Is(err, context.Canceled):
+		r.logError(slog.LevelError, "request failed", err)
+	case apiErr.Status == http.StatusServiceUnavailable: // one line a second tells as much as thousands
+		r.server.outageLog.Do(func() { r.logError(slog.LevelWarn, "request not served", err) })
 	}
-	if refusal.Status == http.StatusUnauthorized {
-		c.Writer.Header()["Www-Authenticate"] = challenge
+	if apiErr.Status == http.StatusUnauthorized {
+		r.Writer.Header()["Www-Authenticate"] = wwwAuthenticate
 	}
-	return reply{status: refusal.Status, media: mediaProblem, retryable: refusal.Retryable, body: newProblem(refusal, c.Request.URL.EscapedPath(), c.requestID)}
+	return response{status: apiErr.Status, contentType: mediaProblem, retryable: apiErr.Retryable, body: newProblem(apiErr, r.Request.URL.EscapedPath(), r.requestID)}
 }
 
-func newProblem(refusal *apierror.Error, instance, requestID string) *problem {
-	detail := refusal.Detail
+func newProblem(e *apierror.Error, instance, requestID string) *problem {
+	detail := e.Detail
 	if detail == "" {
-		detail = refusal.Title + "."
+		detail = e.Title + "."
 	}
 	return &problem{
-		Type: problemBase + refusal.Code, Title: refusal.Title, Status: refusal.Status, Detail: detail,
-		Instance: instance, Code: refusal.Code, RequestID: requestID, Retryable: refusal.Retryable,
-		Errors: refusal.FieldErrors, Members: refusal.Members,
+		Type: problemTypePrefix + e.Code, Title: e.Title, Status: e.Status, Detail: detail,
+		Instance: instance, Code: e.Code, RequestID: requestID, Retryable: e.Retryable,
+		Errors: e.FieldErrors, Members: e.Members,
 	}
 }
 
-func (c *call) report(level slog.Level, what string, err error) {
-	c.edge.log.LogAttrs(c.ctx(), level, what, slog.Any("error", err), slog.String("method", c.Request.Method),
-		slog.String("route", c.route.path), slog.String("requestId", c.requestID))
+func (r *request) logError(level slog.Level, message string, err error) {
+	r.server.log.LogAttrs(r.ctx(), level, message, slog.Any("error", err), slog.String("method", r.Request.Method),
+		slog.String("route", r.route.path), slog.String("requestId", r.requestID))
 }
 
-var challenge = []string{`Bearer realm="parlor"`}
+var wwwAuthenticate = []string{`Bearer realm="parlor"`}
 
-// decodingFault says what is wrong with a body that did not decode, naming the field.
-func decodingFault(err error) error {
+// fromDecodeError says what is wrong with a body that did not decode, naming the field.
+func fromDecodeError(err error) error {
 	var semantic *json.SemanticError
 	var syntactic *syntaxError
 	switch {
 	case errors.As(err, &semantic):
 		field := fieldPath(semantic.JSONPointer)
-		if refusal, ok := apierror.As(semantic.Err); ok {
-			return refusal.WithField(field, "format", refusal.Detail)
+		if apiErr, ok := apierror.As(semantic.Err); ok {
+			return apiErr.WithField(field, "format", apiErr.Detail)
 		}
-		code, message := mismatch(semantic)
+		code, message := describeMismatch(semantic)
 		return apierror.InvalidRequest.WithField(field, code, message)
 	case errors.As(err, &syntactic):
-		return syntaxFault(syntactic)
+		return fromSyntaxError(syntactic)
 	default:
 		return err
 	}

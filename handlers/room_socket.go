@@ -59,7 +59,7 @@ func subscribe(ctx context.Context, v *visitor, p *realtime.Client, m *message, 
 		Topic: topic, After: in.After,
 		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) { return v.edge.snapshot(ctx, room.RoomID) },
 		Reply: func(start realtime.SubscribeResult) []byte {
-			return (&response{ReplyTo: m.replyTo(), OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
+			return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
 		},
 	}
 	if room.Visibility == rooms.Private {
@@ -102,7 +102,7 @@ func (e *Server) snapshot(ctx context.Context, roomID string) (realtime.Snapshot
 	frame, err := json.Marshal(event{
 		Type: events.RoomSnapshot.Name, RoomID: roomID, Seq: room.Seq, Position: room.Position, At: time.Now(),
 		Data: begun{realtime.ModeSnapshot, state, room.Position},
-	}, wire)
+	}, responseOptions)
 	if err != nil {
 		return realtime.Snapshot{}, fmt.Errorf("encode a snapshot: %w", err)
 	}
@@ -173,7 +173,7 @@ func send(ctx context.Context, v *visitor, p *realtime.Client, _ *message, in *s
 	}
 	frame, err := json.Marshal(event{
 		Type: events.RoomMessage.Name, RoomID: room.RoomID, At: time.Now(), Data: spoken{v.caller.User, in.Op, in.Payload},
-	}, wire)
+	}, responseOptions)
 	if err != nil {
 		return nil, fmt.Errorf("encode a message: %w", err)
 	}

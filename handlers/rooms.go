@@ -8,77 +8,81 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// showRoom answers a room with its version as the tag. Of a refusal only whether it was given before is told.
-func showRoom(status int, a rooms.Result, err error) (reply, error) {
+// roomResponse answers a room with its version as the tag. Of a refusal only whether it was given before is told.
+func roomResponse(status int, result rooms.Result, err error) (response, error) {
 	if err != nil {
-		return reply{replayed: a.Replayed}, err
+		return response{replayed: result.Replayed}, err
 	}
-	return reply{status: status, body: &a.Room, etag: roomTag(&a.Room), replayed: a.Replayed}, nil
+	return response{status: status, body: &result.Room, etag: roomETag(&result.Room), replayed: result.Replayed}, nil
 }
 
-func roomTag(r *rooms.Room) string { return `"` + strconv.FormatInt(r.Version, 10) + `"` }
+func roomETag(r *rooms.Room) string { return `"` + strconv.FormatInt(r.Version, 10) + `"` }
 
-func changed(a rooms.Result, err error) (reply, error) { return showRoom(http.StatusOK, a, err) }
-
-func opened(a rooms.Result, err error) (reply, error) { return showRoom(http.StatusCreated, a, err) }
-
-func (e *Server) createRoom(c *call, in *rooms.CreateInput) (reply, error) {
-	return opened(e.Rooms.Create(c.ctx(), c.caller, *in, c.receipt))
+func roomChanged(result rooms.Result, err error) (response, error) {
+	return roomResponse(http.StatusOK, result, err)
 }
 
-func (e *Server) getRoom(c *call) (reply, error) {
-	q := c.query()
+func roomCreated(result rooms.Result, err error) (response, error) {
+	return roomResponse(http.StatusCreated, result, err)
+}
+
+func (s *Server) createRoom(r *request, in *rooms.CreateInput) (response, error) {
+	return roomCreated(s.Rooms.Create(r.ctx(), r.caller, *in, r.receipt))
+}
+
+func (s *Server) getRoom(r *request) (response, error) {
+	q := r.query()
 	id, code := q.text("roomId"), q.text("code")
 	if (id == "") == (code == "") {
-		q.refuse("roomId", "required", "is required, or code instead of it")
+		q.addError("roomId", "required", "is required, or code instead of it")
 	}
 	if err := q.err(); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	var room rooms.Room
 	var err error
 	if id != "" {
-		room, err = e.Rooms.Get(c.ctx(), c.caller, id)
+		room, err = s.Rooms.Get(r.ctx(), r.caller, id)
 	} else {
-		room, err = e.Rooms.GetByCode(c.ctx(), c.caller, code)
+		room, err = s.Rooms.GetByCode(r.ctx(), r.caller, code)
 	}
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	c.Writer.Header()["Cache-Control"] = valueRevalidate
-	if tag := roomTag(&room); c.unchanged(tag) {
-		return reply{status: http.StatusNotModified, etag: tag}, nil
+	r.Writer.Header()["Cache-Control"] = valueRevalidate
+	if etag := roomETag(&room); r.hasVersion(etag) {
+		return response{status: http.StatusNotModified, etag: etag}, nil
 	}
-	return showRoom(http.StatusOK, rooms.Result{Room: room}, nil)
+	return roomResponse(http.StatusOK, rooms.Result{Room: room}, nil)
 }
 
 var valueRevalidate = []string{"private, no-cache"}
 
-// roomQuery reads what both lists of rooms take.
-func (c *call) roomQuery() (rooms.ListQuery, error) {
-	q := c.query()
-	ask := rooms.ListQuery{
+// roomListQuery reads what both lists of rooms take.
+func (r *request) roomListQuery() (rooms.ListQuery, error) {
+	q := r.query()
+	query := rooms.ListQuery{
 		GameID: q.id("gameId"), Status: rooms.Status(q.text("status")), EntryTokenID: q.id("entryTokenId"), MaxEntry: wallet.AmountInput(q.text("maxEntry")),
 		HasSeat: q.flag("hasSeat"), Limit: q.limit(), Cursor: q.text("cursor"),
 	}
-	return ask, q.err()
+	return query, q.err()
 }
 
-func (e *Server) listRooms(c *call) (reply, error) {
-	ask, err := c.roomQuery()
+func (s *Server) listRooms(r *request) (response, error) {
+	query, err := r.roomListQuery()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	page, err := e.Rooms.List(c.ctx(), c.caller, ask)
+	page, err := s.Rooms.List(r.ctx(), r.caller, query)
 	return ok(&page), err
 }
 
-func (e *Server) adminRooms(c *call) (reply, error) {
-	ask, err := c.roomQuery()
+func (s *Server) adminRooms(r *request) (response, error) {
+	query, err := r.roomListQuery()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	page, err := e.Rooms.AdminList(c.ctx(), c.caller, ask)
+	page, err := s.Rooms.AdminList(r.ctx(), r.caller, query)
 	return ok(&page), err
 }
 
@@ -89,24 +93,24 @@ type roomInput struct {
 
 func (in *roomInput) lacks() needs { return needs{}.that(in.RoomID != "", "roomId") }
 
-func (e *Server) joinRoom(c *call, in *roomInput) (reply, error) {
-	return changed(e.Rooms.Join(c.ctx(), c.caller, in.RoomID, c.receipt))
+func (s *Server) joinRoom(r *request, in *roomInput) (response, error) {
+	return roomChanged(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
-func (e *Server) leaveRoom(c *call, in *roomInput) (reply, error) {
-	return changed(e.Rooms.Leave(c.ctx(), c.caller, in.RoomID, c.receipt))
+func (s *Server) leaveRoom(r *request, in *roomInput) (response, error) {
+	return roomChanged(s.Rooms.Leave(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
-func (e *Server) startRoom(c *call, in *roomInput) (reply, error) {
-	return changed(e.Rooms.Start(c.ctx(), c.caller, in.RoomID, c.receipt))
+func (s *Server) startRoom(r *request, in *roomInput) (response, error) {
+	return roomChanged(s.Rooms.Start(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
-func (e *Server) cancelRoom(c *call, in *roomInput) (reply, error) {
-	return changed(e.Rooms.Cancel(c.ctx(), c.caller, in.RoomID, c.receipt))
+func (s *Server) cancelRoom(r *request, in *roomInput) (response, error) {
+	return roomChanged(s.Rooms.Cancel(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
-func (e *Server) rematch(c *call, in *roomInput) (reply, error) {
-	return opened(e.Rooms.Rematch(c.ctx(), c.caller, in.RoomID, c.receipt))
+func (s *Server) rematch(r *request, in *roomInput) (response, error) {
+	return roomCreated(s.Rooms.Rematch(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
 type readyInput struct {
@@ -118,8 +122,8 @@ func (in *readyInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(in.Ready != nil, "ready")
 }
 
-func (e *Server) readyRoom(c *call, in *readyInput) (reply, error) {
-	return changed(e.Rooms.Ready(c.ctx(), c.caller, in.RoomID, *in.Ready, c.receipt))
+func (s *Server) readyRoom(r *request, in *readyInput) (response, error) {
+	return roomChanged(s.Rooms.Ready(r.ctx(), r.caller, in.RoomID, *in.Ready, r.receipt))
 }
 
 type kickInput rooms.KickInput
@@ -128,21 +132,21 @@ func (in *kickInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(in.UserID != 0, "userId")
 }
 
-func (e *Server) kick(c *call, in *kickInput) (reply, error) {
-	return changed(e.Rooms.Kick(c.ctx(), c.caller, rooms.KickInput(*in), c.receipt))
+func (s *Server) kick(r *request, in *kickInput) (response, error) {
+	return roomChanged(s.Rooms.Kick(r.ctx(), r.caller, rooms.KickInput(*in), r.receipt))
 }
 
-type hostInput struct {
+type transferHostInput struct {
 	RoomID string `json:"roomId"`
 	UserID int64  `json:"userId"`
 }
 
-func (in *hostInput) lacks() needs {
+func (in *transferHostInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(in.UserID != 0, "userId")
 }
 
-func (e *Server) transferHost(c *call, in *hostInput) (reply, error) {
-	return changed(e.Rooms.TransferHost(c.ctx(), c.caller, in.RoomID, in.UserID, c.receipt))
+func (s *Server) transferHost(r *request, in *transferHostInput) (response, error) {
+	return roomChanged(s.Rooms.TransferHost(r.ctx(), r.caller, in.RoomID, in.UserID, r.receipt))
 }
 
 type finishInput struct {
@@ -154,6 +158,6 @@ func (in *finishInput) lacks() needs {
 	return needs{}.that(in.RoomID != "", "roomId").that(len(in.Results) > 0, "results")
 }
 
-func (e *Server) finishRoom(c *call, in *finishInput) (reply, error) {
-	return changed(e.Rooms.Finish(c.ctx(), c.caller, in.RoomID, in.Results, c.receipt))
+func (s *Server) finishRoom(r *request, in *finishInput) (response, error) {
+	return roomChanged(s.Rooms.Finish(r.ctx(), r.caller, in.RoomID, in.Results, r.receipt))
 }

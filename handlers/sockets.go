@@ -61,8 +61,8 @@ func (m *message) replyTo() *string {
 	return &m.ID
 }
 
-// response is what it hears about it.
-type response struct {
+// socketReply is what it hears about it.
+type socketReply struct {
 	ReplyTo *string  `json:"replyTo"` // null where the message had no id or could not be read
 	OK      bool     `json:"ok"`
 	Data    any      `json:"data,omitzero"`
@@ -79,35 +79,35 @@ const (
 )
 
 // upgrade is the operation that opens a socket at a desk.
-func (e *Server) upgrade(d *desk) func(*call) (reply, error) {
-	return func(c *call) (reply, error) {
+func (e *Server) upgrade(d *desk) func(*request) (response, error) {
+	return func(c *request) (response, error) {
 		if e.draining.Load() {
-			return reply{}, c.later(apierror.Draining)
+			return response{}, c.later(apierror.Draining)
 		}
 		if err := c.checkOrigin(); err != nil {
-			return reply{}, err
+			return response{}, err
 		}
 		q := c.query()
 		protocol := q.id("protocol")
 		if err := q.err(); err != nil {
-			return reply{}, err
+			return response{}, err
 		}
 		v := &visitor{edge: e, desk: d, caller: c.caller, path: c.route.path}
-		session := realtime.Session{User: c.caller.User, Expires: c.shown.Expires, OnOpen: v.enter, OnMessage: v.hear, OnRefused: v.turnDown}
+		session := realtime.Session{User: c.caller.User, Expires: c.credential.Expires, OnOpen: v.enter, OnMessage: v.hear, OnRefused: v.turnDown}
 		if protocol != 0 && protocol != protocolVersion { // a page learns why by the close code only
 			session.OnOpen = func(_ context.Context, p *realtime.Client) {
 				p.Close(realtime.CloseTooOld, "this server speaks protocol 1")
 			}
 		}
 		if err := d.socket.Serve(c.Writer, c.Request, session); err != nil {
-			return reply{}, c.later(err)
+			return response{}, c.later(err)
 		}
-		return reply{upgraded: true}, nil
+		return response{upgraded: true}, nil
 	}
 }
 
 // later tells a client that may come back to do so after a moment.
-func (c *call) later(err error) error {
+func (c *request) later(err error) error {
 	if refusal, ok := apierror.As(err); ok && refusal.Retryable {
 		c.Writer.Header()["Retry-After"] = []string{"1"}
 	}
@@ -115,12 +115,12 @@ func (c *call) later(err error) error {
 }
 
 // checkOrigin keeps pages of other origins out: a socket is open to every page that a browser shows, unlike an answer. Programs send none.
-func (c *call) checkOrigin() error {
+func (c *request) checkOrigin() error {
 	origins := c.Request.Header["Origin"]
 	if len(origins) == 0 {
 		return nil
 	}
-	game, err := c.edge.Games.Get(c.ctx(), c.game)
+	game, err := c.server.Games.Get(c.ctx(), c.corsGame)
 	switch {
 	case err != nil:
 		return err
@@ -132,24 +132,24 @@ func (c *call) checkOrigin() error {
 }
 
 // redeem finds the caller by the ticket in the address. A ticket is good once, so what is wrong anyway is refused before.
-func (c *call) redeem() (shown auth.Credential, given bool, err error) {
+func (c *request) redeem() (shown auth.Credential, given bool, err error) {
 	q := c.query()
 	for _, name := range []string{"token", "access_token", "accessToken"} {
 		if q.values.Has(name) {
-			q.refuse(name, "forbidden", "does not belong in an address, where others read it: get a ticket")
+			q.addError(name, "forbidden", "does not belong in an address, where others read it: get a ticket")
 		}
 	}
 	ticket := q.text("ticket")
 	if err := q.err(); err != nil || ticket == "" {
 		return shown, false, err
 	}
-	if c.edge.draining.Load() {
+	if c.server.draining.Load() {
 		return shown, true, c.later(apierror.Draining)
 	}
 	if err := realtime.CheckHandshake(c.Request); err != nil {
 		return shown, true, err
 	}
-	shown, err = c.edge.Auth.RedeemTicket(c.ctx(), ticket)
+	shown, err = c.server.Auth.RedeemTicket(c.ctx(), ticket)
 	return shown, true, err
 }
 
@@ -169,7 +169,7 @@ func (v *visitor) hear(ctx context.Context, p *realtime.Client, raw []byte) {
 }
 
 // respond does what a frame asks and answers what is to be said about it, nil for nothing more.
-func (v *visitor) respond(ctx context.Context, p *realtime.Client, raw []byte) *response {
+func (v *visitor) respond(ctx context.Context, p *realtime.Client, raw []byte) *socketReply {
 	m, err := readMessage(raw)
 	var data any
 	if err == nil {
@@ -183,7 +183,7 @@ func (v *visitor) respond(ctx context.Context, p *realtime.Client, raw []byte) *
 	case data == replied:
 		return nil
 	default:
-		return &response{ReplyTo: m.replyTo(), OK: true, Data: data}
+		return &socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}
 	}
 }
 
@@ -198,8 +198,8 @@ func (v *visitor) perform(ctx context.Context, p *realtime.Client, m *message) (
 // readMessage reads a frame to the letter. Where it is JSON at all, the message has its id even when it is refused.
 func readMessage(raw []byte) (message, error) {
 	var m message
-	if err := json.Unmarshal(raw, &m, strict); err != nil {
-		return message{ID: idOf(raw)}, decodingFault(err)
+	if err := json.Unmarshal(raw, &m, strictOptions); err != nil {
+		return message{ID: idOf(raw)}, fromDecodeError(err)
 	}
 	refusal := needs{}.that(m.Type != "", "type").refusal
 	if len(m.ID) > longestID {
@@ -235,8 +235,8 @@ func said[T any](do func(context.Context, *visitor, *realtime.Client, *message, 
 			if m.Data.Kind() != '{' {
 				return nil, apierror.InvalidRequest.WithField("data", "type", "must be an object")
 			}
-			if err := json.Unmarshal(m.Data, in, strict); err != nil {
-				return nil, decodingFault(err)
+			if err := json.Unmarshal(m.Data, in, strictOptions); err != nil {
+				return nil, fromDecodeError(err)
 			}
 		}
 		if lacking, checked := any(in).(interface{ lacks() needs }); checked {
@@ -258,25 +258,25 @@ func (v *visitor) turnDown(p *realtime.Client, raw []byte, why error) {
 }
 
 // refusal says why a message had no effect, and logs what is no refusal.
-func (v *visitor) refusal(m *message, err error) *response {
+func (v *visitor) refusal(m *message, err error) *socketReply {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = apierror.StoreUnavailable
 	}
-	refusal, failed := refusalOf(err)
+	refusal, failed := toAPIError(err)
 	id := uuid.NewString()
 	if failed && !errors.Is(err, context.Canceled) {
 		v.edge.log.LogAttrs(context.Background(), slog.LevelError, "message failed", slog.Any("error", err), slog.String("route", v.path),
 			slog.String("type", m.Type), slog.String("caller", v.caller.ActorID()), slog.String("requestId", id))
 	} else if refusal.Status == http.StatusServiceUnavailable {
-		v.edge.outages.Do(func() {
+		v.edge.outageLog.Do(func() {
 			v.edge.log.LogAttrs(context.Background(), slog.LevelWarn, "message not served", slog.Any("error", err), slog.String("route", v.path), slog.String("requestId", id))
 		})
 	}
-	return &response{ReplyTo: m.replyTo(), Error: newProblem(refusal, v.path, id)}
+	return &socketReply{ReplyTo: m.replyTo(), Error: newProblem(refusal, v.path, id)}
 }
 
-func (r *response) encode() []byte {
-	frame, err := json.Marshal(r, wire)
+func (r *socketReply) encode() []byte {
+	frame, err := json.Marshal(r, responseOptions)
 	if err != nil {
 		panic(err) // what we answer is ours; the socket ends with 1011
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 func TestSavesAndTheirConflicts(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *world) {
+	eachStore(t, func(t *testing.T, w *fixture) {
 		ann, bob := w.guest("Ann"), w.guest("Bob")
 		phone, laptop := w.dial(savePath, ann.token), w.twin().dial(loadPath, ann.token)
 
@@ -76,8 +76,8 @@ func TestSavesAndTheirConflicts(t *testing.T) {
 }
 
 func TestASaveThatBreaksARuleChangesNothing(t *testing.T) {
-	w := settled(t)
-	w.must(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", w.game), w.serverKey,
+	w := newGameFixture(t)
+	w.expect(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", w.game), w.serverKey,
 		`{"settings":{"progressRules":[{"path":"hero.gold","maxGainPerMinute":60,"initial":100},{"path":"hero.level","monotonic":"up"}]}}`)
 	s := w.dial(savePath, w.guest("Ann").token)
 	s.does("saved", "save", `{"slot":"a","state":{"hero":{"gold":100,"level":3}}}`)
@@ -93,7 +93,7 @@ func TestASaveThatBreaksARuleChangesNothing(t *testing.T) {
 
 // What is wrong with a frame is told, and the socket lives on.
 func TestFramesThatAreNotAsTheyShouldBe(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann := w.guest("Ann")
 	saves, live := w.dial(savePath, ann.token), w.live(ann)
 	for frame, want := range map[string]string{ // the id, the word, and the first field
@@ -181,9 +181,9 @@ func wantRefusal(t *testing.T, h heard, frame, want string) {
 }
 
 func TestWhoOpensASocket(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann := w.guest("Ann")
-	ticket := func() string { return w.must(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket") }
+	ticket := func() string { return w.expect(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket") }
 	refused := func(status int, code, path, bearer string, headers ...string) {
 		t.Helper()
 		s, a := w.dialing(path, bearer, headers...)
@@ -216,22 +216,22 @@ func TestWhoOpensASocket(t *testing.T) {
 	}
 	// What is no upgrade does not cost the ticket.
 	kept := ticket()
-	w.refused(400, "invalid_request", "GET", livePath+"?ticket="+kept, "", "")
-	w.refused(405, "method_not_allowed", "POST", livePath+"?ticket="+kept, "", "")
+	w.expectError(400, "invalid_request", "GET", livePath+"?ticket="+kept, "", "")
+	w.expectError(405, "method_not_allowed", "POST", livePath+"?ticket="+kept, "", "")
 	w.dial(livePath+"?ticket="+kept, "")
 }
 
 func TestATicketIsGoodOnceHoweverManyTry(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann := w.guest("Ann")
 	other := w.twin()
-	ticket := w.must(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket")
+	ticket := w.expect(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket")
 	var mu sync.Mutex
 	opened := 0
 	var tries sync.WaitGroup
 	for i := range 16 {
 		tries.Go(func() {
-			at := []*world{w, other}[i%2]
+			at := []*fixture{w, other}[i%2]
 			if s, _ := at.dialing(livePath+"?ticket="+ticket, ""); s != nil {
 				mu.Lock()
 				opened++
@@ -246,9 +246,9 @@ func TestATicketIsGoodOnceHoweverManyTry(t *testing.T) {
 }
 
 func TestSocketsAreCounted(t *testing.T) {
-	w := worldOn(t, redistest.Single(t), func(d *handlers.Deps) {
+	w := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.Socket: {PerSecond: 1, Burst: 3, Scope: auth.ByUser}})
-	}).settle()
+	}).createGame()
 	ann, bob := w.guest("Ann"), w.guest("Bob")
 	for range 3 {
 		w.dial(savePath, ann.token)
@@ -258,7 +258,7 @@ func TestSocketsAreCounted(t *testing.T) {
 	}
 	w.dial(savePath, bob.token)
 
-	crowd := settled(t)
+	crowd := newGameFixture(t)
 	cid := crowd.guest("Cid")
 	for range 10 {
 		crowd.dial(livePath, cid.token)
@@ -269,7 +269,7 @@ func TestSocketsAreCounted(t *testing.T) {
 }
 
 func TestASocketEndsWithItsToken(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann := w.guest("Ann")
 	expires := time.Now().Add(300 * time.Millisecond)
 	ticket, err := w.deps.Auth.Ticket(t.Context(), auth.Credential{Caller: principal.Caller{Role: principal.Player, User: ann.id, Game: w.game}, Expires: expires})
@@ -283,7 +283,7 @@ func TestASocketEndsWithItsToken(t *testing.T) {
 }
 
 func TestCloseCodes(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann := w.guest("Ann")
 	for name, c := range map[string]struct {
 		path string
@@ -318,26 +318,26 @@ func TestCloseCodes(t *testing.T) {
 
 // One room from its opening to its rematch, on one node, heard on another.
 func TestEventsOfARoomOnAnotherNode(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *world) {
+	eachStore(t, func(t *testing.T, w *fixture) {
 		far := w.twin()
 		ann, bob, cid := w.guest("Ann"), w.guest("Bob"), w.guest("Cid")
 		const session = "/api/v1/game-session/"
-		room := w.room(ann)
+		room := w.createRoom(ann)
 		body := roomBody(room)
 		watcher := far.live(w.guest("Eve"))
 		begun := watcher.follow(room, "")
 		if begun.Data["mode"] != "snapshot" || begun.Data["room"].(map[string]any)["seq"] != 1. {
 			t.Fatalf("the subscription begins with %s", begun.raw)
 		}
-		w.must(200, "POST", session+"join", bob.token, body)
-		w.must(200, "POST", session+"ready", bob.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
-		w.must(200, "POST", session+"join", cid.token, body)
-		w.must(200, "POST", session+"kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, cid.id))
-		w.must(200, "POST", session+"transfer-host", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
-		w.must(200, "POST", session+"start", bob.token, body)
-		w.must(200, "POST", session+"finish", w.serverKey, fmt.Sprintf(`{"roomId":%q,"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, room, ann.id, bob.id),
+		w.expect(200, "POST", session+"join", bob.token, body)
+		w.expect(200, "POST", session+"ready", bob.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
+		w.expect(200, "POST", session+"join", cid.token, body)
+		w.expect(200, "POST", session+"kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, cid.id))
+		w.expect(200, "POST", session+"transfer-host", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
+		w.expect(200, "POST", session+"start", bob.token, body)
+		w.expect(200, "POST", session+"finish", w.serverKey, fmt.Sprintf(`{"roomId":%q,"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, room, ann.id, bob.id),
 			"Idempotency-Key", "end")
-		again := w.must(201, "POST", session+"rematch", bob.token, body).text("roomId")
+		again := w.expect(201, "POST", session+"rematch", bob.token, body).text("roomId")
 		story := []string{"room.joined", "room.ready", "room.joined", "room.left", "room.host_changed", "room.started", "room.finished", "room.rematch"}
 		var last string
 		for i, kind := range story {
@@ -373,7 +373,7 @@ func TestEventsOfARoomOnAnotherNode(t *testing.T) {
 		whole.follow(again, "")
 		whole.does("done", "room.unsubscribe", roomBody(again))
 		whole.does("done", "room.unsubscribe", roomBody(again))
-		w.must(200, "POST", session+"cancel", bob.token, roomBody(again))
+		w.expect(200, "POST", session+"cancel", bob.token, roomBody(again))
 		if h := watcher.want("room.cancelled"); h.RoomID != again {
 			t.Errorf("%s", h.raw)
 		}
@@ -384,17 +384,17 @@ func TestEventsOfARoomOnAnotherNode(t *testing.T) {
 }
 
 func TestAFollowerThatWasCutOffMissesNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *world) {
-		nodes := []*world{w, w.twin()}
+	eachStore(t, func(t *testing.T, w *fixture) {
+		nodes := []*fixture{w, w.twin()}
 		ann, bob, eve := w.guest("Ann"), w.guest("Bob"), w.guest("Eve")
-		room := w.must(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
-		w.must(200, "POST", "/join", bob.token, roomBody(room))
+		room := w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+		w.expect(200, "POST", "/join", bob.token, roomBody(room))
 		const turns = 60
 		var changes sync.WaitGroup
 		changes.Go(func() {
 			for i := range turns {
 				body := fmt.Sprintf(`{"roomId":%q,"ready":%t}`, room, i%2 == 0)
-				if a := nodes[i%2].ask("POST", "/api/v1/game-session/ready", bob.token, body); a.status != 200 {
+				if a := nodes[i%2].send("POST", "/api/v1/game-session/ready", bob.token, body); a.status != 200 {
 					t.Errorf("ready: %s", a.raw)
 				}
 			}
@@ -421,9 +421,9 @@ func TestAFollowerThatWasCutOffMissesNothing(t *testing.T) {
 }
 
 func TestALostPlaceIsReplacedByASnapshot(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann, bob := w.guest("Ann"), w.guest("Bob")
-	room := w.room(ann)
+	room := w.createRoom(ann)
 	s := w.live(ann)
 	s.follow(room, "")
 	home, _ := keys.RoomShard(room)
@@ -431,24 +431,24 @@ func TestALostPlaceIsReplacedByASnapshot(t *testing.T) {
 	if err := w.db.Client.HIncrBy(t.Context(), keys.Room(home, room), "seq", 1).Err(); err != nil {
 		t.Fatal(err)
 	}
-	w.must(200, "POST", "/join", bob.token, roomBody(room))
+	w.expect(200, "POST", "/join", bob.token, roomBody(room))
 	h := s.want("room.snapshot")
 	if h.Seq != 3 || len(h.Data["room"].(map[string]any)["participants"].([]any)) != 2 || h.Data["position"] != h.Position {
 		t.Errorf("the snapshot is %s", h.raw)
 	}
-	w.must(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
+	w.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
 	if h := s.want("room.left"); h.Seq != 4 {
 		t.Errorf("after the snapshot came %s", h.raw)
 	}
 }
 
 func TestMessagesGoToTheOtherParticipants(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *world) {
+	eachStore(t, func(t *testing.T, w *fixture) {
 		far := w.twin()
 		ann, bob, cid, eve := w.guest("Ann"), w.guest("Bob"), w.guest("Cid"), w.guest("Eve")
-		room := w.must(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
-		for _, p := range []person{bob, cid} {
-			w.must(200, "POST", "/join", p.token, roomBody(room))
+		room := w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+		for _, p := range []player{bob, cid} {
+			w.expect(200, "POST", "/join", p.token, roomBody(room))
 		}
 		a, b, c, spectator, secondScreen := w.live(ann), w.live(bob), far.live(cid), far.live(eve), far.live(ann)
 		for _, s := range []*socket{a, b, c, spectator, secondScreen} {
@@ -489,7 +489,7 @@ func TestMessagesGoToTheOtherParticipants(t *testing.T) {
 			t.Errorf("%s", h.raw)
 		}
 		// The next that those hear who are no addressees is an event.
-		w.must(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
+		w.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
 		for _, s := range []*socket{a, spectator, secondScreen} {
 			s.want("room.left")
 		}
@@ -498,17 +498,17 @@ func TestMessagesGoToTheOtherParticipants(t *testing.T) {
 }
 
 func TestAPlayerHearsOfItsMoneyAssetsAndSavesEverywhere(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *world) {
+	eachStore(t, func(t *testing.T, w *fixture) {
 		far := w.twin()
 		ann, bob := w.guest("Ann"), w.guest("Bob")
 		near, tablet, other := w.live(ann), far.live(ann), far.live(bob)
-		sword := w.sword()
-		room := w.room(ann)
-		w.must(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(room))
-		w.must(201, "POST", fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword), ann.token, `{"quantity":2}`, "Idempotency-Key", "buy")
-		w.must(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), w.serverKey, `{"tokenId":"GOLD","amount":5,"reason":"quest"}`, "Idempotency-Key", "credit")
+		sword := w.createSword()
+		room := w.createRoom(ann)
+		w.expect(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(room))
+		w.expect(201, "POST", fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword), ann.token, `{"quantity":2}`, "Idempotency-Key", "buy")
+		w.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), w.serverKey, `{"tokenId":"GOLD","amount":5,"reason":"quest"}`, "Idempotency-Key", "credit")
 
-		lines := w.must(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD", ann.token, "").at("items").([]any)
+		lines := w.expect(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD", ann.token, "").member("items").([]any)
 		slices.Reverse(lines) // oldest first: the welcome was before anybody listened
 		for _, s := range []*socket{near, tablet} {
 			var seqs []int64
@@ -542,7 +542,7 @@ func TestAPlayerHearsOfItsMoneyAssetsAndSavesEverywhere(t *testing.T) {
 				t.Errorf("%s", h.raw)
 			}
 		}
-		w.must(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", bob.id), w.serverKey, `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "credit-bob")
+		w.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", bob.id), w.serverKey, `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "credit-bob")
 		if h := other.event(); h.Data["reason"] != "x" {
 			t.Errorf("bob hears %s", h.raw)
 		}
@@ -551,49 +551,49 @@ func TestAPlayerHearsOfItsMoneyAssetsAndSavesEverywhere(t *testing.T) {
 
 // Whoever loses sight of a private room hears why, and nothing after it.
 func TestAPrivateRoomIsFollowedAsLongAsItIsSeen(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *world) {
+	eachStore(t, func(t *testing.T, w *fixture) {
 		far := w.twin()
 		ann, bob, eve := w.guest("Ann"), w.guest("Bob"), w.guest("Eve")
-		befriend := func(a, b person) {
-			w.must(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
-			w.must(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
+		befriend := func(a, b player) {
+			w.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
+			w.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
 		}
 		befriend(ann, bob)
-		room := w.must(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4,"visibility":"private"}`).text("roomId")
+		room := w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4,"visibility":"private"}`).text("roomId")
 		host, guest := w.live(ann), far.live(bob)
 		far.live(eve).refuses("room_not_found", "room.subscribe", roomBody(room))
 		host.follow(room, "")
 		guest.follow(room, "")
-		w.must(200, "POST", "/join", bob.token, roomBody(room))
+		w.expect(200, "POST", "/join", bob.token, roomBody(room))
 		joined := guest.want("room.joined")
-		w.must(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room)) // a friend sees it still
+		w.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room)) // a friend sees it still
 		guest.want("room.left")
-		w.must(200, "POST", "/join", bob.token, roomBody(room))
+		w.expect(200, "POST", "/join", bob.token, roomBody(room))
 		guest.want("room.joined")
 
-		w.must(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", bob.id), ann.token, "")
-		w.must(200, "POST", "/api/v1/game-session/kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
+		w.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", bob.id), ann.token, "")
+		w.expect(200, "POST", "/api/v1/game-session/kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
 		if h := guest.want("room.left"); h.Data["reason"] != "kicked" {
 			t.Errorf("%s", h.raw)
 		}
-		w.must(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
+		w.expect(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
 		for _, kind := range []string{"room.joined", "room.left", "room.joined", "room.left", "room.ready"} {
 			host.want(kind)
 		}
 		// It is not heard, and neither is what was before: bob's next event is of his own purse.
 		guest.refuses("room_not_found", "room.subscribe", fmt.Sprintf(`{"roomId":%q,"after":%q}`, room, joined.Position))
-		w.must(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", bob.id), w.serverKey, `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "credit")
+		w.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", bob.id), w.serverKey, `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "credit")
 		guest.want("user.balance")
 	})
 }
 
 func TestAConnectionFollowsSixteenRooms(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann := w.guest("Ann")
 	s := w.live(ann)
 	var rooms []string
 	for range 17 {
-		rooms = append(rooms, w.must(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":2}`).text("roomId"))
+		rooms = append(rooms, w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":2}`).text("roomId"))
 	}
 	for _, room := range rooms[:16] {
 		s.follow(room, "")
@@ -605,11 +605,11 @@ func TestAConnectionFollowsSixteenRooms(t *testing.T) {
 }
 
 func TestANodeThatGoesSaysWhenToComeBack(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	ann := w.guest("Ann")
 	live, saves := w.live(ann), w.dial(savePath, ann.token)
-	ticket := w.must(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket")
-	w.edge.Drain()
+	ticket := w.expect(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket")
+	w.server.Drain()
 	for _, c := range [][2]string{{livePath, ann.token}, {livePath + "?ticket=" + ticket, ""}} {
 		if _, a := w.dialing(c[0], c[1]); a == nil || a.status != 503 || a.code() != "draining" || a.header.Get("Retry-After") == "" {
 			t.Errorf("a node that drains answers %+v", a)
@@ -636,9 +636,9 @@ func TestANodeThatGoesSaysWhenToComeBack(t *testing.T) {
 func TestSocketsLeaveNothingRunning(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Run("a node", func(t *testing.T) {
-		w := settled(t)
+		w := newGameFixture(t)
 		ann := w.guest("Ann")
-		room := w.room(ann)
+		room := w.createRoom(ann)
 		for range 5 {
 			s := w.live(ann)
 			s.follow(room, "")
@@ -652,7 +652,7 @@ func TestSocketsLeaveNothingRunning(t *testing.T) {
 }
 
 func TestTheHubIsMeasured(t *testing.T) {
-	w := settled(t)
+	w := newGameFixture(t)
 	w.live(w.guest("Ann"))
 	families, err := w.deps.Metrics.Gather()
 	if err != nil {

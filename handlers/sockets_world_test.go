@@ -65,7 +65,7 @@ func note(t testing.TB, message string, raw []byte) {
 }
 
 // dialing opens a socket, or answers how that was refused.
-func (w *world) dialing(path, bearer string, headers ...string) (*socket, *answer) {
+func (w *fixture) dialing(path, bearer string, headers ...string) (*socket, *httpResult) {
 	w.t.Helper()
 	h := http.Header{}
 	if bearer != "" {
@@ -83,7 +83,7 @@ func (w *world) dialing(path, bearer string, headers ...string) (*socket, *answe
 		return nil, w.refusalTo(path, response)
 	}
 	bare, _, _ := strings.Cut(path, "?")
-	spec.note(spec.doc.Paths.Value(bare).Get.OperationID, http.StatusSwitchingProtocols-100+200) // it went well
+	spec.record(spec.doc.Paths.Value(bare).Get.OperationID, http.StatusSwitchingProtocols-100+200) // it went well
 	if response.Header.Get("X-Request-Id") == "" {
 		w.t.Errorf("%s is opened without X-Request-Id: %v", path, response.Header)
 	}
@@ -94,10 +94,10 @@ func (w *world) dialing(path, bearer string, headers ...string) (*socket, *answe
 }
 
 // refusalTo holds the refusal of an upgrade against openapi.yaml.
-func (w *world) refusalTo(path string, response *http.Response) *answer {
+func (w *fixture) refusalTo(path string, response *http.Response) *httpResult {
 	w.t.Helper()
 	defer func() { _ = response.Body.Close() }()
-	a := &answer{t: w.t, status: response.StatusCode, header: response.Header}
+	a := &httpResult{t: w.t, status: response.StatusCode, header: response.Header}
 	a.raw = make([]byte, 4096)
 	n, _ := response.Body.Read(a.raw)
 	a.raw = a.raw[:n]
@@ -112,7 +112,7 @@ func (w *world) refusalTo(path string, response *http.Response) *answer {
 	return a
 }
 
-func (w *world) dial(path, bearer string, headers ...string) *socket {
+func (w *fixture) dial(path, bearer string, headers ...string) *socket {
 	w.t.Helper()
 	s, refused := w.dialing(path, bearer, headers...)
 	if refused != nil {
@@ -122,7 +122,7 @@ func (w *world) dial(path, bearer string, headers ...string) *socket {
 }
 
 // live opens a socket of events and reads its hello.
-func (w *world) live(p person) *socket {
+func (w *fixture) live(p player) *socket {
 	w.t.Helper()
 	s := w.dial(livePath, p.token)
 	if hello := s.next(); hello.Type != "hello" || hello.Data["userId"] != float64(p.id) || hello.Data["protocol"] != 1. {
@@ -132,9 +132,9 @@ func (w *world) live(p person) *socket {
 }
 
 // twin is another node on the same store.
-func (w *world) twin() *world {
+func (w *fixture) twin() *fixture {
 	w.t.Helper()
-	other := worldOn(w.t, w.db, nil)
+	other := newFixtureOn(w.t, w.db, nil)
 	other.game, other.serverKey, other.gold = w.game, w.serverKey, w.gold
 	return other
 }
@@ -313,7 +313,7 @@ func (s *socket) code() int {
 // cut ends the connection without a word.
 func (s *socket) cut() { _ = s.conn.NetConn().Close() }
 
-func eachStore(t *testing.T, play func(t *testing.T, w *world)) {
+func eachStore(t *testing.T, play func(t *testing.T, w *fixture)) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { play(t, worldOn(t, db, nil).settle()) })
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { play(t, newFixtureOn(t, db, nil).createGame()) })
 }

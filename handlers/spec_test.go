@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	code := redistest.Main(m)
 	if only := flag.Lookup("test.run").Value.String(); code == 0 && (only == "" || only == ".") && flag.Lookup("test.list").Value.String() == "" {
-		if missing := spec.missing(); len(missing) > 0 {
+		if missing := spec.unexercised(); len(missing) > 0 {
 			fmt.Println("openapi.yaml is not fully exercised:\n" + strings.Join(missing, "\n"))
 			code = 1
 		}
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// contract is openapi.yaml, and what was seen of it.
-type contract struct {
+// contractChecker is openapi.yaml, and what was seen of it.
+type contractChecker struct {
 	doc    *openapi3.T
 	router routers.Router
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ type contract struct {
 
 var spec = readContract()
 
-func readContract() *contract {
+func readContract() *contractChecker {
 	loader := openapi3.NewLoader()
 	doc, err := loader.LoadFromData(handlers.OpenAPI())
 	if err != nil {
@@ -75,7 +75,7 @@ func readContract() *contract {
 	if err != nil {
 		panic("openapi.yaml: " + err.Error())
 	}
-	return &contract{doc: doc, router: router, seen: map[string][2]bool{}}
+	return &contractChecker{doc: doc, router: router, seen: map[string][2]bool{}}
 }
 
 func closeContent(content openapi3.Content) {
@@ -100,16 +100,16 @@ func closeSchema(ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) {
 }
 
 // check holds one exchange against the contract.
-func (c *contract) check(t testing.TB, r *http.Request, sent []byte, a *answer) {
+func (c *contractChecker) check(t testing.TB, r *http.Request, sent []byte, resp *httpResult) {
 	t.Helper()
 	found, params, err := c.router.FindRoute(r)
 	if err != nil {
-		if a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed && r.Method != http.MethodOptions {
-			t.Errorf("%s %s is not in openapi.yaml and answers %d", r.Method, r.URL.Path, a.status)
+		if resp.status != http.StatusNotFound && resp.status != http.StatusMethodNotAllowed && r.Method != http.MethodOptions {
+			t.Errorf("%s %s is not in openapi.yaml and answers %d", r.Method, r.URL.Path, resp.status)
 		}
 		return
 	}
-	c.note(found.Operation.OperationID, a.status)
+	c.record(found.Operation.OperationID, resp.status)
 	options := &openapi3filter.Options{
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, SkipSettingDefaults: true,
 		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.DisableSchemaErrorDetails()},
@@ -120,17 +120,17 @@ func (c *contract) check(t testing.TB, r *http.Request, sent []byte, a *answer) 
 		again.Body = http.NoBody
 	}
 	asked := &openapi3filter.RequestValidationInput{Request: again, PathParams: params, Route: found, Options: options}
-	if err := openapi3filter.ValidateRequest(t.Context(), asked); err != nil && a.status < 300 {
-		t.Errorf("%s %s answers %d to a request that openapi.yaml forbids: %v", r.Method, r.URL.Path, a.status, err)
+	if err := openapi3filter.ValidateRequest(t.Context(), asked); err != nil && resp.status < 300 {
+		t.Errorf("%s %s answers %d to a request that openapi.yaml forbids: %v", r.Method, r.URL.Path, resp.status, err)
 	}
-	answered := &openapi3filter.ResponseValidationInput{RequestValidationInput: asked, Status: a.status, Header: a.header, Options: options}
-	answered.SetBodyBytes(a.raw)
+	answered := &openapi3filter.ResponseValidationInput{RequestValidationInput: asked, Status: resp.status, Header: resp.header, Options: options}
+	answered.SetBodyBytes(resp.raw)
 	if err := openapi3filter.ValidateResponse(t.Context(), answered); err != nil {
-		t.Errorf("%s %s answers what openapi.yaml does not promise: %v\n%d %s", r.Method, r.URL.Path, err, a.status, a.raw)
+		t.Errorf("%s %s answers what openapi.yaml does not promise: %v\n%d %s", r.Method, r.URL.Path, err, resp.status, resp.raw)
 	}
 }
 
-func (c *contract) note(operation string, status int) {
+func (c *contractChecker) record(operation string, status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seen := c.seen[operation]
@@ -139,7 +139,7 @@ func (c *contract) note(operation string, status int) {
 	c.seen[operation] = seen
 }
 
-func (c *contract) missing() []string {
+func (c *contractChecker) unexercised() []string {
 	var missing []string
 	for _, path := range slices.Sorted(maps.Keys(c.doc.Paths.Map())) {
 		for method, operation := range c.doc.Paths.Value(path).Operations() {
@@ -147,7 +147,7 @@ func (c *contract) missing() []string {
 			if !seen[0] {
 				missing = append(missing, method+" "+path+" never answered well")
 			}
-			if !seen[1] && !slices.Contains(neverRefuse, path) {
+			if !seen[1] && !slices.Contains(neverFails, path) {
 				missing = append(missing, method+" "+path+" never refused")
 			}
 		}
@@ -155,12 +155,12 @@ func (c *contract) missing() []string {
 	return missing
 }
 
-// neverRefuse is what answers everyone, always.
-var neverRefuse = []string{"/healthz", "/openapi.yaml", "/asyncapi.yaml"}
+// neverFails is what answers everyone, always.
+var neverFails = []string{"/healthz", "/openapi.yaml", "/asyncapi.yaml"}
 
 func TestRoutesAndContractAreTheSame(t *testing.T) {
-	w := newWorld(t)
-	served := w.edge.Operations()
+	f := newFixture(t)
+	served := f.server.Operations()
 	var written []string
 	for path, item := range spec.doc.Paths.Map() {
 		for method := range item.Operations() {
@@ -181,7 +181,7 @@ func without(list, other []string) []string {
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // What changes from run to run stands in golden files by its kind.
-var volatile = []struct {
+var variableParts = []struct {
 	form *regexp.Regexp
 	as   string
 }{
@@ -197,22 +197,22 @@ var volatile = []struct {
 }
 
 // golden compares an answer, headers that matter and body, with the file of that name.
-func golden(t *testing.T, name string, a *answer) {
+func golden(t *testing.T, name string, resp *httpResult) {
 	t.Helper()
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%d\n", a.status)
+	fmt.Fprintf(&b, "%d\n", resp.status)
 	for _, header := range []string{
 		"Content-Type", "Etag", "Cache-Control", "Idempotent-Replayed", "Parlor-Durability", "Www-Authenticate", "Allow", "X-Content-Type-Options",
 		"Access-Control-Allow-Origin", "Vary",
 	} {
-		if value := a.header.Get(header); value != "" {
+		if value := resp.header.Get(header); value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", header, value)
 		}
 	}
 	b.WriteByte('\n')
-	b.Write(indented(t, a.raw))
+	b.Write(indentJSON(t, resp.raw))
 	got := b.Bytes()
-	for _, v := range volatile {
+	for _, v := range variableParts {
 		got = v.form.ReplaceAll(got, []byte(v.as))
 	}
 	file := "testdata/" + name + ".golden"
@@ -231,8 +231,8 @@ func golden(t *testing.T, name string, a *answer) {
 	}
 }
 
-// indented makes a JSON body readable, member by member as it was sent.
-func indented(t *testing.T, raw []byte) []byte {
+// indentJSON makes a JSON body readable, member by member as it was sent.
+func indentJSON(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	if len(raw) == 0 || raw[0] != '{' {
 		return raw

@@ -4,17 +4,17 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-func (e *Server) tokenBalances(c *call) (reply, error) {
-	all, err := e.Wallet.Balances(c.ctx(), c.caller.User)
-	return ok(all), err
+func (s *Server) tokenBalances(r *request) (response, error) {
+	balances, err := s.Wallet.Balances(r.ctx(), r.caller.User)
+	return ok(balances), err
 }
 
-func (e *Server) ledger(c *call) (reply, error) {
-	q := c.query()
-	ask := wallet.LedgerQuery{TokenID: q.text("tokenId"), Before: q.after(), Limit: q.limit()}
+func (s *Server) ledger(r *request) (response, error) {
+	q := r.query()
+	query := wallet.LedgerQuery{TokenID: q.text("tokenId"), Before: q.after(), Limit: q.limit()}
 	if err := q.err(); err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	lines, err := e.Wallet.Ledger(c.ctx(), c.caller.User, ask)
-	return ok(pageOf(lines.Lines, lines.Next)), err
+	page, err := s.Wallet.Ledger(r.ctx(), r.caller.User, query)
+	return ok(newPage(page.Lines, page.Next)), err
 }

@@ -1,0 +1,320 @@
+package handlers_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/realtime"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const adminKey = "the operator of the tests, 32 bytes and more"
+
+// fixture is one node with real services on a real store, and what a story needs in it.
+type fixture struct {
+	t       testing.TB
+	db      *redisdb.DB
+	server  *handlers.Server
+	deps    handlers.Deps
+	url     string
+	log     *logBuffer
+	wallets *wallet.Service
+
+	game      int64
+	serverKey string
+	gold      int64 // the token GOLD, two decimals
+}
+
+// logBuffer is a log that a test can read.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// newFixture is a world on a database of the single server.
+func newFixture(t testing.TB) *fixture { return newFixtureOn(t, redistest.Single(t), nil) }
+
+// newGameFixture is a world with a token and a game that gives newcomers 100 GOLD.
+func newGameFixture(t testing.TB) *fixture { return newFixture(t).createGame() }
+
+func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, db: db, log: &logBuffer{}}
+	log := slog.New(slog.NewTextHandler(f.log, nil))
+	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
+	people, catalogue := users.New(db), games.New(db)
+	f.wallets = wallet.New(db, wallet.Options{})
+	signing := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
+	who := auth.New(db, people, catalogue, f.wallets, auth.Options{SigningKeys: signing, AdminKey: adminKey})
+	f.deps = handlers.Deps{
+		Users: people, Games: catalogue, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
+		Rooms: rooms.New(db, f.wallets, people, catalogue, rooms.Options{}), Auth: who, Limiter: auth.NewLimiter(db, auth.Limits{}),
+		Idempotency: idempotency.New(db, signing, idempotency.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
+		Realtime: hub,
+	}
+	var err error
+	if f.deps.Progress, err = progress.New(db, catalogue, progress.Options{SigningKeys: signing, Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(&f.deps)
+	}
+	if f.server, err = handlers.New(f.deps); err != nil {
+		t.Fatal(err)
+	}
+	run, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.deps.Realtime.Run(run) }()
+	t.Cleanup(func() { end(); <-ended })
+	server := httptest.NewServer(f.server)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+func (f *fixture) createGame() *fixture {
+	f.t.Helper()
+	gold := f.expect(201, "POST", "/api/v1/admin/tokens", adminKey, `{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"676f6c64","policyId":"ab01","decimals":"2"}}`)
+	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey,
+		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100},"settings":{"rakeBps":500}}`)
+	f.gold, f.game, f.serverKey = gold.id("id"), made.id("game.id"), made.text("serverKey")
+	return f
+}
+
+// httpResult is what came back.
+type httpResult struct {
+	t      testing.TB
+	status int
+	header http.Header
+	raw    []byte
+	body   any
+}
+
+// member finds a member by its path, "items.0.user.id".
+func (r *httpResult) member(path string) any {
+	r.t.Helper()
+	v := r.body
+	for name := range strings.SplitSeq(path, ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(in) {
+				r.t.Fatalf("no %s in %s", path, r.raw)
+			}
+			v = in[i]
+		default:
+			r.t.Fatalf("no %s in %s", path, r.raw)
+		}
+	}
+	return v
+}
+
+func (r *httpResult) text(path string) string {
+	r.t.Helper()
+	switch v := r.member(path).(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	case nil:
+		return "null"
+	default:
+		r.t.Fatalf("%s is no text in %s", path, r.raw)
+		return ""
+	}
+}
+
+func (r *httpResult) id(path string) int64 {
+	r.t.Helper()
+	n, err := strconv.ParseInt(r.text(path), 10, 64)
+	if err != nil {
+		r.t.Fatalf("%s is no id in %s", path, r.raw)
+	}
+	return n
+}
+
+func (r *httpResult) count(path string) int {
+	r.t.Helper()
+	list, ok := r.member(path).([]any)
+	if !ok {
+		r.t.Fatalf("%s is no list in %s", path, r.raw)
+	}
+	return len(list)
+}
+
+// code is the word of a problem, or "".
+func (r *httpResult) code() string {
+	if r.status < 400 {
+		return ""
+	}
+	return r.text("code")
+}
+
+// send sends a request and holds both ways against the contract. Headers come in pairs; a Content-Type is set where there is a body and none is given.
+func (f *fixture) send(method, path, bearer, body string, headers ...string) *httpResult {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			r.Header.Del(headers[i])
+			continue
+		}
+		r.Header.Add(headers[i], headers[i+1])
+		if headers[i] == "Content-Type" {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	got, err := client.Do(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	resp := &httpResult{t: f.t, status: got.StatusCode, header: got.Header}
+	if resp.raw, err = io.ReadAll(got.Body); err != nil {
+		f.t.Fatal(err)
+	}
+	if strings.Contains(got.Header.Get("Content-Type"), "json") {
+		decoder := json.NewDecoder(bytes.NewReader(resp.raw))
+		decoder.UseNumber()
+		if err := decoder.Decode(&resp.body); err != nil {
+			f.t.Fatalf("%s %s answers no JSON: %s", method, path, resp.raw)
+		}
+	}
+	if resp.header.Get("X-Request-Id") == "" || resp.header.Get("X-Content-Type-Options") != "nosniff" {
+		f.t.Errorf("%s %s answers without the headers of every answer: %v", method, path, resp.header)
+	}
+	if int64(len(resp.raw)) != got.ContentLength && resp.status != http.StatusNotModified {
+		f.t.Errorf("%s %s answers %d bytes and tells %d", method, path, len(resp.raw), got.ContentLength)
+	}
+	spec.check(f.t, r, []byte(body), resp)
+	return resp
+}
+
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
+func (f *fixture) expect(status int, method, path, bearer, body string, headers ...string) *httpResult {
+	f.t.Helper()
+	resp := f.send(method, path, bearer, body, headers...)
+	if resp.status != status {
+		f.t.Fatalf("%s %s %s answers %d %s; want %d", method, path, body, resp.status, resp.raw, status)
+	}
+	return resp
+}
+
+// expectError expects a problem with a word of the vocabulary; "" stands for any.
+func (f *fixture) expectError(status int, code, method, path, bearer, body string, headers ...string) *httpResult {
+	f.t.Helper()
+	resp := f.expect(status, method, path, bearer, body, headers...)
+	if code != "" && resp.code() != code {
+		f.t.Fatalf("%s %s %s is refused with %s; want %s", method, path, body, resp.raw, code)
+	}
+	return resp
+}
+
+// player is a player who is signed in.
+type player struct {
+	id      int64
+	token   string
+	refresh string
+}
+
+func (f *fixture) guest(name string) player { return f.guestOf(f.game, name) }
+
+func (f *fixture) guestOf(game int64, name string) player {
+	f.t.Helper()
+	resp := f.expect(201, "POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d,"username":%q}`, game, name))
+	return player{id: resp.id("user.id"), token: resp.text("accessToken"), refresh: resp.text("refreshToken")}
+}
+
+// createOtherGame is a second game with its server key.
+func (f *fixture) createOtherGame() (int64, string) {
+	f.t.Helper()
+	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey, `{"name":"Other","origins":["https://other.example","null"]}`)
+	return made.id("game.id"), made.text("serverKey")
+}
+
+func (f *fixture) createSword() int64 {
+	f.t.Helper()
+	return f.expect(201, "POST", fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game), f.serverKey,
+		`{"name":"Sword","tokenId":"GOLD","price":7.5,"stock":10,"perUserLimit":3,"metadata":{"damage":12}}`).id("id")
+}
+
+// createRoom opens a paid room of 2.50 GOLD for four and answers its id.
+func (f *fixture) createRoom(host player) string {
+	f.t.Helper()
+	return f.expect(201, "POST", "/api/v1/game-session/create", host.token, fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":4}`, f.gold)).text("roomId")
+}
+
+func roomBody(room string) string { return fmt.Sprintf(`{"roomId":%q}`, room) }
+
+// balance is what a player can spend and what is held, in minor units of GOLD.
+func (f *fixture) balance(p player) string {
+	f.t.Helper()
+	resp := f.expect(200, "GET", "/api/v1/user-balance/token-balances", p.token, "")
+	if resp.count("balances") == 0 {
+		return "0+0"
+	}
+	return resp.text("balances.0.amount") + "+" + resp.text("balances.0.heldAmount")
+}
+
+func (f *fixture) expectBalance(p player, want string) {
+	f.t.Helper()
+	if got := f.balance(p); got != want {
+		f.t.Errorf("the purse is %s; want %s", got, want)
+	}
+}
+
+// expectBalancedAudit proves that no unit was made or lost.
+func (f *fixture) expectBalancedAudit() {
+	f.t.Helper()
+	if resp := f.expect(200, "GET", "/api/v1/admin/audit", adminKey, ""); resp.text("balanced") != "true" {
+		f.t.Errorf("the audit says %s", resp.raw)
+	}
+}

@@ -1,0 +1,390 @@
+package handlers_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+)
+
+func TestRequestIDsAreTheCallersWhereTheyAreSane(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/healthz", "/nothing"} {
+		if got := f.send("GET", path, "", "", "X-Request-Id", "mine-1").header.Get("X-Request-Id"); got != "mine-1" {
+			t.Errorf("%s answers the id %q", path, got)
+		}
+		for _, bad := range []string{"two words", strings.Repeat("x", 129), "ümlaut"} {
+			if got := f.send("GET", path, "", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad || len(got) != 36 {
+				t.Errorf("%s answers the id %q to %q", path, got, bad)
+			}
+		}
+	}
+	if resp := f.send("GET", "/nothing", "", "", "X-Request-Id", "mine-2"); resp.text("requestId") != "mine-2" || resp.text("instance") != "/nothing" {
+		t.Errorf("the problem does not tell where it happened: %s", resp.raw)
+	}
+}
+
+func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
+	f := newGameFixture(t)
+	golden(t, "not_found", f.expectError(404, "not_found", "GET", "/api/v1/nothing", "", "", "X-Request-Id", "fixed"))
+	golden(t, "method_not_allowed", f.expectError(405, "method_not_allowed", "DELETE", "/api/v1/me", "", "", "X-Request-Id", "fixed"))
+	golden(t, "unauthenticated", f.expectError(401, "unauthenticated", "GET", "/api/v1/me", "", "", "X-Request-Id", "fixed"))
+	golden(t, "invalid_request", f.expectError(400, "invalid_request", "POST", "/join", f.guest("Ann").token, `{"roomid":"x"}`, "X-Request-Id", "fixed"))
+	f.expectError(404, "not_found", "GET", "/api/v1/me/", "", "")
+	f.expectError(404, "not_found", "GET", "//api/v1/me", "", "")
+}
+
+// Balancers and caches ask with HEAD what they would get.
+func TestHeadIsGetWithoutTheBody(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	head := func(path string) *http.Response {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodHead, f.url+path, http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+ann.token)
+		got, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = got.Body.Close()
+		return got
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.yaml", "/api/v1/game-session/get?roomId=" + f.createRoom(ann), "/nothing"} {
+		want, got := f.send("GET", path, ann.token, ""), head(path)
+		if got.StatusCode != want.status {
+			t.Errorf("HEAD %s answers %d, GET %d", path, got.StatusCode, want.status)
+		}
+		for _, name := range []string{"Content-Type", "Etag", "Cache-Control"} {
+			if got.Header.Get(name) != want.header.Get(name) {
+				t.Errorf("HEAD %s has the %s %q, GET %q", path, name, got.Header.Get(name), want.header.Get(name))
+			}
+		}
+	}
+	if got := head("/join"); got.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("HEAD of what is only posted answers %d", got.StatusCode)
+	}
+}
+
+func TestSchemesOtherThanBearerAreNobody(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	for header, status := range map[string]int{
+		"Bearer " + ann.token: 200, "bearer " + ann.token: 200, "Basic " + ann.token: 401, ann.token: 401, "Bearer ": 401, "Bearer " + ann.token + "x": 401,
+	} {
+		f.expect(status, "GET", "/api/v1/me", "", "", "Authorization", header)
+	}
+}
+
+// Origins: what the caller's game lists is echoed, and nothing else.
+func TestOriginsAreThoseOfTheCallersGame(t *testing.T) {
+	f := newGameFixture(t)
+	other, otherKey := f.createOtherGame() // lists https://other.example and null
+	f.expect(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", f.game), f.serverKey, `{"origins":["https://duel.example","https://*.duel.example"]}`)
+	ann, eve := f.guest("Ann"), f.guestOf(other, "Eve")
+	allowed := func(want bool, resp *httpResult, origin string) {
+		t.Helper()
+		got := resp.header.Get("Access-Control-Allow-Origin")
+		if want && got != origin || !want && got != "" {
+			t.Errorf("%q is answered with the origin %q", origin, got)
+		}
+		if want && !strings.Contains(resp.header.Get("Access-Control-Expose-Headers")+resp.header.Get("Access-Control-Allow-Headers"), "X-Request-Id") {
+			t.Errorf("%q may not see what it needs: %v", origin, resp.header)
+		}
+		if !strings.Contains(resp.header.Get("Vary"), "Origin") || resp.header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("the answer to %q could be mistaken: %v", origin, resp.header)
+		}
+	}
+	for _, c := range []struct {
+		origin    string
+		ann, eve  bool
+		preflight bool
+	}{
+		{"https://duel.example", true, false, true},
+		{"https://eu.duel.example", true, false, true},
+		{"https://other.example", false, true, true},
+		{"null", false, true, true},
+		{"https://evil.example", false, false, false},
+		{"https://duel.example.evil.example", false, false, false},
+		{"http://duel.example", false, false, false},
+	} {
+		allowed(c.ann, f.expect(200, "GET", "/api/v1/me", ann.token, "", "Origin", c.origin), c.origin)
+		allowed(c.eve, f.expect(200, "GET", "/api/v1/me", eve.token, "", "Origin", c.origin), c.origin)
+		allowed(c.eve, f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/games/%d", other), otherKey, "", "Origin", c.origin), c.origin)
+		allowed(c.preflight, f.expect(401, "GET", "/api/v1/me", "", "", "Origin", c.origin), c.origin)
+		allowed(c.ann, f.expect(201, "POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game), "Origin", c.origin), c.origin)
+		for _, path := range []string{"/api/v1/me", "/join", "/api/v1/nothing"} {
+			resp := f.expect(204, "OPTIONS", path, "", "", "Origin", c.origin, "Access-Control-Request-Method", "POST")
+			allowed(c.preflight, resp, c.origin)
+			if methods := resp.header.Get("Access-Control-Allow-Methods"); c.preflight != strings.Contains(methods, "PATCH") {
+				t.Errorf("the preflight of %s allows %q", c.origin, methods)
+			}
+		}
+	}
+	f.expectError(405, "method_not_allowed", "OPTIONS", "/api/v1/me", "", "")
+}
+
+func TestLimitsAreToldAndKept(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
+			auth.Read:   {PerSecond: 1, Burst: 3, Scope: auth.ByUser},
+			auth.SignIn: {PerSecond: 1, Burst: 4, Scope: auth.ByAddress},
+		})
+	}).createGame()
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	first := f.expect(200, "GET", "/api/v1/me", ann.token, "")
+	if got := first.header.Get("Ratelimit-Policy"); got != `"read";q=3;w=3` {
+		t.Errorf("the policy is %s", got)
+	}
+	if got := first.header.Get("Ratelimit"); !strings.HasPrefix(got, `"read";r=2;t=`) {
+		t.Errorf("the limit is %s", got)
+	}
+	var last *httpResult
+	for range 4 {
+		last = f.send("GET", "/api/v1/me", ann.token, "")
+	}
+	if last.status != 429 || last.code() != "rate_limited" || last.header.Get("Retry-After") == "" || last.text("retryable") != "true" {
+		t.Errorf("the fifth read answers %d %s %v", last.status, last.raw, last.header)
+	}
+	f.expect(200, "GET", "/api/v1/me", bob.token, "") // others are not counted with it
+	f.expect(200, "PATCH", "/api/v1/me", ann.token, "{}")
+	f.expect(200, "GET", "/api/v1/admin/audit", adminKey, "")
+	for range 4 {
+		last = f.send("POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game), "X-Forwarded-For", "192.0.2.77") // nobody's word is taken for it
+	}
+	if last.status != 429 {
+		t.Errorf("the sixth sign-in from one address answers %d", last.status)
+	}
+}
+
+func TestTrustedProxiesAreBelievedAboutAddresses(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 1, Scope: auth.ByAddress}})
+	}).createGame()
+	body := fmt.Sprintf(`{"gameId":%d}`, f.game)
+	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::1")
+	f.expect(429, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::2") // one subscriber has a /64
+	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8:0:1::1")
+	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "192.0.2.1")
+	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"not an address"}}); err == nil {
+		t.Error("a proxy that is no address was accepted")
+	}
+}
+
+func TestALostStoreIsToldAndForgottenWhenItIsBack(t *testing.T) {
+	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	f := newFixtureOn(t, db, nil).createGame()
+	ann := f.guest("Ann")
+	sword := f.createSword()
+	buy := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword)
+	f.expect(200, "GET", "/readyz", "", "")
+	server.Kill()
+	f.expectError(503, "store_unavailable", "GET", "/readyz", "", "")
+	f.expect(200, "GET", "/healthz", "", "")
+	for _, ask := range [][2]string{{"GET", "/api/v1/me"}, {"GET", "/api/v1/user-balance/token-balances"}, {"POST", buy}, {"POST", "/api/v1/game-session/create"}} {
+		body := ""
+		if strings.HasSuffix(ask[1], "create") {
+			body = fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":1,"maxPlayers":2}`, f.gold)
+		}
+		resp := f.expectError(503, "store_unavailable", ask[0], ask[1], ann.token, body, "Idempotency-Key", "during")
+		if resp.text("retryable") != "true" || strings.Contains(string(resp.raw), "sock") {
+			t.Errorf("the problem says %s", resp.raw)
+		}
+	}
+	if log := f.log.String(); !strings.Contains(log, "store_unavailable") {
+		t.Errorf("the outage is not in the log: %s", log)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	f.expect(200, "GET", "/readyz", "", "")
+	f.expect(201, "POST", buy, ann.token, "", "Idempotency-Key", "during")
+	f.expectBalance(ann, "9250+0")
+	f.expectBalancedAudit()
+}
+
+// A store that does not answer must not keep the readiness probe waiting.
+func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = hangingStore{} })
+	began := time.Now()
+	if resp := f.send("GET", "/readyz", "", ""); resp.status != 503 || time.Since(began) > 5*time.Second {
+		t.Errorf("/readyz answers %d after %v", resp.status, time.Since(began))
+	}
+}
+
+type hangingStore struct{}
+
+func (hangingStore) Ping(ctx context.Context) error {
+	<-ctx.Done()
+	return redisdb.WrapError("ping the store", ctx.Err())
+}
+
+func TestADrainingNodeSaysSoAndServesOn(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	f.server.Drain()
+	resp := f.expectError(503, "draining", "GET", "/readyz", "", "")
+	if resp.text("retryable") != "true" {
+		t.Errorf("draining says %s", resp.raw)
+	}
+	f.expect(200, "GET", "/healthz", "", "")
+	f.expect(200, "GET", "/api/v1/me", ann.token, "")
+}
+
+func TestAPanicReachesNobody(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = panickingStore{} })
+	for range 2 {
+		resp := f.expect(500, "GET", "/readyz", "", "")
+		if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
+			t.Errorf("the panic is told: %s", resp.raw)
+		}
+	}
+	if log := f.log.String(); strings.Count(log, "secret plans") != 2 || !strings.Contains(log, "panic contained") {
+		t.Errorf("the log has the panics not once each: %s", log)
+	}
+}
+
+// A panic in the middle of a keyed request leaves the key free.
+func TestAPanicLeavesTheKeyFree(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Users = nil }).createGame()
+	ann := f.guest("Ann")
+	for range 2 {
+		if resp := f.expect(500, "POST", "/api/v1/friends/2", ann.token, "", "Idempotency-Key", "k"); resp.code() != "internal" {
+			t.Errorf("the panic is told: %s", resp.raw)
+		}
+	}
+	f.expect(200, "GET", "/healthz", "", "")
+}
+
+type panickingStore struct{}
+
+func (panickingStore) Ping(context.Context) error { panic("secret plans") }
+
+func TestAFailureIsInternalAndLoggedOnce(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = failingStore{} })
+	resp := f.expect(500, "GET", "/readyz", "", "")
+	if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
+		t.Errorf("the failure is told: %s", resp.raw)
+	}
+	if log := f.log.String(); strings.Count(log, "secret plans") != 1 {
+		t.Errorf("the log has the failure not once: %s", log)
+	}
+}
+
+type failingStore struct{}
+
+func (failingStore) Ping(context.Context) error { return errors.New("secret plans") }
+
+func TestARoomThatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	room := f.createRoom(ann)
+	path := "/api/v1/game-session/get?roomId=" + room
+	first := f.expect(200, "GET", path, ann.token, "")
+	if tag := first.header.Get("Etag"); tag != `"`+first.text("version")+`"` {
+		t.Errorf("the tag is %s of version %s", tag, first.text("version"))
+	}
+	for header, status := range map[string]int{
+		`"1"`: 304, `W/"1"`: 304, `"0", W/"1"`: 304, `*`: 304, `"2"`: 200, `1`: 200, `"0","10"`: 200,
+	} {
+		resp := f.expect(status, "GET", path, ann.token, "", "If-None-Match", header)
+		if status == 304 && (len(resp.raw) != 0 || resp.header.Get("Etag") != `"1"`) {
+			t.Errorf("304 with %q and the tag %s", resp.raw, resp.header.Get("Etag"))
+		}
+	}
+	f.expect(200, "POST", "/join", f.guest("Bob").token, roomBody(room))
+	f.expect(200, "GET", path, ann.token, "", "If-None-Match", `"1"`)
+}
+
+func TestRequestsAreCountedByRoute(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	f.expect(200, "GET", "/api/v1/me", ann.token, "")
+	f.expect(401, "GET", "/api/v1/me", "", "")
+	f.expect(404, "GET", "/api/v1/nothing/1", "", "")
+	f.expect(404, "GET", "/api/v1/nothing/2", "", "")
+	inside := httptest.NewServer(f.server.Internal())
+	defer inside.Close()
+	for path, want := range map[string][]string{
+		"/metrics": {
+			`parlor_http_requests_total{method="GET",route="/api/v1/me",status="2xx"} 1`,
+			`parlor_http_requests_total{method="GET",route="/api/v1/me",status="4xx"} 1`,
+			`route="none",status="4xx"} 2`,
+			`parlor_http_request_duration_seconds_count{method="GET",route="/api/v1/me"} 2`,
+			`parlor_http_requests_in_flight 0`,
+		},
+		"/debug/pprof/": {"goroutine"},
+		"/readyz":       {"ready"},
+		"/healthz":      {"ok"},
+	} {
+		got, err := client.Get(inside.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(got.Body)
+		_ = got.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range want {
+			if !strings.Contains(string(text), line) {
+				t.Errorf("%s has not %s", path, line)
+			}
+		}
+	}
+	f.expectError(404, "not_found", "GET", "/metrics", "", "") // not for the public
+	f.expectError(404, "not_found", "GET", "/debug/pprof/", "", "")
+}
+
+// A body that is cut off, or longer than it says, is refused like any other that is no JSON.
+func TestABodyThatEndsEarlyIsRefused(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fmt.Fprintf(conn, "POST /join HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"roomId\":", ann.token)
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if got.StatusCode != 400 {
+		t.Errorf("a body that ends early is answered with %d", got.StatusCode)
+	}
+	chunked, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/join", io.MultiReader(strings.NewReader(`{"roomId":"`), strings.NewReader(strings.Repeat("x", 70<<10))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunked.Header.Set("Authorization", "Bearer "+ann.token)
+	chunked.Header.Set("Content-Type", "application/json")
+	got, err = client.Do(chunked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = got.Body.Close()
+	if got.StatusCode != 413 {
+		t.Errorf("a body without end is answered with %d", got.StatusCode)
+	}
+}
