@@ -63,8 +63,8 @@ type Server struct {
 	engine        *gin.Engine
 	log           *slog.Logger
 	metrics       *metrics
-	saves         *desk
-	live          *desk
+	saves         *socketEndpoint
+	live          *socketEndpoint
 	outageLog     rate.Sometimes
 	policyHeaders sync.Map // class → value of RateLimit-Policy
 	draining      atomic.Bool
@@ -86,7 +86,7 @@ func New(deps Deps) (*Server, error) {
 	if err = deps.Metrics.Register(&socketMetrics{deps.Realtime}); err != nil {
 		return nil, err
 	}
-	s.saves, s.live = s.newSaves(), s.newLive()
+	s.saves, s.live = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	for _, r := range s.routes() {
 		s.engine.Handle(r.method, ginPath(r.path), s.serve(&r))
 	}
@@ -258,7 +258,7 @@ func (r *request) authenticate() error {
 // findCredential is what the caller shows: a ticket where one is good, else a token.
 func (r *request) findCredential() (auth.Credential, error) {
 	if r.route.callers&withTicket != 0 {
-		if shown, given, err := r.redeem(); given || err != nil {
+		if shown, given, err := r.redeemTicket(); given || err != nil {
 			return shown, err
 		}
 	}

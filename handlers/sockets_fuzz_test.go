@@ -31,7 +31,7 @@ func FuzzFrame(f *testing.F) {
 			Data    json.RawMessage
 			Error   *struct{ Code, Detail string }
 		}
-		frame := handlers.Respond(raw)
+		frame := handlers.ReplyTo(raw)
 		if err := json.Unmarshal(frame, &r); err != nil {
 			t.Fatalf("%q is answered with no JSON: %v: %s", raw, err, frame)
 		}
