@@ -9,46 +9,47 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// BenchmarkACycle is create, join, leave, leave of a paid room; store-µs is the CPU time that the store spends on it.
-func BenchmarkACycle(b *testing.B) {
-	h := newHouse(b, redistest.Single(b))
-	first, second := h.player(1000), h.player(1000)
+// BenchmarkCreateJoinLeave is create, join, leave, leave of a paid room; store-µs is the CPU time
+// that the store spends on it.
+func BenchmarkCreateJoinLeave(b *testing.B) {
+	f := newFixture(b, redistest.Single(b))
+	first, second := f.newPlayer(1000), f.newPlayer(1000)
 	ctx := b.Context()
-	before := h.storeTime(b)
+	before := f.storeTime(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		room := does(b)(h.rooms.Create(ctx, first, h.paid("1", 8), noKey))
-		does(b)(h.rooms.Join(ctx, second, room.RoomID, noKey))
-		does(b)(h.rooms.Leave(ctx, first, room.RoomID, noKey))
-		does(b)(h.rooms.Leave(ctx, second, room.RoomID, noKey))
+		room := must(b)(f.service.Create(ctx, first, f.paidRoom("1", 8), noKey))
+		must(b)(f.service.Join(ctx, second, room.RoomID, noKey))
+		must(b)(f.service.Leave(ctx, first, room.RoomID, noKey))
+		must(b)(f.service.Leave(ctx, second, room.RoomID, noKey))
 	}
-	b.ReportMetric((h.storeTime(b)-before)/float64(b.N), "store-µs/op")
+	b.ReportMetric((f.storeTime(b)-before)/float64(b.N), "store-µs/op")
 }
 
 // BenchmarkJoin seats a second player.
 func BenchmarkJoin(b *testing.B) {
-	h := newHouse(b, redistest.Single(b))
+	f := newFixture(b, redistest.Single(b))
 	ctx := b.Context()
-	host, p := h.player(1_000_000_000), h.player(1_000_000_000)
+	host, p := f.newPlayer(1_000_000_000), f.newPlayer(1_000_000_000)
 	ids := make([]string, b.N)
 	for i := range ids {
-		ids[i] = does(b)(h.rooms.Create(ctx, host, h.paid("0.01", 8), noKey)).RoomID
+		ids[i] = must(b)(f.service.Create(ctx, host, f.paidRoom("0.01", 8), noKey)).RoomID
 	}
-	before := h.storeTime(b)
+	before := f.storeTime(b)
 	b.ResetTimer()
 	b.ReportAllocs()
 	for _, id := range ids {
-		does(b)(h.rooms.Join(ctx, p, id, noKey))
+		must(b)(f.service.Join(ctx, p, id, noKey))
 	}
-	b.ReportMetric((h.storeTime(b)-before)/float64(b.N), "store-µs/op")
+	b.ReportMetric((f.storeTime(b)-before)/float64(b.N), "store-µs/op")
 }
 
 // BenchmarkAppendJSON is the Room of the wire with eight seats.
 func BenchmarkAppendJSON(b *testing.B) {
-	h := newHouse(b, redistest.Single(b))
-	room := does(b)(h.rooms.Create(b.Context(), h.player(1000), rooms.CreateInput{MaxPlayers: 8}, noKey))
+	f := newFixture(b, redistest.Single(b))
+	room := must(b)(f.service.Create(b.Context(), f.newPlayer(1000), rooms.CreateInput{MaxPlayers: 8}, noKey))
 	for range 7 {
-		room = does(b)(h.rooms.Join(b.Context(), h.player(0), room.RoomID, noKey))
+		room = must(b)(f.service.Join(b.Context(), f.newPlayer(0), room.RoomID, noKey))
 	}
 	b.ReportAllocs()
 	var text []byte
@@ -60,8 +61,8 @@ func BenchmarkAppendJSON(b *testing.B) {
 var cpu = regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`)
 
 // storeTime is the CPU time that the store has used, in µs.
-func (h *house) storeTime(b *testing.B) (µs float64) {
-	text, err := h.db.Client.Info(b.Context(), "cpu").Result()
+func (f *fixture) storeTime(b *testing.B) (µs float64) {
+	text, err := f.db.Client.Info(b.Context(), "cpu").Result()
 	if err != nil {
 		b.Fatal(err)
 	}

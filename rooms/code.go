@@ -5,18 +5,20 @@ import (
 	"strings"
 )
 
-// codeLetters has no digit or letter that is taken for another, and no vowels, so that no words appear.
+// codeLetters has no digit or letter that is mistaken for another, and no vowels, so that no words
+// appear.
 const codeLetters = "23456789BCDFGHJKMNPQRSTVWXZ"
 
-// codeLength letters are 27^7, ten thousand million codes over all homes.
+// codeLength letters make 27^7 codes, about ten thousand million over all shards.
 const codeLength = 7
 
-const codes = 27 * 27 * 27 * 27 * 27 * 27 * 27
+const codeCount = 27 * 27 * 27 * 27 * 27 * 27 * 27
 
-// newCode makes a code that tells the number of its room's home: read in base 27, it is home modulo homes+1.
-func newCode(home, homes int) string {
-	step := int64(homes + 1)
-	n := rand.Int64N(codes/step)*step + int64(home)
+// newCode returns a random code that contains the number of its room's shard: read in base 27, the
+// code is that number modulo shards+1.
+func newCode(shard, shards int) string {
+	step := int64(shards + 1)
+	n := rand.Int64N(codeCount/step)*step + int64(shard)
 	var letters [codeLength]byte
 	for i := codeLength - 1; i >= 0; i-- {
 		letters[i] = codeLetters[n%int64(len(codeLetters))]
@@ -25,8 +27,8 @@ func newCode(home, homes int) string {
 	return string(letters[:])
 }
 
-// readCode answers a code in its one spelling and the number of the home that it tells; small letters are read as capitals.
-func readCode(text string, homes int) (code string, home int, ok bool) {
+// parseCode returns a code in upper case and the number of its shard. It accepts lower case.
+func parseCode(text string, shards int) (code string, shard int, ok bool) {
 	code = strings.ToUpper(text)
 	if len(code) != codeLength {
 		return "", 0, false
@@ -39,5 +41,5 @@ func readCode(text string, homes int) (code string, home int, ok bool) {
 		}
 		n = n*int64(len(codeLetters)) + int64(digit)
 	}
-	return code, int(n % int64(homes+1)), true
+	return code, int(n % int64(shards+1)), true
 }

@@ -1,47 +1,46 @@
 package rooms
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"time"
 	"unicode/utf8"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// MaxRoomPlayers bounds maxPlayers, so that settling a room stays a matter of a millisecond.
+// MaxRoomPlayers bounds maxPlayers, so that paying out a room takes about a millisecond.
 const MaxRoomPlayers = 256
 
-// longestMetadata bounds metadata, in bytes without white space.
-const longestMetadata = 4 << 10
+// maxMetadataBytes bounds metadata, without white space.
+const maxMetadataBytes = 4 << 10
 
-// newRoom is a room to be made: CreateInput with everything decided.
+// newRoom is a valid CreateInput with every default filled in.
 type newRoom struct {
 	game                   int64
 	token                  wallet.Token // the zero Token for a free room
-	entryToken             string       // the same as JSON
-	entry                  wallet.Units
+	entryToken             string       // token as JSON, "" for a free room
+	entry                  wallet.Units // of each player
 	maxPlayers, minPlayers int
 	friendsOnly, autoStart bool
 	visibility             Visibility
 	settlement             string
 	rakeBps                int
-	payout                 []int
+	payoutBps              []int
 	tie                    Tie
-	metadata               string
-	profile                string
+	metadata               string // JSON object
+	profile                string // the creator's users.Profile as JSON
 	idle, age, match, keep time.Duration
 }
 
-// plan decides what is left open and refuses, all at once, what cannot work.
-func (s *Service) plan(ctx context.Context, caller principal.Caller, in CreateInput) (newRoom, error) {
+// prepare fills in the defaults and validates. It returns every faulty field in one
+// invalid_request.
+func (s *Service) prepare(ctx context.Context, caller principal.Caller, in CreateInput) (newRoom, error) {
 	if in.GameID != 0 && in.GameID != caller.Game {
 		return newRoom{}, apierror.GameNotFound
 	}
@@ -49,30 +48,35 @@ func (s *Service) plan(ctx context.Context, caller principal.Caller, in CreateIn
 	if err != nil {
 		return newRoom{}, err
 	}
-	set := game.Settings
+	limits := game.Settings
 	n := newRoom{
 		game: caller.Game, maxPlayers: in.MaxPlayers, friendsOnly: in.FriendsOnly, autoStart: in.AutoStart,
-		visibility: in.Visibility, settlement: in.Settlement, rakeBps: set.RakeBps, payout: in.Payout, tie: in.Tie,
-		idle: set.IdleTimeout, age: set.MaxAge, match: set.MatchTimeout, keep: s.retention,
+		visibility: in.Visibility, settlement: in.Settlement, rakeBps: limits.RakeBps, payoutBps: in.PayoutBps, tie: in.Tie,
+		idle: limits.IdleTimeout, age: limits.MaxAge, match: limits.MatchTimeout, keep: s.retention,
 	}
-	var f apierror.FieldErrors
-	amountErr := s.planEntry(ctx, in, &n, &f)
-	n.planSeats(in, set, &f)
-	n.planSettlement(in, set, &f)
-	n.planMetadata(in, &f)
-	if err := f.Err(); err != nil {
+	var fieldErrors apierror.FieldErrors
+	entryErr := s.prepareEntry(ctx, in, &n, &fieldErrors)
+	n.prepareSeats(in, limits, &fieldErrors)
+	n.prepareVisibility(&fieldErrors)
+	n.prepareSettlement(&fieldErrors)
+	n.prepareRake(in, limits, &fieldErrors)
+	n.preparePayout(in, &fieldErrors)
+	n.prepareMetadata(in, &fieldErrors)
+	if err := fieldErrors.Err(); err != nil {
 		return newRoom{}, err
 	}
-	return n, amountErr
+	return n, entryErr
 }
 
-// planEntry reads the token and the amount. What is wrong with the amount itself is answered, to be refused as
-// invalid_amount where nothing else is wrong.
-func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *apierror.FieldErrors) error {
+// prepareEntry reads the token and the amount. An error in the amount is returned and not
+// collected: it is invalid_amount, which the caller sees only when every other field is valid.
+func (s *Service) prepareEntry(
+	ctx context.Context, in CreateInput, n *newRoom, fieldErrors *apierror.FieldErrors,
+) error {
 	if in.EntryTokenID == 0 {
-		amount, err := exact(in.RoomEntry)
+		amount, err := parseDecimal(in.RoomEntry)
 		if err == nil && amount.Sign() > 0 {
-			f.Add("entryTokenId", "required", "is required with an entry")
+			fieldErrors.Add("entryTokenId", "required", "is required with an entry")
 		}
 		return err
 	}
@@ -81,10 +85,10 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 		return err
 	}
 	if in.RoomEntry == "" {
-		f.Add("roomEntry", "required", "is required with an entry token")
+		fieldErrors.Add("roomEntry", "required", "is required with an entry token")
 		return nil
 	}
-	text, err := json.Marshal(token)
+	text, err := wire.Marshal(token)
 	if err != nil {
 		return err
 	}
@@ -93,15 +97,16 @@ func (s *Service) planEntry(ctx context.Context, in CreateInput, n *newRoom, f *
 		return err
 	}
 	if n.entry > wallet.MaxUnits/wallet.Units(max(in.MaxPlayers, 1)) {
-		return apierror.InvalidAmount.WithReason("the entries of %d players are more than %d minor units", in.MaxPlayers, wallet.MaxUnits)
+		return apierror.InvalidAmount.WithReason("the entries of %d players are more than %d minor units",
+			in.MaxPlayers, wallet.MaxUnits)
 	}
 	return nil
 }
 
-func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *apierror.FieldErrors) {
-	most := min(MaxRoomPlayers, set.MaxPlayers)
-	if in.MaxPlayers < 1 || in.MaxPlayers > most {
-		f.Add("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", most))
+func (n *newRoom) prepareSeats(in CreateInput, limits games.Settings, fieldErrors *apierror.FieldErrors) {
+	largest := min(MaxRoomPlayers, limits.MaxPlayers)
+	if in.MaxPlayers < 1 || in.MaxPlayers > largest {
+		fieldErrors.Add("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", largest))
 	}
 	n.minPlayers = 1
 	if in.EntryTokenID != 0 {
@@ -109,91 +114,102 @@ func (n *newRoom) planSeats(in CreateInput, set games.Settings, f *apierror.Fiel
 	}
 	switch {
 	case in.MinPlayers != nil && (*in.MinPlayers < 1 || *in.MinPlayers > max(in.MaxPlayers, 1)):
-		f.Add("minPlayers", "range", "must be at least 1 and at most maxPlayers")
+		fieldErrors.Add("minPlayers", "range", "must be at least 1 and at most maxPlayers")
 	case in.MinPlayers != nil:
 		n.minPlayers = *in.MinPlayers
 	case n.minPlayers > in.MaxPlayers && in.MaxPlayers == 1:
-		f.Add("maxPlayers", "range", "must be at least 2 where there is an entry, unless minPlayers is 1")
+		fieldErrors.Add("maxPlayers", "range", "must be at least 2 where there is an entry, unless minPlayers is 1")
 	}
+}
+
+func (n *newRoom) prepareVisibility(fieldErrors *apierror.FieldErrors) {
 	switch n.visibility {
 	case "":
 		n.visibility = Public
 	case Public, Unlisted, Private:
 	default:
-		f.Add("visibility", "unknown", "must be public, unlisted or private")
+		fieldErrors.Add("visibility", "unknown", "must be public, unlisted or private")
 	}
 }
 
-func (n *newRoom) planSettlement(in CreateInput, set games.Settings, f *apierror.FieldErrors) {
+func (n *newRoom) prepareSettlement(fieldErrors *apierror.FieldErrors) {
 	switch n.settlement {
 	case "":
 		n.settlement = "server"
 	case "server":
 	case "consensus":
-		f.Add("settlement", "unsupported", "consensus is not offered yet")
+		fieldErrors.Add("settlement", "unsupported", "consensus is not offered yet")
 	default:
-		f.Add("settlement", "unknown", "must be server")
+		fieldErrors.Add("settlement", "unknown", "must be server")
 	}
 	switch n.tie {
 	case "":
 		n.tie = TieSplit
 	case TieSplit, TieRefund:
 	default:
-		f.Add("tie", "unknown", "must be split or refund")
+		fieldErrors.Add("tie", "unknown", "must be split or refund")
 	}
-	if in.RakeBps != nil {
-		n.rakeBps = *in.RakeBps
-		if n.rakeBps < set.MinRakeBps || n.rakeBps > whole {
-			f.Add("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", set.MinRakeBps, whole))
-		}
+}
+
+func (n *newRoom) prepareRake(in CreateInput, limits games.Settings, fieldErrors *apierror.FieldErrors) {
+	if in.RakeBps == nil {
+		return
 	}
-	if in.Payout == nil {
-		n.payout = []int{whole}
+	n.rakeBps = *in.RakeBps
+	if n.rakeBps < limits.MinRakeBps || n.rakeBps > maxBasisPoints {
+		fieldErrors.Add("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", limits.MinRakeBps, maxBasisPoints))
+	}
+}
+
+func (n *newRoom) preparePayout(in CreateInput, fieldErrors *apierror.FieldErrors) {
+	if in.PayoutBps == nil {
+		n.payoutBps = []int{maxBasisPoints}
 		return
 	}
 	sum := 0
-	for i, bps := range in.Payout {
-		if bps < 0 || bps > whole {
-			f.Add(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
+	for i, bps := range in.PayoutBps {
+		if bps < 0 || bps > maxBasisPoints {
+			fieldErrors.Add(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
 			return
 		}
 		sum += bps
 	}
-	if sum != whole {
-		f.Add("payout", "sum", "must sum to 10000 basis points")
+	if sum != maxBasisPoints {
+		fieldErrors.Add("payout", "sum", "must sum to 10000 basis points")
 	}
-	if len(in.Payout) > max(in.MaxPlayers, 1) {
-		f.Add("payout", "range", "must not have more places than there are players")
+	if len(in.PayoutBps) > max(in.MaxPlayers, 1) {
+		fieldErrors.Add("payout", "range", "must not have more places than there are players")
 	}
 }
 
-func (n *newRoom) planMetadata(in CreateInput, f *apierror.FieldErrors) {
+func (n *newRoom) prepareMetadata(in CreateInput, fieldErrors *apierror.FieldErrors) {
 	n.metadata = "{}"
 	if len(in.Metadata) == 0 || string(in.Metadata) == "null" {
 		return
 	}
-	var compact bytes.Buffer
+	compact := in.Metadata.Clone()
 	switch {
-	case !utf8.Valid(in.Metadata) || json.Compact(&compact, in.Metadata) != nil || compact.Bytes()[0] != '{':
-		f.Add("metadata", "type", "must be a JSON object")
-	case compact.Len() > longestMetadata:
-		f.Add("metadata", "length", "must be at most 4 KiB")
+	case !utf8.Valid(in.Metadata) || compact.Compact() != nil || compact.Kind() != '{':
+		fieldErrors.Add("metadata", "type", "must be a JSON object")
+	case len(compact) > maxMetadataBytes:
+		fieldErrors.Add("metadata", "length", "must be at most 4 KiB")
 	default:
-		n.metadata = compact.String()
+		n.metadata = string(compact)
 	}
 }
 
-// exact reads an amount whose token is not known; none is 0. It refuses invalid_amount.
-func exact(l wallet.AmountInput) (*big.Rat, error) {
-	if l == "" {
+// parseDecimal reads an amount whose token is not known; an absent one is 0. It returns
+// invalid_amount.
+func parseDecimal(amount wallet.AmountInput) (*big.Rat, error) {
+	if amount == "" {
 		return new(big.Rat), nil
 	}
 	var err error
 	scale := big.NewInt(1)
 	for decimals := range wallet.MaxDecimals + 1 {
-		var u wallet.Units
-		if u, err = l.Units(decimals); err == nil {
-			return new(big.Rat).SetFrac(big.NewInt(int64(u)), scale), nil
+		var units wallet.Units
+		if units, err = amount.Units(decimals); err == nil {
+			return new(big.Rat).SetFrac(big.NewInt(int64(units)), scale), nil
 		}
 		scale = new(big.Int).Mul(scale, big.NewInt(10))
 	}

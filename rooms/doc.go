@@ -1,55 +1,86 @@
-// Package rooms keeps game sessions: who sits in a room, what is staked, how it starts and how it ends.
+// Package rooms is about game sessions: who sits in a room, what is staked, how the game starts and
+// how it ends.
 //
-//	             join leave kick ready transfer-host
+//	              join leave kick ready transfer
 //	                 ┌──────┐
-//	create, rematch  ▼      │   start, autoStart            finish, one active player left of a paid room
-//	 ─────────────▶ CREATED ┴───────────────────▶ STARTED ───────────────────▶ FINISHED ──▶ rematch
-//	                 │                              │ ▲ leave: the seat is forfeited,
-//	                 │ cancel by the host           │ └─┘ the stake stays
-//	                 │ the last one leaves: empty   │ cancel by server or operator, all leave: empty
-//	                 │ idle, too old: idle, expired │ no result in time: timeout
+//	create, rematch  ▼      │   start, autoStart
+//	─────────────▶ CREATED ─┴───────────────────▶ STARTED ◀─┐ leave: the seat is forfeited,
+//	                 │                              │   └───┘ the stake stays in the pot
+//	                 │                              │
+//	                 │                              ├──────▶ FINISHED ──▶ rematch
+//	                 │                              │ the server reports the result, or
+//	                 │                              │ a paid room has one player left
+//	 host: cancel    │                              │
+//	 idle: no change │                              │ timeout: no result in time
+//	 expired: too old│                              │
+//	                 │ empty: the last player leaves│
+//	                 │ server, operator: cancel     │
 //	                 ▼                              ▼
 //	             CANCELLED, every stake returned ◀──┘ ──▶ rematch
 //
-// What always holds, after every script:
+// After every script:
 //
-//   - the pot is the sum of the stakes of all seats; the held amounts of all wallets are the stakes of the rooms that have not ended;
-//   - payouts and rake are the pot exactly, and a cancelled room gives back every stake, those of the forfeited too;
-//   - seq and position are those of the last event in the room's stream, and no number is left out;
-//   - an index names a room exactly while the room is what the index says;
-//   - a call that is sent twice has happened once.
+//   - The pot is the sum of the stakes of all seats.
+//   - The amounts held in all wallets are the stakes of the rooms that have not ended.
+//   - The payouts and the rake of a finished room are exactly its pot.
+//   - A cancelled room has given every stake back, those of forfeited seats too.
+//   - seq and position are those of the last event in the room's stream, and no number is missing.
+//   - An index contains a room exactly while the room is in the state that names the index.
+//   - A call that was sent twice has happened once.
 //
 // # One hash
 //
-// A room is one hash at keys.Room, so reading it is one command, and every script answers all of it, so changing it is one
-// round trip; few fields, because reading and answering them is what a small change costs the store. What never changes: "set", what
-// scripts need, "room|game|token|decimals|entry|max|min|friends|visibility|auto|idle|age|match|keep|creator" (times in ms; keep: after
-// the end); "doc", what only readers need, with tabs: id, code, the creator's profile as JSON, settlement, rake, payout, tie, metadata, the
-// EntryToken as of the opening; "created". The state: "state", which is "status|host|ver|pos|pot|profile of the host"; "seq", "started",
-// "finished", "changed" (ms), "reason", "results", "payouts", "refunds" (JSON), "rake", "rematch" (id of the room), and "seats" in seating order
-// with tabs between them, each "uid|state|ready|since ms|stake|profile". "ban:<uid>" bars a player, "did:<who>" has the nonces of a caller's
-// last two calls; an answer leaves out these two.
+// A room is one hash at keys.Room. To read it is one command. Every script returns the whole room,
+// so that a change is one round trip. The hash has few fields, because reading and returning them
+// is what a small change costs the store: values that change together are packed into one text.
+// record.go has the list of their names, in this order:
 //
-// Profiles and the entry token are shown as of sitting down and opening: a room can be read without asking anybody else.
+//	field       separator  values
+//	set         |          room id, game id, token code, decimals, entry, max players, min players,
+//	                       friends only 0/1, visibility, auto start 0/1, idle ms, age ms, match ms,
+//	                       keep ms after the end, creator id
+//	doc         tab        id, code, creator's profile, settlement, rake bps, payout bps with
+//	                       commas, tie, metadata, entry token as of the creation
+//	state       |          status, host id, version, position, pot, host's profile
+//	seats       tab        in seating order, each: user id, state, ready 0/1, since ms, stake,
+//	                       profile, with | between them
+//	created                ms, as started, finished and changed (the last change)
+//	seq                    number of the last event
+//	reason                 why the room was cancelled
+//	results                JSON, as payouts and refunds
+//	rake                   minor units
+//	rematch                room id of the rematch
+//	ban:<user>             1: the player may not join
+//	did:<actor>            nonces of the caller's last two calls, to recognise a resend
+//
+// Amounts are minor units. Profiles, metadata and the entry token are JSON without tabs and line
+// breaks; a profile may contain "|" and is therefore the last value. "set" and "doc" never change;
+// of the scripts only room_rematch reads "doc". A script's reply leaves out changed, ban: and did:.
+//
+// Profiles and the entry token are those of the moment of joining or creation, so that reading a
+// room needs no other package.
 //
 // # What is decided here
 //
-// A private room is room_not_found to whoever is not seated, has no reserved seat, is no friend of the creator and not the creator. Its
-// code does not help: a code is short enough to be guessed. To admit whoever knows a code there are unlisted rooms.
+// A private room is room_not_found for a player who has no seat, is not the creator and not a
+// friend of the creator. Its code does not help, because a code is short enough to be guessed.
+// Unlisted rooms are for everybody who has the code.
 //
-// The friendship that a friends-only or private room asks for is read before the script, without a lock: the two are at different places in the
-// store. It is safe, because friendship is a permission and guards no invariant: it is read within the call, so an admission is right as
-// of a moment of the call, just as if the other had ended the friendship a moment later; and the host can take the player out. The creator,
-// whose friendship counts, never changes.
+// The friendship that a friends-only or private room needs is read before the script, without a
+// lock, because the two are in different slots. This is safe. Friendship is a permission and guards
+// no invariant. It is read during the call, so the admission is right for a moment of the call, and
+// the host can kick the player. The creator, whose friendship counts, never changes.
 //
-// A paid room whose pot would be left to one active player is finished for that player, with rake. A free room plays on with one. The pot of a
-// room that has ended is that of its end: what was paid out, or given back.
+// A paid room with one active player left is finished for that player, with rake. A free room goes
+// on. The pot of an ended room is that of its end: what was paid out or given back.
 //
-// Shares of the payout table are rounded down; what the rounding leaves and the shares of places that nobody reaches go to the first place.
+// Shares of the payout table are rounded down. What the rounding leaves goes to the first place, as
+// do the shares of places that nobody has.
 //
-// Reserved seats count against maxPlayers until the start, when they fall away; leaving declines one. autoStart looks at those who are
-// seated, and starts a room also when somebody who was not ready leaves.
+// Reserved seats count against maxPlayers until the start, when they are removed. Leaving gives a
+// reserved seat up. autoStart counts active seats. It also starts a room when a player who was not
+// ready leaves.
 //
-// Several calls on one room at the same time are ordered by the store. A script that finds that it needs the wallets of players whom the caller
-// did not name answers "stale" with the room, and is called again with them.
+// The store orders calls on one room. A script that needs the wallets of players whom the caller
+// did not name returns "stale" with the room, and is called again with them.
 package rooms

@@ -1,36 +1,35 @@
 package rooms
 
 import (
-	"encoding/json"
-
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// CreateInput is what a player asks for when opening a room. The tags are the names of contract 4; absent members
-// have the defaults that the comments tell.
+// CreateInput is a request for a new room. An absent member has the default that its comment names.
 type CreateInput struct {
-	GameID       int64              `json:"gameId"`       // the caller's game
-	EntryTokenID int64              `json:"entryTokenId"` // EntryToken.id; none: a free room
-	RoomEntry    wallet.AmountInput `json:"roomEntry"`    // per player; 0
-	MaxPlayers   int                `json:"maxPlayers"`   // 1 to 256, and to the game's limit
-	MinPlayers   *int               `json:"minPlayers"`   // 2 with an entry, else 1
+	GameID       int64              `json:"gameId"`       // default: the caller's game, the only one allowed
+	EntryTokenID int64              `json:"entryTokenId"` // EntryToken.id; default: none, a free room
+	RoomEntry    wallet.AmountInput `json:"roomEntry"`    // stake of each player, decimal; required with a token
+	MaxPlayers   int                `json:"maxPlayers"`   // 1 to MaxRoomPlayers and to the game's limit; required
+	MinPlayers   *int               `json:"minPlayers"`   // 1 to maxPlayers; default: 2 with an entry, else 1
 	FriendsOnly  bool               `json:"isFriendsOnly"`
-	Visibility   Visibility         `json:"visibility"` // public
-	Metadata     json.RawMessage    `json:"metadata"`   // a JSON object of up to 4 KiB; {}
+	Visibility   Visibility         `json:"visibility"` // default: public
+	Metadata     wire.RawJSON       `json:"metadata"`   // a JSON object of at most 4 KiB; default: {}
 	AutoStart    bool               `json:"autoStart"`
-	Settlement   string             `json:"settlement"` // server
-	RakeBps      *int               `json:"rakeBps"`    // the game's
-	Payout       []int              `json:"payout"`     // basis points per place; the first takes all
-	Tie          Tie                `json:"tie"`        // split
+	Settlement   string             `json:"settlement"` // "server", the default and the only one yet
+	RakeBps      *int               `json:"rakeBps"`    // basis points of the pot; default: the game's rake
+	PayoutBps    []int              `json:"payout"`     // basis points for each place, sum 10,000; default: [10000]
+	Tie          Tie                `json:"tie"`        // default: split
 }
 
-// ListQuery says which rooms to list. Zero members do not filter, but see Service.List for Status.
+// ListQuery filters a list of rooms. A zero member does not filter; Service.List says what no
+// Status means.
 type ListQuery struct {
 	GameID       int64
 	Status       Status
 	EntryTokenID int64              // EntryToken.id
-	MaxEntry     wallet.AmountInput // rooms whose entry is at most this, each by its own token's decimals
-	HasSeat      *bool              // rooms that have a free seat before the start, or have not
-	Limit        int                // 1 to 100; 20
-	Cursor       string             // NextCursor of the page before
+	MaxEntry     wallet.AmountInput // largest entry, decimal, compared in each room's own token
+	HasSeat      *bool              // true: rooms before the start with a free seat; false: all others
+	Limit        int                // rooms in the page, 1 to wire.MaxPageSize; 0 means wire.DefaultPageSize
+	Cursor       string             // NextCursor of the page before; "" for the first page
 }

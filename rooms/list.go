@@ -1,29 +1,30 @@
 package rooms
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"math/big"
 	"strings"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// Bounds of a list: what a page holds, how many rooms are read in one go, and how many at most for one page. A page that met the last
-// bound may be short and still have a next one.
+// A list reads rooms in chunks, and at most maxScanned of them for one page. A page that meets this
+// bound may be short and still have a next page.
 const (
-	defaultLimit = 20
-	longestLimit = 100
-	listChunk    = 100
-	listScan     = 1_000
+	scanChunk  = 100
+	maxScanned = 1_000
 )
 
-// List answers rooms, newest first. To a player it shows public rooms of the own game: with a status those in it, without one those
-// before their start that the player may join now. To a game's server and the operator it is AdminList. It refuses invalid_request,
-// game_not_found (another game), token_not_found.
+// List returns rooms, newest first. A player gets public rooms of the own game: those with the
+// status, or without a status those before the start that the player may join now. For a game's
+// server and the operator it is AdminList.
+//
+// It returns invalid_request, invalid_amount, game_not_found (another game), token_not_found.
 func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery) (Page, error) {
 	if caller.Role != principal.Player {
 		return s.AdminList(ctx, caller, q)
@@ -33,13 +34,13 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery
 	}
 	q.GameID = caller.Game
 	if q.Status != "" {
-		return s.page(ctx, q, strings.ToLower(string(q.Status)), nil)
+		return s.readPage(ctx, q, strings.ToLower(string(q.Status)), nil)
 	}
-	return s.page(ctx, q, open, func(rooms []Room) (func(*Room) bool, error) { return s.joinable(ctx, caller.User, rooms) })
+	return s.readPage(ctx, q, openIndex, &caller)
 }
 
-// AdminList answers rooms of every visibility and, unless the query has one, status, newest first: those of a game, or of all
-// games to the operator. It refuses what List refuses.
+// AdminList returns rooms of every visibility, newest first: those of the server's game, or of all
+// games for the operator. It returns the codes of List, and forbidden for a player.
 func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q ListQuery) (Page, error) {
 	switch {
 	case caller.Role == principal.Player:
@@ -49,15 +50,58 @@ func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q List
 	case caller.Role == principal.Server:
 		q.GameID = caller.Game
 	}
-	return s.page(ctx, q, all, nil)
+	return s.readPage(ctx, q, allIndex, nil)
 }
 
-// joinable tells which of some open rooms a player may join, apart from the money.
-func (s *Service) joinable(ctx context.Context, user int64, rooms []Room) (func(*Room) bool, error) {
+// readPage reads an index from the cursor on until it has a page of rooms that match the query and,
+// when joiner is given, that this player may join.
+func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joiner *principal.Caller) (Page, error) {
+	filter, err := s.parseQuery(ctx, q)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Items: []Room{}}
+	before := filter.before
+	for scanned := 0; scanned < maxScanned; scanned += scanChunk {
+		ids, err := s.store.list(ctx, q.GameID, index, before, scanChunk)
+		if err != nil || len(ids) == 0 {
+			return page, err
+		}
+		rooms, err := s.store.readMany(ctx, ids)
+		if err != nil {
+			return Page{}, err
+		}
+		if joiner != nil {
+			if rooms, err = s.selectJoinable(ctx, joiner.User, rooms); err != nil {
+				return Page{}, err
+			}
+		}
+		for i := range rooms {
+			if !filter.matches(&rooms[i]) {
+				continue
+			}
+			if len(page.Items) == filter.limit {
+				page.NextCursor = encodeCursor(page.Items[filter.limit-1].RoomID)
+				return page, nil
+			}
+			page.Items = append(page.Items, rooms[i])
+		}
+		if len(ids) < scanChunk {
+			return page, nil
+		}
+		before = ids[len(ids)-1]
+	}
+	page.NextCursor = encodeCursor(before)
+	return page, nil
+}
+
+// selectJoinable returns those open rooms that a player may join. It does not look at the player's
+// balance.
+func (s *Service) selectJoinable(ctx context.Context, user int64, rooms []Room) ([]Room, error) {
 	var creators []int64
 	for i := range rooms {
-		if rooms[i].FriendsOnly && rooms[i].Creator != user {
-			creators = append(creators, rooms[i].Creator)
+		if rooms[i].FriendsOnly && rooms[i].CreatorID != user {
+			creators = append(creators, rooms[i].CreatorID)
 		}
 	}
 	friends := map[int64]bool{}
@@ -67,103 +111,81 @@ func (s *Service) joinable(ctx context.Context, user int64, rooms []Room) (func(
 			return nil, err
 		}
 	}
-	return func(r *Room) bool {
+	var joinable []Room
+	for i := range rooms {
+		r := &rooms[i]
 		_, seated := r.Seat(user)
-		return !r.banned[user] && (!r.FriendsOnly || seated || r.Creator == user || friends[r.Creator])
-	}, nil
+		admitted := !r.FriendsOnly || seated || r.CreatorID == user || friends[r.CreatorID]
+		if admitted && !r.banned[user] {
+			joinable = append(joinable, *r)
+		}
+	}
+	return joinable, nil
 }
 
-// page walks one list of ids and answers the rooms that fit. admit, where there is one, judges a chunk of rooms.
-func (s *Service) page(ctx context.Context, q ListQuery, state string, admit func([]Room) (func(*Room) bool, error)) (Page, error) {
-	fits, before, limit, err := s.filter(ctx, q)
-	if err != nil {
-		return Page{}, err
-	}
-	page := Page{Items: []Room{}}
-	for scanned := 0; scanned < listScan; scanned += listChunk {
-		ids, err := s.store.list(ctx, q.GameID, state, before, listChunk)
-		if err != nil || len(ids) == 0 {
-			return page, err
-		}
-		rooms, err := s.store.rooms(ctx, ids)
-		if err != nil {
-			return Page{}, err
-		}
-		admitted := func(*Room) bool { return true }
-		if admit != nil {
-			if admitted, err = admit(rooms); err != nil {
-				return Page{}, err
-			}
-		}
-		for i := range rooms {
-			if !fits(&rooms[i]) || !admitted(&rooms[i]) {
-				continue
-			}
-			if len(page.Items) == limit {
-				page.NextCursor = cursor(page.Items[limit-1].RoomID)
-				return page, nil
-			}
-			page.Items = append(page.Items, rooms[i])
-		}
-		if len(ids) < listChunk {
-			return page, nil
-		}
-		before = ids[len(ids)-1]
-	}
-	page.NextCursor = cursor(before)
-	return page, nil
+// listFilter is a valid ListQuery.
+type listFilter struct {
+	status   Status
+	token    string // code of the entry token, "" for any
+	maxEntry *big.Rat
+	hasSeat  *bool
+	before   string // room id of the cursor, "" for the first page
+	limit    int
 }
 
-// filter reads a query. It refuses invalid_request with every fault.
-func (s *Service) filter(ctx context.Context, q ListQuery) (fits func(*Room) bool, before string, limit int, err error) {
-	var f apierror.FieldErrors
+// parseQuery validates a query. It returns every faulty field in one invalid_request.
+func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, error) {
+	var fieldErrors apierror.FieldErrors
+	filter := listFilter{status: q.Status, hasSeat: q.HasSeat, limit: cmp.Or(q.Limit, wire.DefaultPageSize)}
 	switch q.Status {
 	case "", Created, Started, Finished, Cancelled:
 	default:
-		f.Add("status", "unknown", "must be CREATED, STARTED, FINISHED or CANCELLED")
+		fieldErrors.Add("status", "unknown", "must be CREATED, STARTED, FINISHED or CANCELLED")
 	}
-	limit = q.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
-	if limit < 1 || limit > longestLimit {
-		f.Add("limit", "range", fmt.Sprintf("must be 1 to %d", longestLimit))
+	if filter.limit < 1 || filter.limit > wire.MaxPageSize {
+		fieldErrors.Add("limit", "range", fmt.Sprintf("must be 1 to %d", wire.MaxPageSize))
 	}
 	if q.Cursor != "" {
 		id, err := base64.RawURLEncoding.DecodeString(q.Cursor)
-		if before = string(id); err != nil || !isRoomID(before) {
-			f.Add("cursor", "format", "must be the nextCursor of the page before")
+		if filter.before = string(id); err != nil || !isRoomID(filter.before) {
+			fieldErrors.Add("cursor", "format", "must be the nextCursor of the page before")
 		}
 	}
-	if err := f.Err(); err != nil {
-		return nil, "", 0, err
+	if err := fieldErrors.Err(); err != nil {
+		return listFilter{}, err
 	}
-	most, err := exact(q.MaxEntry)
-	if err != nil {
-		return nil, "", 0, err
+	if q.MaxEntry != "" {
+		var err error
+		if filter.maxEntry, err = parseDecimal(q.MaxEntry); err != nil {
+			return listFilter{}, err
+		}
 	}
-	token := ""
 	if q.EntryTokenID != 0 {
-		t, err := s.tokens.TokenByID(ctx, q.EntryTokenID)
+		token, err := s.tokens.TokenByID(ctx, q.EntryTokenID)
 		if err != nil {
-			return nil, "", 0, err
+			return listFilter{}, err
 		}
-		token = t.TokenID
+		filter.token = token.TokenID
 	}
-	return func(r *Room) bool {
-		switch {
-		case q.Status != "" && r.Status != q.Status, token != "" && r.Token != token:
-			return false
-		case q.HasSeat != nil && *q.HasSeat != (r.Status == Created && r.TakenSeats() < r.MaxPlayers):
-			return false
-		}
-		return q.MaxEntry == "" || entryOf(r).Cmp(most) <= 0
-	}, before, limit, nil
+	return filter, nil
 }
 
-func entryOf(r *Room) *big.Rat {
+func (f *listFilter) matches(r *Room) bool {
+	switch {
+	case f.status != "" && r.Status != f.status:
+		return false
+	case f.token != "" && r.TokenID != f.token:
+		return false
+	case f.hasSeat != nil && *f.hasSeat != (r.Status == Created && r.TakenSeats() < r.MaxPlayers):
+		return false
+	}
+	return f.maxEntry == nil || decimalEntry(r).Cmp(f.maxEntry) <= 0
+}
+
+// decimalEntry returns the entry in whole tokens.
+func decimalEntry(r *Room) *big.Rat {
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(r.Decimals)), nil)
 	return new(big.Rat).SetFrac(big.NewInt(int64(r.Entry)), scale)
 }
 
-func cursor(roomID string) string { return base64.RawURLEncoding.EncodeToString([]byte(roomID)) }
+func encodeCursor(roomID string) string { return base64.RawURLEncoding.EncodeToString([]byte(roomID)) }

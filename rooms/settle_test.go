@@ -1,7 +1,6 @@
 package rooms
 
 import (
-	"errors"
 	"math/big"
 	"slices"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestThePotIsSharedByTheTable(t *testing.T) {
+func TestThePotIsSplitByThePayoutTable(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		pot    wallet.Units
@@ -26,20 +25,38 @@ func TestThePotIsSharedByTheTable(t *testing.T) {
 		{"all is rake", 100, 10000, []int{10000}, []int{1, 2}, []wallet.Units{0, 0}, 100},
 		{"two places", 1000, 0, []int{7000, 3000}, []int{1, 2, 3}, []wallet.Units{700, 300, 0}, 0},
 		{"rounding goes to the first", 10, 0, []int{3334, 3333, 3333}, []int{1, 2, 3}, []wallet.Units{4, 3, 3}, 0},
-		{"a place that nobody reaches goes to the first", 100, 0, []int{5000, 3000, 2000}, []int{1, 2}, []wallet.Units{70, 30}, 0},
+		{
+			"a place that nobody reaches goes to the first", 100, 0,
+			[]int{5000, 3000, 2000},
+			[]int{1, 2},
+			[]wallet.Units{70, 30},
+			0,
+		},
 		{"a tie for the first", 101, 0, []int{10000}, []int{1, 1, 3}, []wallet.Units{51, 50, 0}, 0},
-		{"a tie shares what the places get", 1000, 0, []int{5000, 3000, 2000}, []int{1, 2, 2}, []wallet.Units{500, 250, 250}, 0},
+		{
+			"a tie shares what the places get", 1000, 0,
+			[]int{5000, 3000, 2000},
+			[]int{1, 2, 2},
+			[]wallet.Units{500, 250, 250},
+			0,
+		},
 		{"a tie of all with a rest of two", 101, 100, []int{10000}, []int{1, 1, 1}, []wallet.Units{34, 33, 33}, 1},
 		{"one player alone", 7, 1000, []int{6000, 4000}, []int{1}, []wallet.Units{7}, 0},
 		{"a tie past the table", 100, 0, []int{10000}, []int{1, 2, 2}, []wallet.Units{100, 0, 0}, 0},
-		{"the largest pot", wallet.MaxUnits, 1, []int{9999, 1}, []int{1, 2}, []wallet.Units{9005397904962036, 900629853481}, 900719925474},
+		{
+			"the largest pot", wallet.MaxUnits, 1,
+			[]int{9999, 1},
+			[]int{1, 2},
+			[]wallet.Units{9005397904962036, 900629853481},
+			900719925474,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ranked []Placement
 			for i, place := range c.places {
 				ranked = append(ranked, Placement{UserID: int64(i + 1), Place: place})
 			}
-			payouts, rake := share(c.pot, c.bps, c.table, ranked)
+			payouts, rake := splitPot(c.pot, c.bps, c.table, ranked)
 			var got []wallet.Units
 			for _, p := range payouts {
 				got = append(got, p.Amount)
@@ -51,12 +68,12 @@ func TestThePotIsSharedByTheTable(t *testing.T) {
 	}
 }
 
-func TestNoUnitIsMadeOrLostInSharing(t *testing.T) {
+func TestSplittingThePotMakesAndLosesNoUnit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pot := wallet.Units(rapid.Int64Range(1, int64(wallet.MaxUnits)).Draw(t, "pot"))
-		bps := rapid.IntRange(0, whole).Draw(t, "bps")
+		bps := rapid.IntRange(0, maxBasisPoints).Draw(t, "bps")
 		var table []int
-		for left := whole; left > 0; {
+		for left := maxBasisPoints; left > 0; {
 			part := rapid.IntRange(0, left).Draw(t, "share")
 			if len(table) == 7 {
 				part = left
@@ -72,9 +89,9 @@ func TestNoUnitIsMadeOrLostInSharing(t *testing.T) {
 			}
 			ranked = append(ranked, Placement{UserID: int64(i + 1), Place: place})
 		}
-		payouts, rake := share(pot, bps, table, ranked)
+		payouts, rake := splitPot(pot, bps, table, ranked)
 		exact := new(big.Int).Mul(big.NewInt(int64(pot)), big.NewInt(int64(bps)))
-		if exact.Quo(exact, big.NewInt(whole)).Int64() != int64(rake) {
+		if exact.Quo(exact, big.NewInt(maxBasisPoints)).Int64() != int64(rake) {
 			t.Fatalf("the rake is %d, not %v", rake, exact)
 		}
 		sum := rake
@@ -93,9 +110,9 @@ func TestNoUnitIsMadeOrLostInSharing(t *testing.T) {
 	})
 }
 
-func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
+func TestPlacementsThatAreNoRankingAreInvalid(t *testing.T) {
 	active := []int64{7, 8, 9}
-	for name, results := range map[string][]Placement{
+	for name, placements := range map[string][]Placement{
 		"empty":        nil,
 		"one missing":  {{UserID: 7, Place: 1}, {UserID: 8, Place: 2}},
 		"one twice":    {{UserID: 7, Place: 1}, {UserID: 7, Place: 2}, {UserID: 9, Place: 3}},
@@ -103,48 +120,49 @@ func TestResultsThatAreNoRankingAreRefused(t *testing.T) {
 		"place 0":      {{UserID: 7, Place: 0}, {UserID: 8, Place: 1}, {UserID: 9, Place: 2}},
 		"nobody first": {{UserID: 7, Place: 2}, {UserID: 8, Place: 2}, {UserID: 9, Place: 3}},
 	} {
-		err := rank(results, active)
-		if refusal, ok := apierror.As(err); !errors.Is(err, apierror.InvalidRequest) || !ok || len(refusal.FieldErrors) == 0 {
+		err := validatePlacements(placements, active)
+		if apiErr, ok := apierror.As(err); !ok || apiErr.Code != apierror.InvalidRequest.Code ||
+			len(apiErr.FieldErrors) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, results := range map[string][]Placement{
+	for name, placements := range map[string][]Placement{
 		"plain":    {{UserID: 9, Place: 2}, {UserID: 7, Place: 3}, {UserID: 8, Place: 1}},
 		"tied":     {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 3}},
 		"all tied": {{UserID: 7, Place: 1}, {UserID: 8, Place: 1}, {UserID: 9, Place: 1}},
 		"a gap":    {{UserID: 7, Place: 1}, {UserID: 8, Place: 4}, {UserID: 9, Place: 4}},
 	} {
-		if err := rank(results, active); err != nil {
+		if err := validatePlacements(placements, active); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestTheTiedShareAPlaceHoweverTheNextOneIsCounted(t *testing.T) {
+func TestTiedPlayersShareAPlaceHoweverTheNextPlaceIsCounted(t *testing.T) {
 	active := []int64{7, 8, 9, 10}
 	want := []Placement{{UserID: 8, Place: 1}, {UserID: 9, Place: 1}, {UserID: 7, Place: 3}, {UserID: 10, Place: 4}}
 	for _, places := range [][4]int{{3, 1, 1, 4}, {2, 1, 1, 3}, {5, 1, 1, 9}} {
-		var said []Placement
+		var given []Placement
 		for i, id := range active {
-			said = append(said, Placement{UserID: id, Place: places[i]})
+			given = append(given, Placement{UserID: id, Place: places[i]})
 		}
-		if got := ordered(said, active); canonical(got) != canonical(want) {
-			t.Errorf("%v is read as %s", places, canonical(got))
+		if got := rankPlacements(given, active); encodePlacements(got) != encodePlacements(want) {
+			t.Errorf("%v is ranked %s", places, encodePlacements(got))
 		}
 	}
 }
 
-func TestACodeTellsItsHome(t *testing.T) {
+func TestACodeContainsItsShard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		homes := rapid.IntRange(1, 16384).Draw(t, "homes")
-		home := rapid.IntRange(0, homes).Draw(t, "home")
-		code := newCode(home, homes)
-		if got, number, ok := readCode(code, homes); !ok || number != home || got != code {
-			t.Fatalf("%s of home %d reads as %s, %d, %v", code, home, got, number, ok)
+		shards := rapid.IntRange(1, 16384).Draw(t, "shards")
+		shard := rapid.IntRange(0, shards).Draw(t, "shard")
+		code := newCode(shard, shards)
+		if got, number, ok := parseCode(code, shards); !ok || number != shard || got != code {
+			t.Fatalf("%s of shard %d reads as %s, %d, %v", code, shard, got, number, ok)
 		}
 	})
 	for _, text := range []string{"", "234567", "2345678X", "234567A", "234567ı", "2345671"} {
-		if _, _, ok := readCode(text, 1); ok {
+		if _, _, ok := parseCode(text, 1); ok {
 			t.Errorf("%q reads as a code", text)
 		}
 	}

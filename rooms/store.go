@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -12,307 +11,303 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
-// store is all that rooms knows of Redis.
+// store reads rooms from Redis and runs the room scripts.
 type store struct {
 	db         *redisdb.DB
-	homes      int // for free rooms
+	shards     int // for free rooms
 	receiptTTL time.Duration
 }
 
-// deed is one logical call: who does something to which room, and by which receipt.
-type deed struct {
-	caller principal.Caller
-	game   int64 // of the room
-	room   string
-	home   keys.Shard
-	rc     idempotency.Receipt
-	nonce  string
+// location is where a room is stored.
+type location struct {
+	shard  keys.Shard
+	roomID string
 }
 
-// deed prepares a call on a room; an id that no room can have is refused without a look.
-func (st *store) deed(caller principal.Caller, roomID string, rc idempotency.Receipt) (deed, error) {
-	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
-	home, ok := keys.RoomShard(roomID)
-	if !ok || home.Number() > st.homes {
-		return deed{}, apierror.RoomNotFound
+// locate returns the location of a room. It returns room_not_found for an id that no room can have.
+func (st *store) locate(roomID string) (location, error) {
+	roomID = strings.ToLower(roomID) // RFC 9562, section 4: upper case is the same id
+	shard, ok := keys.RoomShard(roomID)
+	if !ok || shard.Number() > st.shards {
+		return location{}, apierror.RoomNotFound
 	}
-	return deed{caller: caller, game: caller.Game, room: roomID, home: home, rc: rc, nonce: idempotency.NewNonce()}, nil
+	return location{shard, roomID}, nil
 }
 
-// outcome is what a room script said.
-type outcome struct {
-	word     string
-	rest     []string
-	room     Room // after "ok" and, as far as there is one, "stale"
-	replayed bool
+func (l location) roomKey() string { return keys.Room(l.shard, l.roomID) }
+
+// eventTopic is the stream of the room's events and the channel of the same name.
+func (l location) eventTopic() string { return keys.RoomEvents(l.shard, l.roomID) }
+
+// command is one call of a verb: who changes which room, under which receipt.
+type command struct {
+	location
+	caller  principal.Caller
+	game    int64 // of the room
+	receipt idempotency.Receipt
+	nonce   string
 }
 
-// do runs a room script. purses are the players whose wallets it may move; a free room moves none.
-func (st *store) do(ctx context.Context, s *scripts.Script, d deed, purses []int64, more []string, args ...any) (outcome, error) {
-	if !d.home.Paid() {
-		purses = nil
-	}
-	room := keys.Room(d.home, d.room)
-	k := make([]string, 0, 13+len(more)+3*len(purses))
-	k = append(k, room, keys.RoomEvents(d.home, d.room), keys.RoomReceipt(d.home, d.caller.ActorID(), d.rc.Key), keys.RoomsDue(d.home))
-	for _, state := range states {
-		k = append(k, keys.RoomIndex(d.home, d.game, state))
-	}
-	k = append(k, keys.RoomIndex(d.home, 0, all))
-	if d.home.Paid() {
-		k = append(k, keys.Totals(), keys.Ledger())
-	} else {
-		k = append(k, room, room) // never touched; keys must be of one slot
-	}
-	k = append(k, more...)
-	var ids []byte
-	for i, id := range purses {
-		k = append(k, keys.Wallet(id), keys.WalletLines(id), keys.WalletEvents(id))
-		if i > 0 {
-			ids = append(ids, ',')
-		}
-		ids = strconv.AppendInt(ids, id, 10)
-	}
-	uid, who := "", d.caller.ActorID()
-	switch d.caller.Role {
-	case principal.Player:
-		uid = strconv.FormatInt(d.caller.User, 10)
-	case principal.System:
-		who = ""
-	}
-	a := append(make([]any, 0, 8+len(args)), st.db.PublishCommand, d.nonce, d.rc.Fingerprint, st.receiptTTL.Milliseconds(), who, uid, d.game, ids)
-	reply, err := st.db.RunScript(ctx, s, k, append(a, args...)...)
+// newCommand returns a command on a room. It returns room_not_found for an id that no room can
+// have.
+func (st *store) newCommand(caller principal.Caller, roomID string, rc idempotency.Receipt) (command, error) {
+	at, err := st.locate(roomID)
 	if err != nil {
-		return outcome{}, err
+		return command{}, err
 	}
-	var o outcome
-	first, replayed := idempotency.FirstReply(d.nonce, reply)
-	o.word, o.rest, o.replayed = first.Status, first.Values, replayed
-	if (o.word == "ok" || o.word == "stale") && len(o.rest) > 0 {
-		if o.room, err = decode(strings.Split(o.rest[0], "\n")); err != nil {
-			return outcome{}, err
-		}
-	}
-	return o, nil
+	return command{at, caller, caller.Game, rc, idempotency.NewNonce()}, nil
 }
 
-// The lists of a home, in the order in which scripts get them.
+// scriptInput is what one script takes beside what every room script takes.
+type scriptInput struct {
+	wallets []int64  // user ids of the players whose wallets the script may change; ignored for a free room
+	keys    []string // keys of this script alone
+	args    []any    // arguments of this script alone
+}
+
+// scriptResult is what a room script returned.
+type scriptResult struct {
+	script   *scripts.Script
+	reply    redisdb.Reply // the first reply when replayed; without the nonce
+	room     Room          // after ok, and after stale when the room exists
+	replayed bool          // by an earlier request with the same key
+}
+
+func (r scriptResult) isOK() bool    { return r.reply.Status == scripts.OK }
+func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
+
+// hasRoom reports whether the script returned a room.
+func (r scriptResult) hasRoom() bool { return (r.isOK() || r.isStale()) && len(r.reply.Values) > 0 }
+
+// runScript runs a room script.
+func (st *store) runScript(ctx context.Context, s *scripts.Script, c command, in scriptInput) (scriptResult, error) {
+	if !c.shard.Paid() {
+		in.wallets = nil
+	}
+	reply, err := st.db.RunScript(ctx, s, c.keys(in), st.args(c, in)...)
+	if err != nil {
+		return scriptResult{}, err
+	}
+	r := scriptResult{script: s}
+	r.reply, r.replayed = idempotency.FirstReply(c.nonce, reply)
+	if r.hasRoom() {
+		if r.room, err = decodeRoom(decodeReply(r.reply.Values[0])); err != nil {
+			return scriptResult{}, err
+		}
+	}
+	return r, nil
+}
+
+// keys returns the keys in the order in which every room script reads them.
+func (c command) keys(in scriptInput) []string {
+	room := c.roomKey()
+	totals, ledger := room, room // placeholders: a free room moves no money, but all keys must be of one slot
+	if c.shard.Paid() {
+		totals, ledger = keys.Totals(), keys.Ledger()
+	}
+	list := make([]string, 0, 13+len(in.keys)+3*len(in.wallets))
+	receipt := keys.RoomReceipt(c.shard, c.caller.ActorID(), c.receipt.Key)
+	list = append(list, room, c.eventTopic(), receipt, keys.RoomsDue(c.shard))
+	for _, name := range indexNames {
+		list = append(list, keys.RoomIndex(c.shard, c.game, name))
+	}
+	list = append(list, keys.RoomIndex(c.shard, 0, allIndex), totals, ledger)
+	list = append(list, in.keys...)
+	for _, id := range in.wallets {
+		list = append(list, keys.Wallet(id), keys.WalletLines(id), keys.WalletEvents(id))
+	}
+	return list
+}
+
+// args returns the arguments in the order in which every room script reads them.
+func (st *store) args(c command, in scriptInput) []any {
+	actor, player := c.caller.ActorID(), ""
+	switch c.caller.Role {
+	case principal.Player:
+		player = strconv.FormatInt(c.caller.User, 10)
+	case principal.System:
+		actor = "" // its calls are not remembered in the room
+	}
+	list := make([]any, 0, 8+len(in.args))
+	list = append(list, st.db.PublishCommand, c.nonce, c.receipt.Fingerprint, st.receiptTTL.Milliseconds(),
+		actor, player, c.game, joinInts(in.wallets))
+	return append(list, in.args...)
+}
+
+// Two of the indexes that each shard has for each game. The others are named after a status.
 const (
-	open = "open"
-	all  = "all"
+	openIndex = "open"
+	allIndex  = "all"
 )
 
-var states = []string{open, "created", "started", "finished", "cancelled", all}
+// indexNames lists the indexes in the order in which the scripts get them.
+var indexNames = []string{openIndex, "created", "started", "finished", "cancelled", allIndex}
 
-// create tries one id and one code; the answer "stale" means that the code is taken.
-func (st *store) create(ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n newRoom) (outcome, error) {
-	home := st.homeFor(n.entry > 0, rc)
-	room := st.name(caller, home, rc)
-	set := fmt.Sprintf("%s|%d|%s|%d|%d|%d|%d|%s|%s|%s|%d|%d|%d|%d|%d", room.room, n.game, n.token.TokenID, n.token.Decimals, int64(n.entry), n.maxPlayers, n.minPlayers,
-		flag(n.friendsOnly), n.visibility, flag(n.autoStart), n.idle.Milliseconds(), n.age.Milliseconds(), n.match.Milliseconds(), n.keep.Milliseconds(), caller.User)
-	var table []byte
-	for i, bps := range n.payout {
-		if i > 0 {
-			table = append(table, ',')
-		}
-		table = strconv.AppendInt(table, int64(bps), 10)
-	}
-	doc := fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t%s", n.settlement, n.rakeBps, table, n.tie, n.metadata, n.entryToken)
-	return st.do(ctx, scripts.RoomCreate, room.deed, []int64{caller.User}, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
-		st.homes+1, home.Number(), n.profile, room.code, set, doc)
+// create tries one id and one code. Stale means that the code is taken.
+func (st *store) create(
+	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n newRoom,
+) (scriptResult, error) {
+	c, code := st.newRoomCommand(caller, st.shardFor(n.entry > 0, rc), rc)
+	settings, document := n.encode(c.roomID, caller.User)
+	return st.runCreate(ctx, c, code, n.profile, settings, document)
 }
 
-// recall asks for the receipt of a create; "stale" means that there is none.
-func (st *store) recall(ctx context.Context, caller principal.Caller, paid bool, rc idempotency.Receipt) (outcome, error) {
-	home := st.homeFor(paid, rc)
-	room := st.name(caller, home, rc)
-	return st.do(ctx, scripts.RoomCreate, room.deed, nil, []string{keys.RoomCode(home, room.code), keys.RoomNext(home)},
-		st.homes+1, home.Number(), "", room.code, "", "")
+// replayCreate returns the first reply to a create. Stale means that there was none.
+func (st *store) replayCreate(
+	ctx context.Context, caller principal.Caller, paid bool, rc idempotency.Receipt,
+) (scriptResult, error) {
+	c, code := st.newRoomCommand(caller, st.shardFor(paid, rc), rc)
+	return st.runCreate(ctx, c, code, "", "", "") // without settings the script only looks for a receipt
 }
 
-type named struct {
-	deed
-	code string
+func (st *store) runCreate(
+	ctx context.Context, c command, code, profile, settings, document string,
+) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomCreate, c, scriptInput{
+		wallets: []int64{c.caller.User},
+		keys:    []string{keys.RoomCode(c.shard, code), keys.RoomNext(c.shard)},
+		args:    []any{st.shards + 1, c.shard.Number(), profile, code, settings, document},
+	})
 }
 
-// name makes an id and a code for a new room.
-func (st *store) name(caller principal.Caller, home keys.Shard, rc idempotency.Receipt) named {
-	id := keys.NewRoomID(home, time.Now())
-	return named{
-		deed: deed{caller: caller, game: caller.Game, room: id, home: home, rc: rc, nonce: idempotency.NewNonce()},
-		code: newCode(home.Number(), st.homes),
-	}
+// newRoomCommand returns a command on a new room, and a code for the room.
+func (st *store) newRoomCommand(
+	caller principal.Caller, shard keys.Shard, rc idempotency.Receipt,
+) (c command, code string) {
+	at := location{shard, keys.NewRoomID(shard, time.Now())}
+	return command{at, caller, caller.Game, rc, idempotency.NewNonce()}, newCode(shard.Number(), st.shards)
 }
 
-// homeFor spreads free rooms over the homes. A keyed request always goes to the same one, where its receipt is.
-func (st *store) homeFor(paid bool, rc idempotency.Receipt) keys.Shard {
+// shardFor returns the shard for a new room. Free rooms are spread over the shards; a request with
+// a key always gets the same one, where its receipt is.
+func (st *store) shardFor(paid bool, rc idempotency.Receipt) keys.Shard {
 	switch {
 	case paid:
 		return keys.Economy
 	case rc.Key == "":
-		return keys.FreeShard(rand.IntN(st.homes))
+		return keys.FreeShard(rand.IntN(st.shards))
 	default:
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(rc.Key))
-		return keys.FreeShard(int(h.Sum32() % uint32(st.homes)))
+		return keys.FreeShard(int(h.Sum32() % uint32(st.shards)))
 	}
 }
 
-func (st *store) join(ctx context.Context, d deed, profile, friend string) (outcome, error) {
-	return st.do(ctx, scripts.RoomJoin, d, []int64{d.caller.User}, nil, profile, friend)
+// join seats the caller. friend is "1" or "0" for whether the creator is a friend, "" when it is
+// not known; then stale means that the script must know.
+func (st *store) join(ctx context.Context, c command, profile, friend string) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomJoin, c, scriptInput{
+		wallets: []int64{c.caller.User}, args: []any{profile, friend},
+	})
 }
 
-func (st *store) leave(ctx context.Context, d deed, purses []int64, s settlement) (outcome, error) {
-	return st.do(ctx, scripts.RoomLeave, d, purses, nil, s.args()...)
+func (st *store) leave(ctx context.Context, c command, wallets []int64, l payoutList) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomLeave, c, scriptInput{wallets: wallets, args: l.args()})
 }
 
-func (st *store) finish(ctx context.Context, d deed, purses []int64, s settlement) (outcome, error) {
-	return st.do(ctx, scripts.RoomFinish, d, purses, nil, s.args()...)
+func (st *store) finish(ctx context.Context, c command, wallets []int64, l payoutList) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomFinish, c, scriptInput{wallets: wallets, args: l.args()})
 }
 
-// args are results, plan, rake and version as the scripts want them.
-func (s settlement) args() []any {
-	var plan []byte
-	for _, p := range s.payouts {
-		plan = fmt.Appendf(plan, "%d:%d:%d;", p.UserID, p.Place, p.Amount)
-	}
-	return []any{s.results, plan, int64(s.rake), s.version}
+func (l payoutList) args() []any { return []any{l.placements, l.encode(), int64(l.rake), l.version} }
+
+func (st *store) ready(ctx context.Context, c command, ready bool) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomReady, c, scriptInput{args: []any{formatBool(ready)}})
 }
 
-func (st *store) ready(ctx context.Context, d deed, ready bool) (outcome, error) {
-	return st.do(ctx, scripts.RoomReady, d, nil, nil, flag(ready))
+func (st *store) kick(ctx context.Context, c command, user int64, ban bool) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomKick, c, scriptInput{wallets: []int64{user}, args: []any{user, formatBool(ban)}})
 }
 
-func (st *store) kick(ctx context.Context, d deed, user int64, ban bool) (outcome, error) {
-	return st.do(ctx, scripts.RoomKick, d, []int64{user}, nil, user, flag(ban))
+func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomTransfer, c, scriptInput{args: []any{user}})
 }
 
-func (st *store) transfer(ctx context.Context, d deed, user int64) (outcome, error) {
-	return st.do(ctx, scripts.RoomTransfer, d, nil, nil, user)
+func (st *store) start(ctx context.Context, c command) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomStart, c, scriptInput{})
 }
 
-func (st *store) start(ctx context.Context, d deed) (outcome, error) {
-	return st.do(ctx, scripts.RoomStart, d, nil, nil)
+func (st *store) cancel(ctx context.Context, c command, wallets []int64, reason string) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomCancel, c, scriptInput{wallets: wallets, args: []any{reason}})
 }
 
-func (st *store) cancel(ctx context.Context, d deed, purses []int64, reason string) (outcome, error) {
-	return st.do(ctx, scripts.RoomCancel, d, purses, nil, reason)
-}
-
-// rematch tries one id and one code, or those of the rematch that is known; the answer "stale" with a room means that there is
-// another rematch, without one that the code is taken.
-func (st *store) rematch(ctx context.Context, d deed, known, profile string) (outcome, error) {
-	room := st.name(d.caller, d.home, d.rc)
+// rematch tries one id and one code, or the id of the known rematch. Stale with a room means that
+// the room has another rematch; stale without a room means that the code is taken.
+func (st *store) rematch(ctx context.Context, c command, known, profile string) (scriptResult, error) {
+	next, code := st.newRoomCommand(c.caller, c.shard, c.receipt)
 	if known != "" {
-		room.room = known
+		next.roomID = known
 	}
-	return st.do(ctx, scripts.RoomRematch, d, []int64{d.caller.User},
-		[]string{keys.Room(d.home, room.room), keys.RoomEvents(d.home, room.room), keys.RoomCode(d.home, room.code), keys.RoomNext(d.home)},
-		room.room, room.code, st.homes+1, d.home.Number(), profile)
+	return st.runScript(ctx, scripts.RoomRematch, c, scriptInput{
+		wallets: []int64{c.caller.User},
+		keys:    []string{next.roomKey(), next.eventTopic(), keys.RoomCode(c.shard, code), keys.RoomNext(c.shard)},
+		args:    []any{next.roomID, code, st.shards + 1, c.shard.Number(), profile},
+	})
 }
 
-// read answers a room, or refuses room_not_found.
+// read returns a room. It returns room_not_found.
 func (st *store) read(ctx context.Context, roomID string) (Room, error) {
-	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
-	home, ok := keys.RoomShard(roomID)
-	if !ok || home.Number() > st.homes {
-		return Room{}, apierror.RoomNotFound
+	at, err := st.locate(roomID)
+	if err != nil {
+		return Room{}, err
 	}
-	fields, err := st.db.AutoPipelined.HGetAll(ctx, keys.Room(home, roomID)).Result()
+	hash, err := st.db.AutoPipelined.HGetAll(ctx, at.roomKey()).Result()
 	if err != nil {
 		return Room{}, redisdb.WrapError("read a room", err)
 	}
-	if len(fields) == 0 {
+	if len(hash) == 0 {
 		return Room{}, apierror.RoomNotFound
 	}
-	return decode(flattened(fields))
+	return decodeRoom(hash)
 }
 
-// flattened lists fields and values by turns.
-func flattened(fields map[string]string) []string {
-	flat := make([]string, 0, 2*len(fields))
-	for field, value := range fields {
-		flat = append(flat, field, value)
-	}
-	return flat
-}
-
-// EventTopic names the stream of a room's events, which is the channel that tells of them too; false for an id that no room can have.
-func (s *Service) EventTopic(roomID string) (string, bool) {
-	roomID = strings.ToLower(roomID) // RFC 9562, 4: capitals are the same id
-	home, ok := keys.RoomShard(roomID)
-	if !ok || home.Number() > s.store.homes {
-		return "", false
-	}
-	return keys.RoomEvents(home, roomID), true
-}
-
-// hashes reads many hashes in one go, each flat; an absent one is empty.
-func hashes(db *redisdb.DB, ctx context.Context, names []string) ([][]string, error) {
-	commands := make([]*redis.MapStringStringCmd, len(names))
-	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, name := range names {
-			commands[i] = p.HGetAll(ctx, name)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, redisdb.WrapError("read rooms", err)
-	}
-	flat := make([][]string, len(names))
-	for i, c := range commands {
-		flat[i] = flattened(c.Val())
-	}
-	return flat, nil
-}
-
-// byCode finds the id of a room.
-func (st *store) byCode(ctx context.Context, code string) (string, error) {
-	code, number, ok := readCode(code, st.homes)
+// roomIDByCode returns the id of the room with a code. It returns room_not_found.
+func (st *store) roomIDByCode(ctx context.Context, code string) (string, error) {
+	code, number, ok := parseCode(code, st.shards)
 	if !ok {
 		return "", apierror.RoomNotFound
 	}
-	home := keys.Economy
+	shard := keys.Economy
 	if number > 0 {
-		home = keys.FreeShard(number - 1)
+		shard = keys.FreeShard(number - 1)
 	}
-	id, err := st.db.Client.Get(ctx, keys.RoomCode(home, code)).Result()
+	id, err := st.db.Client.Get(ctx, keys.RoomCode(shard, code)).Result()
 	if err = redisdb.WrapError("read a room's code", err); errors.Is(err, redis.Nil) {
 		return "", apierror.RoomNotFound
 	}
 	return id, err
 }
 
-// everyHome lists the homes, the economy first.
-func (st *store) everyHome() []keys.Shard {
-	homes := []keys.Shard{keys.Economy}
-	for n := range st.homes {
-		homes = append(homes, keys.FreeShard(n))
+// allShards returns the shards, that of paid rooms first.
+func (st *store) allShards() []keys.Shard {
+	shards := []keys.Shard{keys.Economy}
+	for n := range st.shards {
+		shards = append(shards, keys.FreeShard(n))
 	}
-	return homes
+	return shards
 }
 
-// list answers up to n ids older than before ("" for the newest), newest first, over all homes.
-func (st *store) list(ctx context.Context, game int64, state, before string, n int) ([]string, error) {
-	top := "+"
+// list returns at most n room ids of an index over all shards, newest first. They are older than
+// before, or the newest when before is "".
+func (st *store) list(ctx context.Context, game int64, index, before string, n int) ([]string, error) {
+	newest := "+"
 	if before != "" {
-		top = "(" + before
+		newest = "(" + before
 	}
 	var parts []*redis.StringSliceCmd
 	_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, home := range st.everyHome() {
-			parts = append(parts, p.ZRevRangeByLex(ctx, keys.RoomIndex(home, game, state), &redis.ZRangeBy{Max: top, Min: "-", Count: int64(n)}))
+		for _, shard := range st.allShards() {
+			by := &redis.ZRangeBy{Max: newest, Min: "-", Count: int64(n)}
+			parts = append(parts, p.ZRevRangeByLex(ctx, keys.RoomIndex(shard, game, index), by))
 		}
 		return nil
 	})
@@ -327,231 +322,32 @@ func (st *store) list(ctx context.Context, game int64, state, before string, n i
 	return ids[:min(n, len(ids))], nil
 }
 
-// rooms reads many rooms; those that are gone are left out.
-func (st *store) rooms(ctx context.Context, ids []string) ([]Room, error) {
+// readMany returns the rooms with these ids, without those that do not exist any more.
+func (st *store) readMany(ctx context.Context, ids []string) ([]Room, error) {
 	names := make([]string, 0, len(ids))
 	for _, id := range ids {
-		home, ok := keys.RoomShard(id)
-		if !ok {
-			return nil, fmt.Errorf("an index names %q, which is no room id", id)
+		at, err := st.locate(id)
+		if err != nil {
+			return nil, errors.New("an index contains " + strconv.Quote(id) + ", which is no room id")
 		}
-		names = append(names, keys.Room(home, id))
+		names = append(names, at.roomKey())
 	}
-	flat, err := hashes(st.db, ctx, names)
+	hashes, err := st.db.ReadHashes(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Room, 0, len(flat))
-	for _, fields := range flat {
-		if len(fields) == 0 {
+	list := make([]Room, 0, len(hashes))
+	for _, hash := range hashes {
+		if len(hash) == 0 {
 			continue
 		}
-		room, err := decode(fields)
+		room, err := decodeRoom(hash)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, room)
 	}
 	return list, nil
-}
-
-// sweepLease bounds how long one leader sweeps a home; sweepBatch how many rooms it looks at in one go.
-const (
-	sweepLease = 10 * time.Second
-	sweepBatch = 128
-)
-
-// sweep looks at every home that has something due, each as its elected leader, and answers how many rooms it looked at.
-func (st *store) sweep(ctx context.Context) (int, error) {
-	now, err := st.db.Client.Time(ctx).Result()
-	if err != nil {
-		return 0, redisdb.WrapError("ask the time", err)
-	}
-	until := strconv.FormatInt(now.UnixMilli(), 10)
-	homes := st.everyHome()
-	due := make([]*redis.StringSliceCmd, len(homes))
-	_, err = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, home := range homes {
-			due[i] = p.ZRangeByScore(ctx, keys.RoomsDue(home), &redis.ZRangeBy{Min: "-inf", Max: until, Count: sweepBatch})
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, redisdb.WrapError("list rooms that are due", err)
-	}
-	swept := 0
-	var troubles []error
-	for i, home := range homes {
-		ids := due[i].Val()
-		if len(ids) == 0 {
-			continue
-		}
-		name := "rooms:" + home.String()
-		_, err := st.db.RunAsLeader(ctx, keys.Lock(name), keys.Fence(name), sweepLease, func(ctx context.Context, fence int64) error {
-			for _, id := range ids {
-				if err := st.sweepRoom(ctx, home, id, fence); err != nil {
-					troubles = append(troubles, fmt.Errorf("sweep room %s: %w", id, err))
-					if ctx.Err() != nil || errors.Is(err, errFollowed) {
-						return nil
-					}
-					continue
-				}
-				swept++
-			}
-			return nil
-		})
-		troubles = append(troubles, err)
-	}
-	return swept, errors.Join(troubles...)
-}
-
-// errFollowed means that another node leads the sweep of this home by now.
-var errFollowed = errors.New("another leader has followed")
-
-func (st *store) sweepRoom(ctx context.Context, home keys.Shard, id string, fence int64) error {
-	flat, err := hashes(st.db, ctx, []string{keys.Room(home, id)})
-	if err != nil {
-		return err
-	}
-	room, err := decode(flat[0])
-	if err != nil {
-		return err
-	}
-	d := deed{caller: principal.Caller{Role: principal.System}, game: room.GameID, room: id, home: home, nonce: idempotency.NewNonce()}
-	for range tries {
-		o, err := st.do(ctx, scripts.RoomSweep, d, room.staked(), []string{keys.RoomCode(home, room.Code), keys.RoomsFence(home)}, id, fence)
-		switch {
-		case err != nil:
-			return err
-		case o.word == "ok":
-			return nil
-		case len(o.rest) == 0:
-			return errFollowed
-		}
-		room = o.room // somebody joined in between: with the wallets of all this time
-	}
-	return apierror.VersionConflict
-}
-
-func flag(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
-}
-
-// decode reads a room from its fields and values by turns; doc.go lists them. No fields are the zero Room.
-func decode(flat []string) (Room, error) {
-	var r Room
-	var n numbers
-	for i := 0; i+1 < len(flat); i += 2 {
-		field, text := flat[i], flat[i+1]
-		switch field {
-		case "set":
-			r.readSet(&n, text)
-		case "doc":
-			r.readDoc(&n, text)
-		case "created":
-			r.CreatedAt = n.time(text)
-		case "state":
-			r.readState(&n, text)
-		case "seq":
-			r.Seq = n.read(text)
-		case "seats":
-			r.Seats = n.seats(text)
-		case "started":
-			r.StartedAt = n.time(text)
-		case "finished":
-			r.FinishedAt = n.time(text)
-		case "reason":
-			r.Reason = text
-		case "results":
-			r.results = text
-		case "payouts":
-			r.payouts = text
-		case "refunds":
-			r.refunds = text
-		case "rake":
-			r.Rake = wallet.Units(n.read(text))
-		case "rematch":
-			r.RematchID = text
-		default:
-			if user, ok := strings.CutPrefix(field, "ban:"); ok {
-				if r.banned == nil {
-					r.banned = map[int64]bool{}
-				}
-				r.banned[n.read(user)] = true
-			}
-		}
-	}
-	if n.err != nil {
-		return Room{}, fmt.Errorf("decode room %s: %w", r.RoomID, n.err)
-	}
-	return r, nil
-}
-
-// readSet reads "room|game|token|decimals|entry|max|min|friends|visibility|auto|idle|age|match|keep|creator".
-func (r *Room) readSet(n *numbers, text string) {
-	next := func() (part string) { part, text, _ = strings.Cut(text, "|"); return part }
-	r.RoomID, r.GameID, r.Token, r.Decimals, r.Entry = next(), n.read(next()), next(), int(n.read(next())), wallet.Units(n.read(next()))
-	r.MaxPlayers, r.MinPlayers = int(n.read(next())), int(n.read(next()))
-	r.FriendsOnly, r.Visibility, r.AutoStart = next() == "1", Visibility(next()), next() == "1"
-	for range 4 { // the times are for scripts
-		next()
-	}
-	r.Creator = n.read(text)
-}
-
-// readDoc reads id, code, profile of the creator, settlement, rake, table of payouts, rule for ties, metadata and entry token, with
-// tabs between them.
-func (r *Room) readDoc(n *numbers, text string) {
-	next := func() (part string) { part, text, _ = strings.Cut(text, "\t"); return part }
-	r.ID, r.Code, r.creator, r.Settlement, r.RakeBps = n.read(next()), next(), next(), next(), int(n.read(next()))
-	table := next()
-	r.Payout = make([]int, 0, strings.Count(table, ",")+1)
-	for bps := range strings.SplitSeq(table, ",") {
-		r.Payout = append(r.Payout, int(n.read(bps)))
-	}
-	r.Tie, r.metadata, r.entryToken = Tie(next()), next(), next()
-}
-
-// readState reads "status|host|version|position|pot|profile of the host".
-func (r *Room) readState(n *numbers, text string) {
-	next := func() (part string) { part, text, _ = strings.Cut(text, "|"); return part }
-	r.Status, r.Host, r.Version, r.Position, r.Pot = Status(next()), n.read(next()), n.read(next()), next(), wallet.Units(n.read(next()))
-	r.host = text
-}
-
-// numbers reads numbers and keeps the first trouble.
-type numbers struct{ err error }
-
-func (n *numbers) read(text string) int64 {
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil && n.err == nil {
-		n.err = err
-	}
-	return v
-}
-
-func (n *numbers) time(text string) time.Time { return time.UnixMilli(n.read(text)).UTC() }
-
-// seats reads "uid|state|ready|since|stake|profile", with tabs between the seats.
-func (n *numbers) seats(text string) []Seat {
-	if text == "" {
-		return nil
-	}
-	list := make([]Seat, 0, strings.Count(text, "\t")+1)
-	for seat := range strings.SplitSeq(text, "\t") {
-		user, rest, _ := strings.Cut(seat, "|")
-		state, rest, _ := strings.Cut(rest, "|")
-		ready, rest, _ := strings.Cut(rest, "|")
-		since, rest, _ := strings.Cut(rest, "|")
-		stake, profile, _ := strings.Cut(rest, "|")
-		list = append(list, Seat{
-			UserID: n.read(user), State: SeatState(state), Ready: ready == "1", JoinedAt: n.time(since), Stake: wallet.Units(n.read(stake)), profile: profile,
-		})
-	}
-	return list
 }
 
 func isRoomID(text string) bool {

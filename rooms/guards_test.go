@@ -1,0 +1,187 @@
+package rooms_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/redis/go-redis/v9"
+)
+
+// scriptHook calls a function before each script that a client runs.
+type scriptHook func(ctx context.Context, cmd redis.Cmder)
+
+func (scriptHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h scriptHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.call(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (h scriptHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			h.call(ctx, cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (h scriptHook) call(ctx context.Context, cmd redis.Cmder) {
+	if strings.HasPrefix(cmd.Name(), "eval") {
+		h(ctx, cmd)
+	}
+}
+
+// The store's client resends a call whose reply was lost. Another call of the same player, on another
+// connection, may come in between.
+func TestAResendAfterAnotherCallOfTheSamePlayerChangesNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		var last atomic.Pointer[[]any]
+		f.db.Client.AddHook(scriptHook(func(_ context.Context, cmd redis.Cmder) {
+			args := cmd.Args()
+			last.Store(&args)
+		}))
+		p := f.newPlayer(0)
+		id := must(t)(f.service.Create(ctx, p, rooms.CreateInput{MaxPlayers: 2}, noKey)).RoomID
+		must(t)(f.service.Ready(ctx, p, id, true, noKey))
+		first := *last.Load()
+		want := must(t)(f.service.Ready(ctx, p, id, false, noKey))
+		if err := f.db.Client.Do(ctx, first...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.service.Get(ctx, p, id)
+		if err != nil || got.Version != want.Version || got.Seats[0].Ready {
+			t.Fatalf("version %d, ready %t, %v; want version %d and not ready",
+				got.Version, got.Seats[0].Ready, err, want.Version)
+		}
+	})
+}
+
+func TestAForfeitedPlayerMayNotOpenTheRematch(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		a, b, c := f.newPlayer(0), f.newPlayer(0), f.newPlayer(0)
+		id := must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 3}, noKey)).RoomID
+		must(t)(f.service.Join(ctx, b, id, noKey))
+		must(t)(f.service.Join(ctx, c, id, noKey))
+		must(t)(f.service.Start(ctx, a, id, noKey))
+		must(t)(f.service.Leave(ctx, c, id, noKey))
+		placements := []rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}}
+		must(t)(f.service.Finish(ctx, f.server(), id, placements, noKey))
+		mustFail(t, apierror.NotParticipant)(f.service.Rematch(ctx, c, id, noKey))
+		must(t)(f.service.Rematch(ctx, b, id, noKey))
+		mustFail(t, apierror.NotParticipant)(f.service.Rematch(ctx, c, id, noKey))
+	})
+}
+
+func TestATakenCodeIsNotOverwritten(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		var armed atomic.Bool
+		var taken atomic.Pointer[string]
+		f.db.Client.AddHook(scriptHook(func(ctx context.Context, cmd redis.Cmder) {
+			for _, arg := range cmd.Args() {
+				key, _ := arg.(string)
+				if !strings.Contains(key, "}:code:") || !armed.CompareAndSwap(true, false) {
+					continue
+				}
+				if err := f.db.Client.Set(ctx, key, "another room", 0).Err(); err != nil {
+					t.Error(err)
+				}
+				taken.Store(&key)
+			}
+		}))
+		requireOtherCode := func(do func() (rooms.Result, error)) rooms.Room {
+			t.Helper()
+			armed.Store(true)
+			room := must(t)(do())
+			key := *taken.Load()
+			value, err := f.db.Client.Get(ctx, key).Result()
+			if err != nil || value != "another room" || strings.HasSuffix(key, room.Code) {
+				t.Fatalf("room %s has the code %s; %s is %q, %v", room.RoomID, room.Code, key, value, err)
+			}
+			return room
+		}
+		p := f.newPlayer(0)
+		for _, in := range []rooms.CreateInput{{MaxPlayers: 2}, {MaxPlayers: 2, Visibility: rooms.Private}} {
+			room := requireOtherCode(func() (rooms.Result, error) { return f.service.Create(ctx, p, in, noKey) })
+			must(t)(f.service.Cancel(ctx, p, room.RoomID, noKey))
+			requireOtherCode(func() (rooms.Result, error) { return f.service.Rematch(ctx, p, room.RoomID, noKey) })
+		}
+	})
+}
+
+func TestAReceiptKeepsItsLifetime(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		service := rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, ReceiptTTL: time.Hour})
+		p := f.newPlayer(0)
+		rc := idempotency.Receipt{Key: "k", Fingerprint: "f"}
+		id := must(t)(service.Create(ctx, p, rooms.CreateInput{MaxPlayers: 2}, noKey)).RoomID
+		for _, call := range []string{"the first call", "the replay"} {
+			must(t)(service.Ready(ctx, p, id, true, rc))
+			shard, _ := keys.RoomShard(id)
+			ttl, err := f.db.Client.PTTL(ctx, keys.RoomReceipt(shard, p.ActorID(), rc.Key)).Result()
+			if err != nil || ttl <= 59*time.Minute || ttl > time.Hour {
+				t.Errorf("after %s the receipt lives for %s, %v", call, ttl, err)
+			}
+		}
+	})
+}
+
+func TestTheStreamOfARoomIsBounded(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	ctx := t.Context()
+	p := f.newPlayer(0)
+	room := must(t)(f.service.Create(ctx, p, rooms.CreateInput{MaxPlayers: 2}, noKey))
+	for i := range 600 {
+		room = must(t)(f.service.Ready(ctx, p, room.RoomID, i%2 == 0, noKey))
+	}
+	topic, _ := f.service.EventTopic(room.RoomID)
+	n, err := f.db.Client.XLen(ctx, topic).Result()
+	if err != nil || room.Seq != 601 || n < 256 || n > 256+100 { // Redis trims a stream by nodes of 100 entries
+		t.Errorf("%d of %d events are in the stream, %v; want about 256", n, room.Seq, err)
+	}
+}
+
+func TestARoomIsDueWhenItsTimeIsOver(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		p := f.newPlayer(0)
+		requireDue := func(r rooms.Room, want time.Time) {
+			t.Helper()
+			shard, _ := keys.RoomShard(r.RoomID)
+			score, err := f.db.Client.ZScore(ctx, keys.RoomsDue(shard), r.RoomID).Result()
+			if err != nil || int64(score) != want.UnixMilli() {
+				t.Errorf("a room that is %s is due at %s, %v; want %s", r.Status, time.UnixMilli(int64(score)), err, want)
+			}
+		}
+		create := func(idle, age time.Duration) rooms.Room {
+			t.Helper()
+			f.settings.IdleTimeout, f.settings.MaxAge, f.settings.MatchTimeout = idle, age, 3*time.Hour
+			return must(t)(f.service.Create(ctx, p, rooms.CreateInput{MaxPlayers: 2}, noKey))
+		}
+		room := create(2*time.Hour, time.Hour)
+		requireDue(room, room.CreatedAt.Add(time.Hour))
+		room = create(time.Hour, 2*time.Hour)
+		requireDue(room, room.CreatedAt.Add(time.Hour))
+		started := must(t)(f.service.Start(ctx, p, room.RoomID, noKey))
+		requireDue(started, started.StartedAt.Add(3*time.Hour))
+		placements := []rooms.Placement{{UserID: p.User, Place: 1}}
+		finished := must(t)(f.service.Finish(ctx, f.server(), room.RoomID, placements, noKey))
+		requireDue(finished, finished.FinishedAt.Add(24*time.Hour))
+		cancelled := must(t)(f.service.Cancel(ctx, p, create(time.Hour, time.Hour).RoomID, noKey))
+		requireDue(cancelled, cancelled.FinishedAt.Add(24*time.Hour))
+	})
+}
