@@ -120,19 +120,8 @@ func TestAForkedHistoryIsReplacedByASnapshot(t *testing.T) {
 		emit(t, db, topic, "x")
 		c.next()
 	}
-	// A failover loses the last three events; the new master numbers its own like them.
 	lost := db.Client.XRevRangeN(t.Context(), topic, "+", "-", 1).Val()[0].ID
-	script := `
-redis.call('DEL', KEYS[1])
-for i = 1, 7 do redis.call('XADD', KEYS[1], ARGV[i], 't', 'room.test', 'e', ARGV[i+7]) end
-return redis.call('HSET', KEYS[2], 'seq', 7, 'position', ARGV[7])`
-	args := make([]any, 14)
-	for i, m := range db.Client.XRange(t.Context(), topic, "-", "+").Val()[:7] {
-		args[i], args[i+7] = m.ID, m.Values["e"]
-	}
-	if err := db.Client.Eval(t.Context(), script, []string{topic, stateKey(topic)}, args...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	forkHistory(t, db, topic, 7)
 	e := c.next()
 	if e.Type != "room.snapshot" || e.Seq != 7 {
 		t.Fatalf("after the fork came %+v, want a snapshot at seq 7", e)
@@ -160,12 +149,7 @@ func TestAForkIsNoticedByTheNextEventToo(t *testing.T) {
 		emit(t, db, topic, "x")
 		c.next()
 	}
-	entries := db.Client.XRange(t.Context(), topic, "-", "+").Val()
-	db.Client.Del(t.Context(), topic)
-	for _, m := range entries[:7] {
-		db.Client.XAdd(t.Context(), addArgs(topic, m.ID, m.Values["e"]))
-	}
-	db.Client.HSet(t.Context(), stateKey(topic), "seq", 7, "position", entries[6].ID)
+	forkHistory(t, db, topic, 7)
 	want := emit(t, db, topic, "y")
 	if e := c.next(); e.Type != "room.snapshot" || e.Position != want {
 		t.Fatalf("after the fork came %+v, want a snapshot at %s", e, want)
@@ -179,10 +163,10 @@ func TestALostMessageIsReadFromTheStream(t *testing.T) {
 		c := dial(t, n, "user=1").listen()
 		c.subscribe(topic, "")
 		emit(t, db, topic, "1")
-		emitWithoutPublish(t, db, topic)
-		emitWithoutPublish(t, db, topic)
-		emit(t, db, topic, "4")          // reveals the gap
-		emitWithoutPublish(t, db, topic) // only the comparison with the stream reveals this one
+		emitWithoutPublish(t, db, topic, "room.test")
+		emitWithoutPublish(t, db, topic, "room.test")
+		emit(t, db, topic, "4")                       // reveals the gap
+		emitWithoutPublish(t, db, topic, "room.test") // only the comparison with the stream reveals this one
 		for want := range uint64(5) {
 			if e := c.next(); e.Seq != want+1 {
 				t.Fatalf("got %+v, want seq %d", e, want+1)

@@ -56,7 +56,7 @@ var emitter = sync.OnceValue(func() *redis.Script {
 local state, stream = KEYS[1], KEYS[2]
 local seq = whole(redis.call('HINCRBY', state, 'seq', 1))
 redis.call('HSET', state, 'position', seq .. '-' .. ARGV[2])
-emit(ARGV[1], stream, tonumber(ARGV[3]), ARGV[2], seq, 'room.test', '"roomId":"' .. stream .. '",',
+emit(ARGV[1], stream, tonumber(ARGV[3]), ARGV[2], seq, ARGV[5], '"roomId":"' .. stream .. '",',
   '{"pad":"' .. ARGV[4] .. '"}')
 return seq .. '-' .. ARGV[2]`)
 	return redis.NewScript(source.String())
@@ -64,12 +64,17 @@ return seq .. '-' .. ARGV[2]`)
 
 const streamLength = 256
 
-// emit adds one event to a topic and returns its position.
+// emit adds one event of the type room.test to a topic and returns its position.
 func emit(t testing.TB, db *redisdb.DB, topic, pad string) string {
+	t.Helper()
+	return emitType(t, db, topic, "room.test", pad)
+}
+
+func emitType(t testing.TB, db *redisdb.DB, topic, eventType, pad string) string {
 	t.Helper()
 	keys := []string{stateKey(topic), topic}
 	nonce := mathrand.Uint64N(1 << 48)
-	pos, err := emitter().Run(t.Context(), db.Client, keys, db.PublishCommand, nonce, streamLength, pad).Text()
+	pos, err := emitter().Run(t.Context(), db.Client, keys, db.PublishCommand, nonce, streamLength, pad, eventType).Text()
 	if err != nil {
 		t.Fatalf("emit: %v", err)
 	}
@@ -78,19 +83,37 @@ func emit(t testing.TB, db *redisdb.DB, topic, pad string) string {
 
 // emitWithoutPublish adds one event to a topic's stream, as if its message on the channel were
 // lost.
-func emitWithoutPublish(t testing.TB, db *redisdb.DB, topic string) {
+func emitWithoutPublish(t testing.TB, db *redisdb.DB, topic, eventType string) {
 	t.Helper()
 	seq := db.Client.HIncrBy(t.Context(), stateKey(topic), "seq", 1).Val()
 	pos := fmt.Sprintf("%d-%d", seq, mathrand.Uint64N(1<<48))
-	event := fmt.Sprintf(`{"type":"room.test","roomId":%q,"seq":%d,"position":%q}`, topic, seq, pos)
+	event := fmt.Sprintf(`{"type":%q,"roomId":%q,"seq":%d,"position":%q}`, eventType, topic, seq, pos)
 	db.Client.HSet(t.Context(), stateKey(topic), "position", pos)
-	if err := db.Client.XAdd(t.Context(), addArgs(topic, pos, event)).Err(); err != nil {
+	if err := db.Client.XAdd(t.Context(), addArgs(topic, pos, eventType, event)).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func addArgs(topic, pos string, event any) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: topic, ID: pos, Values: []any{"t", "room.test", "e", event}}
+// forkHistory removes the newest events of a topic but the first ones, as a failover does that
+// loses them. The next event gets the number of one that was removed.
+func forkHistory(t testing.TB, db *redisdb.DB, topic string, kept int) {
+	t.Helper()
+	entries := db.Client.XRange(t.Context(), topic, "-", "+").Val()[:kept]
+	_, err := db.Client.TxPipelined(t.Context(), func(tx redis.Pipeliner) error {
+		tx.Del(t.Context(), topic)
+		for _, m := range entries {
+			tx.XAdd(t.Context(), addArgs(topic, m.ID, m.Values["t"], m.Values["e"]))
+		}
+		tx.HSet(t.Context(), stateKey(topic), "seq", kept, "position", entries[kept-1].ID)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func addArgs(topic, pos string, eventType, event any) *redis.XAddArgs {
+	return &redis.XAddArgs{Stream: topic, ID: pos, Values: []any{"t", eventType, "e", event}}
 }
 
 func stateKey(topic string) string { return "{" + hashTag(topic) + "}:state:" + topic }
@@ -102,6 +125,9 @@ type testNode struct {
 	socket *Socket
 	url    string
 	end    func()
+
+	// authorize is Subscription.Authorize of every subscription; nil: all are allowed.
+	authorize func(user int64) error
 
 	mu      sync.Mutex
 	clients []*Client
@@ -180,12 +206,12 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 	}
 	switch m.Type {
 	case "sub":
-		_, err := c.Subscribe(ctx, n.subscription(m))
+		_, err := c.Subscribe(ctx, n.subscription(c, m))
 		if err != nil && !errors.Is(err, ErrClosed) {
 			_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":false}`))
 		}
 	case "live":
-		s := n.subscription(m)
+		s := n.subscription(c, m)
 		s.Snapshot = nil
 		_, _ = c.Subscribe(ctx, s)
 	case "unsub":
@@ -206,9 +232,16 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 	}
 }
 
-func (n *testNode) subscription(m request) Subscription {
+func (n *testNode) subscription(c *Client, m request) Subscription {
 	return Subscription{
 		Topic: m.Topic, After: m.After,
+		Authorize: func(context.Context) error {
+			if n.authorize == nil {
+				return nil
+			}
+			return n.authorize(c.User())
+		},
+		NeedsReauthorization: func(eventType string, _ []byte) bool { return eventType == "room.left" },
 		Snapshot: func(ctx context.Context) (Snapshot, error) {
 			pos, err := n.db.Client.HGet(ctx, stateKey(m.Topic), "position").Result()
 			if errors.Is(err, redis.Nil) {
@@ -412,6 +445,13 @@ func (n *testNode) firstClient(t testing.TB) *Client {
 		return c != nil
 	})
 	return c
+}
+
+// clientOf returns the client of a user, which must be open.
+func (n *testNode) clientOf(user int64) *Client {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.clients[slices.IndexFunc(n.clients, func(c *Client) bool { return c.User() == user })]
 }
 
 // notes returns the payloads of the "note" messages, in order.

@@ -83,6 +83,33 @@ func TestASilentConnectionIsKeptWhileItsProbesArrive(t *testing.T) {
 	}
 }
 
+func TestAProbeIsWaitedForAsLongAsItMayTake(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartFor(t)
+	n := startNode(t, openAt(t, server.URL()), Options{ProbeAfter: 50 * time.Millisecond, ProbeTimeout: 10 * time.Second})
+	dial(t, n, "user=1").listen().subscribe("{r1}:room:slowprobe:events", "")
+	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().Lag > 0 })
+	server.Pause()
+	begun := time.Now()
+	waitUntil(t, "a probe is late", func() bool { return time.Since(begun) > time.Second })
+	server.Resume()
+	waitUntil(t, "the late probe has arrived", func() bool { return n.Stats().Lag > 500*time.Millisecond })
+	if r := n.Stats().Reconnects; r != 0 {
+		t.Errorf("the connection was replaced %d times", r)
+	}
+}
+
+func TestAConnectionIsNotProbedBeforeItIsSilent(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, redistest.Single(t), Options{ProbeAfter: time.Hour, ProbeTimeout: 100 * time.Millisecond})
+	dial(t, n, "user=1").listen().subscribe("{r1}:room:unprobed:events", "")
+	begun := time.Now()
+	waitUntil(t, "it could have been probed", func() bool { return time.Since(begun) > 300*time.Millisecond })
+	if lag := n.Stats().Lag; lag != 0 {
+		t.Errorf("a probe arrived after %v", lag)
+	}
+}
+
 // go-redis reconnects a pub/sub connection of a Cluster without subscribing again, and to the same
 // node only.
 func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) {
