@@ -13,7 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// checkGameAccess tells whether a game is there and the caller's to see.
+// checkGameAccess returns game_not_found when there is no such game or the caller may not see it.
 func (s *Server) checkGameAccess(r *request, game int64) error {
 	if !r.caller.CanAccessGame(game) {
 		return apierror.GameNotFound
@@ -22,7 +22,7 @@ func (s *Server) checkGameAccess(r *request, game int64) error {
 	return err
 }
 
-// pathGame is the game in the path, where the caller may act on it.
+// pathGame returns the game in the path, or game_not_found.
 func (s *Server) pathGame(r *request) (int64, error) {
 	game, err := r.pathID("gameId", apierror.GameNotFound)
 	if err == nil {
@@ -31,7 +31,7 @@ func (s *Server) pathGame(r *request) (int64, error) {
 	return game, err
 }
 
-// pathUser is the player in the path, where the caller may act on them.
+// pathUser returns the player in the path, or user_not_found when the caller may not see it.
 func (s *Server) pathUser(r *request) (users.User, error) {
 	id, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Server) pathUser(r *request) (users.User, error) {
 
 // Games.
 
-// gameView is a game as operators and its server see it.
+// gameView is a game as operators and its own server see it.
 type gameView struct {
 	ID           int64             `json:"id"`
 	Name         string            `json:"name"`
@@ -69,10 +69,11 @@ type gameWithKey struct {
 	ServerKey string   `json:"serverKey"`
 }
 
-// newGameView shows a game, its grant with the token's decimals.
+// newGameView returns the view of a game. Its grant has the decimals of the token.
 func (s *Server) newGameView(r *request, g games.Game) (gameView, error) {
 	v := gameView{
-		ID: g.ID, Name: g.Name, Origins: g.Origins, Settings: g.Settings, ServerKeys: g.ServerKeys(), CreatedAt: g.CreatedAt, Version: g.Version,
+		ID: g.ID, Name: g.Name, Origins: g.Origins, Settings: g.Settings, ServerKeys: g.ServerKeys(),
+		CreatedAt: g.CreatedAt, Version: g.Version,
 	}
 	if g.WelcomeGrant == nil {
 		return v, nil
@@ -104,7 +105,7 @@ type grantInput struct {
 	Amount  wallet.AmountInput `json:"amount"`
 }
 
-// parseGrant reads a welcome grant in the decimals of its token.
+// parseGrant returns a welcome grant in minor units of its token, or nil for none.
 func (s *Server) parseGrant(r *request, in *grantInput) (*games.Grant, error) {
 	if in == nil {
 		return nil, nil
@@ -333,8 +334,9 @@ type adjustmentInput struct {
 	Reason  string             `json:"reason"`
 }
 
-func (in *adjustmentInput) lacks() needs {
-	return needs{}.that(in.TokenID != "", "tokenId").that(in.Amount != "", "amount").that(in.Reason != "", "reason")
+func (in *adjustmentInput) Validate() error {
+	return required(member{"tokenId", in.TokenID != ""}, member{"amount", in.Amount != ""},
+		member{"reason", in.Reason != ""})
 }
 
 func (s *Server) credit(r *request, in *adjustmentInput) (response, error) {
@@ -355,7 +357,7 @@ func (s *Server) debit(r *request, in *adjustmentInput) (response, error) {
 	return ok(&change).withReplayed(change.Replayed), err
 }
 
-// The whole.
+// Audit.
 
 func (s *Server) audit(r *request) (response, error) {
 	report, err := s.Wallet.Audit(r.ctx())

@@ -12,11 +12,12 @@ type purchaseInput struct {
 	ExpectedPrice wallet.AmountInput `json:"expectedPrice"`
 }
 
-// normal says what no quantity means, so that saying it or not is the same request.
-func (in *purchaseInput) normal() {
+// Validate sets the default quantity.
+func (in *purchaseInput) Validate() error {
 	if in.Quantity == nil {
 		in.Quantity = new(int64(1))
 	}
+	return nil
 }
 
 func (s *Server) purchase(r *request, in *purchaseInput) (response, error) {
@@ -39,7 +40,8 @@ func (s *Server) ownedAssets(r *request) (response, error) {
 	return ok(newPage(owned, next)), err
 }
 
-// catalogue is what a game sells: the caller's own, or the one that an operator names.
+// catalogue returns the assets that a game sells: the caller's own game, or the one that an
+// operator names.
 func (s *Server) catalogue(r *request) (response, error) {
 	q := r.query()
 	game := q.id("gameId")

@@ -8,7 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 )
 
-// sessionView is the answer of every sign-in.
+// sessionView is the body of the response to every sign-in.
 type sessionView struct {
 	AccessToken  string        `json:"accessToken"`
 	ExpiresIn    int64         `json:"expiresIn"` // seconds
@@ -23,7 +23,8 @@ func (r *request) sessionResponse(status int, session auth.Session, err error) (
 		r.corsGame = session.User.Game
 	}
 	return response{status: status, body: &sessionView{
-		AccessToken: session.AccessToken, ExpiresIn: seconds(session.ExpiresIn), RefreshToken: session.RefreshToken, User: session.User.Profile,
+		AccessToken: session.AccessToken, ExpiresIn: seconds(session.ExpiresIn), RefreshToken: session.RefreshToken,
+		User: session.User.Profile,
 	}}, err
 }
 
@@ -33,7 +34,9 @@ type guestInput struct {
 	DeviceSecret *string `json:"deviceSecret"`
 }
 
-func (in *guestInput) lacks() needs { return needs{}.that(in.GameID != 0, "gameId") }
+func (in *guestInput) Validate() error {
+	return required(member{"gameId", in.GameID != 0})
+}
 
 func (s *Server) guest(r *request, in *guestInput) (response, error) {
 	session, err := s.Auth.Guest(r.ctx(), auth.GuestInput(*in))
@@ -46,7 +49,9 @@ type exchangeInput struct {
 	Avatar     nullable[string] `json:"avatar,omitzero"`
 }
 
-func (in *exchangeInput) lacks() needs { return needs{}.that(in.ExternalID != "", "externalId") }
+func (in *exchangeInput) Validate() error {
+	return required(member{"externalId", in.ExternalID != ""})
+}
 
 func (s *Server) exchange(r *request, in *exchangeInput) (response, error) {
 	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch()})
@@ -57,7 +62,9 @@ type refreshInput struct {
 	RefreshToken string `json:"refreshToken"`
 }
 
-func (in *refreshInput) lacks() needs { return needs{}.that(in.RefreshToken != "", "refreshToken") }
+func (in *refreshInput) Validate() error {
+	return required(member{"refreshToken", in.RefreshToken != ""})
+}
 
 func (s *Server) refresh(r *request, in *refreshInput) (response, error) {
 	session, err := s.Auth.Refresh(r.ctx(), in.RefreshToken)

@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// Who may do what: every operation, asked by nobody, a player, a player of another game, the game's server, the server of another
-// game, the operator and somebody with a token that is none. Each row starts in a new world and is asked in that order.
-func TestWhoMayDoWhat(t *testing.T) {
+// Every operation is called without a credential, by a player, a player of another game, the game's
+// server, the server of another game, the operator, and with an invalid token. Each row has a
+// fixture of its own and is called in that order.
+func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
 	const room = `{"roomId":"<room>"}`
 	rows := []struct{ operation, body, want string }{
-		//                                                       nobody player other server other operator garbage
+		// The columns are: none, player, other player, server, other server, operator, invalid.
 		{"POST /api/v1/auth/guest", `{"gameId":<game>}`, "           201 201 201 201 201 201 201"},
 		{"POST /api/v1/auth/exchange", `{"externalId":"x"}`, "       401 403 403 201 201 403 401"},
 		{"POST /api/v1/auth/refresh", `{"refreshToken":"x"}`, "      401 401 401 401 401 401 401"},
@@ -37,7 +38,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST " + session + "kick", `{"roomId":"<room>","userId":<friend>}`, "401 200 404 403 404 403 401"},
 		{"POST " + session + "transfer-host", `{"roomId":"<room>","userId":<friend>}`, "401 200 404 200 404 403 401"},
 		{"POST " + session + "start", room, "                        401 200 404 409 404 403 401"},
-		{"POST " + session + "finish", `{"roomId":"<room>","results":[{"userId":<player>,"place":1},{"userId":<friend>,"place":2}]}`, "401 403 403 409 404 403 401"},
+		{"POST " + session + "finish", `{"roomId":"<room>","results":[{"userId":<player>,"place":1},{"userId":<friend>,` +
+			`"place":2}]}`, "401 403 403 409 404 403 401"},
 		{"POST " + session + "cancel", room, "                       401 200 404 409 404 409 401"},
 		{"POST " + session + "rematch", room, "                      401 409 404 403 403 403 401"},
 		{"GET /api/v1/user-balance/token-balances", "", "            401 200 200 403 403 403 401"},
@@ -55,16 +57,25 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"GET " + admin + "games/<game>/assets", "", "               401 403 403 200 404 200 401"},
 		{"GET " + admin + "games/<game>/assets/<asset>", "", "       401 403 403 200 404 200 401"},
 		{"PATCH " + admin + "games/<game>/assets/<asset>", "{}", "   401 403 403 200 404 200 401"},
-		{"POST " + admin + "tokens", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`, "401 403 403 403 403 201 401"},
+		{
+			"POST " + admin + "tokens", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`,
+			"401 403 403 403 403 201 401",
+		},
 		{"GET " + admin + "tokens", "", "                            401 403 403 403 403 200 401"},
 		{"GET " + admin + "tokens/GOLD", "", "                       401 403 403 403 403 200 401"},
 		{"PATCH " + admin + "tokens/GOLD", "{}", "                   401 403 403 403 403 200 401"},
 		{"GET " + admin + "users/<player>", "", "                    401 403 403 200 404 200 401"},
-		{"POST " + admin + "users/<player>/credit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "401 403 403 200 404 200 401"},
-		{"POST " + admin + "users/<player>/debit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, " 401 403 403 200 404 200 401"},
+		{
+			"POST " + admin + "users/<player>/credit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
+			"401 403 403 200 404 200 401",
+		},
+		{
+			"POST " + admin + "users/<player>/debit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
+			" 401 403 403 200 404 200 401",
+		},
 		{"GET " + admin + "rooms?gameId=<game>", "", "               401 403 403 200 404 200 401"},
 		{"GET " + admin + "audit", "", "                             401 403 403 403 403 200 401"},
-		{"GET /api/v1/game-data/save", "", "                         401 400 400 403 403 403 401"}, // 400: it is no upgrade
+		{"GET /api/v1/game-data/save", "", "                         401 400 400 403 403 403 401"}, // 400: not an upgrade
 		{"GET /api/v1/game-data/load", "", "                         401 400 400 403 403 403 401"},
 		{"GET /api/v1/realtime", "", "                               401 400 400 403 403 403 401"},
 		{"GET /healthz", "", "                                       200 200 200 200 200 200 200"},
@@ -72,7 +83,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"GET /openapi.yaml", "", "                                  200 200 200 200 200 200 200"},
 		{"GET /asyncapi.yaml", "", "                                 200 200 200 200 200 200 200"},
 	}
-	var asked []string
+	var covered []string
 	for _, row := range rows {
 		method, path, _ := strings.Cut(row.operation, " ")
 		t.Run(row.operation, func(t *testing.T) {
@@ -86,21 +97,25 @@ func TestWhoMayDoWhat(t *testing.T) {
 				"<friend>", strconv.FormatInt(friend.id, 10), "<room>", made.text("roomId"), "<code>", made.text("code"),
 				"<asset>", strconv.FormatInt(f.createSword(), 10))
 			var got []string
-			for i, bearer := range []string{"", player.token, stranger.token, f.serverKey, otherKey, adminKey, "no token at all"} {
-				resp := f.send(method, fill.Replace(path), bearer, fill.Replace(row.body), "Idempotency-Key", "key-"+strconv.Itoa(i))
+			for i, bearer := range []string{
+				"", player.token, stranger.token, f.serverKey, otherKey, adminKey,
+				"an invalid token",
+			} {
+				resp := f.send(method, fill.Replace(path), bearer, fill.Replace(row.body), "Idempotency-Key",
+					"key-"+strconv.Itoa(i))
 				got = append(got, strconv.Itoa(resp.status))
 				if resp.status == 401 && resp.header.Get("Www-Authenticate") == "" {
 					t.Errorf("a 401 without WWW-Authenticate: %s", resp.raw)
 				}
 			}
 			if want := strings.Fields(row.want); !slices.Equal(got, want) {
-				t.Errorf("nobody, player, other player, server, other server, operator, garbage get\n%v, want\n%v", got, want)
+				t.Errorf("none, player, other player, server, other server, operator, invalid get\n%v, want\n%v", got, want)
 			}
 		})
 		operation, _, _ := strings.Cut(row.operation, "?")
-		asked = append(asked, operation)
+		covered = append(covered, operation)
 	}
-	if n := len(slices.Compact(slices.Sorted(slices.Values(asked)))); n != len(newFixture(t).server.Operations()) {
-		t.Errorf("%d operations are asked, %d are there", n, len(newFixture(t).server.Operations()))
+	if n := len(slices.Compact(slices.Sorted(slices.Values(covered)))); n != len(operations()) {
+		t.Errorf("%d operations are in the matrix, %d are served", n, len(operations()))
 	}
 }

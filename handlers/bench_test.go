@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// What the edge and the domains cost together, without a network to the client.
+// BenchmarkHotRoutes measures handlers and domains together, without a network to the client.
 func BenchmarkHotRoutes(b *testing.B) {
 	f := newGameFixture(b)
 	ann := f.guest("Ann")
 	room := f.createRoom(ann)
-	gem := f.expect(201, "POST", fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game), f.serverKey, `{"name":"Gem","tokenId":"GOLD","price":0}`).id("id")
+	gem := f.expect(201, "POST", fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game), f.serverKey,
+		`{"name":"Gem","tokenId":"GOLD","price":0}`).id("id")
 	n := 0 // a key of its own for every request, however often a row is run
 	for _, c := range []struct{ name, method, path, body string }{
 		{"get", "GET", "/api/v1/game-session/get?roomId=" + room, ""},

@@ -2,26 +2,28 @@ package handlers
 
 import "net/http"
 
-// Pages of other origins may call, game by game: what a game's definition lists is echoed, never "*", and never with
-// credentials. An origin is a convenience for browsers, not a proof of anything.
+// Pages of other origins may call if the game's definition lists them. The origin itself is
+// returned, never "*", and credentials are not allowed. An origin proves nothing about the caller:
+// it only tells a browser what a page may read.
 
 var (
-	varyOrigin      = []string{"Origin"}
-	exposedHeaders  = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, Parlor-Durability"}
+	varyOrigin     = []string{"Origin"}
+	varyPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	exposedHeaders = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, " +
+		"Parlor-Durability"}
 	allowedMethods  = []string{"GET, POST, PATCH, DELETE"}
 	allowedHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"}
-	preflightMaxAge = []string{"600"}
-	varyPreflight   = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	preflightMaxAge = []string{"600"} // seconds
 )
 
-// isPreflight tells whether a browser asks what a page may do.
+// isPreflight reports whether a browser asks what a page may send.
 func (r *request) isPreflight() bool {
 	h := r.Request.Header
 	return r.Request.Method == http.MethodOptions && h["Origin"] != nil && h["Access-Control-Request-Method"] != nil
 }
 
-// respondToPreflight answers by the origin alone, since a preflight does not tell who is calling: some game must list it. The
-// request that follows is measured by its own game.
+// respondToPreflight allows an origin that any game lists, because a preflight does not name the
+// caller. The response to the request that follows depends on the caller's own game.
 func (r *request) respondToPreflight() {
 	h := r.Writer.Header()
 	h["Vary"] = varyPreflight
@@ -35,7 +37,7 @@ func (r *request) respondToPreflight() {
 	r.write(&response{status: http.StatusNoContent}, nil)
 }
 
-// allowOrigin lets the page read the answer when the caller's game lists its origin; where no game is known yet, when any does.
+// allowOrigin lets a page read the response if originAllowed.
 func (r *request) allowOrigin() {
 	origin := r.Request.Header["Origin"]
 	if len(origin) != 1 {
@@ -48,6 +50,8 @@ func (r *request) allowOrigin() {
 	}
 }
 
+// originAllowed reports whether the caller's game lists the origin or, when the game is not known,
+// any game does.
 func (r *request) originAllowed(origin string) bool {
 	if r.corsGame == 0 {
 		allowed, err := r.server.Games.OriginAllowed(r.ctx(), origin)

@@ -13,15 +13,13 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// maxBodyBytes is the largest body of a request, in bytes.
+// maxBodyBytes is the size of the largest request body.
 const maxBodyBytes = 64 << 10
 
-// strictOptions reads a body to the letter. Names are case-sensitive, duplicates and invalid UTF-8 are refused by default.
-var strictOptions = json.RejectUnknownMembers(true)
-
-// decode reads the body into in. Where every member is optional (optional), no body at all means {}.
+// decode reads the body into in. An optional body that is missing is the same as {}.
 func (r *request) decode(in any, optional bool) error {
 	if r.Request.ContentLength > maxBodyBytes {
 		return &http.MaxBytesError{Limit: maxBodyBytes}
@@ -40,7 +38,7 @@ func (r *request) decode(in any, optional bool) error {
 	if !isJSON(r.Request.Header.Get("Content-Type")) {
 		return apierror.UnsupportedMediaType
 	}
-	if err := json.Unmarshal(buffer.Bytes(), in, strictOptions); err != nil {
+	if err := wire.UnmarshalStrict(buffer.Bytes(), in); err != nil {
 		return fromDecodeError(err)
 	}
 	if firstByte(buffer.Bytes()) != '{' { // null would decode into any struct
@@ -49,7 +47,8 @@ func (r *request) decode(in any, optional bool) error {
 	return nil
 }
 
-// fromReadError explains a body that did not arrive: too large, or cut off by the client.
+// fromReadError returns the error of a body that could not be read: too large, or cut off by the
+// client.
 func fromReadError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -58,6 +57,7 @@ func fromReadError(err error) error {
 	return apierror.InvalidJSON.WithReason("the body ended before it was complete")
 }
 
+// firstByte returns the first byte of a JSON text that is not white space, or 0.
 func firstByte(text []byte) byte {
 	for _, b := range text {
 		if b != ' ' && b != '\t' && b != '\n' && b != '\r' {
@@ -72,25 +72,47 @@ func isJSON(contentType string) bool {
 		return true
 	}
 	media, params, err := mime.ParseMediaType(contentType)
-	return err == nil && media == "application/json" && (params["charset"] == "" || strings.EqualFold(params["charset"], "utf-8"))
+	if err != nil || media != "application/json" {
+		return false
+	}
+	return params["charset"] == "" || strings.EqualFold(params["charset"], "utf-8")
 }
 
-type syntaxError = jsontext.SyntacticError
+// fromDecodeError returns invalid_json or invalid_request, with the field where decoding failed.
+func fromDecodeError(err error) error {
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic):
+		field := fieldPath(semantic.JSONPointer)
+		if apiErr, ok := apierror.As(semantic.Err); ok { // of a type that decodes itself
+			return apiErr.WithField(field, "format", apiErr.Detail)
+		}
+		code, message := describeMismatch(semantic)
+		return apierror.InvalidRequest.WithField(field, code, message)
+	case errors.As(err, &syntactic):
+		return fromSyntaxError(syntactic)
+	default:
+		return err
+	}
+}
 
-func fromSyntaxError(err *syntaxError) error {
+func fromSyntaxError(err *jsontext.SyntacticError) error {
+	field := fieldPath(err.JSONPointer)
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return apierror.InvalidRequest.WithField(fieldPath(err.JSONPointer), "duplicate", "is there more than once")
+		return apierror.InvalidRequest.WithField(field, "duplicate", "is there more than once")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return apierror.InvalidJSON.WithReason("the body ends before the JSON does")
 	case err.JSONPointer == "":
 		return apierror.InvalidJSON.WithReason("%s at byte %d", err.Err, err.ByteOffset)
 	default:
-		return apierror.InvalidJSON.WithField(fieldPath(err.JSONPointer), "syntax", err.Err.Error()+" at byte "+strconv.FormatInt(err.ByteOffset, 10))
+		message := err.Err.Error() + " at byte " + strconv.FormatInt(err.ByteOffset, 10)
+		return apierror.InvalidJSON.WithField(field, "syntax", message)
 	}
 }
 
-// describeMismatch says why a well-formed JSON value does not fit its place.
+// describeMismatch returns why a valid JSON value cannot be decoded into its field.
 func describeMismatch(err *json.SemanticError) (code, message string) {
 	switch {
 	case errors.Is(err.Err, json.ErrUnknownName):
@@ -109,7 +131,8 @@ func describeMismatch(err *json.SemanticError) (code, message string) {
 		return "type", "must be a string"
 	case reflect.Bool:
 		return "type", "must be true or false"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "type", "must be an integer"
 	case reflect.Float32, reflect.Float64:
 		return "type", "must be a number"
@@ -122,7 +145,8 @@ func describeMismatch(err *json.SemanticError) (code, message string) {
 	}
 }
 
-// fieldPath writes a JSON pointer the way the code of a client would: /results/0/place is results[0].place.
+// fieldPath returns a JSON pointer as JavaScript spells the path: /results/0/place is
+// results[0].place.
 func fieldPath(p jsontext.Pointer) string {
 	if p == "" {
 		return "body"
@@ -141,7 +165,7 @@ func fieldPath(p jsontext.Pointer) string {
 	return truncate(b.String())
 }
 
-// truncate keeps a name that the caller made up from filling the answer.
+// truncate shortens a name that the caller chose.
 func truncate(name string) string {
 	const maxBytes = 128
 	if len(name) > maxBytes {
@@ -150,11 +174,11 @@ func truncate(name string) string {
 	return name
 }
 
-// query reads the query parameters of one request. It collects every fault; unknown parameters are ignored, so that a cache
-// or a browser extension may add its own.
+// query reads the query parameters of a request and collects every error. Unknown parameters are
+// ignored, because caches and browser extensions add their own.
 type query struct {
 	values url.Values
-	errs   *apierror.Error
+	errs   apierror.FieldErrors
 }
 
 func (r *request) query() *query {
@@ -166,34 +190,24 @@ func (r *request) query() *query {
 	return q
 }
 
-func (q *query) addError(name, code, message string) {
-	if q.errs == nil {
-		q.errs = apierror.InvalidRequest
-	}
-	q.errs = q.errs.WithField(name, code, message)
-}
+func (q *query) addError(name, code, message string) { q.errs.Add(name, code, message) }
 
-// err is what was wrong with any parameter that was asked for, or nil.
-func (q *query) err() error {
-	if q.errs == nil {
-		return nil
-	}
-	return q.errs
-}
+// err returns invalid_request with every parameter that was read and is not valid, or nil.
+func (q *query) err() error { return q.errs.Err() }
 
-// text is a parameter that may be given once, or "".
+// text returns a parameter that may be given once, or "".
 func (q *query) text(name string) string {
-	given := q.values[name]
-	if len(given) > 1 {
+	values := q.values[name]
+	if len(values) > 1 {
 		q.addError(name, "duplicate", "is there more than once")
 	}
-	if len(given) == 0 {
+	if len(values) == 0 {
 		return ""
 	}
-	return given[0]
+	return values[0]
 }
 
-// id is a positive integer, or 0 where it is not given.
+// id returns a positive integer, or 0 when it is not given.
 func (q *query) id(name string) int64 {
 	text := q.text(name)
 	if text == "" {
@@ -206,7 +220,7 @@ func (q *query) id(name string) int64 {
 	return n
 }
 
-// flag is true or false, or nil where it is not given.
+// flag returns true or false, or nil when it is not given.
 func (q *query) flag(name string) *bool {
 	switch q.text(name) {
 	case "":
@@ -221,13 +235,13 @@ func (q *query) flag(name string) *bool {
 	}
 }
 
-// The sizes of a page of a list.
+// The size of a page of a list, in items.
 const (
 	defaultLimit = 20
 	maxLimit     = 100
 )
 
-// limit is the size of the page that is asked for.
+// limit returns the size of the page, in items.
 func (q *query) limit() int {
 	text := q.text("limit")
 	if text == "" {
@@ -241,7 +255,7 @@ func (q *query) limit() int {
 	return n
 }
 
-// after is a cursor of a list that is ordered by id: the last id that the caller has seen.
+// after returns the cursor of a list that is ordered by id: the last id of the page before, or 0.
 func (q *query) after() int64 {
 	text := q.text("cursor")
 	if text == "" {
@@ -254,7 +268,7 @@ func (q *query) after() int64 {
 	return n
 }
 
-// pathID is the integer in the path; what is no integer names nothing, so it is absent.
+// pathID returns the positive integer in the path. Anything else names nothing, so it is notFound.
 func (r *request) pathID(name string, notFound *apierror.Error) (int64, error) {
 	n, err := strconv.ParseInt(r.Param(name), 10, 64)
 	if err != nil || n < 1 {
@@ -263,22 +277,22 @@ func (r *request) pathID(name string, notFound *apierror.Error) (int64, error) {
 	return n, nil
 }
 
-// nullable is a member of a PATCH for which null and absence differ.
+// nullable is a member of a PATCH for which null and absent mean different things.
 type nullable[T any] struct {
-	Given bool
-	Value *T
+	Given bool // the member is there, null or not
+	Value *T   // nil for null
 }
 
-// UnmarshalJSONFrom is called only where the member is there.
+// UnmarshalJSONFrom is called only when the member is there.
 func (n *nullable[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	n.Given = true
 	return json.UnmarshalDecode(d, &n.Value)
 }
 
-// MarshalJSONTo writes the value; an absent one is left out by omitzero.
+// MarshalJSONTo writes the value. An absent member is omitted by omitzero.
 func (n nullable[T]) MarshalJSONTo(e *jsontext.Encoder) error { return json.MarshalEncode(e, n.Value) }
 
-// toPatch is the form in which domains take it: nil leaves the value as it is, the address of nil takes it away.
+// toPatch returns the field of a domain's patch: nil keeps the value, a pointer to nil removes it.
 func (n nullable[T]) toPatch() **T {
 	if !n.Given {
 		return nil

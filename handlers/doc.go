@@ -1,8 +1,10 @@
-// Package handlers is the HTTP edge: it decodes a request, makes one call of a domain and encodes the answer.
+// Package handlers serves the HTTP interface: it decodes a request, calls a domain and encodes the
+// response.
 //
-// Three pages are the whole of it. routes.go lists every operation with who may call it, how often and what it does;
-// problem.go turns every error into what the caller sees; openapi.yaml is the contract, and the tests hold it to the
-// routes and to every request and answer that they make.
+// Three files describe all of it. routes.go lists every operation with who may call it, how often,
+// and which errors it returns. problem.go turns every error into what the caller sees. openapi.yaml
+// is the contract; the tests check it against the routes and against every request and response
+// that they exchange.
 //
-// It is the only package that knows gin. It knows no Redis and decides nothing that a domain decides.
+// It is the only package that imports gin. It does not import the store.
 package handlers

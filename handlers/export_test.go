@@ -1,10 +1,24 @@
 package handlers
 
-// Operations lists what is served, "GET /api/v1/me".
-func (e *Server) Operations() []string {
-	var list []string
-	for _, r := range e.routes() {
-		list = append(list, r.method+" "+r.path)
+import "github.com/parlor-games/parlor/internal/apierror"
+
+// Operation is a route with every error that it returns.
+type Operation struct {
+	Method, Path string
+	Errors       []*apierror.Error // ordered by status and code
+}
+
+// Operations returns what is served, in the order of routes.go.
+func Operations() []Operation {
+	var list []Operation
+	for _, rt := range (&Server{}).routes() {
+		list = append(list, Operation{rt.method, rt.path, rt.allErrors()})
 	}
 	return list
+}
+
+// IsFinal reports whether a response with a status is stored under its Idempotency-Key.
+func IsFinal(status int, retryable bool) bool {
+	resp := response{status: status, retryable: retryable}
+	return resp.isFinal()
 }

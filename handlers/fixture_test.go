@@ -32,7 +32,7 @@ import (
 
 const adminKey = "the operator of the tests, 32 bytes and more"
 
-// fixture is one node with real services on a real store, and what a story needs in it.
+// fixture is a node with real services on a real store.
 type fixture struct {
 	t       testing.TB
 	db      *redisdb.DB
@@ -44,7 +44,7 @@ type fixture struct {
 
 	game      int64
 	serverKey string
-	gold      int64 // the token GOLD, two decimals
+	gold      int64 // id of the token GOLD, which has two decimals
 }
 
 // logBuffer is a log that a test can read.
@@ -65,29 +65,33 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// newFixture is a world on a database of the single server.
+// newFixture returns a node on a database of the single Redis server.
 func newFixture(t testing.TB) *fixture { return newFixtureOn(t, redistest.Single(t), nil) }
 
-// newGameFixture is a world with a token and a game that gives newcomers 100 GOLD.
+// newGameFixture is newFixture with the token GOLD and a game that grants new players 100 GOLD.
 func newGameFixture(t testing.TB) *fixture { return newFixture(t).createGame() }
 
+// newFixtureOn returns a node on a store. change may replace dependencies.
 func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, db: db, log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
-	people, catalogue := users.New(db), games.New(db)
+	userService, gameService := users.New(db), games.New(db)
 	f.wallets = wallet.New(db, wallet.Options{})
-	signing := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
-	who := auth.New(db, people, catalogue, f.wallets, auth.Options{SigningKeys: signing, AdminKey: adminKey})
+	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
+	authService := auth.New(db, userService, gameService, f.wallets,
+		auth.Options{SigningKeys: signingKeys, AdminKey: adminKey})
 	f.deps = handlers.Deps{
-		Users: people, Games: catalogue, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
-		Rooms: rooms.New(db, f.wallets, people, catalogue, rooms.Options{}), Auth: who, Limiter: auth.NewLimiter(db, auth.Limits{}),
-		Idempotency: idempotency.New(db, signing, idempotency.Options{}), Store: db, Durability: "disk", Metrics: prometheus.NewRegistry(), Log: log,
-		Realtime: hub,
+		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
+		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{}),
+		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
+		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Store: db, Durability: "disk",
+		Metrics: prometheus.NewRegistry(), Log: log, Realtime: hub,
 	}
 	var err error
-	if f.deps.Progress, err = progress.New(db, catalogue, progress.Options{SigningKeys: signing, Log: log}); err != nil {
+	if f.deps.Progress, err = progress.New(db, gameService,
+		progress.Options{SigningKeys: signingKeys, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	if change != nil {
@@ -106,25 +110,28 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	return f
 }
 
+// createGame creates the token GOLD and the game of the fixture.
 func (f *fixture) createGame() *fixture {
 	f.t.Helper()
-	gold := f.expect(201, "POST", "/api/v1/admin/tokens", adminKey, `{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"676f6c64","policyId":"ab01","decimals":"2"}}`)
+	gold := f.expect(201, "POST", "/api/v1/admin/tokens", adminKey,
+		`{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"676f6c64","policyId":"ab01","decimals":"2"}}`)
 	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey,
-		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100},"settings":{"rakeBps":500}}`)
+		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100},`+
+			`"settings":{"rakeBps":500}}`)
 	f.gold, f.game, f.serverKey = gold.id("id"), made.id("game.id"), made.text("serverKey")
 	return f
 }
 
-// httpResult is what came back.
+// httpResult is a response.
 type httpResult struct {
 	t      testing.TB
 	status int
 	header http.Header
 	raw    []byte
-	body   any
+	body   any // decoded JSON, or nil
 }
 
-// member finds a member by its path, "items.0.user.id".
+// member returns a member by its path, "items.0.user.id".
 func (r *httpResult) member(path string) any {
 	r.t.Helper()
 	v := r.body
@@ -157,7 +164,7 @@ func (r *httpResult) text(path string) string {
 	case nil:
 		return "null"
 	default:
-		r.t.Fatalf("%s is no text in %s", path, r.raw)
+		r.t.Fatalf("%s is not a text in %s", path, r.raw)
 		return ""
 	}
 }
@@ -166,7 +173,7 @@ func (r *httpResult) id(path string) int64 {
 	r.t.Helper()
 	n, err := strconv.ParseInt(r.text(path), 10, 64)
 	if err != nil {
-		r.t.Fatalf("%s is no id in %s", path, r.raw)
+		r.t.Fatalf("%s is not an id in %s", path, r.raw)
 	}
 	return n
 }
@@ -175,12 +182,12 @@ func (r *httpResult) count(path string) int {
 	r.t.Helper()
 	list, ok := r.member(path).([]any)
 	if !ok {
-		r.t.Fatalf("%s is no list in %s", path, r.raw)
+		r.t.Fatalf("%s is not a list in %s", path, r.raw)
 	}
 	return len(list)
 }
 
-// code is the word of a problem, or "".
+// code returns the error code, or "" for a success.
 func (r *httpResult) code() string {
 	if r.status < 400 {
 		return ""
@@ -188,7 +195,9 @@ func (r *httpResult) code() string {
 	return r.text("code")
 }
 
-// send sends a request and holds both ways against the contract. Headers come in pairs; a Content-Type is set where there is a body and none is given.
+// send sends a request and checks the exchange against openapi.yaml. Headers come in pairs of name
+// and value. A body gets the Content-Type application/json unless headers name another one; an
+// empty value removes a header.
 func (f *fixture) send(method, path, bearer, body string, headers ...string) *httpResult {
 	f.t.Helper()
 	r, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, strings.NewReader(body))
@@ -224,14 +233,14 @@ func (f *fixture) send(method, path, bearer, body string, headers ...string) *ht
 		decoder := json.NewDecoder(bytes.NewReader(resp.raw))
 		decoder.UseNumber()
 		if err := decoder.Decode(&resp.body); err != nil {
-			f.t.Fatalf("%s %s answers no JSON: %s", method, path, resp.raw)
+			f.t.Fatalf("%s %s does not return JSON: %s", method, path, resp.raw)
 		}
 	}
 	if resp.header.Get("X-Request-Id") == "" || resp.header.Get("X-Content-Type-Options") != "nosniff" {
-		f.t.Errorf("%s %s answers without the headers of every answer: %v", method, path, resp.header)
+		f.t.Errorf("%s %s returns without the headers of every response: %v", method, path, resp.header)
 	}
 	if int64(len(resp.raw)) != got.ContentLength && resp.status != http.StatusNotModified {
-		f.t.Errorf("%s %s answers %d bytes and tells %d", method, path, len(resp.raw), got.ContentLength)
+		f.t.Errorf("%s %s returns %d bytes with the Content-Length %d", method, path, len(resp.raw), got.ContentLength)
 	}
 	spec.check(f.t, r, []byte(body), resp)
 	return resp
@@ -239,32 +248,34 @@ func (f *fixture) send(method, path, bearer, body string, headers ...string) *ht
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
+// expect sends a request that must return a status.
 func (f *fixture) expect(status int, method, path, bearer, body string, headers ...string) *httpResult {
 	f.t.Helper()
 	resp := f.send(method, path, bearer, body, headers...)
 	if resp.status != status {
-		f.t.Fatalf("%s %s %s answers %d %s; want %d", method, path, body, resp.status, resp.raw, status)
+		f.t.Fatalf("%s %s %s returns %d %s; want %d", method, path, body, resp.status, resp.raw, status)
 	}
 	return resp
 }
 
-// expectError expects a problem with a word of the vocabulary; "" stands for any.
+// expectError sends a request that must return an error code; "" stands for any.
 func (f *fixture) expectError(status int, code, method, path, bearer, body string, headers ...string) *httpResult {
 	f.t.Helper()
 	resp := f.expect(status, method, path, bearer, body, headers...)
 	if code != "" && resp.code() != code {
-		f.t.Fatalf("%s %s %s is refused with %s; want %s", method, path, body, resp.raw, code)
+		f.t.Fatalf("%s %s %s returns %s; want %s", method, path, body, resp.raw, code)
 	}
 	return resp
 }
 
-// player is a player who is signed in.
+// player is a signed-in player.
 type player struct {
 	id      int64
 	token   string
 	refresh string
 }
 
+// guest signs in a new player of the game.
 func (f *fixture) guest(name string) player { return f.guestOf(f.game, name) }
 
 func (f *fixture) guestOf(game int64, name string) player {
@@ -273,28 +284,31 @@ func (f *fixture) guestOf(game int64, name string) player {
 	return player{id: resp.id("user.id"), token: resp.text("accessToken"), refresh: resp.text("refreshToken")}
 }
 
-// createOtherGame is a second game with its server key.
+// createOtherGame creates a second game and returns its id and server key.
 func (f *fixture) createOtherGame() (int64, string) {
 	f.t.Helper()
-	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey, `{"name":"Other","origins":["https://other.example","null"]}`)
+	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey,
+		`{"name":"Other","origins":["https://other.example","null"]}`)
 	return made.id("game.id"), made.text("serverKey")
 }
 
+// createSword creates an asset for 7.50 GOLD and returns its id.
 func (f *fixture) createSword() int64 {
 	f.t.Helper()
 	return f.expect(201, "POST", fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game), f.serverKey,
 		`{"name":"Sword","tokenId":"GOLD","price":7.5,"stock":10,"perUserLimit":3,"metadata":{"damage":12}}`).id("id")
 }
 
-// createRoom opens a paid room of 2.50 GOLD for four and answers its id.
+// createRoom opens a room for four players with an entry of 2.50 GOLD and returns its id.
 func (f *fixture) createRoom(host player) string {
 	f.t.Helper()
-	return f.expect(201, "POST", "/api/v1/game-session/create", host.token, fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":4}`, f.gold)).text("roomId")
+	body := fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":4}`, f.gold)
+	return f.expect(201, "POST", "/api/v1/game-session/create", host.token, body).text("roomId")
 }
 
 func roomBody(room string) string { return fmt.Sprintf(`{"roomId":%q}`, room) }
 
-// balance is what a player can spend and what is held, in minor units of GOLD.
+// balance returns what a player can spend and what is held, in minor units of GOLD: "9750+250".
 func (f *fixture) balance(p player) string {
 	f.t.Helper()
 	resp := f.expect(200, "GET", "/api/v1/user-balance/token-balances", p.token, "")
@@ -307,14 +321,14 @@ func (f *fixture) balance(p player) string {
 func (f *fixture) expectBalance(p player, want string) {
 	f.t.Helper()
 	if got := f.balance(p); got != want {
-		f.t.Errorf("the purse is %s; want %s", got, want)
+		f.t.Errorf("the balance is %s; want %s", got, want)
 	}
 }
 
-// expectBalancedAudit proves that no unit was made or lost.
+// expectBalancedAudit checks that no unit of money was created or lost.
 func (f *fixture) expectBalancedAudit() {
 	f.t.Helper()
 	if resp := f.expect(200, "GET", "/api/v1/admin/audit", adminKey, ""); resp.text("balanced") != "true" {
-		f.t.Errorf("the audit says %s", resp.raw)
+		f.t.Errorf("the audit is not balanced: %s", resp.raw)
 	}
 }

@@ -18,118 +18,143 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// idempotencyMode says what an Idempotency-Key does for an operation.
+// idempotencyMode is what the header Idempotency-Key does for an operation.
 type idempotencyMode uint8
 
 const (
-	noKey                idempotencyMode = iota // not a POST
-	byReceipt                                   // the script that makes the change keeps the first answer
-	byReceiptKeyRequired                        // the same, and a request without a key is refused
-	byStoredResponse                            // the first answer is kept beside the operation, sealed
+	noKey                idempotencyMode = iota // the header is ignored: the operation is not a POST
+	byReceipt                                   // the script that makes the change stores its first reply
+	byReceiptKeyRequired                        // the same; without a key it is idempotency_key_required
+	byStoredResponse                            // the first response is stored, encrypted
 )
 
-// canonicalOptions makes two requests that ask the same look the same, whatever their white space, order of members and way of
-// writing an amount.
-var canonicalOptions = json.JoinOptions(json.Deterministic(true), jsontext.ReorderRawObjects(true), json.WithMarshalers(json.JoinMarshalers(
-	json.MarshalToFunc(func(e *jsontext.Encoder, l wallet.AmountInput) error {
-		return e.WriteToken(jsontext.String(trimDecimal(string(l))))
-	}),
-	json.MarshalToFunc(func(e *jsontext.Encoder, raw rawjson.RawMessage) error {
-		if raw == nil {
-			return e.WriteToken(jsontext.Null)
-		}
-		return e.WriteValue(jsontext.Value(raw))
-	}),
-)))
+// canonicalOptions encode requests that mean the same alike: white space, the order of members and
+// the spelling of amounts make no difference.
+var canonicalOptions = json.JoinOptions(
+	json.Deterministic(true), jsontext.ReorderRawObjects(true),
+	json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(func(e *jsontext.Encoder, a wallet.AmountInput) error {
+			return e.WriteToken(jsontext.String(trimDecimal(string(a))))
+		}),
+		json.MarshalToFunc(func(e *jsontext.Encoder, raw rawjson.RawMessage) error {
+			if raw == nil {
+				return e.WriteToken(jsontext.Null)
+			}
+			return e.WriteValue(jsontext.Value(raw))
+		}),
+	)),
+)
 
-// trimDecimal writes a decimal without the zeros that say nothing: 2.50 is 2.5. Whether it is an amount at all is for its token to judge.
+// trimDecimal removes the trailing zeros of a fraction: 2.50 is 2.5. It does not check that the
+// text is an amount.
 func trimDecimal(amount string) string {
-	integer, fraction, _ := strings.Cut(amount, ".")
 	if strings.ContainsAny(amount, "eE") {
 		return amount
 	}
+	integer, fraction, _ := strings.Cut(amount, ".")
 	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
 		return integer
 	}
 	return integer + "." + fraction
 }
 
-// claimKey reads the Idempotency-Key and digests what is asked, so that the same request can be told from another one.
-// Where the first answer is kept beside the operation, it finds that answer, or claims the key for this run.
+// claimKey reads the Idempotency-Key and sets the receipt of the request. For byStoredResponse it
+// also claims the key, or returns the response that is stored under it and true.
 func (r *request) claimKey(in any) (first response, found bool, err error) {
-	key, err := r.readIdempotencyKey(in)
-	if err != nil || key == "" || r.route.idempotency != byStoredResponse {
+	key, err := r.readKey()
+	if err != nil || key == "" {
 		return response{}, false, err
 	}
-	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), r.callerKey(), key, r.receipt.Fingerprint)
+	fingerprint, err := r.fingerprint(in)
+	if err != nil {
+		return response{}, false, err
+	}
+	r.receipt = idempotency.Receipt{Key: digest([]byte(key)), Fingerprint: fingerprint}
+	if r.route.idempotency != byStoredResponse {
+		return response{}, false, nil
+	}
+	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), r.callerKey(), key, fingerprint)
 	if err != nil || stored == nil {
 		r.execution = execution
 		return response{}, false, err
 	}
-	return response{status: stored.Status, rawBody: stored.Body, contentType: stored.Header["Content-Type"], replayed: true}, true, nil
+	first = response{
+		status: stored.Status, rawBody: stored.Body, contentType: stored.Header["Content-Type"],
+		replayed: true,
+	}
+	return first, true, nil
 }
 
-// storeTimeout bounds how long an answer may take to be kept. A client that went away does not shorten it.
+// readKey returns the Idempotency-Key, or "" when there is none. It returns
+// idempotency_key_required, invalid_request.
+func (r *request) readKey() (string, error) {
+	header := r.Request.Header["Idempotency-Key"]
+	switch {
+	case len(header) == 0 && r.route.idempotency == byReceiptKeyRequired:
+		return "", apierror.IdempotencyKeyRequired
+	case len(header) == 0:
+		return "", nil
+	case len(header) > 1 || !isVisibleASCII(header[0], 255):
+		return "", apierror.InvalidRequest.WithField("Idempotency-Key", "format",
+			"must be one header of 1 to 255 visible ASCII characters")
+	default:
+		return header[0], nil
+	}
+}
+
+// fingerprint returns a digest of the operation, the path and the decoded body.
+func (r *request) fingerprint(in any) (string, error) {
+	body, err := json.Marshal(in, canonicalOptions)
+	if err != nil {
+		return "", err
+	}
+	path := strings.TrimPrefix(r.route.path, "/api/v1/game-session") // /join is one operation with two paths
+	text := []byte(r.route.method + "\x00" + path + "\x00")
+	for _, p := range r.Params {
+		text = append(text, p.Value+"\x00"...)
+	}
+	return digest(append(text, body...)), nil
+}
+
+// digest returns the first 132 bits of the SHA-256 of a text in base64.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
+}
+
+// storeTimeout bounds how long storing a response may take. A client that goes away does not cancel
+// it.
 const storeTimeout = 5 * time.Second
 
-// storeResponse ends a run: what a later try must be told again is kept, everything else leaves the key free.
+// storeResponse ends the execution: a final response is stored under the key, any other one frees
+// the key.
 func (r *request) storeResponse(resp *response, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx()), storeTimeout)
 	defer cancel()
 	var err error
 	if resp.isFinal() {
-		err = r.execution.Finish(ctx, idempotency.Response{Status: resp.status, Header: http.Header{"Content-Type": resp.contentType}, Body: bytes.Clone(body)})
+		header := http.Header{"Content-Type": resp.contentType}
+		err = r.execution.Finish(ctx, idempotency.Response{Status: resp.status, Header: header, Body: bytes.Clone(body)})
 	} else {
 		err = r.execution.Release(ctx)
 	}
-	if err != nil { // the answer stands; the same key would run the request anew, which does no harm
-		r.logError(slog.LevelWarn, "answer not kept", err)
+	if err != nil { // the response is sent all the same: running the request again under its key is harmless
+		r.logError(slog.LevelWarn, "response not stored", err)
 	}
 }
 
-// isFinal tells whether an answer is the last word under its key: a success, or a refusal that depends on state. What was malformed or
-// failed is not.
-func (r *response) isFinal() bool {
-	switch r.status {
+// isFinal reports whether a response is the first one for its key: a success, or an error that
+// depends on state. A malformed request and a failure are not.
+func (resp *response) isFinal() bool {
+	switch resp.status {
 	case http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusConflict:
-		return !r.retryable
+		return !resp.retryable
 	default:
-		return r.status < http.StatusBadRequest
+		return resp.status < http.StatusBadRequest
 	}
 }
 
-// readIdempotencyKey makes the receipt, where there is a key, and answers the key.
-func (r *request) readIdempotencyKey(in any) (string, error) {
-	header := r.Request.Header["Idempotency-Key"]
-	if len(header) == 0 {
-		if r.route.idempotency == byReceiptKeyRequired {
-			return "", apierror.IdempotencyKeyRequired
-		}
-		return "", nil
-	}
-	if len(header) > 1 || !isVisibleASCII(header[0], 255) {
-		return "", apierror.InvalidRequest.WithField("Idempotency-Key", "format", "must be one header of 1 to 255 visible ASCII characters")
-	}
-	body, err := json.Marshal(in, canonicalOptions)
-	if err != nil {
-		return "", err
-	}
-	keyDigest := sha256.Sum256([]byte(header[0]))
-	fingerprint := sha256.New()
-	path := strings.TrimPrefix(r.route.path, "/api/v1/game-session") // /join stands for both of its paths
-	fingerprint.Write([]byte(r.route.method + "\x00" + path + "\x00"))
-	for _, p := range r.Params {
-		fingerprint.Write([]byte(p.Value + "\x00"))
-	}
-	fingerprint.Write(body)
-	r.receipt = idempotency.Receipt{
-		Key:         base64.RawURLEncoding.EncodeToString(keyDigest[:])[:22],
-		Fingerprint: base64.RawURLEncoding.EncodeToString(fingerprint.Sum(nil))[:22],
-	}
-	return header[0], nil
-}
-
-// isVisibleASCII tells whether a text has 1 to longest visible ASCII characters.
+// isVisibleASCII reports whether a text has 1 to maxLen visible ASCII characters.
 func isVisibleASCII(text string, maxLen int) bool {
 	if text == "" || len(text) > maxLen {
 		return false

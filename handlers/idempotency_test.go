@@ -10,7 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-// postCases is every POST, asked so that it does something, and the same asked otherwise.
+// postCases has for every POST a body that succeeds, and another body for the same Idempotency-Key.
 var postCases = []struct{ operation, as, body, other string }{
 	{"POST /api/v1/auth/guest", "", `{"gameId":<game>}`, `{"gameId":<game>,"username":"Else"}`},
 	{"POST /api/v1/auth/exchange", "server", `{"externalId":"a"}`, `{"externalId":"b"}`},
@@ -20,37 +20,66 @@ var postCases = []struct{ operation, as, body, other string }{
 	{"POST /api/v1/auth/ticket", "ann", ``, ``},
 	{"POST /api/v1/friends/<bob>", "ann", ``, ``},
 	{"POST /api/v1/friends/<bob>/block", "ann", ``, ``},
-	{"POST /api/v1/game-session/create", "ann", `{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,"b":2}}`, `{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,"b":3}}`},
+	{
+		"POST /api/v1/game-session/create", "ann",
+		`{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,"b":2}}`,
+		`{"entryTokenId":<gold>,"roomEntry":2.5,"maxPlayers":2,"metadata":{"a":1,"b":3}}`,
+	},
 	{"POST /api/v1/game-session/join", "cid", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{"POST /join", "cid", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{"POST /api/v1/game-session/leave", "bob", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{"POST /api/v1/game-session/ready", "bob", `{"roomId":"<room>","ready":true}`, `{"roomId":"<room>","ready":false}`},
-	{"POST /api/v1/game-session/kick", "ann", `{"roomId":"<room>","userId":<bob>}`, `{"roomId":"<room>","userId":<bob>,"ban":true}`},
-	{"POST /api/v1/game-session/transfer-host", "ann", `{"roomId":"<room>","userId":<bob>}`, `{"roomId":"<room>","userId":<ann>}`},
+	{
+		"POST /api/v1/game-session/kick", "ann", `{"roomId":"<room>","userId":<bob>}`,
+		`{"roomId":"<room>","userId":<bob>,"ban":true}`,
+	},
+	{
+		"POST /api/v1/game-session/transfer-host", "ann", `{"roomId":"<room>","userId":<bob>}`,
+		`{"roomId":"<room>","userId":<ann>}`,
+	},
 	{"POST /api/v1/game-session/start", "ann", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
-	{"POST /api/v1/game-session/finish", "server", `{"roomId":"<started>","results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`, `{"roomId":"<started>","results":[{"userId":<ann>,"place":2},{"userId":<bob>,"place":1}]}`},
+	{
+		"POST /api/v1/game-session/finish", "server",
+		`{"roomId":"<started>","results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`,
+		`{"roomId":"<started>","results":[{"userId":<ann>,"place":2},{"userId":<bob>,"place":1}]}`,
+	},
 	{"POST /api/v1/game-session/cancel", "ann", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{"POST /api/v1/game-session/rematch", "ann", `{"roomId":"<done>"}`, `{"roomId":"<room>"}`},
-	{"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"quantity":1,"expectedPrice":7.50}`, `{"quantity":2,"expectedPrice":7.5}`},
+	{
+		"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"quantity":1,"expectedPrice":7.50}`,
+		`{"quantity":2,"expectedPrice":7.5}`,
+	},
 	{"POST /api/v1/admin/games", "operator", `{"name":"New","settings":{"rakeBps":1}}`, `{"name":"New"}`},
 	{"POST /api/v1/admin/games/<game>/server-keys", "operator", ``, ``},
-	{"POST /api/v1/admin/games/<game>/assets", "server", `{"name":"Bow","tokenId":"GOLD","price":"1.0"}`, `{"name":"Bow","tokenId":"GOLD","price":2}`},
-	{"POST /api/v1/admin/tokens", "operator", `{"tokenId":"GEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`, `{"tokenId":"JEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`},
-	{"POST /api/v1/admin/users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, `{"tokenId":"GOLD","amount":2,"reason":"x"}`},
-	{"POST /api/v1/admin/users/<ann>/debit", "server", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, `{"tokenId":"GOLD","amount":2,"reason":"x"}`},
+	{
+		"POST /api/v1/admin/games/<game>/assets", "server", `{"name":"Bow","tokenId":"GOLD","price":"1.0"}`,
+		`{"name":"Bow","tokenId":"GOLD","price":2}`,
+	},
+	{
+		"POST /api/v1/admin/tokens", "operator", `{"tokenId":"GEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`,
+		`{"tokenId":"JEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`,
+	},
+	{
+		"POST /api/v1/admin/users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
+		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,
+	},
+	{
+		"POST /api/v1/admin/users/<ann>/debit", "server", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
+		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,
+	},
 }
 
-func TestEveryPostTwiceIsOnce(t *testing.T) {
+func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixtureOn(t, db, nil).createGame()
 		posts := 0
-		for _, operation := range f.server.Operations() {
+		for _, operation := range operations() {
 			if strings.HasPrefix(operation, "POST ") {
 				posts++
 			}
 		}
 		if posts != len(postCases) {
-			t.Errorf("%d POSTs are there, %d are asked twice", posts, len(postCases))
+			t.Errorf("%d POSTs are served, %d are sent twice", posts, len(postCases))
 		}
 		sword := f.createSword()
 		for n, p := range postCases {
@@ -62,28 +91,35 @@ func TestEveryPostTwiceIsOnce(t *testing.T) {
 			}
 			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(rooms["started"]))
 			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(rooms["done"]))
-			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<gold>", fmt.Sprint(f.gold), "<asset>", fmt.Sprint(sword), "<n>", fmt.Sprint(n),
+			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<gold>", fmt.Sprint(f.gold), "<asset>",
+				fmt.Sprint(sword), "<n>", fmt.Sprint(n),
 				"<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id), "<refresh>", ann.refresh,
 				"<room>", rooms["room"], "<started>", rooms["started"], "<done>", rooms["done"])
-			bearer := map[string]string{"ann": ann.token, "bob": bob.token, "cid": cid.token, "server": f.serverKey, "operator": adminKey}[p.as]
+			bearer := map[string]string{
+				"ann": ann.token, "bob": bob.token, "cid": cid.token, "server": f.serverKey,
+				"operator": adminKey,
+			}[p.as]
 			method, path, _ := strings.Cut(fill.Replace(p.operation), " ")
 			body, key := fill.Replace(p.body), fmt.Sprintf("key-%d-%s", n, ann.token[len(ann.token)-8:])
 
 			first := f.send(method, path, bearer, body, "Idempotency-Key", key)
 			if first.status >= 300 || first.header.Get("Idempotent-Replayed") != "" {
-				t.Errorf("%s answers %d %s at first", p.operation, first.status, first.raw)
+				t.Errorf("%s returns %d %s at first", p.operation, first.status, first.raw)
 				continue
 			}
 			again := f.send(method, path, bearer, withOtherSpacing(body), "Idempotency-Key", key)
-			if again.status != first.status || string(again.raw) != string(first.raw) || again.header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("%s answers at first\n%d %s\nand then\n%d %s", p.operation, first.status, first.raw, again.status, again.raw)
+			if again.status != first.status || string(again.raw) != string(first.raw) ||
+				again.header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("%s returns at first\n%d %s\nand then\n%d %s", p.operation, first.status, first.raw, again.status,
+					again.raw)
 			}
 			if p.other != "" {
 				f.expectError(422, "idempotency_key_reused", method, path, bearer, fill.Replace(p.other), "Idempotency-Key", key)
 			}
 			for _, bad := range []string{"two words", strings.Repeat("k", 256), "ümlaut"} {
-				if resp := f.expectError(400, "invalid_request", method, path, bearer, body, "Idempotency-Key", bad); resp.text("errors.0.field") != "Idempotency-Key" {
-					t.Errorf("the key %q is refused with %s", bad, resp.raw)
+				if resp := f.expectError(400, "invalid_request", method, path, bearer, body, "Idempotency-Key",
+					bad); resp.text("errors.0.field") != "Idempotency-Key" {
+					t.Errorf("the key %q returns %s", bad, resp.raw)
 				}
 			}
 		}
@@ -91,44 +127,49 @@ func TestEveryPostTwiceIsOnce(t *testing.T) {
 	})
 }
 
-// withOtherSpacing is the same body with other white space.
+// withOtherSpacing returns the same body with other white space.
 func withOtherSpacing(body string) string {
 	return strings.NewReplacer(`":`, `" : `, `,"`, ",\n\t\"").Replace(body)
 }
 
-func TestWhereAKeyIsNeededItsAbsenceIsToldAfterWhatIsMalformed(t *testing.T) {
+func TestAMalformedBodyIsReportedBeforeAMissingIdempotencyKey(t *testing.T) {
 	f, ann, fill := newRoomFixture(t)
 	for _, p := range postCases {
-		if !strings.Contains(p.operation, "/user-assets/add/") && !strings.HasSuffix(p.operation, "finish") && !strings.HasSuffix(p.operation, "credit") && !strings.HasSuffix(p.operation, "debit") {
+		if !strings.Contains(p.operation, "/user-assets/add/") && !strings.HasSuffix(p.operation, "finish") &&
+			!strings.HasSuffix(p.operation, "credit") && !strings.HasSuffix(p.operation, "debit") {
 			continue
 		}
 		method, path, _ := strings.Cut(fill.Replace(p.operation), " ")
 		bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[p.as]
-		f.expectError(400, "idempotency_key_required", method, path, bearer, strings.Replace(fill.Replace(p.body), "<started>", "x", 1))
+		f.expectError(400, "idempotency_key_required", method, path, bearer,
+			strings.Replace(fill.Replace(p.body), "<started>", "x", 1))
 		f.expectError(400, "invalid_json", method, path, bearer, "{")
 	}
 }
 
-// A refusal that depends on state is the last word under its key, a malformed request is not.
-func TestWhatIsKeptUnderAKey(t *testing.T) {
+// An error that depends on state is final for its key. A malformed request is not.
+func TestFinalResponsesAreReplayedAndOthersAreNot(t *testing.T) {
 	f, ann, fill := newRoomFixture(t)
 	buy := fill.Replace("/api/v1/user-assets/add/game-asset/<asset>")
 	big := fmt.Sprintf("/api/v1/admin/games/%d/assets", f.game)
 	castle := f.expect(201, "POST", big, f.serverKey, `{"name":"Castle","tokenId":"GOLD","price":1000}`).id("id")
 	dear := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", castle)
 	first := f.expectError(402, "insufficient_funds", "POST", dear, ann.token, "", "Idempotency-Key", "k1")
-	f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), adminKey, `{"tokenId":"GOLD","amount":5000,"reason":"x"}`, "Idempotency-Key", "c1")
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), adminKey,
+		`{"tokenId":"GOLD","amount":5000,"reason":"x"}`, "Idempotency-Key", "c1")
 	again := f.expectError(402, "insufficient_funds", "POST", dear, ann.token, "", "Idempotency-Key", "k1")
 	if first.text("available") != again.text("available") {
-		t.Errorf("the refusal was %s and is %s", first.raw, again.raw)
+		t.Errorf("the error was %s and is %s", first.raw, again.raw)
 	}
 	if first.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("the headers of the refusal were %v and are %v", first.header, again.header)
+		t.Errorf("the headers of the error were %v and are %v", first.header, again.header)
 	}
 	cid, debit := f.guest("Cid"), fmt.Sprintf("/api/v1/admin/users/%d/debit", ann.id)
 	for _, replayed := range []string{"", "true"} {
-		leave := f.expectError(403, "not_participant", "POST", "/api/v1/game-session/leave", cid.token, fill.Replace(`{"roomId":"<room>"}`), "Idempotency-Key", "r1")
-		take := f.expectError(402, "insufficient_funds", "POST", debit, adminKey, `{"tokenId":"GOLD","amount":900000,"reason":"x"}`, "Idempotency-Key", "d1")
+		leave := f.expectError(403, "not_participant", "POST", "/api/v1/game-session/leave", cid.token,
+			fill.Replace(`{"roomId":"<room>"}`), "Idempotency-Key", "r1")
+		take := f.expectError(402, "insufficient_funds", "POST", debit, adminKey,
+			`{"tokenId":"GOLD","amount":900000,"reason":"x"}`, "Idempotency-Key", "d1")
 		for _, resp := range []*httpResult{leave, take} {
 			if got := resp.header.Get("Idempotent-Replayed"); got != replayed {
 				t.Errorf("%s has the header %q, not %q", resp.raw, got, replayed)
@@ -138,36 +179,36 @@ func TestWhatIsKeptUnderAKey(t *testing.T) {
 	f.expect(201, "POST", dear, ann.token, "", "Idempotency-Key", "k2")
 	f.expectError(400, "invalid_request", "POST", buy, ann.token, `{"quantity":0}`, "Idempotency-Key", "k3")
 	f.expect(201, "POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "k3")
-	for _, one := range []string{"", "{}", `{"quantity":1}`} { // three ways to ask for one
-		if again := f.expect(201, "POST", buy, ann.token, one, "Idempotency-Key", "k3"); again.header.Get("Idempotent-Replayed") != "true" {
+	for _, one := range []string{"", "{}", `{"quantity":1}`} { // three requests for one piece
+		if again := f.expect(201, "POST", buy, ann.token, one, "Idempotency-Key",
+			"k3"); again.header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%q is another request than quantity 1", one)
 		}
 	}
 
-	// The same where the answer is kept beside the operation.
+	// The same for operations by stored response.
 	ghost := "/api/v1/friends/999999"
 	missing := f.expectError(404, "user_not_found", "POST", ghost, ann.token, "", "Idempotency-Key", "f1")
 	replay := f.expectError(404, "user_not_found", "POST", ghost, ann.token, "", "Idempotency-Key", "f1")
 	if replay.header.Get("Idempotent-Replayed") != "true" || string(replay.raw) != string(missing.raw) {
-		t.Errorf("the kept refusal is %s, %v", replay.raw, replay.header)
+		t.Errorf("the stored error is %s, %v", replay.raw, replay.header)
 	}
 	f.expectError(400, "invalid_request", "POST", "/api/v1/admin/games", adminKey, `{"name":""}`, "Idempotency-Key", "g1")
 	f.expect(201, "POST", "/api/v1/admin/games", adminKey, `{"name":"New"}`, "Idempotency-Key", "g1")
 }
 
-func TestBothPathsOfJoinAreOneOperation(t *testing.T) {
+func TestBothPathsOfJoinShareTheirIdempotencyKeys(t *testing.T) {
 	f, _, fill := newRoomFixture(t)
 	cid := f.guest("Cid")
 	room := fill.Replace(`{"roomId":"<room>"}`)
 	first := f.expect(200, "POST", "/join", cid.token, room, "Idempotency-Key", "j1")
 	again := f.expect(200, "POST", "/api/v1/game-session/join", cid.token, room, "Idempotency-Key", "j1")
 	if again.header.Get("Idempotent-Replayed") != "true" || string(again.raw) != string(first.raw) {
-		t.Errorf("the other path answers %v %s", again.header, again.raw)
+		t.Errorf("the other path returns %v %s", again.header, again.raw)
 	}
 }
 
-// Keys belong to who uses them.
-func TestOneKeyOfTwoPlayersIsTwo(t *testing.T) {
+func TestIdempotencyKeysBelongToTheCaller(t *testing.T) {
 	f, ann, fill := newRoomFixture(t)
 	bob := f.guest("Bob")
 	buy := fill.Replace("/api/v1/user-assets/add/game-asset/<asset>")
@@ -178,8 +219,8 @@ func TestOneKeyOfTwoPlayersIsTwo(t *testing.T) {
 	}
 }
 
-// Many copies at once have one effect, of a purchase as of a game.
-func TestManyCopiesAtOnceAreOne(t *testing.T) {
+// A purchase works by receipt, a game by stored response.
+func TestConcurrentCopiesOfARequestAreExecutedOnce(t *testing.T) {
 	f, ann, fill := newRoomFixture(t)
 	buy := fill.Replace("/api/v1/user-assets/add/game-asset/<asset>")
 	before := f.expect(200, "GET", "/api/v1/admin/games?limit=100", adminKey, "").count("items")
@@ -187,10 +228,11 @@ func TestManyCopiesAtOnceAreOne(t *testing.T) {
 	for range 32 {
 		wg.Go(func() {
 			if resp := f.send("POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "storm"); resp.status != 201 {
-				t.Errorf("a copy of the purchase answers %d %s", resp.status, resp.raw)
+				t.Errorf("a copy of the purchase returns %d %s", resp.status, resp.raw)
 			}
-			if resp := f.send("POST", "/api/v1/admin/games", adminKey, `{"name":"Storm"}`, "Idempotency-Key", "storm"); resp.status != 201 && resp.code() != "request_in_progress" {
-				t.Errorf("a copy of the game answers %d %s", resp.status, resp.raw)
+			if resp := f.send("POST", "/api/v1/admin/games", adminKey, `{"name":"Storm"}`, "Idempotency-Key",
+				"storm"); resp.status != 201 && resp.code() != "request_in_progress" {
+				t.Errorf("a copy of the game returns %d %s", resp.status, resp.raw)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 )
 
-// account is a player as it sees itself, and as operators see it.
+// account is a player as the player and operators see it.
 type account struct {
 	users.Profile
 	GameID    int64     `json:"gameId"`

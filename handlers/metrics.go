@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics counts requests. What belongs to one route is looked up once, when the routes are made.
+// metrics counts requests. forRoute looks up the counters of a route once, when the server is made.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -20,17 +20,17 @@ type metrics struct {
 func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "parlor_http_requests_total", Help: "Requests answered, by route and class of status.",
+			Name: "parlor_http_requests_total", Help: "Requests by method, route and class of status.",
 		}, []string{"method", "route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "parlor_http_request_duration_seconds", Help: "Time from the first byte read to the last one written.",
+			Name: "parlor_http_request_duration_seconds", Help: "Time from the start of the handler to the end of the response.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"method", "route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "parlor_http_requests_in_flight", Help: "Requests being answered now.",
+			Name: "parlor_http_requests_in_flight", Help: "Requests in flight.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, cacheMetrics{}} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -38,28 +38,29 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 	return m, nil
 }
 
-// routeMetrics is the metrics of one route.
+// routeMetrics are the metrics of one route.
 type routeMetrics struct {
 	classes  [6]prometheus.Counter // by the first digit of the status
 	duration prometheus.Observer
 }
 
-func (m *metrics) forRoute(r *route) *routeMetrics {
-	of := &routeMetrics{duration: m.duration.WithLabelValues(r.method, r.path)}
+func (m *metrics) forRoute(rt *route) *routeMetrics {
+	rm := &routeMetrics{duration: m.duration.WithLabelValues(rt.method, rt.path)}
 	for class := 2; class <= 5; class++ {
-		of.classes[class] = m.requests.WithLabelValues(r.method, r.path, strconv.Itoa(class)+"xx")
+		rm.classes[class] = m.requests.WithLabelValues(rt.method, rt.path, strconv.Itoa(class)+"xx")
 	}
-	return of
+	return rm
 }
 
-func (m *routeMetrics) observe(status int, duration time.Duration) {
+func (rm *routeMetrics) observe(status int, duration time.Duration) {
 	if class := status / 100; class >= 2 && class <= 5 {
-		m.classes[class].Inc()
+		rm.classes[class].Inc()
 	}
-	m.duration.Observe(duration.Seconds())
+	rm.duration.Observe(duration.Seconds())
 }
 
-// Internal serves what is not for the public: /metrics and /debug/pprof/, beside the health of the node.
+// Internal returns the handler of the internal listener: /metrics, /debug/pprof/, /healthz and
+// /readyz.
 func (s *Server) Internal() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{Registry: s.Metrics}))

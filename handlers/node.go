@@ -3,7 +3,7 @@ package handlers
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed" // the contracts
+	_ "embed" // openapi.yaml and asyncapi.yaml
 	"encoding/base64"
 	"net/http"
 	"time"
@@ -18,13 +18,13 @@ var (
 	asyncAPI []byte
 )
 
-// OpenAPI is the contract of the HTTP interface, as it is served.
+// OpenAPI returns the contract of the HTTP interface, as it is served.
 func OpenAPI() []byte { return openAPI }
 
-// AsyncAPI is the contract of the sockets, as it is served.
+// AsyncAPI returns the contract of the sockets, as it is served.
 func AsyncAPI() []byte { return asyncAPI }
 
-// serveDocument answers a contract, or that the caller has it already.
+// serveDocument returns the handler of a document. A client that has it already gets 304.
 func serveDocument(text []byte) func(*request) (response, error) {
 	sum := sha256.Sum256(text)
 	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
@@ -43,7 +43,7 @@ func (s *Server) healthz(*request) (response, error) {
 	}{"ok"}), nil
 }
 
-// readyTimeout bounds how long the store may take to give a sign of life.
+// readyTimeout bounds how long /readyz waits for the store.
 const readyTimeout = time.Second
 
 func (s *Server) readyz(r *request) (response, error) {

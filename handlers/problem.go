@@ -6,20 +6,20 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// problemTypePrefix is where the words of the vocabulary are explained. A type is an identifier first: it never changes.
+// problemTypePrefix and an error code make the type of a problem. A type is an identifier: it never
+// changes.
 const problemTypePrefix = "https://parlor.games/problems/"
 
-// problem is the body of every refusal and failure, RFC 9457.
+// problem is the body of every error response, RFC 9457.
 type problem struct {
 	Type      string                `json:"type"`
 	Title     string                `json:"title"`
 	Status    int                   `json:"status"`
 	Detail    string                `json:"detail"`
-	Instance  string                `json:"instance"` // the path that was asked for; requestId names the occurrence
+	Instance  string                `json:"instance"` // path of the request; requestId names the occurrence
 	Code      string                `json:"code"`
 	RequestID string                `json:"requestId"`
 	Retryable bool                  `json:"retryable"`
@@ -27,10 +27,10 @@ type problem struct {
 	Members   map[string]any        `json:",embed"`
 }
 
-// toAPIError is the one place where an error becomes what the caller may see: a refusal as it is, whatever else as
-// internal, without a word of its text. failed tells that it was no refusal and belongs into the log.
-func toAPIError(err error) (apiErr *apierror.Error, internal bool) {
-	if apiErr, known := apierror.As(err); known {
+// toAPIError returns what the caller may see of an error. An error that is not an apierror.Error
+// becomes internal, without its text; unexpected reports that it must be logged.
+func toAPIError(err error) (apiErr *apierror.Error, unexpected bool) {
+	if apiErr, ok := apierror.As(err); ok {
 		return apiErr, false
 	}
 	var tooLarge *http.MaxBytesError
@@ -40,19 +40,24 @@ func toAPIError(err error) (apiErr *apierror.Error, internal bool) {
 	return apierror.Internal, true
 }
 
-// problemResponse renders an error as the reply that the caller gets, and logs it where it is a failure.
+// problemResponse returns the response to an error. It is the only place that logs errors of
+// requests: each unexpected one, but not that the client went away, and outages at most once a
+// second.
 func (r *request) problemResponse(err error) response {
-	apiErr, internal := toAPIError(err)
+	apiErr, unexpected := toAPIError(err)
 	switch {
-	case internal && !errors.Is(err, context.Canceled):
+	case unexpected && !errors.Is(err, context.Canceled):
 		r.logError(slog.LevelError, "request failed", err)
-	case apiErr.Status == http.StatusServiceUnavailable: // one line a second tells as much as thousands
+	case apiErr.Status == http.StatusServiceUnavailable:
 		r.server.outageLog.Do(func() { r.logError(slog.LevelWarn, "request not served", err) })
 	}
 	if apiErr.Status == http.StatusUnauthorized {
 		r.Writer.Header()["Www-Authenticate"] = wwwAuthenticate
 	}
-	return response{status: apiErr.Status, contentType: mediaProblem, retryable: apiErr.Retryable, body: newProblem(apiErr, r.Request.URL.EscapedPath(), r.requestID)}
+	return response{
+		status: apiErr.Status, contentType: mediaProblem, retryable: apiErr.Retryable,
+		body: newProblem(apiErr, r.Request.URL.EscapedPath(), r.requestID),
+	}
 }
 
 func newProblem(e *apierror.Error, instance, requestID string) *problem {
@@ -73,22 +78,3 @@ func (r *request) logError(level slog.Level, message string, err error) {
 }
 
 var wwwAuthenticate = []string{`Bearer realm="parlor"`}
-
-// fromDecodeError says what is wrong with a body that did not decode, naming the field.
-func fromDecodeError(err error) error {
-	var semantic *json.SemanticError
-	var syntactic *syntaxError
-	switch {
-	case errors.As(err, &semantic):
-		field := fieldPath(semantic.JSONPointer)
-		if apiErr, ok := apierror.As(semantic.Err); ok {
-			return apiErr.WithField(field, "format", apiErr.Detail)
-		}
-		code, message := describeMismatch(semantic)
-		return apierror.InvalidRequest.WithField(field, code, message)
-	case errors.As(err, &syntactic):
-		return fromSyntaxError(syntactic)
-	default:
-		return err
-	}
-}

@@ -34,8 +34,8 @@ type saveInput struct {
 	Version int64        `json:"version"` // that the client last read; 0: none
 }
 
-func (in *saveInput) lacks() needs {
-	return needs{}.that(in.Slot != "", "slot").that(len(in.State) > 0, "state")
+func (in *saveInput) Validate() error {
+	return required(member{"slot", in.Slot != ""}, member{"state", len(in.State) > 0})
 }
 
 func save(ctx context.Context, s *session, _ *realtime.Client, m *message, in *saveInput) (any, error) {
@@ -47,7 +47,9 @@ type slotInput struct {
 	Slot string `json:"slot"`
 }
 
-func (in *slotInput) lacks() needs { return needs{}.that(in.Slot != "", "slot") }
+func (in *slotInput) Validate() error {
+	return required(member{"slot", in.Slot != ""})
+}
 
 func load(ctx context.Context, s *session, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
 	return s.server.Progress.Load(ctx, s.caller.User, s.caller.Game, in.Slot)
@@ -66,8 +68,8 @@ type restoreInput struct {
 	Version int64  `json:"version"` // that becomes the newest again
 }
 
-func (in *restoreInput) lacks() needs {
-	return needs{}.that(in.Slot != "", "slot").that(in.Version != 0, "version")
+func (in *restoreInput) Validate() error {
+	return required(member{"slot", in.Slot != ""}, member{"version", in.Version != 0})
 }
 
 func restore(ctx context.Context, s *session, _ *realtime.Client, m *message, in *restoreInput) (any, error) {

@@ -6,41 +6,41 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// response is what a handler answers: a status and a value that becomes JSON.
+// response is what a handler returns: a status and a value that is encoded as JSON.
 type response struct {
 	status      int
-	body        any    // encoded as JSON, unless raw is set; nil for no body
-	rawBody     []byte // a body that stands already
+	body        any    // encoded as JSON, unless rawBody is set; nil for no body
+	rawBody     []byte // a body that is encoded already
 	contentType []string
 	etag        string
-	replayed    bool // the first answer to this Idempotency-Key, again
-	retryable   bool // a refusal that is not kept under its Idempotency-Key
-	upgraded    bool // the connection is a socket now: there is nothing to write
+	replayed    bool // it is the first response to the Idempotency-Key, sent again
+	retryable   bool // an error that is not stored under the Idempotency-Key
+	upgraded    bool // the connection is a WebSocket now: nothing may be written
 }
 
 func ok(body any) response      { return response{status: http.StatusOK, body: body} }
 func created(body any) response { return response{status: http.StatusCreated, body: body} }
 
-// withReplayed marks the reply as the first answer to its Idempotency-Key, given once more.
-func (r response) withReplayed(replayed bool) response {
-	r.replayed = replayed
-	return r
+// withReplayed returns the response with the mark that it was sent before under its
+// Idempotency-Key.
+func (resp response) withReplayed(replayed bool) response {
+	resp.replayed = replayed
+	return resp
 }
 
-// page is the answer of every list.
+// page is the body of every list.
 type page[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor"` // null at the end
 }
 
-// newPage wraps a list that is ordered by id; next is the last id of the page, or 0 at the end.
+// newPage returns a page of a list that is ordered by id. next is the last id of the page, or 0 at
+// the end.
 func newPage[T any](items []T, next int64) page[T] {
 	p := page[T]{Items: items}
 	if next != 0 {
@@ -49,7 +49,7 @@ func newPage[T any](items []T, next int64) page[T] {
 	return p
 }
 
-// Header values that are shared by all answers; nobody changes them.
+// Header values that all responses share. They must not be changed.
 var (
 	mediaJSON    = []string{"application/json"}
 	mediaProblem = []string{"application/problem+json"}
@@ -71,39 +71,27 @@ func putBuffer(b *bytes.Buffer) {
 	}
 }
 
-// responseOptions is how values become JSON: times in UTC with milliseconds, always, and amounts, which are in most answers, without a detour.
-var responseOptions = json.JoinOptions(json.Deterministic(true), json.WithMarshalers(json.JoinMarshalers(
-	json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
-		b := append(e.AvailableBuffer(), '"')
-		b = t.UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
-		return e.WriteValue(append(b, '"'))
-	}),
-	json.MarshalToFunc(func(e *jsontext.Encoder, a wallet.Amount) error {
-		return e.WriteValue(a.Units.AppendDecimal(e.AvailableBuffer(), a.Decimals))
-	}),
-)))
-
 type jsonAppender interface {
 	AppendJSON(b []byte) []byte
 }
 
-// encode renders the body of the reply into a buffer that the caller gives back.
-func (r *response) encode(buffer *bytes.Buffer) error {
-	if r.rawBody != nil {
-		_, err := buffer.Write(r.rawBody)
+// encode writes the body to a buffer.
+func (resp *response) encode(buffer *bytes.Buffer) error {
+	if resp.rawBody != nil {
+		_, err := buffer.Write(resp.rawBody)
 		return err
 	}
-	switch body := r.body.(type) {
+	switch body := resp.body.(type) {
 	case nil:
 		return nil
-	case jsonAppender: // rooms are most of the traffic and write themselves
+	case jsonAppender: // rooms are most of the traffic and encode themselves
 		_, err := buffer.Write(body.AppendJSON(buffer.AvailableBuffer()))
 		return err
 	}
-	return json.MarshalWrite(buffer, r.body, responseOptions)
+	return json.MarshalWrite(buffer, resp.body, wire.Options())
 }
 
-// write sends the reply, in one piece and with its length.
+// write sends the response with its length.
 func (r *request) write(resp *response, body []byte) {
 	h := r.Writer.Header()
 	if r.server.draining.Load() {
@@ -132,10 +120,10 @@ func (r *request) write(resp *response, body []byte) {
 		r.Writer.WriteHeaderNow()
 		return
 	}
-	_, _ = r.Writer.Write(body) // a client that went away is nobody's fault
+	_, _ = r.Writer.Write(body) // fails only when the client went away
 }
 
-// hasVersion tells whether the caller has this version already, RFC 9110 13.1.2.
+// hasVersion reports whether the client has the version with this ETag already, RFC 9110 13.1.2.
 func (r *request) hasVersion(etag string) bool {
 	for _, header := range r.Request.Header["If-None-Match"] {
 		for candidate := range strings.SplitSeq(header, ",") {

@@ -48,7 +48,9 @@ type subscribeInput struct {
 	After  string `json:"after"` // "<seq>-<nonce>", the last position that the client has; "" for none
 }
 
-func (in *subscribeInput) lacks() needs { return needs{}.that(in.RoomID != "", "roomId") }
+func (in *subscribeInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""})
+}
 
 // subscribe subscribes to a room that the player may see. The subscription outlives the player's
 // seat, except in a private room: a player who may no longer see it gets the event that is the
@@ -134,8 +136,8 @@ type sendInput struct {
 	To      *[]int64     `json:"to"` // user ids; absent: all participants
 }
 
-func (in *sendInput) lacks() needs {
-	return needs{}.that(in.RoomID != "", "roomId").that(in.Op != "", "op")
+func (in *sendInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""}, member{"op", in.Op != ""})
 }
 
 // sendMessage sends a message to other participants, as far as they are subscribed to the room.

@@ -8,7 +8,8 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-// roomResponse answers a room with its version as the tag. Of a refusal only whether it was given before is told.
+// roomResponse returns a room with its version as ETag. An error keeps only whether it was
+// replayed.
 func roomResponse(status int, result rooms.Result, err error) (response, error) {
 	if err != nil {
 		return response{replayed: result.Replayed}, err
@@ -58,12 +59,13 @@ func (s *Server) getRoom(r *request) (response, error) {
 
 var valueRevalidate = []string{"private, no-cache"}
 
-// roomListQuery reads what both lists of rooms take.
+// roomListQuery reads the parameters of both lists of rooms.
 func (r *request) roomListQuery() (rooms.ListQuery, error) {
 	q := r.query()
 	query := rooms.ListQuery{
-		GameID: q.id("gameId"), Status: rooms.Status(q.text("status")), EntryTokenID: q.id("entryTokenId"), MaxEntry: wallet.AmountInput(q.text("maxEntry")),
-		HasSeat: q.flag("hasSeat"), Limit: q.limit(), Cursor: q.text("cursor"),
+		GameID: q.id("gameId"), Status: rooms.Status(q.text("status")), EntryTokenID: q.id("entryTokenId"),
+		MaxEntry: wallet.AmountInput(q.text("maxEntry")), HasSeat: q.flag("hasSeat"), Limit: q.limit(),
+		Cursor: q.text("cursor"),
 	}
 	return query, q.err()
 }
@@ -86,12 +88,14 @@ func (s *Server) adminRooms(r *request) (response, error) {
 	return ok(&page), err
 }
 
-// roomInput names a room.
+// roomInput is the body of the operations that need only a room.
 type roomInput struct {
 	RoomID string `json:"roomId"`
 }
 
-func (in *roomInput) lacks() needs { return needs{}.that(in.RoomID != "", "roomId") }
+func (in *roomInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""})
+}
 
 func (s *Server) joinRoom(r *request, in *roomInput) (response, error) {
 	return roomChanged(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt))
@@ -118,8 +122,8 @@ type readyInput struct {
 	Ready  *bool  `json:"ready"`
 }
 
-func (in *readyInput) lacks() needs {
-	return needs{}.that(in.RoomID != "", "roomId").that(in.Ready != nil, "ready")
+func (in *readyInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""}, member{"ready", in.Ready != nil})
 }
 
 func (s *Server) readyRoom(r *request, in *readyInput) (response, error) {
@@ -128,8 +132,8 @@ func (s *Server) readyRoom(r *request, in *readyInput) (response, error) {
 
 type kickInput rooms.KickInput
 
-func (in *kickInput) lacks() needs {
-	return needs{}.that(in.RoomID != "", "roomId").that(in.UserID != 0, "userId")
+func (in *kickInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
 }
 
 func (s *Server) kick(r *request, in *kickInput) (response, error) {
@@ -141,8 +145,8 @@ type transferHostInput struct {
 	UserID int64  `json:"userId"`
 }
 
-func (in *transferHostInput) lacks() needs {
-	return needs{}.that(in.RoomID != "", "roomId").that(in.UserID != 0, "userId")
+func (in *transferHostInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
 }
 
 func (s *Server) transferHost(r *request, in *transferHostInput) (response, error) {
@@ -154,8 +158,8 @@ type finishInput struct {
 	Results []rooms.Placement `json:"results"`
 }
 
-func (in *finishInput) lacks() needs {
-	return needs{}.that(in.RoomID != "", "roomId").that(len(in.Results) > 0, "results")
+func (in *finishInput) Validate() error {
+	return required(member{"roomId", in.RoomID != ""}, member{"results", len(in.Results) > 0})
 }
 
 func (s *Server) finishRoom(r *request, in *finishInput) (response, error) {

@@ -4,32 +4,32 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/principal"
 )
 
-// route is one operation of the contract.
+// route is one operation of openapi.yaml.
 type route struct {
-	method, path string // the path as openapi.yaml has it
+	method, path string // the path as openapi.yaml spells it
 	callers      callers
-	class        auth.Class // how often one caller may come
+	class        auth.Class // of rate limits; "" has none
 	idempotency  idempotencyMode
-	durable      bool // the answer tells how durable money and rooms are
+	durable      bool // the response has the header Parlor-Durability
 	handle       func(*request) (response, error)
+	errors       errorList // that handle returns beyond those of commonErrors
 }
 
-// callers is a set of roles that an operation is for.
+// callers is a set of roles that may call an operation.
 type callers uint8
 
 const (
 	player callers = 1 << iota
 	server
 	operator
-	withTicket // with a ticket instead of a token, too
+	withTicket // a ticket in the address is accepted instead of a token
 
-	anyone   callers = 0 // nobody needs to be known
+	anyone   callers = 0 // no credential is needed
 	everyone         = player | server | operator
 	staff            = server | operator
 )
@@ -68,89 +68,218 @@ const (
 	del   = http.MethodDelete
 )
 
-// routes is every operation on one page.
+// routes lists every operation.
 func (s *Server) routes() []route {
 	const (
 		session = "/api/v1/game-session/"
 		admin   = "/api/v1/admin/"
 	)
+	joinErrors := errorList{
+		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
+		apierror.RoomFull, apierror.RoomClosed, apierror.AlreadyStarted, apierror.VersionConflict,
+	}
+	listErrors := errorList{
+		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
+	}
+	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
 	return []route{
-		{post, "/api/v1/auth/guest", anyone, auth.SignIn, byStoredResponse, false, withBody(s.guest)},
-		{post, "/api/v1/auth/exchange", server, auth.Admin, byStoredResponse, false, withBody(s.exchange)},
-		{post, "/api/v1/auth/refresh", anyone, auth.SignIn, byStoredResponse, false, withBody(s.refresh)},
-		{post, "/api/v1/auth/logout", anyone, auth.SignIn, byStoredResponse, false, withOptionalBody(s.logout)},
-		{post, "/api/v1/auth/link", player | server, auth.SignIn, byStoredResponse, false, withBody(s.link)},
-		{post, "/api/v1/auth/ticket", player, auth.Socket, byStoredResponse, false, withoutBody(s.ticket)},
+		{
+			post, "/api/v1/auth/guest", anyone, auth.SignIn, byStoredResponse, false, withBody(s.guest),
+			errorList{apierror.GameNotFound},
+		},
+		{post, "/api/v1/auth/exchange", server, auth.Admin, byStoredResponse, false, withBody(s.exchange), nil},
+		{
+			post, "/api/v1/auth/refresh", anyone, auth.SignIn, byStoredResponse, false, withBody(s.refresh),
+			errorList{apierror.Unauthenticated, apierror.RefreshReused},
+		},
+		{
+			post, "/api/v1/auth/logout", anyone, auth.SignIn, byStoredResponse, false, withOptionalBody(s.logout),
+			errorList{apierror.Unauthenticated, apierror.TokenExpired},
+		},
+		{
+			post, "/api/v1/auth/link", player | server, auth.SignIn, byStoredResponse, false, withBody(s.link),
+			errorList{apierror.UserNotFound, apierror.AlreadyLinked},
+		},
+		{post, "/api/v1/auth/ticket", player, auth.Socket, byStoredResponse, false, withoutBody(s.ticket), nil},
 
-		{get, "/api/v1/me", player, auth.Read, noKey, false, s.me},
-		{patch, "/api/v1/me", player, auth.Write, noKey, false, withBody(s.patchMe)},
-		{get, "/api/v1/friends", player, auth.Read, noKey, false, s.friends},
-		{post, "/api/v1/friends/{userId}", player, auth.Write, byStoredResponse, false, withoutBody(s.befriend)},
-		{del, "/api/v1/friends/{userId}", player, auth.Write, noKey, false, s.unfriend},
-		{post, "/api/v1/friends/{userId}/block", player, auth.Write, byStoredResponse, false, withoutBody(s.block)},
+		{get, "/api/v1/me", player, auth.Read, noKey, false, s.me, errorList{apierror.UserNotFound}},
+		{patch, "/api/v1/me", player, auth.Write, noKey, false, withBody(s.patchMe), errorList{apierror.UserNotFound}},
+		{get, "/api/v1/friends", player, auth.Read, noKey, false, s.friends, nil},
+		{
+			post, "/api/v1/friends/{userId}", player, auth.Write, byStoredResponse, false, withoutBody(s.befriend),
+			errorList{apierror.UserNotFound},
+		},
+		{
+			del, "/api/v1/friends/{userId}", player, auth.Write, noKey, false, s.unfriend,
+			errorList{apierror.InvalidRequest, apierror.UserNotFound},
+		},
+		{
+			post, "/api/v1/friends/{userId}/block", player, auth.Write, byStoredResponse, false, withoutBody(s.block),
+			errorList{apierror.UserNotFound},
+		},
 
-		{post, session + "create", player, auth.Money, byReceipt, true, withBody(s.createRoom)},
-		{get, session + "get", everyone, auth.Read, noKey, true, s.getRoom},
-		{get, session + "list", everyone, auth.Read, noKey, true, s.listRooms},
-		{post, session + "join", player, auth.Money, byReceipt, true, withBody(s.joinRoom)},
-		{post, "/join", player, auth.Money, byReceipt, true, withBody(s.joinRoom)},
-		{post, session + "leave", player, auth.Money, byReceipt, true, withBody(s.leaveRoom)},
-		{post, session + "ready", player, auth.Money, byReceipt, true, withBody(s.readyRoom)},
-		{post, session + "kick", player | server, auth.Money, byReceipt, true, withBody(s.kick)},
-		{post, session + "transfer-host", player | server, auth.Money, byReceipt, true, withBody(s.transferHost)},
-		{post, session + "start", player | server, auth.Money, byReceipt, true, withBody(s.startRoom)},
-		{post, session + "finish", player | server, auth.Money, byReceiptKeyRequired, true, withBody(s.finishRoom)},
-		{post, session + "cancel", everyone, auth.Money, byReceipt, true, withBody(s.cancelRoom)},
-		{post, session + "rematch", player, auth.Money, byReceipt, true, withBody(s.rematch)},
+		{
+			post, session + "create", player, auth.Money, byReceipt, true, withBody(s.createRoom),
+			errorList{
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
+				apierror.TokenNotFound, apierror.VersionConflict,
+			},
+		},
+		{
+			get, session + "get", everyone, auth.Read, noKey, true, s.getRoom,
+			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+		},
+		{get, session + "list", everyone, auth.Read, noKey, true, s.listRooms, listErrors},
+		{post, session + "join", player, auth.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
+		{post, "/join", player, auth.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
+		{
+			post, session + "leave", player, auth.Money, byReceipt, true, withBody(s.leaveRoom),
+			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.NotParticipant, apierror.VersionConflict},
+		},
+		{
+			post, session + "ready", player, auth.Money, byReceipt, true, withBody(s.readyRoom),
+			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.AlreadyStarted, apierror.NotParticipant},
+		},
+		{
+			post, session + "kick", player | server, auth.Money, byReceipt, true, withBody(s.kick),
+			errorList{
+				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
+			},
+		},
+		{
+			post, session + "transfer-host", player | server, auth.Money, byReceipt, true, withBody(s.transferHost),
+			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.NotParticipant},
+		},
+		{
+			post, session + "start", player | server, auth.Money, byReceipt, true, withBody(s.startRoom),
+			errorList{
+				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.AlreadyStarted, apierror.NotEnoughPlayers,
+			},
+		},
+		{
+			post, session + "finish", player | server, auth.Money, byReceiptKeyRequired, true, withBody(s.finishRoom),
+			errorList{
+				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotStarted, apierror.ResultConflict,
+				apierror.VersionConflict,
+			},
+		},
+		{
+			post, session + "cancel", everyone, auth.Money, byReceipt, true, withBody(s.cancelRoom),
+			errorList{
+				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.AlreadyStarted, apierror.VersionConflict,
+			},
+		},
+		{
+			post, session + "rematch", player, auth.Money, byReceipt, true, withBody(s.rematch),
+			errorList{
+				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
+				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict,
+			},
+		},
 
-		{get, "/api/v1/user-balance/token-balances", player, auth.Read, noKey, true, s.tokenBalances},
-		{get, "/api/v1/user-balance/ledger", player, auth.Read, noKey, true, s.ledger},
-		{post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, auth.Money, byReceiptKeyRequired, true, withOptionalBody(s.purchase)},
-		{get, "/api/v1/user-assets", player, auth.Read, noKey, true, s.ownedAssets},
-		{get, "/api/v1/game-assets", everyone, auth.Read, noKey, false, s.catalogue},
+		{get, "/api/v1/user-balance/token-balances", player, auth.Read, noKey, true, s.tokenBalances, nil},
+		{
+			get, "/api/v1/user-balance/ledger", player, auth.Read, noKey, true, s.ledger,
+			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+		},
+		{
+			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, auth.Money, byReceiptKeyRequired, true,
+			withOptionalBody(s.purchase),
+			errorList{
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.AssetNotFound, apierror.PriceChanged,
+				apierror.SoldOut, apierror.AlreadyOwned,
+			},
+		},
+		{get, "/api/v1/user-assets", player, auth.Read, noKey, true, s.ownedAssets, errorList{apierror.InvalidRequest}},
+		{
+			get, "/api/v1/game-assets", everyone, auth.Read, noKey, false, s.catalogue,
+			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+		},
 
-		{post, admin + "games", operator, auth.Admin, byStoredResponse, false, withBody(s.createGame)},
-		{get, admin + "games", operator, auth.Admin, noKey, false, s.listGames},
-		{get, admin + "games/{gameId}", staff, auth.Admin, noKey, false, s.getGame},
-		{patch, admin + "games/{gameId}", staff, auth.Admin, noKey, false, withBody(s.patchGame)},
-		{post, admin + "games/{gameId}/server-keys", operator, auth.Admin, byStoredResponse, false, withoutBody(s.addServerKey)},
-		{del, admin + "games/{gameId}/server-keys/{keyId}", operator, auth.Admin, noKey, false, s.revokeServerKey},
-		{post, admin + "games/{gameId}/assets", staff, auth.Admin, byStoredResponse, false, withBody(s.createAsset)},
-		{get, admin + "games/{gameId}/assets", staff, auth.Admin, noKey, false, s.listAssets},
-		{get, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, noKey, false, s.getAsset},
-		{patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, noKey, false, withBody(s.patchAsset)},
-		{post, admin + "tokens", operator, auth.Admin, byStoredResponse, false, withBody(s.createToken)},
-		{get, admin + "tokens", operator, auth.Admin, noKey, false, s.listTokens},
-		{get, admin + "tokens/{tokenId}", operator, auth.Admin, noKey, false, s.getToken},
-		{patch, admin + "tokens/{tokenId}", operator, auth.Admin, noKey, false, withBody(s.patchToken)},
-		{get, admin + "users/{userId}", staff, auth.Admin, noKey, true, s.getUser},
-		{post, admin + "users/{userId}/credit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.credit)},
-		{post, admin + "users/{userId}/debit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.debit)},
-		{get, admin + "rooms", staff, auth.Admin, noKey, true, s.adminRooms},
-		{get, admin + "audit", operator, auth.Admin, noKey, true, s.audit},
+		{
+			post, admin + "games", operator, auth.Admin, byStoredResponse, false, withBody(s.createGame),
+			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
+		},
+		{get, admin + "games", operator, auth.Admin, noKey, false, s.listGames, errorList{apierror.InvalidRequest}},
+		{get, admin + "games/{gameId}", staff, auth.Admin, noKey, false, s.getGame, errorList{apierror.GameNotFound}},
+		{
+			patch, admin + "games/{gameId}", staff, auth.Admin, noKey, false, withBody(s.patchGame),
+			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
+		},
+		{
+			post, admin + "games/{gameId}/server-keys", operator, auth.Admin, byStoredResponse, false,
+			withoutBody(s.addServerKey),
+			errorList{apierror.GameNotFound},
+		},
+		{
+			del, admin + "games/{gameId}/server-keys/{keyId}", operator, auth.Admin, noKey, false, s.revokeServerKey,
+			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+		},
+		{
+			post, admin + "games/{gameId}/assets", staff, auth.Admin, byStoredResponse, false, withBody(s.createAsset),
+			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound},
+		},
+		{
+			get, admin + "games/{gameId}/assets", staff, auth.Admin, noKey, false, s.listAssets,
+			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+		},
+		{
+			get, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, noKey, false, s.getAsset,
+			errorList{apierror.GameNotFound, apierror.AssetNotFound},
+		},
+		{
+			patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, noKey, false, withBody(s.patchAsset),
+			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
+		},
+		{
+			post, admin + "tokens", operator, auth.Admin, byStoredResponse, false, withBody(s.createToken),
+			errorList{apierror.TokenExists},
+		},
+		{get, admin + "tokens", operator, auth.Admin, noKey, false, s.listTokens, nil},
+		{
+			get, admin + "tokens/{tokenId}", operator, auth.Admin, noKey, false, s.getToken,
+			errorList{apierror.TokenNotFound},
+		},
+		{
+			patch, admin + "tokens/{tokenId}", operator, auth.Admin, noKey, false, withBody(s.patchToken),
+			errorList{apierror.TokenNotFound},
+		},
+		{get, admin + "users/{userId}", staff, auth.Admin, noKey, true, s.getUser, errorList{apierror.UserNotFound}},
+		{
+			post, admin + "users/{userId}/credit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.credit),
+			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound},
+		},
+		{
+			post, admin + "users/{userId}/debit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.debit),
+			errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
+		},
+		{get, admin + "rooms", staff, auth.Admin, noKey, true, s.adminRooms, listErrors},
+		{get, admin + "audit", operator, auth.Admin, noKey, true, s.audit, nil},
 
-		{get, "/api/v1/game-data/save", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.saves)},
-		{get, "/api/v1/game-data/load", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.saves)},
-		{get, "/api/v1/realtime", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.live)},
+		{get, "/api/v1/game-data/save", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.saves), socketErrors},
+		{get, "/api/v1/game-data/load", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.saves), socketErrors},
+		{get, "/api/v1/realtime", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.live), socketErrors},
 
-		{get, "/healthz", anyone, "", noKey, false, s.healthz},
-		{get, "/readyz", anyone, "", noKey, false, s.readyz},
-		{get, "/openapi.yaml", anyone, "", noKey, false, serveDocument(openAPI)},
-		{get, "/asyncapi.yaml", anyone, "", noKey, false, serveDocument(asyncAPI)},
+		{get, "/healthz", anyone, "", noKey, false, s.healthz, nil},
+		{get, "/readyz", anyone, "", noKey, false, s.readyz, errorList{apierror.Draining, apierror.StoreUnavailable}},
+		{get, "/openapi.yaml", anyone, "", noKey, false, serveDocument(openAPI), nil},
+		{get, "/asyncapi.yaml", anyone, "", noKey, false, serveDocument(asyncAPI), nil},
 	}
 }
 
-// withBody is the way of an operation with a body: decode it, see whether it was asked before, and do it.
+// withBody returns the handler of an operation with a body: it decodes the body, claims the
+// Idempotency-Key and calls handle.
 func withBody[T any](handle func(*request, *T) (response, error)) func(*request) (response, error) {
 	return decodeThen(handle, false)
 }
 
-// withOptionalBody is body where every member is optional, so that the whole may be missing.
+// withOptionalBody is withBody for operations whose members are all optional, so that the body may
+// be missing.
 func withOptionalBody[T any](handle func(*request, *T) (response, error)) func(*request) (response, error) {
 	return decodeThen(handle, true)
 }
 
-// withoutBody is the way of a POST that needs none.
+// withoutBody is withBody for operations without members.
 func withoutBody(handle func(*request) (response, error)) func(*request) (response, error) {
 	return decodeThen(func(r *request, _ *struct{}) (response, error) { return handle(r) }, true)
 }
@@ -161,13 +290,8 @@ func decodeThen[T any](handle func(*request, *T) (response, error), optional boo
 		if err := r.decode(in, optional); err != nil {
 			return response{}, err
 		}
-		if implied, some := any(in).(interface{ normal() }); some {
-			implied.normal()
-		}
-		if lacking, checked := any(in).(interface{ lacks() needs }); checked {
-			if err := lacking.lacks().err(); err != nil {
-				return response{}, err
-			}
+		if err := validate(in); err != nil {
+			return response{}, err
 		}
 		if stored, found, err := r.claimKey(in); found || err != nil {
 			return stored, err
@@ -176,22 +300,32 @@ func decodeThen[T any](handle func(*request, *T) (response, error), optional boo
 	}
 }
 
-// needs collects the members that a request lacks. An input that cannot be passed on without them has a method lacks.
-type needs struct{ refusal *apierror.Error }
+// A validator is an input that no domain can check alone. Validate returns invalid_request with the
+// members that are missing. It may set defaults, so that a request with a default and one without
+// it are the same request.
+type validator interface{ Validate() error }
 
-func (n needs) that(given bool, field string) needs {
-	if given {
-		return n
+// validate returns the error of an input's Validate, or nil where it has none.
+func validate(in any) error {
+	if v, ok := in.(validator); ok {
+		return v.Validate()
 	}
-	if n.refusal == nil {
-		n.refusal = apierror.InvalidRequest
-	}
-	return needs{n.refusal.WithField(field, "required", "is required")}
+	return nil
 }
 
-func (n needs) err() error {
-	if n.refusal == nil {
-		return nil
+// member is a member of a request that must be there.
+type member struct {
+	name  string
+	given bool
+}
+
+// required returns invalid_request with the members that are missing.
+func required(members ...member) error {
+	var errs apierror.FieldErrors
+	for _, m := range members {
+		if !m.given {
+			errs.Add(m.name, "required", "is required")
+		}
 	}
-	return n.refusal
+	return errs.Err()
 }

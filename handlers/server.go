@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -22,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -31,7 +30,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Deps is everything that the edge needs; all of it is required.
+// Deps is everything that a Server needs. All of it is required.
 type Deps struct {
 	Users       *users.Service
 	Games       *games.Service
@@ -44,15 +43,15 @@ type Deps struct {
 	Store       Pinger
 
 	Progress *progress.Service
-	Realtime *realtime.Hub // not running yet: the edge makes its sockets
+	Realtime *realtime.Hub // not running yet, because New adds its sockets
 
-	Durability     string               // the mode that answers about money and rooms promise: "memory", "disk", "replica"
-	TrustedProxies []string             // addresses or networks whose X-Forwarded-For is believed; none by default
-	Metrics        *prometheus.Registry // what /metrics of the internal listener shows
+	Durability     string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
+	TrustedProxies []string             // addresses or networks whose X-Forwarded-For is used; none by default
+	Metrics        *prometheus.Registry // that /metrics of the internal listener exports
 	Log            *slog.Logger
 }
 
-// Pinger is asked for a sign of life by /readyz.
+// Pinger reports whether the store can be reached, for /readyz.
 type Pinger interface {
 	Ping(ctx context.Context) error
 }
@@ -70,7 +69,8 @@ type Server struct {
 	draining      atomic.Bool
 }
 
-// New builds the edge of a node. It fails only on trusted proxies that are no addresses and on metrics that are registered already.
+// New returns the server of a node. It returns an error for trusted proxies that are not addresses
+// and for metrics that are registered already.
 func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLog: rate.Sometimes{Interval: time.Second}}
@@ -87,8 +87,8 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s.saves, s.live = s.newSaveEndpoint(), s.newRealtimeEndpoint()
-	for _, r := range s.routes() {
-		s.engine.Handle(r.method, ginPath(r.path), s.serve(&r))
+	for _, rt := range s.routes() {
+		s.engine.Handle(rt.method, ginPath(rt.path), s.serve(&rt))
 	}
 	s.engine.NoRoute(s.serve(&route{path: "none", handle: alwaysReturn(apierror.NotFound)}))
 	s.engine.NoMethod(s.serve(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
@@ -104,11 +104,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.engine.ServeHTTP(w, r)
 }
 
-// Drain tells balancers and clients to go elsewhere: /readyz answers 503, so do new sockets, and connections close after their answer. Requests
-// that come still are served; the sockets that are open are the hub's to drain.
+// Drain sends balancers and clients to other nodes: /readyz and new sockets return 503 draining,
+// and every connection closes after its response. Requests are still served. The hub drains the
+// sockets that are open.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// ginPath writes a path of the contract, "/users/{userId}", as gin wants it, "/users/:userId".
+// ginPath returns a path of openapi.yaml, "/users/{userId}", as gin spells it, "/users/:userId".
 func ginPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
@@ -117,24 +118,25 @@ func alwaysReturn(err error) func(*request) (response, error) {
 	return func(*request) (response, error) { return response{}, err }
 }
 
-// request is one request on its way through the edge.
+// request is an HTTP request with what is known about its caller.
 type request struct {
 	*gin.Context
 	server     *Server
 	route      *route
 	requestID  string
-	caller     principal.Caller // zero where nobody needs to be known
+	caller     principal.Caller // zero when the operation is for anyone
 	credential auth.Credential
-	corsGame   int64                  // the game whose origins count, or 0 while it is not known
-	receipt    idempotency.Receipt    // of the Idempotency-Key, or zero
-	execution  *idempotency.Execution // under which the answer is kept, or nil
+	corsGame   int64                  // whose origins are allowed; 0 while it is not known
+	receipt    idempotency.Receipt    // of the Idempotency-Key, or the zero Receipt
+	execution  *idempotency.Execution // that stores the response, or nil
 }
 
 func (r *request) ctx() context.Context { return r.Request.Context() }
 
-// serve is the way of every request: who, how often, what, and the answer or the problem.
+// serve returns gin's handler of a route: it handles the request, sends the response, counts and
+// logs it.
 func (s *Server) serve(rt *route) gin.HandlerFunc {
-	metrics := s.metrics.forRoute(rt)
+	routeMetrics := s.metrics.forRoute(rt)
 	return func(c *gin.Context) {
 		start := time.Now()
 		s.metrics.inFlight.Inc()
@@ -148,7 +150,7 @@ func (s *Server) serve(rt *route) gin.HandlerFunc {
 				req.recoverPanic(cause)
 			}
 			s.metrics.inFlight.Dec()
-			metrics.observe(c.Writer.Status(), time.Since(start))
+			routeMetrics.observe(c.Writer.Status(), time.Since(start))
 			s.logRequest(req, time.Since(start))
 		}()
 		if req.isPreflight() {
@@ -160,7 +162,7 @@ func (s *Server) serve(rt *route) gin.HandlerFunc {
 	}
 }
 
-// dispatch admits the call and lets the operation answer.
+// dispatch checks who is calling and how often, and calls the handler of the route.
 func (r *request) dispatch() (response, error) {
 	if r.route.class == "" {
 		return r.route.handle(r)
@@ -179,7 +181,8 @@ func (r *request) dispatch() (response, error) {
 	return r.route.handle(r)
 }
 
-// respond renders the answer or the problem, keeps it where the caller may ask again, and sends it.
+// respond encodes the response or the error, stores it if its Idempotency-Key asks for that, and
+// sends it.
 func (r *request) respond(resp response, err error) {
 	if resp.upgraded {
 		return
@@ -191,37 +194,36 @@ func (r *request) respond(resp response, err error) {
 	defer putBuffer(buffer)
 	if err := resp.encode(buffer); err != nil {
 		buffer.Reset()
-		resp = r.problemResponse(fmt.Errorf("encode the answer: %w", err))
+		resp = r.problemResponse(fmt.Errorf("encode the response: %w", err))
 		_ = resp.encode(buffer)
 	}
 	if r.execution != nil {
 		r.storeResponse(&resp, buffer.Bytes())
 	}
 	if r.route.durable {
-		r.Writer.Header()["Parlor-Durability"] = r.server.durability()
+		r.Writer.Header()["Parlor-Durability"] = []string{r.server.Durability}
 	}
 	r.allowOrigin()
 	r.write(&resp, buffer.Bytes())
 }
 
-func (s *Server) durability() []string { return []string{s.Durability} }
-
-// recoverPanic turns a panic into the answer "internal"; the node lives on.
+// recoverPanic logs a panic and returns internal to the caller.
 func (r *request) recoverPanic(cause any) {
 	if cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this
 		panic(cause)
 	}
-	r.server.log.LogAttrs(r.ctx(), slog.LevelError, "panic contained", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())),
-		slog.String("method", r.Request.Method), slog.String("route", r.route.path), slog.String("requestId", r.requestID))
+	r.server.log.LogAttrs(r.ctx(), slog.LevelError, "panic in a handler", slog.Any("cause", cause),
+		slog.String("stack", string(debug.Stack())), slog.String("method", r.Request.Method),
+		slog.String("route", r.route.path), slog.String("requestId", r.requestID))
 	if !r.Writer.Written() {
 		r.respond(response{}, apierror.Internal)
 	}
 }
 
-// slowRequest is when a request is worth a line of its own.
+// slowRequest is the duration above which a request is logged at the level warn.
 const slowRequest = time.Second
 
-// logRequest logs what is worth a line: slow requests, and every one at the level debug.
+// logRequest logs slow requests as warnings and all others at the level debug.
 func (s *Server) logRequest(r *request, duration time.Duration) {
 	level := slog.LevelDebug
 	if duration > slowRequest {
@@ -230,46 +232,50 @@ func (s *Server) logRequest(r *request, duration time.Duration) {
 	if !s.log.Enabled(r.ctx(), level) {
 		return
 	}
-	s.log.LogAttrs(r.ctx(), level, "request", slog.String("method", r.Request.Method), slog.String("route", r.route.path),
-		slog.Int("status", r.Writer.Status()), slog.Duration("took", duration), slog.String("caller", r.callerKey()), slog.String("requestId", r.requestID))
+	s.log.LogAttrs(r.ctx(), level, "request", slog.String("method", r.Request.Method),
+		slog.String("route", r.route.path), slog.Int("status", r.Writer.Status()), slog.Duration("duration", duration),
+		slog.String("caller", r.callerKey()), slog.String("requestId", r.requestID))
 }
 
-// requestID is the caller's own where it is sane, else a new one.
+// requestID returns the caller's X-Request-Id if it is valid, or else a new one.
 func requestID(r *http.Request) string {
-	if given := r.Header["X-Request-Id"]; len(given) == 1 && isVisibleASCII(given[0], 128) {
-		return given[0]
+	if header := r.Header["X-Request-Id"]; len(header) == 1 && isVisibleASCII(header[0], 128) {
+		return header[0]
 	}
 	return uuid.NewString()
 }
 
-// authenticate finds out who is calling and whether the operation is for them.
+// authenticate sets the caller. It returns forbidden when the operation is not for the caller's
+// role.
 func (r *request) authenticate() error {
-	shown, err := r.findCredential()
+	credential, err := r.findCredential()
 	if err != nil {
 		return err
 	}
-	r.credential, r.caller, r.corsGame = shown, shown.Caller, shown.Game
+	r.credential, r.caller, r.corsGame = credential, credential.Caller, credential.Game
 	if !r.route.callers.includes(r.caller.Role) {
 		return apierror.Forbidden.WithReason("this operation is for %s", r.route.callers)
 	}
 	return nil
 }
 
-// findCredential is what the caller shows: a ticket where one is good, else a token.
+// findCredential returns the credential of a ticket, where the operation accepts one, or of a
+// bearer token.
 func (r *request) findCredential() (auth.Credential, error) {
 	if r.route.callers&withTicket != 0 {
-		if shown, given, err := r.redeemTicket(); given || err != nil {
-			return shown, err
+		if credential, given, err := r.redeemTicket(); given || err != nil {
+			return credential, err
 		}
 	}
 	token := r.bearer()
 	if token == "" {
-		return auth.Credential{}, apierror.Unauthenticated.WithReason("an Authorization header with a Bearer token is needed")
+		return auth.Credential{}, apierror.Unauthenticated.WithReason(
+			"an Authorization header with a Bearer token is needed")
 	}
 	return r.server.Auth.Credential(r.ctx(), token)
 }
 
-// bearer is the token that the caller shows, or "".
+// bearer returns the bearer token, or "".
 func (r *request) bearer() string {
 	scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -278,7 +284,8 @@ func (r *request) bearer() string {
 	return strings.TrimSpace(token)
 }
 
-// callerKey names the caller in limits and under Idempotency-Keys; somebody unknown is their address.
+// callerKey identifies the caller for rate limits and Idempotency-Keys: the address when there is
+// no credential.
 func (r *request) callerKey() string {
 	if r.caller.Role == "" {
 		return r.addressKey()
@@ -286,7 +293,8 @@ func (r *request) callerKey() string {
 	return r.caller.ActorID()
 }
 
-// addressKey names where the call comes from. Only trusted proxies are believed about it.
+// addressKey identifies the client's address for rate limits. X-Forwarded-For counts only from a
+// trusted proxy.
 func (r *request) addressKey() string {
 	address, err := netip.ParseAddr(r.ClientIP())
 	if err != nil {
@@ -295,19 +303,20 @@ func (r *request) addressKey() string {
 	return auth.AddressKey(address)
 }
 
-// checkRateLimit counts the call against a class, and tells the caller what is left.
+// checkRateLimit counts the request against the limit of a class and sets the headers of the limit.
 func (r *request) checkRateLimit(class auth.Class) error {
-	key := r.server.Limiter.Scope(class)
-	if key == "" {
+	var key string
+	switch r.server.Limiter.Scope(class) {
+	case "":
 		return nil
+	case auth.ByAddress:
+		key = r.addressKey()
+	default:
+		key = r.callerKey()
 	}
-	who := r.callerKey
-	if key == auth.ByAddress {
-		who = r.addressKey
-	}
-	decision, err := r.server.Limiter.Allow(r.ctx(), class, who())
+	decision, err := r.server.Limiter.Allow(r.ctx(), class, key)
 	if class == auth.Address && err == nil {
-		return nil // the limit of the operation is the one to tell
+		return nil // the headers show the limit of the operation
 	}
 	h := r.Writer.Header()
 	h["Ratelimit-Policy"] = r.server.policyHeader(decision)
@@ -318,7 +327,7 @@ func (r *request) checkRateLimit(class auth.Class) error {
 	return err
 }
 
-// policyHeader is the header of a class, which is always the same.
+// policyHeader returns the value of RateLimit-Policy for a class, which never changes.
 func (s *Server) policyHeader(d auth.Decision) []string {
 	if header, ok := s.policyHeaders.Load(d.Class); ok {
 		return header.([]string)

@@ -19,34 +19,37 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-func TestRequestIDsAreTheCallersWhereTheyAreSane(t *testing.T) {
+func TestAValidRequestIDOfTheCallerIsKept(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{"/healthz", "/nothing"} {
 		if got := f.send("GET", path, "", "", "X-Request-Id", "mine-1").header.Get("X-Request-Id"); got != "mine-1" {
-			t.Errorf("%s answers the id %q", path, got)
+			t.Errorf("%s returns the id %q", path, got)
 		}
 		for _, bad := range []string{"two words", strings.Repeat("x", 129), "ümlaut"} {
 			if got := f.send("GET", path, "", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad || len(got) != 36 {
-				t.Errorf("%s answers the id %q to %q", path, got, bad)
+				t.Errorf("%s returns the id %q to %q", path, got, bad)
 			}
 		}
 	}
-	if resp := f.send("GET", "/nothing", "", "", "X-Request-Id", "mine-2"); resp.text("requestId") != "mine-2" || resp.text("instance") != "/nothing" {
-		t.Errorf("the problem does not tell where it happened: %s", resp.raw)
+	if resp := f.send("GET", "/nothing", "", "", "X-Request-Id", "mine-2"); resp.text("requestId") != "mine-2" ||
+		resp.text("instance") != "/nothing" {
+		t.Errorf("the problem has another requestId or instance: %s", resp.raw)
 	}
 }
 
-func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
+func TestUnknownPathsAndMethodsReturnProblems(t *testing.T) {
 	f := newGameFixture(t)
 	golden(t, "not_found", f.expectError(404, "not_found", "GET", "/api/v1/nothing", "", "", "X-Request-Id", "fixed"))
-	golden(t, "method_not_allowed", f.expectError(405, "method_not_allowed", "DELETE", "/api/v1/me", "", "", "X-Request-Id", "fixed"))
-	golden(t, "unauthenticated", f.expectError(401, "unauthenticated", "GET", "/api/v1/me", "", "", "X-Request-Id", "fixed"))
-	golden(t, "invalid_request", f.expectError(400, "invalid_request", "POST", "/join", f.guest("Ann").token, `{"roomid":"x"}`, "X-Request-Id", "fixed"))
+	golden(t, "method_not_allowed", f.expectError(405, "method_not_allowed", "DELETE", "/api/v1/me", "", "",
+		"X-Request-Id", "fixed"))
+	golden(t, "unauthenticated", f.expectError(401, "unauthenticated", "GET", "/api/v1/me", "", "", "X-Request-Id",
+		"fixed"))
+	golden(t, "invalid_request", f.expectError(400, "invalid_request", "POST", "/join", f.guest("Ann").token,
+		`{"roomid":"x"}`, "X-Request-Id", "fixed"))
 	f.expectError(404, "not_found", "GET", "/api/v1/me/", "", "")
 	f.expectError(404, "not_found", "GET", "//api/v1/me", "", "")
 }
 
-// Balancers and caches ask with HEAD what they would get.
 func TestHeadIsGetWithoutTheBody(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
@@ -60,10 +63,13 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 		_ = got.Body.Close()
 		return got
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/openapi.yaml", "/api/v1/game-session/get?roomId=" + f.createRoom(ann), "/nothing"} {
+	for _, path := range []string{
+		"/healthz", "/readyz", "/openapi.yaml",
+		"/api/v1/game-session/get?roomId=" + f.createRoom(ann), "/nothing",
+	} {
 		want, got := f.send("GET", path, ann.token, ""), head(path)
 		if got.StatusCode != want.status {
-			t.Errorf("HEAD %s answers %d, GET %d", path, got.StatusCode, want.status)
+			t.Errorf("HEAD %s returns %d, GET %d", path, got.StatusCode, want.status)
 		}
 		for _, name := range []string{"Content-Type", "Etag", "Cache-Control"} {
 			if got.Header.Get(name) != want.header.Get(name) {
@@ -72,37 +78,39 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 		}
 	}
 	if got := head("/join"); got.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("HEAD of what is only posted answers %d", got.StatusCode)
+		t.Errorf("HEAD of a POST returns %d", got.StatusCode)
 	}
 }
 
-func TestSchemesOtherThanBearerAreNobody(t *testing.T) {
+func TestOnlyTheSchemeBearerAuthenticates(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	for header, status := range map[string]int{
-		"Bearer " + ann.token: 200, "bearer " + ann.token: 200, "Basic " + ann.token: 401, ann.token: 401, "Bearer ": 401, "Bearer " + ann.token + "x": 401,
+		"Bearer " + ann.token: 200, "bearer " + ann.token: 200, "Basic " + ann.token: 401, ann.token: 401, "Bearer ": 401,
+		"Bearer " + ann.token + "x": 401,
 	} {
 		f.expect(status, "GET", "/api/v1/me", "", "", "Authorization", header)
 	}
 }
 
-// Origins: what the caller's game lists is echoed, and nothing else.
-func TestOriginsAreThoseOfTheCallersGame(t *testing.T) {
+func TestCORSAllowsTheOriginsOfTheCallersGame(t *testing.T) {
 	f := newGameFixture(t)
 	other, otherKey := f.createOtherGame() // lists https://other.example and null
-	f.expect(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", f.game), f.serverKey, `{"origins":["https://duel.example","https://*.duel.example"]}`)
+	f.expect(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", f.game), f.serverKey,
+		`{"origins":["https://duel.example","https://*.duel.example"]}`)
 	ann, eve := f.guest("Ann"), f.guestOf(other, "Eve")
 	allowed := func(want bool, resp *httpResult, origin string) {
 		t.Helper()
 		got := resp.header.Get("Access-Control-Allow-Origin")
 		if want && got != origin || !want && got != "" {
-			t.Errorf("%q is answered with the origin %q", origin, got)
+			t.Errorf("%q gets the origin %q", origin, got)
 		}
-		if want && !strings.Contains(resp.header.Get("Access-Control-Expose-Headers")+resp.header.Get("Access-Control-Allow-Headers"), "X-Request-Id") {
-			t.Errorf("%q may not see what it needs: %v", origin, resp.header)
+		names := resp.header.Get("Access-Control-Expose-Headers") + resp.header.Get("Access-Control-Allow-Headers")
+		if want && !strings.Contains(names, "X-Request-Id") {
+			t.Errorf("%q may not read or send the header X-Request-Id: %v", origin, resp.header)
 		}
 		if !strings.Contains(resp.header.Get("Vary"), "Origin") || resp.header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("the answer to %q could be mistaken: %v", origin, resp.header)
+			t.Errorf("the response to %q has a wrong Vary or allows credentials: %v", origin, resp.header)
 		}
 	}
 	for _, c := range []struct {
@@ -120,9 +128,11 @@ func TestOriginsAreThoseOfTheCallersGame(t *testing.T) {
 	} {
 		allowed(c.ann, f.expect(200, "GET", "/api/v1/me", ann.token, "", "Origin", c.origin), c.origin)
 		allowed(c.eve, f.expect(200, "GET", "/api/v1/me", eve.token, "", "Origin", c.origin), c.origin)
-		allowed(c.eve, f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/games/%d", other), otherKey, "", "Origin", c.origin), c.origin)
+		allowed(c.eve, f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/games/%d", other), otherKey, "", "Origin", c.origin),
+			c.origin)
 		allowed(c.preflight, f.expect(401, "GET", "/api/v1/me", "", "", "Origin", c.origin), c.origin)
-		allowed(c.ann, f.expect(201, "POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game), "Origin", c.origin), c.origin)
+		allowed(c.ann, f.expect(201, "POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game), "Origin",
+			c.origin), c.origin)
 		for _, path := range []string{"/api/v1/me", "/join", "/api/v1/nothing"} {
 			resp := f.expect(204, "OPTIONS", path, "", "", "Origin", c.origin, "Access-Control-Request-Method", "POST")
 			allowed(c.preflight, resp, c.origin)
@@ -134,7 +144,7 @@ func TestOriginsAreThoseOfTheCallersGame(t *testing.T) {
 	f.expectError(405, "method_not_allowed", "OPTIONS", "/api/v1/me", "", "")
 }
 
-func TestLimitsAreToldAndKept(t *testing.T) {
+func TestRateLimitsAreAppliedAndShownInHeaders(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
 			auth.Read:   {PerSecond: 1, Burst: 3, Scope: auth.ByUser},
@@ -153,36 +163,40 @@ func TestLimitsAreToldAndKept(t *testing.T) {
 	for range 4 {
 		last = f.send("GET", "/api/v1/me", ann.token, "")
 	}
-	if last.status != 429 || last.code() != "rate_limited" || last.header.Get("Retry-After") == "" || last.text("retryable") != "true" {
-		t.Errorf("the fifth read answers %d %s %v", last.status, last.raw, last.header)
+	if last.status != 429 || last.code() != "rate_limited" || last.header.Get("Retry-After") == "" ||
+		last.text("retryable") != "true" {
+		t.Errorf("the fifth read returns %d %s %v", last.status, last.raw, last.header)
 	}
-	f.expect(200, "GET", "/api/v1/me", bob.token, "") // others are not counted with it
+	f.expect(200, "GET", "/api/v1/me", bob.token, "") // has a limit of its own
 	f.expect(200, "PATCH", "/api/v1/me", ann.token, "{}")
 	f.expect(200, "GET", "/api/v1/admin/audit", adminKey, "")
 	for range 4 {
-		last = f.send("POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game), "X-Forwarded-For", "192.0.2.77") // nobody's word is taken for it
+		// the test is not a trusted proxy
+		last = f.send("POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game), "X-Forwarded-For", "192.0.2.77")
 	}
 	if last.status != 429 {
-		t.Errorf("the sixth sign-in from one address answers %d", last.status)
+		t.Errorf("the sixth sign-in from one address returns %d", last.status)
 	}
 }
 
-func TestTrustedProxiesAreBelievedAboutAddresses(t *testing.T) {
+func TestForwardedAddressesCountFromTrustedProxiesOnly(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 1, Scope: auth.ByAddress}})
+		d.Limiter = auth.NewLimiter(redistest.Single(t),
+			auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 1, Scope: auth.ByAddress}})
 	}).createGame()
 	body := fmt.Sprintf(`{"gameId":%d}`, f.game)
 	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::1")
-	f.expect(429, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::2") // one subscriber has a /64
+	// the limit counts a /64 as one address
+	f.expect(429, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::2")
 	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8:0:1::1")
 	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "192.0.2.1")
 	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"not an address"}}); err == nil {
-		t.Error("a proxy that is no address was accepted")
+		t.Error("a proxy that is not an address was accepted")
 	}
 }
 
-func TestALostStoreIsToldAndForgottenWhenItIsBack(t *testing.T) {
+func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	db, err := redisdb.Open(server.URL())
 	if err != nil {
@@ -197,14 +211,19 @@ func TestALostStoreIsToldAndForgottenWhenItIsBack(t *testing.T) {
 	server.Kill()
 	f.expectError(503, "store_unavailable", "GET", "/readyz", "", "")
 	f.expect(200, "GET", "/healthz", "", "")
-	for _, ask := range [][2]string{{"GET", "/api/v1/me"}, {"GET", "/api/v1/user-balance/token-balances"}, {"POST", buy}, {"POST", "/api/v1/game-session/create"}} {
+	for _, call := range [][2]string{
+		{"GET", "/api/v1/me"},
+		{"GET", "/api/v1/user-balance/token-balances"},
+		{"POST", buy},
+		{"POST", "/api/v1/game-session/create"},
+	} {
 		body := ""
-		if strings.HasSuffix(ask[1], "create") {
+		if strings.HasSuffix(call[1], "create") {
 			body = fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":1,"maxPlayers":2}`, f.gold)
 		}
-		resp := f.expectError(503, "store_unavailable", ask[0], ask[1], ann.token, body, "Idempotency-Key", "during")
+		resp := f.expectError(503, "store_unavailable", call[0], call[1], ann.token, body, "Idempotency-Key", "during")
 		if resp.text("retryable") != "true" || strings.Contains(string(resp.raw), "sock") {
-			t.Errorf("the problem says %s", resp.raw)
+			t.Errorf("the problem is not retryable or has the address of the store: %s", resp.raw)
 		}
 	}
 	if log := f.log.String(); !strings.Contains(log, "store_unavailable") {
@@ -219,12 +238,11 @@ func TestALostStoreIsToldAndForgottenWhenItIsBack(t *testing.T) {
 	f.expectBalancedAudit()
 }
 
-// A store that does not answer must not keep the readiness probe waiting.
 func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = hangingStore{} })
 	began := time.Now()
 	if resp := f.send("GET", "/readyz", "", ""); resp.status != 503 || time.Since(began) > 5*time.Second {
-		t.Errorf("/readyz answers %d after %v", resp.status, time.Since(began))
+		t.Errorf("/readyz returns %d after %v", resp.status, time.Since(began))
 	}
 }
 
@@ -235,38 +253,38 @@ func (hangingStore) Ping(ctx context.Context) error {
 	return redisdb.WrapError("ping the store", ctx.Err())
 }
 
-func TestADrainingNodeSaysSoAndServesOn(t *testing.T) {
+func TestADrainingNodeIsNotReadyAndServesRequests(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	f.server.Drain()
 	resp := f.expectError(503, "draining", "GET", "/readyz", "", "")
 	if resp.text("retryable") != "true" {
-		t.Errorf("draining says %s", resp.raw)
+		t.Errorf("draining is not retryable: %s", resp.raw)
 	}
 	f.expect(200, "GET", "/healthz", "", "")
 	f.expect(200, "GET", "/api/v1/me", ann.token, "")
 }
 
-func TestAPanicReachesNobody(t *testing.T) {
+func TestAPanicReturnsInternalAndIsLogged(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = panickingStore{} })
 	for range 2 {
 		resp := f.expect(500, "GET", "/readyz", "", "")
 		if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
-			t.Errorf("the panic is told: %s", resp.raw)
+			t.Errorf("the response shows the panic: %s", resp.raw)
 		}
 	}
-	if log := f.log.String(); strings.Count(log, "secret plans") != 2 || !strings.Contains(log, "panic contained") {
-		t.Errorf("the log has the panics not once each: %s", log)
+	if log := f.log.String(); strings.Count(log, "secret plans") != 2 || !strings.Contains(log, "panic in a handler") {
+		t.Errorf("the log does not have each panic once: %s", log)
 	}
 }
 
-// A panic in the middle of a keyed request leaves the key free.
-func TestAPanicLeavesTheKeyFree(t *testing.T) {
+func TestAPanicFreesTheIdempotencyKey(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Users = nil }).createGame()
 	ann := f.guest("Ann")
 	for range 2 {
-		if resp := f.expect(500, "POST", "/api/v1/friends/2", ann.token, "", "Idempotency-Key", "k"); resp.code() != "internal" {
-			t.Errorf("the panic is told: %s", resp.raw)
+		if resp := f.expect(500, "POST", "/api/v1/friends/2", ann.token, "", "Idempotency-Key",
+			"k"); resp.code() != "internal" {
+			t.Errorf("the response shows the panic: %s", resp.raw)
 		}
 	}
 	f.expect(200, "GET", "/healthz", "", "")
@@ -276,14 +294,14 @@ type panickingStore struct{}
 
 func (panickingStore) Ping(context.Context) error { panic("secret plans") }
 
-func TestAFailureIsInternalAndLoggedOnce(t *testing.T) {
+func TestAnUnexpectedErrorReturnsInternalAndIsLoggedOnce(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = failingStore{} })
 	resp := f.expect(500, "GET", "/readyz", "", "")
 	if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
-		t.Errorf("the failure is told: %s", resp.raw)
+		t.Errorf("the response shows the error: %s", resp.raw)
 	}
 	if log := f.log.String(); strings.Count(log, "secret plans") != 1 {
-		t.Errorf("the log has the failure not once: %s", log)
+		t.Errorf("the log does not have the error once: %s", log)
 	}
 }
 
@@ -291,7 +309,7 @@ type failingStore struct{}
 
 func (failingStore) Ping(context.Context) error { return errors.New("secret plans") }
 
-func TestARoomThatIsKnownAlreadyIsNotSentAgain(t *testing.T) {
+func TestAnUnchangedRoomReturns304(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	room := f.createRoom(ann)
@@ -348,12 +366,11 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 			}
 		}
 	}
-	f.expectError(404, "not_found", "GET", "/metrics", "", "") // not for the public
+	f.expectError(404, "not_found", "GET", "/metrics", "", "") // only on the internal listener
 	f.expectError(404, "not_found", "GET", "/debug/pprof/", "", "")
 }
 
-// A body that is cut off, or longer than it says, is refused like any other that is no JSON.
-func TestABodyThatEndsEarlyIsRefused(t *testing.T) {
+func TestABodyThatEndsEarlyReturns400(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
@@ -361,7 +378,8 @@ func TestABodyThatEndsEarlyIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	fmt.Fprintf(conn, "POST /join HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"roomId\":", ann.token)
+	fmt.Fprintf(conn, "POST /join HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+		"application/json\r\nContent-Length: 100\r\n\r\n{\"roomId\":", ann.token)
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
@@ -371,9 +389,10 @@ func TestABodyThatEndsEarlyIsRefused(t *testing.T) {
 	}
 	defer func() { _ = got.Body.Close() }()
 	if got.StatusCode != 400 {
-		t.Errorf("a body that ends early is answered with %d", got.StatusCode)
+		t.Errorf("a body that ends early returns %d", got.StatusCode)
 	}
-	chunked, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/join", io.MultiReader(strings.NewReader(`{"roomId":"`), strings.NewReader(strings.Repeat("x", 70<<10))))
+	chunked, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/join",
+		io.MultiReader(strings.NewReader(`{"roomId":"`), strings.NewReader(strings.Repeat("x", 70<<10))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,6 +404,6 @@ func TestABodyThatEndsEarlyIsRefused(t *testing.T) {
 	}
 	_ = got.Body.Close()
 	if got.StatusCode != 413 {
-		t.Errorf("a body without end is answered with %d", got.StatusCode)
+		t.Errorf("a body of 70 KiB in chunks returns %d", got.StatusCode)
 	}
 }

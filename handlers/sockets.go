@@ -211,7 +211,7 @@ func parseMessage(raw []byte) (message, error) {
 	if err := wire.UnmarshalStrict(raw, &m); err != nil {
 		return message{ID: idOfInvalid(raw)}, fromDecodeError(err)
 	}
-	invalid := needs{}.that(m.Type != "", "type").err()
+	invalid := required(member{"type", m.Type != ""})
 	if len(m.ID) > maxMessageID {
 		invalid = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
 		m.ID = ""
@@ -249,10 +249,8 @@ func decodeData[T any](
 				return nil, fromDecodeError(err)
 			}
 		}
-		if lacking, checked := any(in).(interface{ lacks() needs }); checked {
-			if err := lacking.lacks().err(); err != nil {
-				return nil, err
-			}
+		if err := validate(in); err != nil {
+			return nil, err
 		}
 		return handle(ctx, s, client, m, in)
 	}

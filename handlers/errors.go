@@ -1,0 +1,53 @@
+package handlers
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+)
+
+//go:generate go test . -run ^TestGeneratedFilesAreFresh$ -update
+
+// errorList is the errors that an operation returns. openapi.yaml lists them by status; `make
+// generate` writes it.
+type errorList []*apierror.Error
+
+// commonErrors returns the errors that follow from a route's row: from who may call, how often, and
+// with what.
+func (rt *route) commonErrors() errorList {
+	list := errorList{apierror.Internal}
+	if rt.class != "" {
+		list = append(list, apierror.RateLimited, apierror.StoreUnavailable)
+	}
+	if rt.callers != anyone {
+		list = append(list, apierror.Unauthenticated, apierror.TokenExpired)
+		if rt.callers&everyone != everyone {
+			list = append(list, apierror.Forbidden)
+		}
+	}
+	if rt.method == http.MethodPost || rt.method == http.MethodPatch {
+		list = append(list, apierror.InvalidJSON, apierror.InvalidRequest, apierror.PayloadTooLarge,
+			apierror.UnsupportedMediaType)
+	}
+	if rt.idempotency != noKey {
+		list = append(list, apierror.IdempotencyKeyReused)
+	}
+	switch rt.idempotency {
+	case byReceiptKeyRequired:
+		list = append(list, apierror.IdempotencyKeyRequired)
+	case byStoredResponse:
+		list = append(list, apierror.RequestInProgress, apierror.OutcomeUnknown)
+	}
+	return list
+}
+
+// allErrors returns every error of an operation once, ordered by status and code.
+func (rt *route) allErrors() errorList {
+	list := slices.Concat(rt.commonErrors(), rt.errors)
+	slices.SortFunc(list, func(a, b *apierror.Error) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code))
+	})
+	return slices.Compact(list)
+}

@@ -1,0 +1,157 @@
+package handlers_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+)
+
+// The test calls every operation once in a plausible order and compares the responses with golden
+// files. On a Cluster it does the same without the files, because ids differ from run to run.
+func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixtureOn(t, db, nil).createGame()
+		goldenOnSingle := func(name string, resp *httpResult) {
+			if t.Name() == "TestEveryOperationReturnsTheGoldenResponse/single" {
+				golden(t, name, resp)
+			}
+		}
+		game := fmt.Sprintf("/api/v1/admin/games/%d", f.game)
+
+		// Games and tokens.
+		goldenOnSingle("game", f.expect(200, "GET", game, f.serverKey, ""))
+		goldenOnSingle("game_patched", f.expect(200, "PATCH", game, adminKey,
+			`{"origins":["https://duel.example","https://*.duel.example"],"settings":{"minRakeBps":100,`+
+				`"matchTimeoutSeconds":3600.5}}`))
+		f.expect(200, "GET", "/api/v1/admin/games?limit=1", adminKey, "")
+		rotated := f.expect(201, "POST", game+"/server-keys", adminKey, "")
+		goldenOnSingle("game_with_key", rotated)
+		f.expect(200, "GET", game, rotated.text("serverKey"), "")
+		f.expect(200, "DELETE", game+"/server-keys/"+rotated.text("game.serverKeys.1.id"), adminKey, "")
+		f.expectError(401, "unauthenticated", "GET", game, rotated.text("serverKey"), "")
+		goldenOnSingle("tokens", f.expect(200, "GET", "/api/v1/admin/tokens", adminKey, ""))
+		f.expect(200, "PATCH", "/api/v1/admin/tokens/GOLD", adminKey,
+			`{"tokenName":"Fine gold","logoUrl":"https://duel.example/gold.png"}`)
+		goldenOnSingle("token_patched", f.expect(200, "PATCH", "/api/v1/admin/tokens/GOLD", adminKey,
+			`{"tokenName":"Gold","logoUrl":null,"metadata":{"policyId":"ab02"}}`))
+		f.expect(200, "GET", "/api/v1/admin/tokens/GOLD", adminKey, "")
+
+		// Players.
+		signedIn := f.expect(201, "POST", "/api/v1/auth/guest", "",
+			fmt.Sprintf(`{"gameId":%d,"username":"Ann","deviceSecret":"a secret of the device"}`, f.game))
+		goldenOnSingle("session", signedIn)
+		back := f.expect(201, "POST", "/api/v1/auth/guest", "",
+			fmt.Sprintf(`{"gameId":%d,"deviceSecret":"a secret of the device"}`, f.game))
+		if back.id("user.id") != signedIn.id("user.id") {
+			t.Errorf("the device came back as %s", back.raw)
+		}
+		ann := player{id: signedIn.id("user.id"), token: signedIn.text("accessToken"), refresh: signedIn.text("refreshToken")}
+		known := f.expect(201, "POST", "/api/v1/auth/exchange", f.serverKey,
+			`{"externalId":"steam:1","username":"Bob","avatar":"https://duel.example/bob.png"}`)
+		goldenOnSingle("exchange", known)
+		bob := player{id: known.id("user.id"), token: known.text("accessToken"), refresh: known.text("refreshToken")}
+		fresh := f.expect(200, "POST", "/api/v1/auth/refresh", "", fmt.Sprintf(`{"refreshToken":%q}`, bob.refresh))
+		f.expectError(401, "refresh_reused", "POST", "/api/v1/auth/refresh", "",
+			fmt.Sprintf(`{"refreshToken":%q}`, bob.refresh))
+		f.expect(204, "POST", "/api/v1/auth/logout", "", fmt.Sprintf(`{"refreshToken":%q}`, fresh.text("refreshToken")))
+		goldenOnSingle("ticket", f.expect(200, "POST", "/api/v1/auth/ticket", ann.token, ""))
+		cid := f.guest("Cid")
+		goldenOnSingle("linked", f.expect(200, "POST", "/api/v1/auth/link", cid.token,
+			`{"deviceSecret":"the secret of cid's device"}`))
+		goldenOnSingle("me", f.expect(200, "GET", "/api/v1/me", bob.token, ""))
+		if resp := f.expect(200, "PATCH", "/api/v1/me", bob.token, `{"username":"Bobby"}`); resp.text("avatar") == "null" {
+			t.Errorf("a patch without avatar took it away: %s", resp.raw)
+		}
+		goldenOnSingle("me_patched", f.expect(200, "PATCH", "/api/v1/me", bob.token, `{"avatar":null}`))
+		goldenOnSingle("friend_requested", f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", bob.id), ann.token, ""))
+		goldenOnSingle("friend_accepted", f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", ann.id), bob.token, "{}"))
+		f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d/block", cid.id), ann.token, "")
+		goldenOnSingle("friends", f.expect(200, "GET", "/api/v1/friends", ann.token, ""))
+		f.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", cid.id), ann.token, "")
+
+		// The catalogue.
+		sword := f.createSword()
+		asset := fmt.Sprintf("%s/assets/%d", game, sword)
+		goldenOnSingle("asset", f.expect(200, "GET", asset, f.serverKey, ""))
+		goldenOnSingle("asset_patched", f.expect(200, "PATCH", asset, adminKey,
+			`{"price":"8","stock":null,"perUserLimit":5}`))
+		f.expect(200, "GET", game+"/assets", adminKey, "")
+		goldenOnSingle("catalogue", f.expect(200, "GET", "/api/v1/game-assets", ann.token, ""))
+		f.expect(200, "GET", fmt.Sprintf("/api/v1/game-assets?gameId=%d", f.game), adminKey, "")
+		buy := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword)
+		goldenOnSingle("purchase", f.expect(201, "POST", buy, bob.token, `{"quantity":2,"expectedPrice":8}`,
+			"Idempotency-Key", "buy-1"))
+		goldenOnSingle("purchase_replayed", f.expect(201, "POST", buy, bob.token, `{"expectedPrice":8.0,"quantity":2}`,
+			"Idempotency-Key", "buy-1"))
+		goldenOnSingle("price_changed", f.expectError(409, "price_changed", "POST", buy, bob.token, `{"expectedPrice":7.5}`,
+			"Idempotency-Key", "buy-2"))
+		goldenOnSingle("owned", f.expect(200, "GET", "/api/v1/user-assets", bob.token, ""))
+
+		// A paid room from create to payout.
+		made := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, fmt.Sprintf(
+			`{"gameId":%d,"entryTokenId":%d,"roomEntry":33.35,"maxPlayers":4,"minPlayers":3,"metadata":{"map":"bridge"},`+
+				`"rakeBps":500,"payout":[7000,3000]}`, f.game, f.gold))
+		goldenOnSingle("room_created", made)
+		room := roomBody(made.text("roomId"))
+		f.expect(200, "POST", "/api/v1/game-session/join", bob.token, room)
+		goldenOnSingle("room_joined", f.expect(200, "POST", "/join", cid.token, room))
+		goldenOnSingle("not_enough_money", f.expectError(402, "insufficient_funds", "POST", "/api/v1/game-session/create",
+			cid.token,
+			fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":66.66,"maxPlayers":2}`, f.gold)))
+		f.expect(200, "POST", "/api/v1/game-session/ready", cid.token,
+			fmt.Sprintf(`{"roomId":%q,"ready":true}`, made.text("roomId")))
+		f.expect(200, "POST", "/api/v1/game-session/transfer-host", ann.token,
+			fmt.Sprintf(`{"roomId":%q,"userId":%d}`, made.text("roomId"), bob.id))
+		got := f.expect(200, "GET", "/api/v1/game-session/get?roomId="+made.text("roomId"), ann.token, "")
+		goldenOnSingle("room_ready", got)
+		f.expect(200, "GET", "/api/v1/game-session/get?code="+made.text("code"), ann.token, "")
+		f.expect(304, "GET", "/api/v1/game-session/get?roomId="+made.text("roomId"), ann.token, "", "If-None-Match",
+			got.header.Get("Etag"))
+		goldenOnSingle("balances", f.expect(200, "GET", "/api/v1/user-balance/token-balances", cid.token, ""))
+		if list := f.expect(200, "GET", fmt.Sprintf("/api/v1/game-session/list?entryTokenId=%d&maxEntry=40&hasSeat=true",
+			f.gold), ann.token, ""); list.text("items.0.roomId") != made.text("roomId") {
+			t.Errorf("the list has not the room: %s", list.raw)
+		}
+		f.expect(200, "GET", "/api/v1/game-session/list?status=CREATED&limit=1", f.serverKey, "")
+		f.expect(200, "POST", "/api/v1/game-session/start", bob.token, room)
+		result := fmt.Sprintf(`{"roomId":%q,"results":[{"userId":%d,"place":1,"score":12},{"userId":%d,"place":1,`+
+			`"score":12.5},{"userId":%d,"place":3}]}`,
+			made.text("roomId"), ann.id, bob.id, cid.id)
+		goldenOnSingle("room_finished", f.expect(200, "POST", "/api/v1/game-session/finish", f.serverKey, result,
+			"Idempotency-Key", "finish-1"))
+		f.expectError(409, "room_closed", "POST", "/api/v1/game-session/leave", ann.token, room)
+		again := f.expect(201, "POST", "/api/v1/game-session/rematch", ann.token, room)
+		goldenOnSingle("room_rematch", again)
+		f.expect(200, "POST", "/api/v1/game-session/join", bob.token, roomBody(again.text("roomId")))
+		goldenOnSingle("room_kicked", f.expect(200, "POST", "/api/v1/game-session/kick", ann.token,
+			fmt.Sprintf(`{"roomId":%q,"userId":%d,"ban":true}`, again.text("roomId"), bob.id)))
+		f.expect(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(again.text("roomId")))
+		other := f.createRoom(cid)
+		goldenOnSingle("room_cancelled", f.expect(200, "POST", "/api/v1/game-session/cancel", adminKey, roomBody(other)))
+		goldenOnSingle("ledger", f.expect(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD&limit=2", ann.token, ""))
+
+		// The operator.
+		goldenOnSingle("admin_rooms", f.expect(200, "GET",
+			fmt.Sprintf("/api/v1/admin/rooms?gameId=%d&status=FINISHED", f.game), adminKey, ""))
+		goldenOnSingle("credited", f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", cid.id), adminKey,
+			`{"tokenId":"GOLD","amount":"0.05","reason":"compensation"}`, "Idempotency-Key", "credit-1"))
+		f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/debit", cid.id), f.serverKey,
+			`{"tokenId":"GOLD","amount":0.05,"reason":"taken back"}`, "Idempotency-Key", "debit-1")
+		goldenOnSingle("user", f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/users/%d", cid.id), f.serverKey, ""))
+		f.expectBalancedAudit()
+		if t.Name() == "TestEveryOperationReturnsTheGoldenResponse/single" {
+			goldenOnSingle("audit", f.expect(200, "GET", "/api/v1/admin/audit", adminKey, ""))
+		}
+		f.expectEventsMatchContract()
+
+		// The node.
+		goldenOnSingle("healthz", f.expect(200, "GET", "/healthz", "", ""))
+		goldenOnSingle("readyz", f.expect(200, "GET", "/readyz", "", ""))
+		for _, path := range []string{"/openapi.yaml", "/asyncapi.yaml"} {
+			document := f.expect(200, "GET", path, "", "")
+			f.expect(304, "GET", path, "", "", "If-None-Match", document.header.Get("Etag"))
+		}
+	})
+}

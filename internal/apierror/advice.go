@@ -1,0 +1,69 @@
+package apierror
+
+// Advice returns what a caller should do about an error code, for the documentation. It returns ""
+// for a code that does not exist.
+func Advice(code string) string { return advice[code] }
+
+var advice = map[string]string{
+	InvalidJSON.Code:    "Correct the client: `detail` says at which byte the body stops being JSON.",
+	InvalidRequest.Code: "Correct the fields in `errors`.",
+	InvalidAmount.Code: "Send a decimal number of at most 2^53-1 minor units, with no more fraction digits than " +
+		"the token's `decimals`.",
+	IdempotencyKeyRequired.Code: "Send an Idempotency-Key: one for each intent, the same for every try.",
+
+	Unauthenticated.Code: "Sign in again.",
+	TokenExpired.Code:    "Get a new access token with the refresh token and send the request again.",
+	RefreshReused.Code: "Sign in again. The refresh token may have been stolen: no token of this sign-in can be " +
+		"refreshed any more.",
+
+	InsufficientFunds.Code: "Show what is missing: `required` and `available` are amounts of the token `tokenId`.",
+
+	Forbidden.Code:      "Do not send the request with this credential: `detail` says who may.",
+	NotHost.Code:        "Let the host do it. The room's `host` says who that is.",
+	NotParticipant.Code: "Join the room first, or name a player who is seated.",
+	FriendsOnly.Code:    "Become a friend of the room's creator, or choose another room.",
+	Banned.Code:         "Choose another room.",
+
+	NotFound.Code: "Correct the path.",
+	RoomNotFound.Code: "Drop the room from the list. It does not exist, has ended long ago, or is not for this " +
+		"caller.",
+	UserNotFound.Code:  "Correct the id. The player does not exist or belongs to another game.",
+	GameNotFound.Code:  "Correct the id. The game does not exist or is not the caller's.",
+	TokenNotFound.Code: "Correct the id or code of the token.",
+	AssetNotFound.Code: "Load the catalogue again. The asset does not exist, is not on sale, or belongs to another " +
+		"game.",
+	SlotNotFound.Code:        "Save to the slot first.",
+	SaveVersionNotFound.Code: "Choose a version that the history of the slot lists.",
+
+	MethodNotAllowed.Code: "Correct the method.",
+
+	RoomFull.Code:          "Choose another room.",
+	RoomClosed.Code:        "Read the room for its result. It cannot change any more.",
+	AlreadyStarted.Code:    "Read the room: this is possible only before the start.",
+	NotStarted.Code:        "Start the room first.",
+	NotEnoughPlayers.Code:  "Wait: `players` are seated and `minPlayers` are needed.",
+	VersionConflict.Code:   "Read again, apply the change to what is there now, and send it with the new version.",
+	SaveTampered.Code:      "Restore an older version of the slot.",
+	SlotsFull.Code:         "Save to a slot that is in use.",
+	AlreadyOwned.Code:      "Do not buy: `owned` of at most `perUserLimit` are owned.",
+	SoldOut.Code:           "Buy at most `stock`, or wait for more.",
+	PriceChanged.Code:      "Show the new `price` and ask the player again.",
+	ResultConflict.Code:    "Read the room for the result that counts.",
+	RequestInProgress.Code: "Send the same request again after a moment.",
+	TokenExists.Code:       "Choose another code, or patch the token that has it.",
+	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
+		"linked further.",
+
+	PayloadTooLarge.Code:      "Send less: `detail` says how much is allowed.",
+	UnsupportedMediaType.Code: "Send `Content-Type: application/json`.",
+	IdempotencyKeyReused.Code: "Use a new Idempotency-Key for a new request.",
+	SaveRejected.Code:         "Correct the state by the rules of the game: `errors` names the rules that it breaks.",
+	RateLimited.Code:          "Wait as many seconds as the header Retry-After says.",
+
+	Internal.Code: "Send the request again with the same Idempotency-Key. If it happens again, report the `requestId`.",
+
+	Draining.Code:         "Connect again: the load balancer chooses another node.",
+	StoreUnavailable.Code: "Send the request again with the same Idempotency-Key after a moment.",
+	OutcomeUnknown.Code: "Send the request again with the same Idempotency-Key. If `detail` asks for a new one, read " +
+		"first what happened.",
+}
