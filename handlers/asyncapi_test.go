@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,11 +14,13 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 )
 
-// socketContract is asyncapi.yaml. Its schemas are those of OpenAPI, so openapi.yaml's can stand in them.
+// socketContract is asyncapi.yaml. Its schemas are OpenAPI schemas, so they can refer to those of
+// openapi.yaml.
 type socketContract struct {
 	Channels   map[string]struct{ Messages map[string]any }
 	Components struct {
@@ -30,9 +31,9 @@ type socketContract struct {
 		Schemas map[string]struct{ Schema any }
 	}
 
-	schemas openapi3.Schemas // of each message, as "message-<name>"
+	schemas openapi3.Schemas // by "message-<name>" and "socket-<name>"
 	mu      sync.Mutex
-	seen    map[string]bool // messages that a frame was held against
+	seen    map[string]bool // messages that a frame was checked against
 }
 
 var socketSpec = sync.OnceValue(readSocketContract)
@@ -56,11 +57,12 @@ func readSocketContract() *socketContract {
 	for name, m := range c.Components.Messages {
 		schemas["message-"+name] = m.Payload.Schema
 	}
-	text, err := json.Marshal(doc)
+	text, err := wire.Marshal(doc)
 	must(err)
-	// "./openapi.yaml#/components/schemas/X" and "#/components/schemas/X/schema" become names in this one document.
+	// All references become references within this one document.
 	for name := range c.Components.Schemas {
-		text = bytes.ReplaceAll(text, []byte(`"#/components/schemas/`+name+`/schema"`), []byte(`"#/components/schemas/socket-`+name+`"`))
+		before, after := `"#/components/schemas/`+name+`/schema"`, `"#/components/schemas/socket-`+name+`"`
+		text = bytes.ReplaceAll(text, []byte(before), []byte(after))
 	}
 	text = bytes.ReplaceAll(text, []byte(`"./openapi.yaml#/`), []byte(`"#/`))
 	loader := openapi3.NewLoader()
@@ -68,8 +70,12 @@ func readSocketContract() *socketContract {
 	must(err)
 	must(loaded.Validate(loader.Context))
 	for _, s := range loaded.Components.Schemas {
-		if len(s.Value.AllOf) == 0 { // a part of an allOf must let the others' members pass
-			closeSchema(s, map[*openapi3.Schema]bool{loaded.Components.Schemas["socket-RoomEvent"].Value: true, loaded.Components.Schemas["socket-UserEvent"].Value: true})
+		if len(s.Value.AllOf) == 0 {
+			// These are parts of an allOf and must accept the members of its other parts.
+			closeSchema(s, map[*openapi3.Schema]bool{
+				loaded.Components.Schemas["socket-RoomEvent"].Value: true,
+				loaded.Components.Schemas["socket-UserEvent"].Value: true,
+			})
 			continue
 		}
 		for _, part := range s.Value.AllOf {
@@ -82,7 +88,7 @@ func readSocketContract() *socketContract {
 	return c
 }
 
-// check holds a value that was decoded from a frame against the schema of a message, such as "room.joined" or "saved".
+// check validates a decoded frame by the schema of a message, such as "room.joined" or "saved".
 func (c *socketContract) check(message string, value any) error {
 	s, ok := c.schemas["message-"+message]
 	if !ok {
@@ -94,13 +100,13 @@ func (c *socketContract) check(message string, value any) error {
 	return s.Value.VisitJSON(value, openapi3.EnableFormatValidation(), openapi3.MultiErrors())
 }
 
-// checkFrame holds a frame from the server to a client against a message of the contract; a batch of events is taken apart.
-// For events, message may be "": they say themselves what they are.
+// checkFrame checks a frame against a message of the contract. If message is "", the frame is an
+// event or a batch of events, each of which has its own type.
 func checkFrame(t testing.TB, message string, frame []byte) {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal(frame, &value); err != nil {
-		t.Errorf("no JSON: %v: %s", err, frame)
+	if err := wire.Unmarshal(frame, &value); err != nil {
+		t.Errorf("a frame is not JSON: %v: %s", err, frame)
 		return
 	}
 	batch, ok := value.([]any)
@@ -118,10 +124,10 @@ func checkFrame(t testing.TB, message string, frame []byte) {
 	}
 }
 
-// expectEventsMatchContract holds every event that the scripts have written so far against the contract.
+// expectEventsMatchContract checks every event in the streams against the contract.
 func (f *fixture) expectEventsMatchContract() {
 	f.t.Helper()
-	var checked atomic.Int64 // masters are read at once
+	var checked atomic.Int64 // the masters are read at the same time
 	read := func(ctx context.Context, node redis.UniversalClient) error {
 		streams := node.ScanType(ctx, 0, "*:events", 1000, "stream").Iterator()
 		for streams.Next(ctx) {
@@ -130,7 +136,7 @@ func (f *fixture) expectEventsMatchContract() {
 				return err
 			}
 			for _, entry := range entries {
-				checkFrame(f.t, "", []byte(entry.Values["e"].(string)))
+				checkFrame(f.t, entry.Values["t"].(string), []byte(entry.Values["e"].(string)))
 				checked.Add(1)
 			}
 		}
@@ -138,12 +144,13 @@ func (f *fixture) expectEventsMatchContract() {
 	}
 	var err error
 	if cluster, ok := f.db.Client.(*redis.ClusterClient); ok {
-		err = cluster.ForEachMaster(f.t.Context(), func(ctx context.Context, node *redis.Client) error { return read(ctx, node) })
+		readMaster := func(ctx context.Context, node *redis.Client) error { return read(ctx, node) }
+		err = cluster.ForEachMaster(f.t.Context(), readMaster)
 	} else {
 		err = read(f.t.Context(), f.db.Client)
 	}
 	if err != nil || checked.Load() == 0 {
-		f.t.Errorf("read the events: %d, %v", checked.Load(), err)
+		f.t.Errorf("checked %d events: %v", checked.Load(), err)
 	}
 }
 
@@ -154,23 +161,23 @@ func TestEverySocketMessageHasExamplesThatFitItsSchema(t *testing.T) {
 			t.Errorf("%s has no example", name)
 		}
 		for i, example := range m.Examples {
-			text, err := json.Marshal(example.Payload)
+			text, err := wire.Marshal(example.Payload)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var value map[string]any
-			if err := json.Unmarshal(text, &value); err != nil {
+			if err := wire.Unmarshal(text, &value); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.check(name, value); err != nil {
 				t.Errorf("%s, example %d: %v", name, i, err)
 			}
-			// A schema that lets everything pass proves nothing.
+			// A schema that accepts everything proves nothing.
 			for member := range value {
 				broken := maps.Clone(value)
 				broken[member] = map[string]any{"surprise": []any{1}}
 				if c.check(name, broken) == nil {
-					t.Errorf("%s takes any %s", name, member)
+					t.Errorf("%s accepts any %s", name, member)
 				}
 			}
 		}
@@ -179,9 +186,9 @@ func TestEverySocketMessageHasExamplesThatFitItsSchema(t *testing.T) {
 
 func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 	c := socketSpec()
-	var told []string
+	known := []string{"room.subscribe", "room.unsubscribe", "room.send"} // messages from the client
 	for _, e := range events.All() {
-		told = append(told, e.Name)
+		known = append(known, e.Name)
 		if m, ok := c.Channels["realtime"].Messages[e.Name]; !ok || m == nil {
 			t.Errorf("the channel realtime lacks %s", e.Name)
 		}
@@ -190,7 +197,7 @@ func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 			t.Errorf("asyncapi.yaml lacks %s", e.Name)
 			continue
 		}
-		// The members that events.go names are those of the schema.
+		// The members in events.go must be those of the schema.
 		parts := slices.Concat(openapi3.SchemaRefs{s}, s.Value.AllOf)
 		i := slices.IndexFunc(parts, func(p *openapi3.SchemaRef) bool {
 			data := p.Value.Properties["data"]
@@ -211,11 +218,12 @@ func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 			}
 		}
 		if len(e.Members()) != len(data.Properties) {
-			t.Errorf("%s: events.go has %v, asyncapi.yaml has %v", e.Name, e.Members(), slices.Sorted(maps.Keys(data.Properties)))
+			t.Errorf("%s: events.go has %v, asyncapi.yaml has %v",
+				e.Name, e.Members(), slices.Sorted(maps.Keys(data.Properties)))
 		}
 	}
 	for name := range c.Components.Messages {
-		if strings.Contains(name, ".") && !slices.Contains(told, name) && !slices.Contains([]string{"room.subscribe", "room.unsubscribe", "room.send"}, name) {
+		if strings.Contains(name, ".") && !slices.Contains(known, name) {
 			t.Errorf("events.go lacks %s", name)
 		}
 	}

@@ -3,34 +3,44 @@ package handlers
 import (
 	"context"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/realtime"
 )
 
-// saveFrame is the largest frame on a socket of saves, in bytes: a state of 256 KiB, its white space and what is around it.
-const saveFrame = 320 << 10
+// maxSaveFrame is the largest frame on a socket of saves, in bytes: a state of 256 KiB, with white
+// space, and the members around it.
+const maxSaveFrame = 320 << 10
 
-// newSaves is the desk of /game-data/save and /game-data/load, which understand the same.
-func (e *Server) newSaves() *desk {
-	return &desk{
-		socket: e.Realtime.Socket(realtime.Limits{MaxFrame: saveFrame, Rate: framesPerSecond, Burst: framesAtOnce}),
-		verbs:  map[string]verb{"save": said(save), "load": said(load), "list": said(list), "history": said(history), "restore": said(restore)},
+// newSaveEndpoint returns the endpoint of /game-data/save and /game-data/load, which accept the
+// same messages.
+func (e *Server) newSaveEndpoint() *socketEndpoint {
+	limits := realtime.Limits{MaxFrame: maxSaveFrame, Rate: framesPerSecond, Burst: frameBurst}
+	return &socketEndpoint{
+		socket: e.Realtime.Socket(limits),
+		handlers: map[string]messageHandler{
+			"save":    decodeData(save),
+			"load":    decodeData(load),
+			"list":    decodeData(listSlots),
+			"history": decodeData(listVersions),
+			"restore": decodeData(restore),
+		},
 	}
 }
 
 type saveInput struct {
-	Slot    string         `json:"slot"`
-	State   jsontext.Value `json:"state"`
-	Version int64          `json:"version"`
+	Slot    string       `json:"slot"`
+	State   wire.RawJSON `json:"state"`
+	Version int64        `json:"version"` // that the client last read; 0: none
 }
 
 func (in *saveInput) Validate() error {
 	return required(member{"slot", in.Slot != ""}, member{"state", len(in.State) > 0})
 }
 
-func save(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *saveInput) (any, error) {
-	return v.edge.Progress.Save(ctx, v.caller.User, v.caller.Game, progress.SaveInput{Slot: in.Slot, State: in.State, Version: in.Version, MessageID: m.ID})
+func save(ctx context.Context, s *session, _ *realtime.Client, m *message, in *saveInput) (any, error) {
+	return s.server.Progress.Save(ctx, s.caller.User, s.caller.Game,
+		progress.SaveInput{Slot: in.Slot, State: in.State, Version: in.Version, MessageID: m.ID})
 }
 
 type slotInput struct {
@@ -41,27 +51,28 @@ func (in *slotInput) Validate() error {
 	return required(member{"slot", in.Slot != ""})
 }
 
-func load(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
-	return v.edge.Progress.Load(ctx, v.caller.User, v.caller.Game, in.Slot)
+func load(ctx context.Context, s *session, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
+	return s.server.Progress.Load(ctx, s.caller.User, s.caller.Game, in.Slot)
 }
 
-func list(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
-	return v.edge.Progress.List(ctx, v.caller.User, v.caller.Game)
+func listSlots(ctx context.Context, s *session, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
+	return s.server.Progress.List(ctx, s.caller.User, s.caller.Game)
 }
 
-func history(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
-	return v.edge.Progress.History(ctx, v.caller.User, v.caller.Game, in.Slot)
+func listVersions(ctx context.Context, s *session, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
+	return s.server.Progress.History(ctx, s.caller.User, s.caller.Game, in.Slot)
 }
 
 type restoreInput struct {
 	Slot    string `json:"slot"`
-	Version int64  `json:"version"`
+	Version int64  `json:"version"` // that becomes the newest again
 }
 
 func (in *restoreInput) Validate() error {
 	return required(member{"slot", in.Slot != ""}, member{"version", in.Version != 0})
 }
 
-func restore(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *restoreInput) (any, error) {
-	return v.edge.Progress.Restore(ctx, v.caller.User, v.caller.Game, progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
+func restore(ctx context.Context, s *session, _ *realtime.Client, m *message, in *restoreInput) (any, error) {
+	return s.server.Progress.Restore(ctx, s.caller.User, s.caller.Game,
+		progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
 }

@@ -1,41 +1,43 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
 )
 
-const eventFrame = 16 << 10 // bytes, from the client
+const maxRealtimeFrame = 16 << 10 // bytes, from the client
 
-// newLive is the desk of /realtime.
-func (e *Server) newLive() *desk {
-	return &desk{
-		socket: e.Realtime.Socket(realtime.Limits{MaxFrame: eventFrame, Rate: framesPerSecond, Burst: framesAtOnce, Hello: true}),
-		verbs:  map[string]verb{"room.subscribe": said(subscribe), "room.unsubscribe": said(unsubscribe), "room.send": said(send)},
-		greet:  followSelf,
+// newRealtimeEndpoint returns the endpoint of /realtime.
+func (e *Server) newRealtimeEndpoint() *socketEndpoint {
+	limits := realtime.Limits{MaxFrame: maxRealtimeFrame, Rate: framesPerSecond, Burst: frameBurst, Hello: true}
+	return &socketEndpoint{
+		socket: e.Realtime.Socket(limits),
+		handlers: map[string]messageHandler{
+			"room.subscribe":   decodeData(subscribe),
+			"room.unsubscribe": decodeData(unsubscribe),
+			"room.send":        decodeData(sendMessage),
+		},
+		onOpen: subscribeToUserEvents,
 	}
 }
 
-// followSelf subscribes a connection to what happens to its player, before hello: who reads that has missed nothing since.
-func followSelf(ctx context.Context, v *visitor, p *realtime.Client) {
+// subscribeToUserEvents subscribes a connection to the events of its player. It runs before hello
+// is sent, so a client misses no event after hello.
+func subscribeToUserEvents(ctx context.Context, s *session, client *realtime.Client) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
-	for _, topic := range []string{v.edge.Wallet.EventTopic(v.caller.User), v.edge.Progress.EventTopic(v.caller.User)} {
-		if _, err := p.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
-			p.Close(realtime.CloseRestart, "the store cannot be reached")
+	user := s.caller.User
+	for _, topic := range []string{s.server.Wallet.EventTopic(user), s.server.Progress.EventTopic(user)} {
+		if _, err := client.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
+			client.Close(realtime.CloseRestart, "the store cannot be reached")
 			return
 		}
 	}
@@ -43,74 +45,74 @@ func followSelf(ctx context.Context, v *visitor, p *realtime.Client) {
 
 type subscribeInput struct {
 	RoomID string `json:"roomId"`
-	After  string `json:"after"`
+	After  string `json:"after"` // "<seq>-<nonce>", the last position that the client has; "" for none
 }
 
 func (in *subscribeInput) Validate() error {
 	return required(member{"roomId", in.RoomID != ""})
 }
 
-// subscribe follows a room that the player may see. Leaving it does not end that, but where the room is private: whoever loses
-// sight of it by leaving, being kicked or banned hears of that event, and of nothing after it.
-func subscribe(ctx context.Context, v *visitor, p *realtime.Client, m *message, in *subscribeInput) (any, error) {
-	room, err := v.edge.Rooms.Get(ctx, v.caller, in.RoomID)
+// subscribe subscribes to a room that the player may see. The subscription outlives the player's
+// seat, except in a private room: a player who may no longer see it gets the event that is the
+// reason, and none after it.
+func subscribe(
+	ctx context.Context, s *session, client *realtime.Client, m *message, in *subscribeInput,
+) (any, error) {
+	room, err := s.server.Rooms.Get(ctx, s.caller, in.RoomID)
 	if err != nil {
 		return nil, err
 	}
-	topic, _ := v.edge.Rooms.EventTopic(room.RoomID)
-	s := realtime.Subscription{
+	topic, _ := s.server.Rooms.EventTopic(room.RoomID)
+	sub := realtime.Subscription{
 		Topic: topic, After: in.After,
-		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) { return v.edge.snapshot(ctx, room.RoomID) },
+		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) {
+			return s.server.roomSnapshot(ctx, room.RoomID)
+		},
 		Reply: func(start realtime.SubscribeResult) []byte {
-			return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: begun{start.Mode, start.State, start.Position}}).encode()
+			data := subscribedData{start.Mode, start.State, start.Position}
+			return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}).encode()
 		},
 	}
 	if room.Visibility == rooms.Private {
-		s.Authorize = func(ctx context.Context) error {
-			_, err := v.edge.Rooms.Get(ctx, v.caller, room.RoomID)
+		sub.Authorize = func(ctx context.Context) error {
+			_, err := s.server.Rooms.Get(ctx, s.caller, room.RoomID)
 			return err
 		}
-		s.NeedsReauthorization = func(event []byte) bool { return bytes.HasPrefix(event, vacated) || bytes.HasPrefix(event, started) }
+		sub.NeedsReauthorization = func(eventType string, _ []byte) bool { return rooms.MayUnseat(eventType) }
 	}
-	if _, err := p.Subscribe(ctx, s); err != nil {
+	if _, err := client.Subscribe(ctx, sub); err != nil {
 		return nil, err
 	}
-	return replied, nil
+	return alreadyReplied, nil
 }
 
-// The events by which somebody may lose a seat; a reserved one falls away at the start.
-var (
-	vacated = []byte(`{"type":"` + events.RoomLeft.Name + `"`)
-	started = []byte(`{"type":"` + events.RoomStarted.Name + `"`)
-)
-
-// begun is where a subscription begins, and what replaces events that were missed.
-type begun struct {
-	Mode     realtime.Mode  `json:"mode"`
-	Room     jsontext.Value `json:"room,omitzero"`
-	Position string         `json:"position"`
+// subscribedData is where a subscription begins, and the data of room.snapshot.
+type subscribedData struct {
+	Mode     realtime.Mode `json:"mode"`
+	Room     wire.RawJSON  `json:"room,omitzero"` // only with realtime.ModeSnapshot
+	Position string        `json:"position"`      // "<seq>-<nonce>"
 }
 
-// event is what the node itself says to a connection.
-type event struct {
-	Type     string    `json:"type"`
-	RoomID   string    `json:"roomId"`
-	Seq      int64     `json:"seq,omitzero"`
-	Position string    `json:"position,omitzero"`
-	At       time.Time `json:"at"`
-	Data     any       `json:"data"`
+type snapshotEvent struct {
+	Type     string         `json:"type"`
+	RoomID   string         `json:"roomId"`
+	Seq      int64          `json:"seq,omitzero"`
+	Position string         `json:"position,omitzero"`
+	At       time.Time      `json:"at"`
+	Data     subscribedData `json:"data"`
 }
 
-// snapshot is a room as it is now. It is taken once for all who follow the room; each of them has been let in before.
-func (e *Server) snapshot(ctx context.Context, roomID string) (realtime.Snapshot, error) {
+// roomSnapshot returns the current state of a room. It is shared by all subscribers, each of which
+// has been authorized, so it is read as the operator.
+func (e *Server) roomSnapshot(ctx context.Context, roomID string) (realtime.Snapshot, error) {
 	room, err := e.Rooms.Get(ctx, principal.Caller{Role: principal.Operator}, roomID)
 	if err != nil {
 		return realtime.Snapshot{}, err
 	}
 	state := room.AppendJSON(nil)
-	frame, err := wire.Marshal(event{
+	frame, err := wire.Marshal(snapshotEvent{
 		Type: events.RoomSnapshot.Name, RoomID: roomID, Seq: room.Seq, Position: room.Position, At: time.Now(),
-		Data: begun{realtime.ModeSnapshot, state, room.Position},
+		Data: subscribedData{realtime.ModeSnapshot, state, room.Position},
 	})
 	if err != nil {
 		return realtime.Snapshot{}, fmt.Errorf("encode a snapshot: %w", err)
@@ -118,74 +120,31 @@ func (e *Server) snapshot(ctx context.Context, roomID string) (realtime.Snapshot
 	return realtime.Snapshot{Position: room.Position, State: state, Frame: frame}, nil
 }
 
-func unsubscribe(_ context.Context, v *visitor, p *realtime.Client, _ *message, in *roomInput) (any, error) {
-	topic, ok := v.edge.Rooms.EventTopic(in.RoomID)
+func unsubscribe(_ context.Context, s *session, client *realtime.Client, _ *message, in *roomInput) (any, error) {
+	topic, ok := s.server.Rooms.EventTopic(in.RoomID)
 	if !ok {
 		return nil, apierror.RoomNotFound
 	}
-	p.Unsubscribe(topic)
+	client.Unsubscribe(topic)
 	return struct{}{}, nil
 }
 
 type sendInput struct {
-	RoomID  string         `json:"roomId"`
-	Op      string         `json:"op"`
-	Payload jsontext.Value `json:"payload"`
-	To      *[]int64       `json:"to"`
+	RoomID  string       `json:"roomId"`
+	Op      string       `json:"op"`
+	Payload wire.RawJSON `json:"payload"`
+	To      *[]int64     `json:"to"` // user ids; absent: all participants
 }
 
 func (in *sendInput) Validate() error {
 	return required(member{"roomId", in.RoomID != ""}, member{"op", in.Op != ""})
 }
 
-const longestOp = 64
-
-// spoken is what passes between participants; what a game makes of it is the game's.
-type spoken struct {
-	From    int64          `json:"from"`
-	Op      string         `json:"op"`
-	Payload jsontext.Value `json:"payload"`
-}
-
-// send tells the other participants, or some of them, as far as they follow the room.
-func send(ctx context.Context, v *visitor, p *realtime.Client, _ *message, in *sendInput) (any, error) {
-	if len(in.Op) > longestOp {
-		return nil, apierror.InvalidRequest.WithField("op", "range", "may have at most "+strconv.Itoa(longestOp)+" bytes")
+// sendMessage sends a message to other participants, as far as they are subscribed to the room.
+func sendMessage(ctx context.Context, s *session, client *realtime.Client, _ *message, in *sendInput) (any, error) {
+	m, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, rooms.MessageInput(*in))
+	if err != nil || len(m.Recipients) == 0 {
+		return struct{}{}, err
 	}
-	room, err := v.edge.Rooms.Get(ctx, v.caller, in.RoomID)
-	if err != nil {
-		return nil, err
-	}
-	seated := room.ActivePlayers()
-	if !slices.Contains(seated, v.caller.User) {
-		return nil, apierror.NotParticipant
-	}
-	to := seated
-	if in.To != nil {
-		to = *in.To
-		refusal := apierror.NotParticipant
-		for i, user := range to {
-			if !slices.Contains(seated, user) {
-				refusal = refusal.WithField("to["+strconv.Itoa(i)+"]", "not_participant", "is not seated in the room")
-			}
-		}
-		if len(refusal.FieldErrors) > 0 {
-			return nil, refusal
-		}
-	}
-	to = slices.DeleteFunc(slices.Clone(to), func(user int64) bool { return user == v.caller.User })
-	if len(to) == 0 {
-		return struct{}{}, nil
-	}
-	if len(in.Payload) == 0 {
-		in.Payload = jsontext.Value("null")
-	}
-	frame, err := wire.Marshal(event{
-		Type: events.RoomMessage.Name, RoomID: room.RoomID, At: time.Now(), Data: spoken{v.caller.User, in.Op, in.Payload},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode a message: %w", err)
-	}
-	topic, _ := v.edge.Rooms.EventTopic(room.RoomID)
-	return struct{}{}, v.edge.Realtime.Broadcast(ctx, topic, p, to, frame)
+	return struct{}{}, s.server.Realtime.Broadcast(ctx, m.Topic, client, m.Recipients, m.Event)
 }

@@ -62,8 +62,8 @@ type Server struct {
 	engine        *gin.Engine
 	log           *slog.Logger
 	metrics       *metrics
-	saves         *desk
-	live          *desk
+	saves         *socketEndpoint
+	live          *socketEndpoint
 	outageLog     rate.Sometimes
 	policyHeaders sync.Map // class → value of RateLimit-Policy
 	draining      atomic.Bool
@@ -86,7 +86,7 @@ func New(deps Deps) (*Server, error) {
 	if err = deps.Metrics.Register(&socketMetrics{deps.Realtime}); err != nil {
 		return nil, err
 	}
-	s.saves, s.live = s.newSaves(), s.newLive()
+	s.saves, s.live = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	for _, rt := range s.routes() {
 		s.engine.Handle(rt.method, ginPath(rt.path), s.serve(&rt))
 	}
@@ -263,7 +263,7 @@ func (r *request) authenticate() error {
 // bearer token.
 func (r *request) findCredential() (auth.Authentication, error) {
 	if r.route.callers&withTicket != 0 {
-		if credential, given, err := r.redeem(); given || err != nil {
+		if credential, given, err := r.redeemTicket(); given || err != nil {
 			return credential, err
 		}
 	}

@@ -5,59 +5,89 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// socketMetrics shows what the hub counts.
+// socketMetrics exports the hub's counters.
 type socketMetrics struct{ hub *realtime.Hub }
 
 type socketMetric struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	read func(realtime.Stats) float64
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(realtime.Stats) float64
 }
 
-func socketMetricOf(kind prometheus.ValueType, name, help string, read func(realtime.Stats) float64) socketMetric {
-	return socketMetric{prometheus.NewDesc("parlor_realtime_"+name, help, nil, nil), kind, read}
+func newSocketMetric[N int | uint64](
+	kind prometheus.ValueType, name, help string, field func(realtime.Stats) N,
+) socketMetric {
+	desc := prometheus.NewDesc("parlor_realtime_"+name, help, nil, nil)
+	return socketMetric{desc, kind, func(s realtime.Stats) float64 { return float64(field(s)) }}
 }
 
-const (
-	gauge   = prometheus.GaugeValue
-	counter = prometheus.CounterValue
-)
+func socketGauge(name, help string, field func(realtime.Stats) int) socketMetric {
+	return newSocketMetric(prometheus.GaugeValue, name, help, field)
+}
+
+func socketCounter(name, help string, field func(realtime.Stats) uint64) socketMetric {
+	return newSocketMetric(prometheus.CounterValue, name, help, field)
+}
 
 var socketMetricList = []socketMetric{
-	socketMetricOf(gauge, "sessions", "Open sockets.", func(s realtime.Stats) float64 { return float64(s.Sessions) }),
-	socketMetricOf(gauge, "topics", "Topics followed or lingering.", func(s realtime.Stats) float64 { return float64(s.Topics) }),
-	socketMetricOf(gauge, "lines", "Connections to Redis that carry topics.", func(s realtime.Stats) float64 { return float64(s.PubSubConns) }),
-	socketMetricOf(gauge, "lag_seconds", "From publish to receipt, by the last probe.", func(s realtime.Stats) float64 { return s.Lag.Seconds() }),
-	socketMetricOf(counter, "messages_total", "Messages from channels.", func(s realtime.Stats) float64 { return float64(s.Messages) }),
-	socketMetricOf(counter, "deliveries_total", "Events handed to sessions.", func(s realtime.Stats) float64 { return float64(s.Deliveries) }),
-	socketMetricOf(counter, "frames_total", "Frames handed to sessions.", func(s realtime.Stats) float64 { return float64(s.Frames) }),
-	socketMetricOf(counter, "received_total", "Frames from clients.", func(s realtime.Stats) float64 { return float64(s.Received) }),
-	socketMetricOf(counter, "relayed_total", "Relayed messages handed to sessions.", func(s realtime.Stats) float64 { return float64(s.EphemeralDeliveries) }),
-	socketMetricOf(counter, "relayed_dropped_total", "Relayed messages that a session was too slow for.", func(s realtime.Stats) float64 { return float64(s.EphemeralDropped) }),
-	socketMetricOf(counter, "refills_total", "Streams read.", func(s realtime.Stats) float64 { return float64(s.BackfillReads) }),
-	socketMetricOf(counter, "resets_total", "Histories that had forked or were trimmed.", func(s realtime.Stats) float64 { return float64(s.Resets) }),
-	socketMetricOf(counter, "rebuilds_total", "Connections to Redis made again.", func(s realtime.Stats) float64 { return float64(s.Reconnects) }),
-	socketMetricOf(counter, "overflows_total", "Messages that did not fit a backlog and were read from the stream.", func(s realtime.Stats) float64 { return float64(s.Overflows) }),
-	socketMetricOf(counter, "unhealed_total", "Gaps that the stream did not fill.", func(s realtime.Stats) float64 { return float64(s.UnfilledGaps) }),
-	socketMetricOf(counter, "snapshots_total", "Snapshots taken.", func(s realtime.Stats) float64 { return float64(s.Snapshots) }),
-	socketMetricOf(counter, "snapshot_failures_total", "Snapshots that failed.", func(s realtime.Stats) float64 { return float64(s.SnapshotFailures) }),
-	socketMetricOf(counter, "slow_closes_total", "Sockets closed with 4008.", func(s realtime.Stats) float64 { return float64(s.SlowCloses) }),
-	socketMetricOf(counter, "rate_closes_total", "Sockets closed with 4009.", func(s realtime.Stats) float64 { return float64(s.RateCloses) }),
-	socketMetricOf(counter, "handshakes_failed_total", "Upgrades that broke off.", func(s realtime.Stats) float64 { return float64(s.HandshakesFailed) }),
-	socketMetricOf(counter, "panics_total", "Panics contained.", func(s realtime.Stats) float64 { return float64(s.Panics) }),
+	socketGauge("sessions", "Open sockets.", func(s realtime.Stats) int { return s.Sessions }),
+	socketGauge("topics", "Topics with subscribers, and topics that had one until a moment ago.",
+		func(s realtime.Stats) int { return s.Topics }),
+	socketGauge("pubsub_connections", "Connections to Redis that carry the topics' channels.",
+		func(s realtime.Stats) int { return s.PubSubConns }),
+	{
+		desc: prometheus.NewDesc("parlor_realtime_lag_seconds",
+			"Time from publish to receipt, measured by the last probe.", nil, nil),
+		kind:  prometheus.GaugeValue,
+		value: func(s realtime.Stats) float64 { return s.Lag.Seconds() },
+	},
+	socketCounter("messages_total", "Messages received from channels.",
+		func(s realtime.Stats) uint64 { return s.Messages }),
+	socketCounter("deliveries_total", "Events handed to sessions.",
+		func(s realtime.Stats) uint64 { return s.Deliveries }),
+	socketCounter("frames_total", "Frames handed to sessions.",
+		func(s realtime.Stats) uint64 { return s.Frames }),
+	socketCounter("received_total", "Frames received from clients.",
+		func(s realtime.Stats) uint64 { return s.Received }),
+	socketCounter("ephemeral_deliveries_total", "Ephemeral messages handed to sessions.",
+		func(s realtime.Stats) uint64 { return s.EphemeralDeliveries }),
+	socketCounter("ephemeral_dropped_total", "Ephemeral messages dropped because a session was too slow.",
+		func(s realtime.Stats) uint64 { return s.EphemeralDropped }),
+	socketCounter("backfill_reads_total", "Streams read to fill gaps.",
+		func(s realtime.Stats) uint64 { return s.BackfillReads }),
+	socketCounter("resets_total", "Ring buffers replaced because their stream had forked or was trimmed.",
+		func(s realtime.Stats) uint64 { return s.Resets }),
+	socketCounter("reconnects_total", "Pub/sub connections to Redis that were lost or given up.",
+		func(s realtime.Stats) uint64 { return s.Reconnects }),
+	socketCounter("overflows_total", "Messages that did not fit a backlog and were read from the stream.",
+		func(s realtime.Stats) uint64 { return s.Overflows }),
+	socketCounter("unfilled_gaps_total", "Gaps that the stream could not fill.",
+		func(s realtime.Stats) uint64 { return s.UnfilledGaps }),
+	socketCounter("snapshots_total", "Snapshots taken.",
+		func(s realtime.Stats) uint64 { return s.Snapshots }),
+	socketCounter("snapshot_failures_total", "Snapshots that failed.",
+		func(s realtime.Stats) uint64 { return s.SnapshotFailures }),
+	socketCounter("slow_closes_total", "Sockets closed with 4008.",
+		func(s realtime.Stats) uint64 { return s.SlowCloses }),
+	socketCounter("rate_closes_total", "Sockets closed with 4009.",
+		func(s realtime.Stats) uint64 { return s.RateCloses }),
+	socketCounter("handshakes_failed_total", "Upgrades that failed.",
+		func(s realtime.Stats) uint64 { return s.HandshakesFailed }),
+	socketCounter("panics_total", "Panics recovered from.",
+		func(s realtime.Stats) uint64 { return s.Panics }),
 }
 
 // Describe implements prometheus.Collector.
-func (m *socketMetrics) Describe(to chan<- *prometheus.Desc) {
+func (m *socketMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, metric := range socketMetricList {
-		to <- metric.desc
+		ch <- metric.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (m *socketMetrics) Collect(to chan<- prometheus.Metric) {
+func (m *socketMetrics) Collect(ch chan<- prometheus.Metric) {
 	stats := m.hub.Stats()
 	for _, metric := range socketMetricList {
-		to <- prometheus.MustNewConstMetric(metric.desc, metric.kind, metric.read(stats))
+		ch <- prometheus.MustNewConstMetric(metric.desc, metric.kind, metric.value(stats))
 	}
 }

@@ -10,51 +10,52 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/realtime"
 )
 
-// A socket is opened by a request like any other: its row in routes.go says by whom and how often. What is said on it then is a
-// message {"id","type","data"}, and each gets one reply, in order. desk.verbs lists the types; every refusal is the problem that
-// HTTP would answer, and none of them closes the socket.
+// A socket is opened by a request like any other: its row in routes.go states who may open it and
+// how often. Then the client sends messages {"id","type","data"}. Each gets one reply, in order.
+// socketEndpoint.handlers lists the types. An error is the problem that an HTTP response would
+// have. It does not close the socket.
 
-// desk is one kind of socket.
-type desk struct {
-	socket *realtime.Socket
-	verbs  map[string]verb
-	greet  func(context.Context, *visitor, *realtime.Client) // before the first message
+// socketEndpoint is one kind of socket.
+type socketEndpoint struct {
+	socket   *realtime.Socket
+	handlers map[string]messageHandler                         // by message type
+	onOpen   func(context.Context, *session, *realtime.Client) // before the first message; may be nil
 }
 
-// verb does what a message asks, and answers the data of its reply; replied where that is on its way already.
-type verb func(context.Context, *visitor, *realtime.Client, *message) (any, error)
+// messageHandler handles a message and returns the data of its reply, or alreadyReplied if it has
+// sent one.
+type messageHandler func(context.Context, *session, *realtime.Client, *message) (any, error)
 
-var replied any = theReply{}
+type repliedMarker struct{}
 
-type theReply struct{}
+var alreadyReplied any = repliedMarker{}
 
-// visitor is a player on a socket.
-type visitor struct {
-	edge   *Server
-	desk   *desk
-	caller principal.Caller
-	path   string
+// session is a player on a socket.
+type session struct {
+	server   *Server
+	endpoint *socketEndpoint
+	caller   principal.Caller
+	path     string // of the route
 }
 
-// message is what a client says.
+// message is a frame from the client.
 type message struct {
-	ID   string         `json:"id"`
-	Type string         `json:"type"`
-	Data jsontext.Value `json:"data"`
+	ID   string       `json:"id"`
+	Type string       `json:"type"`
+	Data wire.RawJSON `json:"data"`
 }
 
-// replyTo is how a reply names the message: null without an id.
+// replyTo returns the id for the reply: null when the message has none.
 func (m *message) replyTo() *string {
 	if m.ID == "" {
 		return nil
@@ -62,66 +63,71 @@ func (m *message) replyTo() *string {
 	return &m.ID
 }
 
-// socketReply is what it hears about it.
+// socketReply is the reply to a message.
 type socketReply struct {
-	ReplyTo *string  `json:"replyTo"` // null where the message had no id or could not be read
+	ReplyTo *string  `json:"replyTo"` // null when the message has no id or is not JSON
 	OK      bool     `json:"ok"`
 	Data    any      `json:"data,omitzero"`
 	Error   *problem `json:"error,omitzero"`
 }
 
-// The manners of contract 8, for every kind of socket.
+// The limits of every kind of socket.
 const (
 	framesPerSecond = 60
-	framesAtOnce    = 120
+	frameBurst      = 120
 	protocolVersion = 1
-	longestID       = 128
+	maxMessageID    = 128 // bytes
 	messageTimeout  = 10 * time.Second
 )
 
-// upgrade is the operation that opens a socket at a desk.
-func (e *Server) upgrade(d *desk) func(*request) (response, error) {
-	return func(c *request) (response, error) {
+// upgrade returns the handler of the request that opens a socket.
+func (e *Server) upgrade(endpoint *socketEndpoint) func(*request) (response, error) {
+	return func(r *request) (response, error) {
 		if e.draining.Load() {
-			return response{}, c.later(apierror.Draining)
+			return response{}, r.setRetryAfter(apierror.Draining)
 		}
-		if err := c.checkOrigin(); err != nil {
+		if err := r.checkOrigin(); err != nil {
 			return response{}, err
 		}
-		q := c.query()
+		q := r.query()
 		protocol := q.id("protocol")
 		if err := q.err(); err != nil {
 			return response{}, err
 		}
-		v := &visitor{edge: e, desk: d, caller: c.caller, path: c.route.path}
-		session := realtime.Session{User: c.caller.User, Expires: c.credential.Expires, OnOpen: v.enter, OnMessage: v.hear, OnRefused: v.turnDown}
-		if protocol != 0 && protocol != protocolVersion { // a page learns why by the close code only
-			session.OnOpen = func(_ context.Context, p *realtime.Client) {
-				p.Close(realtime.CloseTooOld, "this server speaks protocol 1")
+		s := &session{server: e, endpoint: endpoint, caller: r.caller, path: r.route.path}
+		callbacks := realtime.Session{
+			User: r.caller.User, Expires: r.credential.Expires,
+			OnOpen: s.onOpen, OnMessage: s.onMessage, OnRefused: s.onRefused,
+		}
+		// Browsers do not show the response to a failed upgrade, so the page gets a close code instead.
+		if protocol != 0 && protocol != protocolVersion {
+			callbacks.OnOpen = func(_ context.Context, client *realtime.Client) {
+				client.Close(realtime.CloseTooOld, "this server speaks protocol 1")
 			}
 		}
-		if err := d.socket.Serve(c.Writer, c.Request, session); err != nil {
-			return response{}, c.later(err)
+		if err := endpoint.socket.Serve(r.Writer, r.Request, callbacks); err != nil {
+			return response{}, r.setRetryAfter(err)
 		}
 		return response{upgraded: true}, nil
 	}
 }
 
-// later tells a client that may come back to do so after a moment.
-func (c *request) later(err error) error {
-	if refusal, ok := apierror.As(err); ok && refusal.Retryable {
-		c.Writer.Header()["Retry-After"] = []string{"1"}
+// setRetryAfter sets the header Retry-After if err is retryable. It returns err.
+func (r *request) setRetryAfter(err error) error {
+	if apiErr, ok := apierror.As(err); ok && apiErr.Retryable {
+		r.Writer.Header()["Retry-After"] = []string{"1"}
 	}
 	return err
 }
 
-// checkOrigin keeps pages of other origins out: a socket is open to every page that a browser shows, unlike an answer. Programs send none.
-func (c *request) checkOrigin() error {
-	origins := c.Request.Header["Origin"]
+// checkOrigin returns forbidden for an origin that the game does not list. Browsers do not apply
+// CORS to sockets: without this check, every page could open one. Programs send no Origin.
+func (r *request) checkOrigin() error {
+	origins := r.Request.Header["Origin"]
 	if len(origins) == 0 {
 		return nil
 	}
-	game, err := c.server.Games.Find(c.ctx(), c.corsGame)
+	game, err := r.server.Games.Find(r.ctx(), r.corsGame)
 	switch {
 	case err != nil:
 		return err
@@ -132,9 +138,10 @@ func (c *request) checkOrigin() error {
 	}
 }
 
-// redeem finds the caller by the ticket in the address. A ticket is good once, so what is wrong anyway is refused before.
-func (c *request) redeem() (shown auth.Authentication, given bool, err error) {
-	q := c.query()
+// redeemTicket returns the credential of the ticket in the query. given is false when there is no
+// ticket. A ticket can be redeemed once, so a request that would fail anyway is refused before.
+func (r *request) redeemTicket() (credential auth.Authentication, given bool, err error) {
+	q := r.query()
 	for _, name := range []string{"token", "access_token", "accessToken"} {
 		if q.values.Has(name) {
 			q.addError(name, "forbidden", "does not belong in an address, where others read it: get a ticket")
@@ -142,95 +149,97 @@ func (c *request) redeem() (shown auth.Authentication, given bool, err error) {
 	}
 	ticket := q.text("ticket")
 	if err := q.err(); err != nil || ticket == "" {
-		return shown, false, err
+		return credential, false, err
 	}
-	if c.server.draining.Load() {
-		return shown, true, c.later(apierror.Draining)
+	if r.server.draining.Load() {
+		return credential, true, r.setRetryAfter(apierror.Draining)
 	}
-	if err := realtime.CheckHandshake(c.Request); err != nil {
-		return shown, true, err
+	if err := realtime.CheckHandshake(r.Request); err != nil {
+		return credential, true, err
 	}
-	shown, err = c.server.Auth.RedeemTicket(c.ctx(), ticket)
-	return shown, true, err
+	credential, err = r.server.Auth.RedeemTicket(r.ctx(), ticket)
+	return credential, true, err
 }
 
-func (v *visitor) enter(ctx context.Context, p *realtime.Client) {
-	if v.desk.greet != nil {
-		v.desk.greet(ctx, v, p)
+func (s *session) onOpen(ctx context.Context, client *realtime.Client) {
+	if s.endpoint.onOpen != nil {
+		s.endpoint.onOpen(ctx, s, client)
 	}
 }
 
-// hear answers one message.
-func (v *visitor) hear(ctx context.Context, p *realtime.Client, raw []byte) {
+// onMessage handles one frame and sends its reply.
+func (s *session) onMessage(ctx context.Context, client *realtime.Client, raw []byte) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
-	if r := v.respond(ctx, p, raw); r != nil {
-		_ = p.Send(r.encode())
+	if r := s.handleFrame(ctx, client, raw); r != nil {
+		_ = client.Send(r.encode())
 	}
 }
 
-// respond does what a frame asks and answers what is to be said about it, nil for nothing more.
-func (v *visitor) respond(ctx context.Context, p *realtime.Client, raw []byte) *socketReply {
-	m, err := readMessage(raw)
+// handleFrame handles one frame and returns its reply, nil if there is none to send.
+func (s *session) handleFrame(ctx context.Context, client *realtime.Client, raw []byte) *socketReply {
+	m, err := parseMessage(raw)
 	var data any
 	if err == nil {
-		data, err = v.perform(ctx, p, &m)
+		data, err = s.dispatch(ctx, client, &m)
 	}
 	switch {
 	case errors.Is(err, realtime.ErrClosed):
 		return nil
 	case err != nil:
-		return v.refusal(&m, err)
-	case data == replied:
+		return s.errorReply(&m, err)
+	case data == alreadyReplied:
 		return nil
 	default:
 		return &socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}
 	}
 }
 
-func (v *visitor) perform(ctx context.Context, p *realtime.Client, m *message) (any, error) {
-	do, known := v.desk.verbs[m.Type]
-	if !known {
-		return nil, apierror.InvalidRequest.WithField("type", "unknown", "is none of "+strings.Join(slices.Sorted(maps.Keys(v.desk.verbs)), ", "))
+func (s *session) dispatch(ctx context.Context, client *realtime.Client, m *message) (any, error) {
+	handle, ok := s.endpoint.handlers[m.Type]
+	if !ok {
+		types := strings.Join(slices.Sorted(maps.Keys(s.endpoint.handlers)), ", ")
+		return nil, apierror.InvalidRequest.WithField("type", "unknown", "is none of "+types)
 	}
-	return do(ctx, v, p, m)
+	return handle(ctx, s, client, m)
 }
 
-// readMessage reads a frame to the letter. Where it is JSON at all, the message has its id even when it is refused.
-func readMessage(raw []byte) (message, error) {
+// parseMessage decodes a frame strictly. If the frame is JSON, the message has its id even if there
+// is an error.
+func parseMessage(raw []byte) (message, error) {
 	var m message
 	if err := wire.UnmarshalStrict(raw, &m); err != nil {
-		return message{ID: idOf(raw)}, fromDecodeError(err)
+		return message{ID: idOfInvalid(raw)}, fromDecodeError(err)
 	}
 	invalid := required(member{"type", m.Type != ""})
-	if len(m.ID) > longestID {
+	if len(m.ID) > maxMessageID {
 		invalid = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
 		m.ID = ""
 	}
-	switch {
-	case firstByte(raw) != '{': // null would decode into any struct
-		return m, apierror.InvalidRequest.WithField("body", "type", "must be an object")
-	case invalid != nil:
-		return m, invalid
-	default:
-		return m, nil
+	if firstByte(raw) != '{' { // null would decode into any struct
+		invalid = apierror.InvalidRequest.WithField("body", "type", "must be an object")
 	}
+	return m, invalid
 }
 
-// idOf finds the id in a frame that is not as it should be, or "".
-func idOf(raw []byte) string {
+// idOfInvalid returns the id of a frame that cannot be decoded strictly, or "".
+func idOfInvalid(raw []byte) string {
 	var m struct {
 		ID string `json:"id"`
 	}
-	if json.Unmarshal(raw, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil || len(m.ID) > longestID {
+	err := json.Unmarshal(raw, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil || len(m.ID) > maxMessageID {
 		return ""
 	}
 	return strings.ToValidUTF8(m.ID, "")
 }
 
-// said is the way of a message: decode its data, strictly, and do it.
-func said[T any](do func(context.Context, *visitor, *realtime.Client, *message, *T) (any, error)) verb {
-	return func(ctx context.Context, v *visitor, p *realtime.Client, m *message) (any, error) {
+// decodeData returns a messageHandler that decodes the message's data strictly into a T and calls
+// handle.
+func decodeData[T any](
+	handle func(context.Context, *session, *realtime.Client, *message, *T) (any, error),
+) messageHandler {
+	return func(ctx context.Context, s *session, client *realtime.Client, m *message) (any, error) {
 		in := new(T)
 		if len(m.Data) > 0 {
 			if m.Data.Kind() != '{' {
@@ -243,41 +252,44 @@ func said[T any](do func(context.Context, *visitor, *realtime.Client, *message, 
 		if err := validate(in); err != nil {
 			return nil, err
 		}
-		return do(ctx, v, p, m, in)
+		return handle(ctx, s, client, m, in)
 	}
 }
 
-// turnDown answers a frame that is not handled. It runs where the socket reads.
-func (v *visitor) turnDown(p *realtime.Client, raw []byte, why error) {
+// onRefused sends the reply to a frame that is not handled. It is called on the goroutine that
+// reads the socket.
+func (s *session) onRefused(client *realtime.Client, raw []byte, err error) {
 	var m message
-	if errors.Is(why, apierror.RateLimited) {
-		m.ID = idOf(raw)
+	if errors.Is(err, apierror.RateLimited) {
+		m.ID = idOfInvalid(raw)
 	}
-	_ = p.Send(v.refusal(&m, why).encode())
+	_ = client.Send(s.errorReply(&m, err).encode())
 }
 
-// refusal says why a message had no effect, and logs what is no refusal.
-func (v *visitor) refusal(m *message, err error) *socketReply {
+// errorReply returns the reply to a message that failed. It logs unexpected errors, and outages at
+// most once a second.
+func (s *session) errorReply(m *message, err error) *socketReply {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = apierror.StoreUnavailable
 	}
-	refusal, failed := toAPIError(err)
-	id := uuid.NewString()
-	if failed && !errors.Is(err, context.Canceled) {
-		v.edge.log.LogAttrs(context.Background(), slog.LevelError, "message failed", slog.Any("error", err), slog.String("route", v.path),
-			slog.String("type", m.Type), slog.String("caller", v.caller.ActorID()), slog.String("requestId", id))
-	} else if refusal.Status == http.StatusServiceUnavailable {
-		v.edge.outageLog.Do(func() {
-			v.edge.log.LogAttrs(context.Background(), slog.LevelWarn, "message not served", slog.Any("error", err), slog.String("route", v.path), slog.String("requestId", id))
-		})
+	apiErr, unexpected := toAPIError(err)
+	requestID := uuid.NewString()
+	log := func(level slog.Level, text string) {
+		s.server.log.LogAttrs(context.Background(), level, text, slog.Any("error", err), slog.String("route", s.path),
+			slog.String("type", m.Type), slog.String("caller", s.caller.ActorID()), slog.String("requestId", requestID))
 	}
-	return &socketReply{ReplyTo: m.replyTo(), Error: newProblem(refusal, v.path, id)}
+	if unexpected && !errors.Is(err, context.Canceled) {
+		log(slog.LevelError, "message failed")
+	} else if apiErr.Status == http.StatusServiceUnavailable {
+		s.server.outageLog.Do(func() { log(slog.LevelWarn, "message not served") })
+	}
+	return &socketReply{ReplyTo: m.replyTo(), Error: newProblem(apiErr, s.path, requestID)}
 }
 
 func (r *socketReply) encode() []byte {
 	frame, err := wire.Marshal(r)
 	if err != nil {
-		panic(err) // what we answer is ours; the socket ends with 1011
+		panic(err) // a reply is always encodable; the panic closes the socket with 1011
 	}
 	return frame
 }

@@ -7,17 +7,24 @@ import (
 	"github.com/parlor-games/parlor/realtime"
 )
 
-// Respond is what a frame is answered where every verb decodes and does nothing.
-func Respond(raw []byte) []byte {
-	v := &visitor{edge: &Server{log: slog.New(slog.DiscardHandler)}, path: "/fuzz", desk: &desk{verbs: map[string]verb{
-		"save": heeded[saveInput](), "load": heeded[slotInput](), "list": heeded[struct{}](), "restore": heeded[restoreInput](),
-		"room.subscribe": heeded[subscribeInput](), "room.unsubscribe": heeded[roomInput](), "room.send": heeded[sendInput](),
-	}}}
-	return v.respond(context.Background(), nil, raw).encode()
+// ReplyTo returns the reply to a frame at an endpoint whose handlers decode the message and do
+// nothing.
+func ReplyTo(raw []byte) []byte {
+	endpoint := &socketEndpoint{handlers: map[string]messageHandler{
+		"save":             decodeOnly[saveInput](),
+		"load":             decodeOnly[slotInput](),
+		"list":             decodeOnly[struct{}](),
+		"restore":          decodeOnly[restoreInput](),
+		"room.subscribe":   decodeOnly[subscribeInput](),
+		"room.unsubscribe": decodeOnly[roomInput](),
+		"room.send":        decodeOnly[sendInput](),
+	}}
+	s := &session{server: &Server{log: slog.New(slog.DiscardHandler)}, path: "/fuzz", endpoint: endpoint}
+	return s.handleFrame(context.Background(), nil, raw).encode()
 }
 
-func heeded[T any]() verb {
-	return said(func(_ context.Context, _ *visitor, _ *realtime.Client, _ *message, in *T) (any, error) {
+func decodeOnly[T any]() messageHandler {
+	return decodeData(func(_ context.Context, _ *session, _ *realtime.Client, _ *message, in *T) (any, error) {
 		return in, nil
 	})
 }

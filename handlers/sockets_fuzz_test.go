@@ -1,17 +1,17 @@
 package handlers_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// Whatever a client sends is answered with one reply that says yes or names a refusal, and never with "internal".
+// Every frame gets one reply: ok, or an error that is not "internal".
 func FuzzFrame(f *testing.F) {
 	for _, m := range socketSpec().Components.Messages {
 		for _, example := range m.Examples {
-			text, err := json.Marshal(example.Payload)
+			text, err := wire.Marshal(example.Payload)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -19,29 +19,33 @@ func FuzzFrame(f *testing.F) {
 		}
 	}
 	for _, frame := range []string{
-		"", "null", "[]", `{"id":"1"`, `{"id":"\ud800","type":"list"}`, `{"id":"1","type":"save","data":{"slot":"a","state":{"x":1e999,"x":2}}}`, "\xff",
-		`{"id":"1","type":"room.send","data":{"roomId":"x","op":"y","to":[9223372036854775808]}}`, `{"id":"1","type":"load","data":{"slot":{}}} []`,
+		"", "null", "[]", "\xff", `{"id":"1"`, `{"id":"\ud800","type":"list"}`,
+		`{"id":"1","type":"save","data":{"slot":"a","state":{"x":1e999,"x":2}}}`,
+		`{"id":"1","type":"room.send","data":{"roomId":"x","op":"y","to":[9223372036854775808]}}`,
+		`{"id":"1","type":"load","data":{"slot":{}}} []`,
 	} {
 		f.Add([]byte(frame))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var r struct {
-			ReplyTo *string
-			OK      *bool
-			Data    json.RawMessage
-			Error   *struct{ Code, Detail string }
+			ReplyTo *string      `json:"replyTo"`
+			OK      *bool        `json:"ok"`
+			Data    wire.RawJSON `json:"data"`
+			Error   *struct {
+				Code string `json:"code"`
+			} `json:"error"`
 		}
-		frame := handlers.Respond(raw)
-		if err := json.Unmarshal(frame, &r); err != nil {
-			t.Fatalf("%q is answered with no JSON: %v: %s", raw, err, frame)
+		frame := handlers.ReplyTo(raw)
+		if err := wire.Unmarshal(frame, &r); err != nil {
+			t.Fatalf("the reply to %q is not JSON: %v: %s", raw, err, frame)
 		}
 		switch {
 		case r.OK == nil || *r.OK == (r.Error != nil):
-			t.Errorf("%q is answered neither yes nor no: %s", raw, frame)
+			t.Errorf("the reply to %q is neither ok nor an error: %s", raw, frame)
 		case *r.OK && r.ReplyTo == nil:
-			t.Errorf("%q is done and its reply names nobody: %s", raw, frame)
+			t.Errorf("the reply to %q is ok and has no id: %s", raw, frame)
 		case !*r.OK && r.Error.Code != "invalid_json" && r.Error.Code != "invalid_request":
-			t.Errorf("%q is refused as %s", raw, frame)
+			t.Errorf("the reply to %q has another error: %s", raw, frame)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,90 +12,96 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/principal"
-
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 	"go.uber.org/goleak"
 )
 
 func TestSavesAndTheirConflicts(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *fixture) {
-		ann, bob := w.guest("Ann"), w.guest("Bob")
-		phone, laptop := w.dial(savePath, ann.token), w.twin().dial(loadPath, ann.token)
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ann, bob := f.guest("Ann"), f.guest("Bob")
+		phone, laptop := f.dial(savePath, ann.token), f.newNode().dial(loadPath, ann.token)
 
-		phone.refuses("slot_not_found", "load", `{"slot":"main"}`)
-		if h := laptop.does("slots", "list", ""); len(h.List) != 0 {
-			t.Errorf("a new player has slots: %s", h.raw)
+		phone.expectError("slot_not_found", "load", `{"slot":"main"}`)
+		if got := laptop.expectOK("slots", "list", ""); len(got.List) != 0 {
+			t.Errorf("a new player has slots: %s", got.raw)
 		}
-		saved := phone.does("saved", "save", `{"slot":"main","state":{"level":1}}`)
+		saved := phone.expectOK("saved", "save", `{"slot":"main","state":{"level":1}}`)
 		if saved.Data["version"] != 1. || saved.Data["slot"] != "main" {
 			t.Errorf("the first save: %s", saved.raw)
 		}
-		laptop.does("saved", "save", `{"slot":"main","state":{"level":2},"version":1}`)
-		conflict := phone.refuses("version_conflict", "save", `{"slot":"main","state":{"level":3},"version":1}`)
-		current, _ := conflict.Error["current"].(map[string]any)
-		if state, _ := current["state"].(map[string]any); current["version"] != 2. || state["level"] != 2. {
-			t.Errorf("the conflict does not show the server's copy: %s", conflict.raw)
+		laptop.expectOK("saved", "save", `{"slot":"main","state":{"level":2},"version":1}`)
+		conflict := phone.expectError("version_conflict", "save", `{"slot":"main","state":{"level":3},"version":1}`)
+		if conflict.problem("current.version") != 2. || conflict.problem("current.state.level") != 2. {
+			t.Errorf("the conflict does not have the server's copy: %s", conflict.raw)
 		}
-		phone.does("saved", "save", fmt.Sprintf(`{"slot":"main","state":{"level":3},"version":%v}`, current["version"]))
-		again := phone.sayAs("once", "save", `{"slot":"main","state":{"level":4},"version":3}`)
-		twice := laptop.sayAs("once", "save", `{"slot":"main","state":{"level":4},"version":3}`)
-		if string(again.raw) != string(twice.raw) || again.Data["version"] != 4. {
-			t.Errorf("the same message is not one save:\n%s\n%s", again.raw, twice.raw)
+		phone.expectOK("saved", "save", `{"slot":"main","state":{"level":3},"version":2}`)
+		first := phone.requestWithID("once", "save", `{"slot":"main","state":{"level":4},"version":3}`)
+		second := laptop.requestWithID("once", "save", `{"slot":"main","state":{"level":4},"version":3}`)
+		if string(first.raw) != string(second.raw) || first.Data["version"] != 4. {
+			t.Errorf("the same message was saved twice:\n%s\n%s", first.raw, second.raw)
 		}
-		if h := laptop.does("loaded", "load", `{"slot":"main"}`); h.Data["version"] != 4. || h.Data["state"].(map[string]any)["level"] != 4. {
-			t.Errorf("loaded %s", h.raw)
+		got := laptop.expectOK("loaded", "load", `{"slot":"main"}`)
+		if got.data("version") != 4. || got.data("state.level") != 4. {
+			t.Errorf("loaded %s", got.raw)
 		}
-		if h := phone.does("versions", "history", `{"slot":"main"}`); len(h.List) != 4 || h.List[0].(map[string]any)["version"] != 4. {
-			t.Errorf("the history is %s", h.raw)
+		got = phone.expectOK("versions", "history", `{"slot":"main"}`)
+		if len(got.List) != 4 || got.List[0].(map[string]any)["version"] != 4. {
+			t.Errorf("the history is %s", got.raw)
 		}
-		phone.refuses("save_version_not_found", "restore", `{"slot":"main","version":9}`)
-		if h := phone.does("saved", "restore", `{"slot":"main","version":2}`); h.Data["version"] != 5. {
-			t.Errorf("restored %s", h.raw)
+		phone.expectError("save_version_not_found", "restore", `{"slot":"main","version":9}`)
+		if got := phone.expectOK("saved", "restore", `{"slot":"main","version":2}`); got.Data["version"] != 5. {
+			t.Errorf("restored %s", got.raw)
 		}
-		if h := laptop.does("loaded", "load", `{"slot":"main"}`); h.Data["state"].(map[string]any)["level"] != 2. {
-			t.Errorf("after the restore: %s", h.raw)
+		if got := laptop.expectOK("loaded", "load", `{"slot":"main"}`); got.data("state.level") != 2. {
+			t.Errorf("after the restore: %s", got.raw)
 		}
-		w.dial(loadPath, bob.token).refuses("slot_not_found", "load", `{"slot":"main"}`)
+		f.dial(loadPath, bob.token).expectError("slot_not_found", "load", `{"slot":"main"}`)
 
 		large := strings.Repeat("x", 250<<10)
-		phone.does("saved", "save", fmt.Sprintf(`{"slot":"large","state":{"x":%q}}`, large))
-		if h := laptop.does("loaded", "load", `{"slot":"large"}`); h.Data["state"].(map[string]any)["x"] != large {
+		phone.expectOK("saved", "save", fmt.Sprintf(`{"slot":"large","state":{"x":%q}}`, large))
+		if got := laptop.expectOK("loaded", "load", `{"slot":"large"}`); got.data("state.x") != large {
 			t.Error("a large save came back as another one")
 		}
-		phone.refuses("payload_too_large", "save", fmt.Sprintf(`{"slot":"large","state":{"x":%q},"version":1}`, large+strings.Repeat("y", 10<<10)))
-		if h := laptop.does("slots", "list", "{}"); len(h.List) != 2 {
-			t.Errorf("the slots are %s", h.raw)
+		tooLarge := large + strings.Repeat("y", 10<<10)
+		phone.expectError("payload_too_large", "save", fmt.Sprintf(`{"slot":"large","state":{"x":%q},"version":1}`, tooLarge))
+		if got := laptop.expectOK("slots", "list", "{}"); len(got.List) != 2 {
+			t.Errorf("the slots are %s", got.raw)
 		}
 	})
 }
 
 func TestASaveThatBreaksARuleChangesNothing(t *testing.T) {
-	w := newGameFixture(t)
-	w.expect(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", w.game), w.serverKey,
-		`{"settings":{"progressRules":[{"path":"hero.gold","maxGainPerMinute":60,"initial":100},{"path":"hero.level","monotonic":"up"}]}}`)
-	s := w.dial(savePath, w.guest("Ann").token)
-	s.does("saved", "save", `{"slot":"a","state":{"hero":{"gold":100,"level":3}}}`)
-	h := s.refuses("save_rejected", "save", `{"slot":"a","state":{"hero":{"gold":99999,"level":3}},"version":1}`)
-	if h.Error["rule"] != "maxGainPerMinute" || h.Error["path"] != "hero.gold" {
-		t.Errorf("refused as %s", h.raw)
+	f := newGameFixture(t)
+	f.expect(200, "PATCH", fmt.Sprintf("/api/v1/admin/games/%d", f.game), f.serverKey,
+		`{"settings":{"progressRules":[`+
+			`{"path":"hero.gold","maxGainPerMinute":60,"initial":100},{"path":"hero.level","monotonic":"up"}]}}`)
+	s := f.dial(savePath, f.guest("Ann").token)
+	s.expectOK("saved", "save", `{"slot":"a","state":{"hero":{"gold":100,"level":3}}}`)
+	got := s.expectError("save_rejected", "save", `{"slot":"a","state":{"hero":{"gold":99999,"level":3}},"version":1}`)
+	if got.Error["rule"] != "maxGainPerMinute" || got.Error["path"] != "hero.gold" {
+		t.Errorf("the error is %s", got.raw)
 	}
-	s.refuses("save_rejected", "save", `{"slot":"a","state":{"hero":{"gold":100,"level":2}},"version":1}`)
-	if h := s.does("loaded", "load", `{"slot":"a"}`); h.Data["version"] != 1. {
-		t.Errorf("a refused save changed it: %s", h.raw)
+	s.expectError("save_rejected", "save", `{"slot":"a","state":{"hero":{"gold":100,"level":2}},"version":1}`)
+	if got := s.expectOK("loaded", "load", `{"slot":"a"}`); got.Data["version"] != 1. {
+		t.Errorf("a rejected save changed the slot: %s", got.raw)
 	}
 }
 
-// What is wrong with a frame is told, and the socket lives on.
-func TestFramesThatAreNotAsTheyShouldBe(t *testing.T) {
-	w := newGameFixture(t)
-	ann := w.guest("Ann")
-	saves, live := w.dial(savePath, ann.token), w.live(ann)
-	for frame, want := range map[string]string{ // the id, the word, and the first field
+// An invalid frame gets an error reply, and the socket stays open.
+func TestInvalidFrames(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	saves, events := f.dial(savePath, ann.token), f.dialRealtime(ann)
+	deeplyNested := `{"id":"7","type":"list","data":` + strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000) + `}`
+	longID := `{"id":"` + strings.Repeat("x", 129) + `","type":"list"}`
+	longOp := `{"id":"7","type":"room.send","data":{"roomId":"x","op":"` + strings.Repeat("o", 65) + `"}}`
+	for frame, want := range map[string]string{ // the id, the code, and the first field
 		``:                                     "- invalid_json",
 		`{`:                                    "- invalid_json",
 		`hello`:                                "- invalid_json",
@@ -116,123 +121,131 @@ func TestFramesThatAreNotAsTheyShouldBe(t *testing.T) {
 		`{"id":"7","id":"8","type":"list"}`:    "8 invalid_request id",
 		`{"id":"7","type":"list","data":null}`: "7 invalid_request data",
 		`{"id":"7","type":"list","data":[]}`:   "7 invalid_request data",
-		`{"id":"7","type":"list","data":{"x":1}}`:                                                           "7 invalid_request x",
-		`{"id":"7","type":"load"}`:                                                                          "7 invalid_request slot",
-		`{"id":"7","type":"load","data":{}}`:                                                                "7 invalid_request slot",
-		`{"id":"7","type":"load","data":{"slot":"a b"}}`:                                                    "7 invalid_request slot",
-		`{"id":"7","type":"load","data":{"slot":5}}`:                                                        "7 invalid_request slot",
-		`{"id":"7","type":"save","data":{"slot":"a"}}`:                                                      "7 invalid_request state",
-		`{"id":"7","type":"save","data":{"slot":"a","state":[]}}`:                                           "7 invalid_request state",
-		`{"id":"7","type":"save","data":{"slot":"a","state":{},"version":-1}}`:                              "7 invalid_request version",
-		`{"id":"7","type":"save","data":{"slot":"a","state":{},"version":1.5}}`:                             "7 invalid_request version",
-		`{"id":"7","type":"save","data":{"slot":"a","state":{"x":1,"x":2}}}`:                                "7 invalid_request data.state.x",
-		`{"id":"7","type":"restore","data":{"slot":"a"}}`:                                                   "7 invalid_request version",
-		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:                                          "7 invalid_request type",
-		`{"id":"` + strings.Repeat("x", 129) + `","type":"list"}`:                                           "- invalid_request id",
-		`{"id":"7","type":"list","data":` + strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000) + `}`: "- invalid_json data" + strings.Repeat("[0]", 41) + "[…",
+		`{"id":"7","type":"list","data":{"x":1}}`:                               "7 invalid_request x",
+		`{"id":"7","type":"load"}`:                                              "7 invalid_request slot",
+		`{"id":"7","type":"load","data":{}}`:                                    "7 invalid_request slot",
+		`{"id":"7","type":"load","data":{"slot":"a b"}}`:                        "7 invalid_request slot",
+		`{"id":"7","type":"load","data":{"slot":5}}`:                            "7 invalid_request slot",
+		`{"id":"7","type":"save","data":{"slot":"a"}}`:                          "7 invalid_request state",
+		`{"id":"7","type":"save","data":{"slot":"a","state":[]}}`:               "7 invalid_request state",
+		`{"id":"7","type":"save","data":{"slot":"a","state":{},"version":-1}}`:  "7 invalid_request version",
+		`{"id":"7","type":"save","data":{"slot":"a","state":{},"version":1.5}}`: "7 invalid_request version",
+		`{"id":"7","type":"save","data":{"slot":"a","state":{"x":1,"x":2}}}`:    "7 invalid_request data.state.x",
+		`{"id":"7","type":"restore","data":{"slot":"a"}}`:                       "7 invalid_request version",
+		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:              "7 invalid_request type",
+		longID:       "- invalid_request id",
+		deeplyNested: "- invalid_json data" + strings.Repeat("[0]", 41) + "[…",
 	} {
 		saves.send(frame)
-		wantRefusal(t, saves.reply(), frame, want)
+		checkErrorReply(t, saves.nextReply(), frame, want)
 	}
 	for frame, want := range map[string]string{
-		`{"id":"7","type":"save","data":{"slot":"a","state":{}}}`:                                    "7 invalid_request type",
-		`{"id":"7","type":"room.subscribe"}`:                                                         "7 invalid_request roomId",
-		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:                                   "7 room_not_found",
-		`{"id":"7","type":"room.subscribe","data":{"roomId":"x","seq":3}}`:                           "7 invalid_request seq",
-		`{"id":"7","type":"room.unsubscribe","data":{"roomId":"x"}}`:                                 "7 room_not_found",
-		`{"id":"7","type":"room.send","data":{"roomId":"x","op":""}}`:                                "7 invalid_request op",
-		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m","to":[1.5]}}`:                    "7 invalid_request to[0]",
-		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m"}}`:                               "7 room_not_found",
-		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"` + strings.Repeat("o", 65) + `"}}`: "7 invalid_request op",
+		`{"id":"7","type":"save","data":{"slot":"a","state":{}}}`:                 "7 invalid_request type",
+		`{"id":"7","type":"room.subscribe"}`:                                      "7 invalid_request roomId",
+		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:                "7 room_not_found",
+		`{"id":"7","type":"room.subscribe","data":{"roomId":"x","seq":3}}`:        "7 invalid_request seq",
+		`{"id":"7","type":"room.unsubscribe","data":{"roomId":"x"}}`:              "7 room_not_found",
+		`{"id":"7","type":"room.send","data":{"roomId":"x","op":""}}`:             "7 invalid_request op",
+		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m","to":[1.5]}}`: "7 invalid_request to[0]",
+		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m"}}`:            "7 room_not_found",
+		longOp: "7 invalid_request op",
 	} {
-		live.send(frame)
-		wantRefusal(t, live.reply(), frame, want)
+		events.send(frame)
+		checkErrorReply(t, events.nextReply(), frame, want)
 	}
-	for _, s := range []*socket{saves, live} {
+	for _, s := range []*testSocket{saves, events} {
 		if err := s.conn.WriteMessage(websocket.BinaryMessage, []byte(`{"id":"7","type":"list"}`)); err != nil {
 			t.Fatal(err)
 		}
-		wantRefusal(t, s.reply(), "binary", "- invalid_request")
+		checkErrorReply(t, s.nextReply(), "binary", "- invalid_request")
 	}
-	saves.send(`{"type":"list"}`) // an id is the client's own business
-	if h := saves.reply(); h.ReplyTo != nil || h.OK == nil || !*h.OK {
-		t.Errorf("a message without an id is answered %s", h.raw)
+	saves.send(`{"type":"list"}`) // the id is optional
+	if got := saves.nextReply(); got.ReplyTo != nil || got.OK == nil || !*got.OK {
+		t.Errorf("the reply to a message without an id is %s", got.raw)
 	}
-	saves.does("slots", "list", "")
-	live.refuses("room_not_found", "room.subscribe", `{"roomId":"nowhere"}`)
+	saves.expectOK("slots", "list", "")
+	events.expectError("room_not_found", "room.subscribe", `{"roomId":"nowhere"}`)
 }
 
-func wantRefusal(t *testing.T, h heard, frame, want string) {
+// checkErrorReply compares "<id> <code> <first field>" of an error reply.
+func checkErrorReply(t *testing.T, reply received, frame, want string) {
 	t.Helper()
 	got := "-"
-	if h.ReplyTo != nil {
-		got = *h.ReplyTo
+	if reply.ReplyTo != nil {
+		got = *reply.ReplyTo
 	}
-	got += fmt.Sprint(" ", h.Error["code"])
-	if fields, _ := h.Error["errors"].([]any); len(fields) > 0 {
+	got += fmt.Sprint(" ", reply.Error["code"])
+	if fields, _ := reply.Error["errors"].([]any); len(fields) > 0 {
 		got += fmt.Sprint(" ", fields[0].(map[string]any)["field"])
 	}
 	if got != want {
-		t.Errorf("%.120q is answered %q, want %q: %s", frame, got, want, h.raw)
+		t.Errorf("the reply to %.120q is %q, want %q: %s", frame, got, want, reply.raw)
 	}
-	if instance := h.Error["instance"]; instance != savePath && instance != livePath {
-		t.Errorf("the problem does not tell where it happened: %s", h.raw)
+	if instance := reply.Error["instance"]; instance != savePath && instance != realtimePath {
+		t.Errorf("the problem's instance is %v: %s", instance, reply.raw)
 	}
 }
 
 func TestWhoOpensASocket(t *testing.T) {
-	w := newGameFixture(t)
-	ann := w.guest("Ann")
-	ticket := func() string { return w.expect(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket") }
-	refused := func(status int, code, path, bearer string, headers ...string) {
-		t.Helper()
-		s, a := w.dialing(path, bearer, headers...)
-		if s != nil {
-			t.Errorf("%s %v opens", path, headers)
-		} else if a.status != status || a.code() != code || a.header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s %v is refused with %d %s; want %d %s", path, headers, a.status, a.raw, status, code)
-		}
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	for _, path := range []string{savePath, loadPath, realtimePath} {
+		f.dial(path, ann.token)
+		once := f.ticket(ann)
+		f.dial(path+"?ticket="+once, "")
+		f.expectUpgradeError(401, "unauthenticated", path+"?ticket="+once, "")
+		f.expectUpgradeError(401, "unauthenticated", path+"?ticket=guessed", "")
+		f.expectUpgradeError(401, "unauthenticated", path, "")
+		f.expectUpgradeError(401, "unauthenticated", path, "no token")
+		f.expectUpgradeError(400, "invalid_request", path+"?token="+ann.token, "")
+		f.expectUpgradeError(400, "invalid_request", path+"?access_token="+ann.token, ann.token)
+		f.expectUpgradeError(403, "forbidden", path, f.serverKey)
+		f.expectUpgradeError(403, "forbidden", path, adminKey)
+		f.expectUpgradeError(400, "invalid_request", path+"?protocol=one", ann.token)
 	}
-	for _, path := range []string{savePath, loadPath, livePath} {
-		w.dial(path, ann.token)
-		once := ticket()
-		w.dial(path+"?ticket="+once, "")
-		refused(401, "unauthenticated", path+"?ticket="+once, "")
-		refused(401, "unauthenticated", path+"?ticket=guessed", "")
-		refused(401, "unauthenticated", path, "")
-		refused(401, "unauthenticated", path, "no token")
-		refused(400, "invalid_request", path+"?token="+ann.token, "")
-		refused(400, "invalid_request", path+"?access_token="+ann.token, ann.token)
-		refused(403, "forbidden", path, w.serverKey)
-		refused(403, "forbidden", path, adminKey)
-		refused(400, "invalid_request", path+"?protocol=one", ann.token)
-
-		// A page opens it from an origin that its game lists, and a program without one.
-		w.dial(path+"?ticket="+ticket(), "", "Origin", "https://duel.example")
-		for _, origin := range []string{"https://evil.example", "null", "http://duel.example", "https://duel.example.evil.example", "https://other.example"} {
-			refused(403, "forbidden", path, ann.token, "Origin", origin)
-		}
-		refused(403, "forbidden", path, ann.token, "Origin", "https://duel.example", "Origin", "https://evil.example")
-	}
-	// What is no upgrade does not cost the ticket.
-	kept := ticket()
-	w.expectError(400, "invalid_request", "GET", livePath+"?ticket="+kept, "", "")
-	w.expectError(405, "method_not_allowed", "POST", livePath+"?ticket="+kept, "", "")
-	w.dial(livePath+"?ticket="+kept, "")
+	// A request that is no upgrade does not use up the ticket.
+	kept := f.ticket(ann)
+	f.expectError(400, "invalid_request", "GET", realtimePath+"?ticket="+kept, "", "")
+	f.expectError(405, "method_not_allowed", "POST", realtimePath+"?ticket="+kept, "", "")
+	f.dial(realtimePath+"?ticket="+kept, "")
 }
 
-func TestATicketIsGoodOnceHoweverManyTry(t *testing.T) {
-	w := newGameFixture(t)
-	ann := w.guest("Ann")
-	other := w.twin()
-	ticket := w.expect(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket")
+// A browser sends the origin of the page. A program sends none.
+func TestTheOriginOfASocketMustBeOneOfThePlayersGame(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	otherGame, _ := f.createOtherGame()
+	otherPlayer := f.guestOf(otherGame, "Bob")
+	const evil = "https://evil.example"
+	for _, path := range []string{savePath, loadPath, realtimePath} {
+		f.dial(path, ann.token)
+		f.dial(path, ann.token, "Origin", duelOrigin)
+		f.dial(path+"?ticket="+f.ticket(ann), "", "Origin", duelOrigin)
+		f.dial(path, otherPlayer.token, "Origin", otherOrigin)
+		for _, origin := range []string{
+			evil, otherOrigin, "null", "http://duel.example", duelOrigin + ":8443", duelOrigin + ".evil.example",
+		} {
+			f.expectUpgradeError(403, "forbidden", path, ann.token, "Origin", origin)
+			f.expectUpgradeError(403, "forbidden", path+"?ticket="+f.ticket(ann), "", "Origin", origin)
+		}
+		f.expectUpgradeError(403, "forbidden", path, ann.token, "Origin", duelOrigin, "Origin", evil)
+		f.expectUpgradeError(403, "forbidden", path, ann.token, "Origin", duelOrigin, "Origin", duelOrigin)
+		f.expectUpgradeError(403, "forbidden", path, otherPlayer.token, "Origin", duelOrigin)
+	}
+}
+
+func TestATicketCanBeRedeemedOnceByManyRequests(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	other := f.newNode()
+	ticket := f.ticket(ann)
 	var mu sync.Mutex
 	opened := 0
 	var tries sync.WaitGroup
 	for i := range 16 {
 		tries.Go(func() {
-			at := []*fixture{w, other}[i%2]
-			if s, _ := at.dialing(livePath+"?ticket="+ticket, ""); s != nil {
+			node := []*fixture{f, other}[i%2]
+			if s, _ := node.tryDial(realtimePath+"?ticket="+ticket, ""); s != nil {
 				mu.Lock()
 				opened++
 				mu.Unlock()
@@ -245,150 +258,154 @@ func TestATicketIsGoodOnceHoweverManyTry(t *testing.T) {
 	}
 }
 
-func TestSocketsAreCounted(t *testing.T) {
-	w := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.Socket: {PerSecond: 1, Burst: 3, Scope: auth.ByUser}})
+func TestTheNumberOfSocketsIsLimited(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		limits := auth.Limits{auth.Socket: {PerSecond: 1, Burst: 3, Scope: auth.ByUser}}
+		d.Limiter = auth.NewLimiter(redistest.Single(t), limits)
 	}).createGame()
-	ann, bob := w.guest("Ann"), w.guest("Bob")
+	ann, bob := f.guest("Ann"), f.guest("Bob")
 	for range 3 {
-		w.dial(savePath, ann.token)
+		f.dial(savePath, ann.token)
 	}
-	if _, a := w.dialing(savePath, ann.token); a == nil || a.code() != "rate_limited" || a.header.Get("Retry-After") == "" {
-		t.Errorf("the fourth socket in a second: %+v", a)
-	}
-	w.dial(savePath, bob.token)
+	f.expectUpgradeError(429, "rate_limited", savePath, ann.token)
+	f.dial(savePath, bob.token)
 
-	crowd := newGameFixture(t)
-	cid := crowd.guest("Cid")
+	unlimited := newGameFixture(t) // but for the connections of one player to a node
+	cid := unlimited.guest("Cid")
 	for range 10 {
-		crowd.dial(livePath, cid.token)
+		unlimited.dial(realtimePath, cid.token)
 	}
-	if _, a := crowd.dialing(livePath, cid.token); a == nil || a.code() != "rate_limited" || a.header.Get("Retry-After") == "" {
-		t.Errorf("the eleventh connection of a player: %+v", a)
-	}
+	unlimited.expectUpgradeError(429, "rate_limited", realtimePath, cid.token)
 }
 
 func TestASocketEndsWithItsToken(t *testing.T) {
-	w := newGameFixture(t)
-	ann := w.guest("Ann")
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
 	expires := time.Now().Add(300 * time.Millisecond)
-	ticket, err := w.deps.Auth.Ticket(t.Context(), auth.Authentication{Caller: principal.Caller{Role: principal.Player, User: ann.id, Game: w.game}, Expires: expires})
+	caller := principal.Caller{Role: principal.Player, User: ann.id, Game: f.game}
+	ticket, err := f.deps.Auth.Ticket(t.Context(), auth.Authentication{Caller: caller, Expires: expires})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := w.dial(livePath+"?ticket="+ticket.Ticket, "")
-	if code := s.code(); code != 4001 || time.Now().Before(expires) {
-		t.Errorf("closed with %d", code)
+	s := f.dial(realtimePath+"?ticket="+ticket.Ticket, "")
+	if code := s.waitCloseCode(); code != 4001 || time.Now().Before(expires) {
+		t.Errorf("closed with %d at %v, want 4001 after %v", code, time.Now(), expires)
 	}
 }
 
 func TestCloseCodes(t *testing.T) {
-	w := newGameFixture(t)
-	ann := w.guest("Ann")
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
 	for name, c := range map[string]struct {
 		path string
-		do   func(*socket)
+		do   func(*testSocket)
 		want int
 	}{
-		"a protocol of tomorrow": {livePath + "?protocol=2", func(*socket) {}, 4426},
-		"for saves too":          {savePath + "?protocol=2", func(*socket) {}, 4426},
-		"a large frame":          {livePath, func(s *socket) { s.send(`"` + strings.Repeat("x", 16<<10) + `"`) }, 1009},
-		"a large save":           {savePath, func(s *socket) { s.send(`"` + strings.Repeat("x", 320<<10) + `"`) }, 1009},
-		"a flood": {livePath, func(s *socket) {
+		"an unknown protocol": {realtimePath + "?protocol=2", func(*testSocket) {}, 4426},
+		"and for saves":       {savePath + "?protocol=2", func(*testSocket) {}, 4426},
+		"a large frame":       {realtimePath, func(s *testSocket) { s.send(strings.Repeat("x", 16<<10+1)) }, 1009},
+		"a large save":        {savePath, func(s *testSocket) { s.send(strings.Repeat("x", 320<<10+1)) }, 1009},
+		"too many frames": {realtimePath, func(s *testSocket) {
 			for range 130 {
 				_ = s.conn.WriteMessage(websocket.TextMessage, []byte(`{}`))
 			}
 		}, 4009},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := w.dial(c.path, ann.token)
+			s := f.dial(c.path, ann.token)
 			c.do(s)
-			if code := s.code(); code != c.want {
+			if code := s.waitCloseCode(); code != c.want {
 				t.Errorf("closed with %d, want %d: %v", code, c.want, s.err)
 			}
 		})
 	}
-	s := w.dial(livePath+"?protocol=1", ann.token)
+	s := f.dial(realtimePath+"?protocol=1", ann.token)
 	s.next()
-	s.send(`{"id":"1","type":"room.send","data":{"roomId":"` + strings.Repeat("x", 15<<10) + `","op":"x"}}`) // as large as may be
-	if h := s.reply(); h.Error["code"] != "room_not_found" {
-		t.Errorf("%s", h.raw)
+	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`, `"}}`
+	s.send(head + strings.Repeat("x", 16<<10-len(head)-len(tail)) + tail) // the largest frame
+	if got := s.nextReply(); got.Error["code"] != "room_not_found" {
+		t.Errorf("the reply to the largest frame is %s", got.raw)
 	}
 }
 
-// One room from its opening to its rematch, on one node, heard on another.
+// A room from its creation to its rematch, changed on one node and observed on another.
 func TestEventsOfARoomOnAnotherNode(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *fixture) {
-		far := w.twin()
-		ann, bob, cid := w.guest("Ann"), w.guest("Bob"), w.guest("Cid")
+	eachStore(t, func(t *testing.T, f *fixture) {
+		far := f.newNode()
+		ann, bob, cid := f.guest("Ann"), f.guest("Bob"), f.guest("Cid")
 		const session = "/api/v1/game-session/"
-		room := w.createRoom(ann)
+		room := f.createRoom(ann)
 		body := roomBody(room)
-		watcher := far.live(w.guest("Eve"))
-		begun := watcher.follow(room, "")
-		if begun.Data["mode"] != "snapshot" || begun.Data["room"].(map[string]any)["seq"] != 1. {
-			t.Fatalf("the subscription begins with %s", begun.raw)
+		watcher := far.dialRealtime(f.guest("Eve"))
+		start := watcher.subscribe(room, "")
+		if start.data("mode") != "snapshot" || start.data("room.seq") != 1. {
+			t.Fatalf("the subscription begins with %s", start.raw)
 		}
-		w.expect(200, "POST", session+"join", bob.token, body)
-		w.expect(200, "POST", session+"ready", bob.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
-		w.expect(200, "POST", session+"join", cid.token, body)
-		w.expect(200, "POST", session+"kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, cid.id))
-		w.expect(200, "POST", session+"transfer-host", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
-		w.expect(200, "POST", session+"start", bob.token, body)
-		w.expect(200, "POST", session+"finish", w.serverKey, fmt.Sprintf(`{"roomId":%q,"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, room, ann.id, bob.id),
+		f.expect(200, "POST", session+"join", bob.token, body)
+		f.expect(200, "POST", session+"ready", bob.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
+		f.expect(200, "POST", session+"join", cid.token, body)
+		f.expect(200, "POST", session+"kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, cid.id))
+		f.expect(200, "POST", session+"transfer-host", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
+		f.expect(200, "POST", session+"start", bob.token, body)
+		results := fmt.Sprintf(`[{"userId":%d,"place":1},{"userId":%d,"place":2}]`, ann.id, bob.id)
+		f.expect(200, "POST", session+"finish", f.serverKey, fmt.Sprintf(`{"roomId":%q,"results":%s}`, room, results),
 			"Idempotency-Key", "end")
-		again := w.expect(201, "POST", session+"rematch", bob.token, body).text("roomId")
-		story := []string{"room.joined", "room.ready", "room.joined", "room.left", "room.host_changed", "room.started", "room.finished", "room.rematch"}
+		rematch := f.expect(201, "POST", session+"rematch", bob.token, body).text("roomId")
+		story := []string{
+			"room.joined", "room.ready", "room.joined", "room.left",
+			"room.host_changed", "room.started", "room.finished", "room.rematch",
+		}
 		var last string
 		for i, kind := range story {
-			h := watcher.want(kind)
-			if h.Seq != int64(i+2) || h.RoomID != room {
-				t.Errorf("event %d is %s", i, h.raw)
+			got := watcher.expectEvent(kind)
+			if got.Seq != int64(i+2) || got.RoomID != room {
+				t.Errorf("event %d is %s", i, got.raw)
 			}
-			last = h.Position
+			last = got.Position
 		}
 
-		// From any position on any node; from one that is made up, the room as it is.
-		whole := w.live(bob)
-		if h := whole.follow(room, "0-0"); h.Data["mode"] != "resume" {
-			t.Errorf("from the beginning: %s", h.raw)
+		// A subscription resumes from any position on any node, and begins with a snapshot from an
+		// unknown one.
+		reader := f.dialRealtime(bob)
+		if got := reader.subscribe(room, "0-0"); got.Data["mode"] != "resume" {
+			t.Errorf("from the beginning: %s", got.raw)
 		}
 		for i, kind := range slices.Concat([]string{"room.created"}, story) {
-			if h := whole.want(kind); h.Seq != int64(i+1) {
-				t.Errorf("event %d is %s", i, h.raw)
+			if got := reader.expectEvent(kind); got.Seq != int64(i+1) {
+				t.Errorf("event %d is %s", i, got.raw)
 			}
 		}
-		if h := whole.follow(room, last); h.Data["mode"] != "resume" || h.Data["position"] != last {
-			t.Errorf("from the end: %s", h.raw)
+		if got := reader.subscribe(room, last); got.Data["mode"] != "resume" || got.Data["position"] != last {
+			t.Errorf("from the end: %s", got.raw)
 		}
-		if h := whole.follow(room, "5-12345"); h.Data["mode"] != "snapshot" || h.Data["position"] != last {
-			t.Errorf("from nowhere: %s", h.raw)
+		if got := reader.subscribe(room, "5-12345"); got.Data["mode"] != "snapshot" || got.Data["position"] != last {
+			t.Errorf("from an unknown position: %s", got.raw)
 		}
-		if h := whole.follow(room, "yesterday"); h.Data["mode"] != "snapshot" {
-			t.Errorf("from no position: %s", h.raw)
+		if got := reader.subscribe(room, "no-position"); got.Data["mode"] != "snapshot" {
+			t.Errorf("from an invalid position: %s", got.raw)
 		}
 
-		// The rematch is cancelled, and who has unsubscribed does not hear of it.
-		watcher.follow(again, "")
-		whole.follow(again, "")
-		whole.does("done", "room.unsubscribe", roomBody(again))
-		whole.does("done", "room.unsubscribe", roomBody(again))
-		w.expect(200, "POST", session+"cancel", bob.token, roomBody(again))
-		if h := watcher.want("room.cancelled"); h.RoomID != again {
-			t.Errorf("%s", h.raw)
+		// A client that has unsubscribed gets no event of the room any more.
+		watcher.subscribe(rematch, "")
+		reader.subscribe(rematch, "")
+		reader.expectOK("done", "room.unsubscribe", roomBody(rematch))
+		reader.expectOK("done", "room.unsubscribe", roomBody(rematch))
+		f.expect(200, "POST", session+"cancel", bob.token, roomBody(rematch))
+		if got := watcher.expectEvent("room.cancelled"); got.RoomID != rematch {
+			t.Errorf("%s", got.raw)
 		}
-		if h := whole.event(); h.Type != "user.balance" { // his stake came back
-			t.Errorf("heard %s of a room that is not followed", h.raw)
+		if got := reader.nextEvent(); got.Type != "user.balance" { // the stake came back
+			t.Errorf("got %s of a room without a subscription", got.raw)
 		}
 	})
 }
 
-func TestAFollowerThatWasCutOffMissesNothing(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *fixture) {
-		nodes := []*fixture{w, w.twin()}
-		ann, bob, eve := w.guest("Ann"), w.guest("Bob"), w.guest("Eve")
-		room := w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
-		w.expect(200, "POST", "/join", bob.token, roomBody(room))
+func TestASubscriberThatReconnectsMissesNothing(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		nodes := []*fixture{f, f.newNode()}
+		ann, bob, eve := f.guest("Ann"), f.guest("Bob"), f.guest("Eve")
+		room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+		f.expect(200, "POST", "/join", bob.token, roomBody(room))
 		const turns = 60
 		var changes sync.WaitGroup
 		changes.Go(func() {
@@ -400,231 +417,234 @@ func TestAFollowerThatWasCutOffMissesNothing(t *testing.T) {
 			}
 		})
 		defer changes.Wait()
-		at, seq := "0-0", int64(0)
-		for lives := 0; seq < turns+2; lives++ {
-			s := nodes[lives%2].live(eve)
-			if h := s.follow(room, at); h.Data["mode"] != "resume" {
-				t.Fatalf("life %d begins with %s", lives, h.raw)
+		pos, seq := "0-0", int64(0)
+		for conns := 0; seq < turns+2; conns++ {
+			s := nodes[conns%2].dialRealtime(eve)
+			if got := s.subscribe(room, pos); got.Data["mode"] != "resume" {
+				t.Fatalf("connection %d begins with %s", conns, got.raw)
 			}
-			for range 9 { // then it is cut
-				h := s.event()
-				if h.Seq != seq+1 {
-					t.Fatalf("after %d came %s", seq, h.raw)
+			for range 9 { // events, then it is disconnected
+				got := s.nextEvent()
+				if got.Seq != seq+1 {
+					t.Fatalf("after seq %d came %s", seq, got.raw)
 				}
-				if at, seq = h.Position, h.Seq; seq == turns+2 {
+				if pos, seq = got.Position, got.Seq; seq == turns+2 {
 					break
 				}
 			}
-			s.cut()
+			s.disconnect()
 		}
 	})
 }
 
-func TestALostPlaceIsReplacedByASnapshot(t *testing.T) {
-	w := newGameFixture(t)
-	ann, bob := w.guest("Ann"), w.guest("Bob")
-	room := w.createRoom(ann)
-	s := w.live(ann)
-	s.follow(room, "")
-	home, _ := keys.RoomShard(room)
-	// The store has lost an event, as after a failover: nobody can tell what it was.
-	if err := w.db.Client.HIncrBy(t.Context(), keys.Room(home, room), "seq", 1).Err(); err != nil {
+func TestALostPositionIsReplacedByASnapshot(t *testing.T) {
+	f := newGameFixture(t)
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	room := f.createRoom(ann)
+	s := f.dialRealtime(ann)
+	s.subscribe(room, "")
+	shard, _ := keys.RoomShard(room)
+	// The store has lost an event, as after a failover.
+	if err := f.db.Client.HIncrBy(t.Context(), keys.Room(shard, room), "seq", 1).Err(); err != nil {
 		t.Fatal(err)
 	}
-	w.expect(200, "POST", "/join", bob.token, roomBody(room))
-	h := s.want("room.snapshot")
-	if h.Seq != 3 || len(h.Data["room"].(map[string]any)["participants"].([]any)) != 2 || h.Data["position"] != h.Position {
-		t.Errorf("the snapshot is %s", h.raw)
+	f.expect(200, "POST", "/join", bob.token, roomBody(room))
+	got := s.expectEvent("room.snapshot")
+	participants, _ := got.data("room.participants").([]any)
+	if got.Seq != 3 || len(participants) != 2 || got.Data["position"] != got.Position {
+		t.Errorf("the snapshot is %s", got.raw)
 	}
-	w.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
-	if h := s.want("room.left"); h.Seq != 4 {
-		t.Errorf("after the snapshot came %s", h.raw)
+	f.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
+	if got := s.expectEvent("room.left"); got.Seq != 4 {
+		t.Errorf("after the snapshot came %s", got.raw)
 	}
 }
 
 func TestMessagesGoToTheOtherParticipants(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *fixture) {
-		far := w.twin()
-		ann, bob, cid, eve := w.guest("Ann"), w.guest("Bob"), w.guest("Cid"), w.guest("Eve")
-		room := w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+	eachStore(t, func(t *testing.T, f *fixture) {
+		far := f.newNode()
+		ann, bob, cid, eve := f.guest("Ann"), f.guest("Bob"), f.guest("Cid"), f.guest("Eve")
+		room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
 		for _, p := range []player{bob, cid} {
-			w.expect(200, "POST", "/join", p.token, roomBody(room))
+			f.expect(200, "POST", "/join", p.token, roomBody(room))
 		}
-		a, b, c, spectator, secondScreen := w.live(ann), w.live(bob), far.live(cid), far.live(eve), far.live(ann)
-		for _, s := range []*socket{a, b, c, spectator, secondScreen} {
-			s.follow(room, "")
+		a, b, c := f.dialRealtime(ann), f.dialRealtime(bob), far.dialRealtime(cid)
+		spectator, secondScreen := far.dialRealtime(eve), far.dialRealtime(ann)
+		for _, s := range []*testSocket{a, b, c, spectator, secondScreen} {
+			s.subscribe(room, "")
 		}
 		message := func(op, payload, more string) string {
 			return fmt.Sprintf(`{"roomId":%q,"op":%q,"payload":%s%s}`, room, op, payload, more)
 		}
-		a.does("done", "room.send", message("move", `{"x":1, "y":[2]}`, ""))
-		a.does("done", "room.send", message("whisper", `"hush"`, fmt.Sprintf(`,"to":[%d]`, cid.id)))
-		a.does("done", "room.send", message("nobody", `1`, `,"to":[]`))
-		a.does("done", "room.send", fmt.Sprintf(`{"roomId":%q,"op":"bare"}`, room))
+		a.expectOK("done", "room.send", message("move", `{"x":1, "y":[2]}`, ""))
+		a.expectOK("done", "room.send", message("secret", `"hush"`, fmt.Sprintf(`,"to":[%d]`, cid.id)))
+		a.expectOK("done", "room.send", message("nobody", `1`, `,"to":[]`))
+		a.expectOK("done", "room.send", fmt.Sprintf(`{"roomId":%q,"op":"bare"}`, room))
 		for i := range 40 {
-			a.does("done", "room.send", message("count", strconv.Itoa(i), ""))
+			a.expectOK("done", "room.send", message("count", strconv.Itoa(i), ""))
 		}
-		wantMessage := func(s *socket, op, payload string) {
+		expectMessage := func(s *testSocket, op, payload string) {
 			t.Helper()
-			h := s.want("room.message")
-			got, _ := json.Marshal(h.Data["payload"])
-			if h.Data["op"] != op || string(got) != payload || h.Data["from"] != float64(ann.id) || h.RoomID != room || h.Seq != 0 {
-				t.Errorf("want %s %s, got %s", op, payload, h.raw)
+			got := s.expectEvent("room.message")
+			gotPayload, _ := wire.Marshal(got.Data["payload"])
+			if got.Data["op"] != op || string(gotPayload) != payload || got.Data["from"] != float64(ann.id) ||
+				got.RoomID != room || got.Seq != 0 {
+				t.Errorf("want %s %s, got %s", op, payload, got.raw)
 			}
 		}
-		wantMessage(b, "move", `{"x":1,"y":[2]}`)
-		wantMessage(c, "move", `{"x":1,"y":[2]}`)
-		wantMessage(c, "whisper", `"hush"`)
-		for _, s := range []*socket{b, c} {
-			wantMessage(s, "bare", "null")
+		expectMessage(b, "move", `{"x":1,"y":[2]}`)
+		expectMessage(c, "move", `{"x":1,"y":[2]}`)
+		expectMessage(c, "secret", `"hush"`)
+		for _, s := range []*testSocket{b, c} {
+			expectMessage(s, "bare", "null")
 			for i := range 40 {
-				wantMessage(s, "count", strconv.Itoa(i))
+				expectMessage(s, "count", strconv.Itoa(i))
 			}
 		}
-		if h := spectator.refuses("not_participant", "room.send", message("boo", "1", "")); h.Error["status"] != 403. {
-			t.Errorf("%s", h.raw)
+		got := spectator.expectError("not_participant", "room.send", message("boo", "1", ""))
+		checkErrorReply(t, got, "room.send", *got.ReplyTo+" not_participant")
+		to := fmt.Sprintf(`,"to":[%d,%d]`, bob.id, eve.id)
+		got = a.expectError("not_participant", "room.send", message("psst", "1", to))
+		checkErrorReply(t, got, "room.send", *got.ReplyTo+" not_participant to[1]")
+		// The clients that got no message get the next event.
+		f.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
+		for _, s := range []*testSocket{a, spectator, secondScreen} {
+			s.expectEvent("room.left")
 		}
-		h := a.refuses("not_participant", "room.send", message("psst", "1", fmt.Sprintf(`,"to":[%d,%d]`, bob.id, eve.id)))
-		if fields := h.Error["errors"].([]any); len(fields) != 1 || fields[0].(map[string]any)["field"] != "to[1]" {
-			t.Errorf("%s", h.raw)
-		}
-		// The next that those hear who are no addressees is an event.
-		w.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
-		for _, s := range []*socket{a, spectator, secondScreen} {
-			s.want("room.left")
-		}
-		b.refuses("not_participant", "room.send", message("late", "1", ""))
+		b.expectError("not_participant", "room.send", message("late", "1", ""))
 	})
 }
 
-func TestAPlayerHearsOfItsMoneyAssetsAndSavesEverywhere(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *fixture) {
-		far := w.twin()
-		ann, bob := w.guest("Ann"), w.guest("Bob")
-		near, tablet, other := w.live(ann), far.live(ann), far.live(bob)
-		sword := w.createSword()
-		room := w.createRoom(ann)
-		w.expect(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(room))
-		w.expect(201, "POST", fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword), ann.token, `{"quantity":2}`, "Idempotency-Key", "buy")
-		w.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), w.serverKey, `{"tokenId":"GOLD","amount":5,"reason":"quest"}`, "Idempotency-Key", "credit")
+func TestAPlayerGetsItsUserEventsOnEveryConnection(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		far := f.newNode()
+		ann, bob := f.guest("Ann"), f.guest("Bob")
+		near, tablet, other := f.dialRealtime(ann), far.dialRealtime(ann), far.dialRealtime(bob)
+		sword := f.createSword()
+		room := f.createRoom(ann)
+		f.expect(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(room))
+		f.expect(201, "POST", fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword), ann.token,
+			`{"quantity":2}`, "Idempotency-Key", "buy")
+		f.credit(ann, "quest")
 
-		lines := w.expect(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD", ann.token, "").member("items").([]any)
-		slices.Reverse(lines) // oldest first: the welcome was before anybody listened
-		for _, s := range []*socket{near, tablet} {
+		lines := f.expect(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD", ann.token, "").member("items").([]any)
+		slices.Reverse(lines) // oldest first; the first line is the signup grant, before the connections
+		for _, s := range []*testSocket{near, tablet} {
 			var seqs []int64
 			for _, line := range lines[1:] {
-				h := s.event()
-				if h.Type == "user.asset" {
-					if h.Data["owned"] != 2. {
-						t.Errorf("%s", h.raw)
+				got := s.nextEvent()
+				if got.Type == "user.asset" {
+					if got.Data["owned"] != 2. {
+						t.Errorf("%s", got.raw)
 					}
-					seqs = append(seqs, h.Seq)
-					h = s.event()
+					seqs = append(seqs, got.Seq)
+					got = s.nextEvent()
 				}
 				line := line.(map[string]any)
-				if h.Type != "user.balance" || h.Data["deltaAmount"] != line["deltaAmount"] || h.Data["reason"] != line["reason"] || h.Data["ref"] != line["ref"] {
-					t.Errorf("the ledger says %v and the event %s", line, h.raw)
+				if got.Type != "user.balance" || got.Data["deltaAmount"] != line["deltaAmount"] ||
+					got.Data["reason"] != line["reason"] || got.Data["ref"] != line["ref"] {
+					t.Errorf("the event %s differs from the ledger line %v", got.raw, line)
 				}
-				seqs = append(seqs, h.Seq)
+				seqs = append(seqs, got.Seq)
 			}
 			for i, seq := range seqs {
 				if seq != seqs[0]+int64(i) {
-					t.Errorf("the events are numbered %v", seqs)
+					t.Errorf("the events have the numbers %v", seqs)
 				}
 			}
 			if len(seqs) != 5 {
-				t.Errorf("heard %v", seqs)
+				t.Errorf("got %d events, want 5", len(seqs))
 			}
 		}
-		w.dial(savePath, ann.token).does("saved", "save", `{"slot":"main","state":{}}`)
-		for _, s := range []*socket{near, tablet} {
-			if h := s.want("user.progress"); h.Data["slot"] != "main" || h.Data["version"] != 1. {
-				t.Errorf("%s", h.raw)
+		f.dial(savePath, ann.token).expectOK("saved", "save", `{"slot":"main","state":{}}`)
+		for _, s := range []*testSocket{near, tablet} {
+			if got := s.expectEvent("user.progress"); got.Data["slot"] != "main" || got.Data["version"] != 1. {
+				t.Errorf("%s", got.raw)
 			}
 		}
-		w.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", bob.id), w.serverKey, `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "credit-bob")
-		if h := other.event(); h.Data["reason"] != "x" {
-			t.Errorf("bob hears %s", h.raw)
+		f.credit(bob, "bonus")
+		if got := other.nextEvent(); got.Data["reason"] != "bonus" {
+			t.Errorf("the other player got %s", got.raw)
 		}
 	})
 }
 
-// Whoever loses sight of a private room hears why, and nothing after it.
-func TestAPrivateRoomIsFollowedAsLongAsItIsSeen(t *testing.T) {
-	eachStore(t, func(t *testing.T, w *fixture) {
-		far := w.twin()
-		ann, bob, eve := w.guest("Ann"), w.guest("Bob"), w.guest("Eve")
+// A player who may no longer see a private room gets the event that is the reason, and none after
+// it.
+func TestASubscriptionToAPrivateRoomEndsWithTheRightToSeeIt(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		far := f.newNode()
+		ann, bob, eve := f.guest("Ann"), f.guest("Bob"), f.guest("Eve")
 		befriend := func(a, b player) {
-			w.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
-			w.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
+			f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
+			f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
 		}
 		befriend(ann, bob)
-		room := w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4,"visibility":"private"}`).text("roomId")
-		host, guest := w.live(ann), far.live(bob)
-		far.live(eve).refuses("room_not_found", "room.subscribe", roomBody(room))
-		host.follow(room, "")
-		guest.follow(room, "")
-		w.expect(200, "POST", "/join", bob.token, roomBody(room))
-		joined := guest.want("room.joined")
-		w.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room)) // a friend sees it still
-		guest.want("room.left")
-		w.expect(200, "POST", "/join", bob.token, roomBody(room))
-		guest.want("room.joined")
+		room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token,
+			`{"maxPlayers":4,"visibility":"private"}`).text("roomId")
+		host, guest := f.dialRealtime(ann), far.dialRealtime(bob)
+		far.dialRealtime(eve).expectError("room_not_found", "room.subscribe", roomBody(room))
+		host.subscribe(room, "")
+		guest.subscribe(room, "")
+		f.expect(200, "POST", "/join", bob.token, roomBody(room))
+		joined := guest.expectEvent("room.joined")
+		f.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room)) // a friend may still see it
+		guest.expectEvent("room.left")
+		f.expect(200, "POST", "/join", bob.token, roomBody(room))
+		guest.expectEvent("room.joined")
 
-		w.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", bob.id), ann.token, "")
-		w.expect(200, "POST", "/api/v1/game-session/kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
-		if h := guest.want("room.left"); h.Data["reason"] != "kicked" {
-			t.Errorf("%s", h.raw)
+		f.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", bob.id), ann.token, "")
+		f.expect(200, "POST", "/api/v1/game-session/kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
+		if got := guest.expectEvent("room.left"); got.Data["reason"] != "kicked" {
+			t.Errorf("%s", got.raw)
 		}
-		w.expect(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
+		f.expect(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":true}`, room))
 		for _, kind := range []string{"room.joined", "room.left", "room.joined", "room.left", "room.ready"} {
-			host.want(kind)
+			host.expectEvent(kind)
 		}
-		// It is not heard, and neither is what was before: bob's next event is of his own purse.
-		guest.refuses("room_not_found", "room.subscribe", fmt.Sprintf(`{"roomId":%q,"after":%q}`, room, joined.Position))
-		w.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", bob.id), w.serverKey, `{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "credit")
-		guest.want("user.balance")
+		// The next event of the former guest is one of the player's own wallet.
+		guest.expectError("room_not_found", "room.subscribe", fmt.Sprintf(`{"roomId":%q,"after":%q}`, room, joined.Position))
+		f.credit(bob, "bonus")
+		guest.expectEvent("user.balance")
 	})
 }
 
-func TestAConnectionFollowsSixteenRooms(t *testing.T) {
-	w := newGameFixture(t)
-	ann := w.guest("Ann")
-	s := w.live(ann)
+func TestAConnectionSubscribesToSixteenRooms(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	s := f.dialRealtime(ann)
 	var rooms []string
 	for range 17 {
-		rooms = append(rooms, w.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":2}`).text("roomId"))
+		created := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":2}`)
+		rooms = append(rooms, created.text("roomId"))
 	}
 	for _, room := range rooms[:16] {
-		s.follow(room, "")
+		s.subscribe(room, "")
 	}
-	s.refuses("rate_limited", "room.subscribe", roomBody(rooms[16]))
-	s.follow(rooms[3], "") // again
-	s.does("done", "room.unsubscribe", roomBody(rooms[0]))
-	s.follow(rooms[16], "")
+	s.expectError("rate_limited", "room.subscribe", roomBody(rooms[16]))
+	s.subscribe(rooms[3], "") // a second time
+	s.expectOK("done", "room.unsubscribe", roomBody(rooms[0]))
+	s.subscribe(rooms[16], "")
 }
 
-func TestANodeThatGoesSaysWhenToComeBack(t *testing.T) {
-	w := newGameFixture(t)
-	ann := w.guest("Ann")
-	live, saves := w.live(ann), w.dial(savePath, ann.token)
-	ticket := w.expect(200, "POST", "/api/v1/auth/ticket", ann.token, "").text("ticket")
-	w.server.Drain()
-	for _, c := range [][2]string{{livePath, ann.token}, {livePath + "?ticket=" + ticket, ""}} {
-		if _, a := w.dialing(c[0], c[1]); a == nil || a.status != 503 || a.code() != "draining" || a.header.Get("Retry-After") == "" {
-			t.Errorf("a node that drains answers %+v", a)
-		}
-	}
-	w.twin().dial(livePath+"?ticket="+ticket, "") // which was not spent on it
-	saves.does("slots", "list", "")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func TestADrainingNodeAsksItsClientsToReconnect(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	events, saves := f.dialRealtime(ann), f.dial(savePath, ann.token)
+	ticket := f.ticket(ann)
+	f.server.Drain()
+	f.expectUpgradeError(503, "draining", realtimePath, ann.token)
+	f.expectUpgradeError(503, "draining", realtimePath+"?ticket="+ticket, "")
+	f.newNode().dial(realtimePath+"?ticket="+ticket, "") // the ticket has not been redeemed
+	saves.expectOK("slots", "list", "")
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	drained := make(chan error, 1)
-	go func() { drained <- w.deps.Realtime.Drain(ctx) }()
-	live.want("server.draining")
-	saves.want("server.draining")
-	for _, s := range []*socket{live, saves} {
-		if code := s.code(); code != 1012 {
+	go func() { drained <- f.deps.Realtime.Drain(ctx) }()
+	events.expectEvent("server.draining")
+	saves.expectEvent("server.draining")
+	for _, s := range []*testSocket{events, saves} {
+		if code := s.waitCloseCode(); code != 1012 {
 			t.Errorf("closed with %d", code)
 		}
 	}
@@ -636,14 +656,14 @@ func TestANodeThatGoesSaysWhenToComeBack(t *testing.T) {
 func TestSocketsLeaveNothingRunning(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Run("a node", func(t *testing.T) {
-		w := newGameFixture(t)
-		ann := w.guest("Ann")
-		room := w.createRoom(ann)
+		f := newGameFixture(t)
+		ann := f.guest("Ann")
+		room := f.createRoom(ann)
 		for range 5 {
-			s := w.live(ann)
-			s.follow(room, "")
-			w.dial(loadPath, ann.token).does("slots", "list", "")
-			s.cut()
+			s := f.dialRealtime(ann)
+			s.subscribe(room, "")
+			f.dial(loadPath, ann.token).expectOK("slots", "list", "")
+			s.disconnect()
 		}
 		client.CloseIdleConnections()
 	})
@@ -651,10 +671,10 @@ func TestSocketsLeaveNothingRunning(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-func TestTheHubIsMeasured(t *testing.T) {
-	w := newGameFixture(t)
-	w.live(w.guest("Ann"))
-	families, err := w.deps.Metrics.Gather()
+func TestTheHubExportsItsMetrics(t *testing.T) {
+	f := newGameFixture(t)
+	f.dialRealtime(f.guest("Ann"))
+	families, err := f.deps.Metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -664,18 +684,20 @@ func TestTheHubIsMeasured(t *testing.T) {
 			values[f.GetName()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
 		}
 	}
-	if values["parlor_realtime_sessions"] != 1 || values["parlor_realtime_topics"] != 2 || values["parlor_realtime_frames_total"] != 1 {
-		t.Errorf("%v", values)
+	for name, want := range map[string]float64{"sessions": 1, "topics": 2, "frames_total": 1} {
+		if got := values["parlor_realtime_"+name]; got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
 	}
 }
 
-// The tests above have exchanged every message of the contract, both ways.
+// The tests above have exchanged every message of the contract, in both directions.
 func TestEveryMessageOfTheContractWasExchanged(t *testing.T) {
 	if only := flag.Lookup("test.run").Value.String(); only != "" && only != "." {
 		t.Skip("only when all tests run")
 	}
 	for _, name := range slices.Sorted(maps.Keys(socketSpec().Components.Messages)) {
-		if _, seen := exchanged.Load(name); !seen {
+		if _, seen := exchangedMessages.Load(name); !seen {
 			t.Errorf("no test exchanged %s", name)
 		}
 	}

@@ -33,7 +33,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The benchmarks run a node in a process of its own, with one processor, so that what they count is its CPU alone:
+// The benchmarks run a node in a process of its own, with one processor, so that what they count is
+// its CPU alone:
 //
 //	go test ./realtime -run '^$' -bench . -benchtime 1x
 //
@@ -49,8 +50,8 @@ func benchTopic(room int) string {
 	return "{r" + strconv.Itoa(room%8) + "}:room:" + strconv.Itoa(room) + ":events"
 }
 
-// benchNode is the process under measurement. It prints its address and then, for each line it is sent, its CPU time in
-// nanoseconds and its resident bytes.
+// benchNode is the process under measurement. It prints its address and then, for each line it is
+// sent, its CPU time in nanoseconds and its resident bytes.
 func benchNode(kind string) error {
 	runtime.GOMAXPROCS(1)
 	db, err := redisdb.Open(os.Getenv(benchStore))
@@ -77,7 +78,7 @@ func benchNode(kind string) error {
 	}
 	fmt.Println(l.Addr())
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		if in.Text() == "rest" {
+		if in.Text() == "release" {
 			debug.FreeOSMemory()
 		}
 		var u syscall.Rusage
@@ -97,7 +98,7 @@ var benchBuilds = map[string]func(db *redisdb.DB, rooms int) (http.Handler, erro
 	"naive":   buildNaive,
 }
 
-// buildHub is ours.
+// buildHub is this package.
 func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
 	h := New(db, Options{PerUser: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 	socket := h.Socket(Limits{MaxFrame: 16 << 10, Rate: 60, Burst: 120})
@@ -105,8 +106,8 @@ func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		room, _ := strconv.Atoi(r.URL.Query().Get("room"))
 		topic := benchTopic(room)
-		_ = socket.Serve(w, r, Session{User: 1, OnMessage: func(context.Context, *Client, []byte) {}, OnOpen: func(ctx context.Context, p *Client) {
-			_, _ = p.Subscribe(ctx, Subscription{
+		onOpen := func(ctx context.Context, c *Client) {
+			_, _ = c.Subscribe(ctx, Subscription{
 				Topic: topic,
 				Snapshot: func(context.Context) (Snapshot, error) {
 					m, err := db.Client.XRevRangeN(context.Background(), topic, "+", "-", 1).Result()
@@ -117,11 +118,13 @@ func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
 				},
 				Reply: func(SubscribeResult) []byte { return []byte("{}") },
 			})
-		}})
+		}
+		_ = socket.Serve(w, r, Session{User: 1, OnOpen: onOpen, OnMessage: func(context.Context, *Client, []byte) {}})
 	}), nil
 }
 
-// benchIndex is what the other builds share: sessions by room, and one subscription read by PubSub.Channel.
+// benchIndex is common to the other builds: sessions by room, and one subscription read by
+// PubSub.Channel.
 type benchIndex[S any] struct {
 	mu    sync.RWMutex
 	rooms map[string][]S
@@ -135,7 +138,7 @@ func (x *benchIndex[S]) add(room string, s S) {
 	x.mu.Unlock()
 }
 
-func (x *benchIndex[S]) follow(db *redisdb.DB, rooms int, send func(S, []byte)) {
+func (x *benchIndex[S]) subscribe(db *redisdb.DB, rooms int, send func(S, []byte)) {
 	var names []string
 	for i := range rooms {
 		names = append(names, benchTopic(i))
@@ -143,7 +146,7 @@ func (x *benchIndex[S]) follow(db *redisdb.DB, rooms int, send func(S, []byte)) 
 	ps := db.Client.Subscribe(context.Background(), names...)
 	go func() {
 		for m := range ps.Channel() {
-			_, event, _ := strings.Cut(m.Payload, "|")
+			event := eventOf(m.Payload)
 			x.mu.RLock()
 			sessions := x.rooms[m.Channel]
 			x.mu.RUnlock()
@@ -155,12 +158,15 @@ func (x *benchIndex[S]) follow(db *redisdb.DB, rooms int, send func(S, []byte)) 
 	}()
 }
 
+// eventOf returns the event of a channel payload.
+func eventOf(payload string) string { return payload[strings.IndexByte(payload, '{'):] }
+
 // buildRaw writes a prebuilt frame to every connection: the floor of one write per delivery.
 func buildRaw(db *redisdb.DB, rooms int) (http.Handler, error) {
 	x := &benchIndex[net.Conn]{rooms: map[string][]net.Conn{}}
 	var last *byte
 	var frame []byte
-	x.follow(db, rooms, func(c net.Conn, event []byte) {
+	x.subscribe(db, rooms, func(c net.Conn, event []byte) {
 		if last != &event[0] {
 			last = &event[0]
 			frame = append([]byte{0x81, 126, 0, 0}, event...)
@@ -180,7 +186,7 @@ func buildRaw(db *redisdb.DB, rooms int) (http.Handler, error) {
 // buildGorilla writes to every connection of a room in turn.
 func buildGorilla(db *redisdb.DB, rooms int) (http.Handler, error) {
 	x := &benchIndex[*websocket.Conn]{rooms: map[string][]*websocket.Conn{}}
-	x.follow(db, rooms, func(c *websocket.Conn, event []byte) {
+	x.subscribe(db, rooms, func(c *websocket.Conn, event []byte) {
 		_ = c.SetWriteDeadline(time.Now().Add(5 * time.Second))
 		_ = c.WriteMessage(websocket.TextMessage, event)
 	})
@@ -193,7 +199,7 @@ func buildGorilla(db *redisdb.DB, rooms int) (http.Handler, error) {
 	}), nil
 }
 
-// buildNaive is what one writes first: gin, melody and BroadcastFilter.
+// buildNaive is the shortest program that works: gin, melody and BroadcastFilter.
 func buildNaive(db *redisdb.DB, rooms int) (http.Handler, error) {
 	m := melody.New()
 	ps := db.Client.Subscribe(context.Background(), func() (names []string) {
@@ -204,7 +210,7 @@ func buildNaive(db *redisdb.DB, rooms int) (http.Handler, error) {
 	}()...)
 	go func() {
 		for message := range ps.Channel() {
-			_, event, _ := strings.Cut(message.Payload, "|")
+			event := eventOf(message.Payload)
 			_ = m.BroadcastFilter([]byte(event), func(s *melody.Session) bool {
 				topic, _ := s.Get("topic")
 				return topic == message.Channel
@@ -221,7 +227,7 @@ func buildNaive(db *redisdb.DB, rooms int) (http.Handler, error) {
 	return g, nil
 }
 
-// process is a node from outside.
+// process is a node in a process of its own.
 type process struct {
 	addr string
 	cmd  *exec.Cmd
@@ -245,7 +251,7 @@ func startProcess(b *testing.B, kind, store string, rooms int) *process {
 					b.Fatal("the node did not start")
 				}
 				p.addr = p.out.Text()
-				b.Cleanup(p.end)
+				b.Cleanup(p.stop)
 				return p
 			}
 		}
@@ -254,28 +260,31 @@ func startProcess(b *testing.B, kind, store string, rooms int) *process {
 	return nil
 }
 
-func (p *process) end() {
+func (p *process) stop() {
 	_ = p.in.Close()
 	_ = p.cmd.Wait()
 }
 
-// use answers CPU time and resident bytes.
-func (p *process) use(order string) (cpu time.Duration, resident int64) {
-	_, _ = io.WriteString(p.in, order+"\n")
+// usage returns the CPU time and the resident bytes of the process.
+func (p *process) usage(command string) (cpu time.Duration, resident int64) {
+	_, _ = io.WriteString(p.in, command+"\n")
 	p.out.Scan()
 	_, _ = fmt.Sscan(p.out.Text(), &cpu, &resident)
 	return cpu, resident
 }
 
-// member opens a connection and answers when it is subscribed.
-func member(b *testing.B, p *process, room int) (net.Conn, *bufio.Reader) {
+// openSubscribed opens a connection and returns when it is subscribed.
+func openSubscribed(b *testing.B, p *process, room int) (net.Conn, *bufio.Reader) {
 	conn, err := net.Dial("tcp", p.addr)
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, _ = fmt.Fprintf(conn, "GET /?room=%d HTTP/1.1\r\nHost: game.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: https://game.example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36\r\n"+
-		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-GB,en;q=0.9\r\nCache-Control: no-cache\r\nPragma: no-cache\r\n\r\n", room)
+	_, _ = fmt.Fprintf(conn, "GET /?room=%d HTTP/1.1\r\nHost: game.example\r\n"+
+		"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: https://game.example\r\n"+
+		"User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36\r\n"+
+		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-GB,en;q=0.9\r\n"+
+		"Cache-Control: no-cache\r\nPragma: no-cache\r\n\r\n", room)
 	r := bufio.NewReaderSize(conn, 16<<10)
 	response, err := http.ReadResponse(r, nil)
 	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
@@ -287,7 +296,7 @@ func member(b *testing.B, p *process, room int) (net.Conn, *bufio.Reader) {
 	return conn, r
 }
 
-// readFrame reads one unmasked frame and answers the length of its payload.
+// readFrame reads one unmasked frame and returns the length of its payload.
 func readFrame(r *bufio.Reader) (int, error) {
 	var head [10]byte
 	if _, err := io.ReadFull(r, head[:2]); err != nil {
@@ -310,9 +319,10 @@ func readFrame(r *bufio.Reader) (int, error) {
 var benchEvent = redis.NewScript(`
 local seq = redis.call('HINCRBY', KEYS[1], 'seq', 1)
 local at = string.format('%.0f', 1000000 + seq) .. '-' .. ARGV[1]
-local event = '{"type":"room.message","roomId":"00000000-0000-8000-8000-000000000000","seq":' .. (1000000 + seq) .. ',"position":"' .. at .. '","at":"2026-11-20T17:32:26.123Z","data":{"pad":"xxxxxxxxxx"}}'
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', 256, at, 'e', event)
-redis.call('PUBLISH', KEYS[2], at .. '|' .. event)
+local event = '{"type":"room.message","roomId":"00000000-0000-8000-8000-000000000000","seq":' .. (1000000 + seq) ..
+  ',"position":"' .. at .. '","at":"2026-11-20T17:32:26.123Z","data":{"pad":"xxxxxxxxxx"}}'
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', 256, at, 't', 'room.message', 'e', event)
+redis.call('PUBLISH', KEYS[2], at .. '|room.message|' .. event)
 return #event`)
 
 func BenchmarkDeliveriesPerNodeCPUSecond(b *testing.B) {
@@ -320,8 +330,8 @@ func BenchmarkDeliveriesPerNodeCPUSecond(b *testing.B) {
 	db := openAt(b, server.URL())
 	for _, shape := range []struct{ rooms, members int }{{1, 1000}, {100, 10}, {1000, 4}} {
 		for _, kind := range []string{"hub", "raw", "gorilla", "naive"} {
-			// Every room has at most so many events under way: many, so that the node is as busy as it can be, or one, so that
-			// nothing can be sent together with something else.
+			// Every room has at most so many events under way: many, so that the node is as busy as it can
+			// be, or one, so that nothing can be sent together with something else.
 			for _, underway := range []int64{64, 1} {
 				b.Run(fmt.Sprintf("%dx%d/%s/underway=%d", shape.rooms, shape.members, kind, underway), func(b *testing.B) {
 					for b.Loop() {
@@ -346,7 +356,7 @@ func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, me
 	var conns []net.Conn
 	for i := range rooms * members {
 		room := i % rooms
-		conn, r := member(b, p, room)
+		conn, r := openSubscribed(b, p, room)
 		conns = append(conns, conn)
 		readers.Go(func() {
 			for {
@@ -379,7 +389,8 @@ func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, me
 							break
 						}
 						published[room].Add(1)
-						benchEvent.EvalSha(ctx, pipe, []string{"bench:" + benchTopic(room), benchTopic(room)}, 1<<47+mathrand.Uint64N(1<<40))
+						keys := []string{"bench:" + benchTopic(room), benchTopic(room)}
+						benchEvent.EvalSha(ctx, pipe, keys, 1<<47+mathrand.Uint64N(1<<40))
 					}
 				}
 				if pipe.Len() == 0 {
@@ -400,18 +411,18 @@ func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, me
 		return n
 	}
 	<-time.After(time.Second)
-	cpu, _ := p.use("now")
+	cpu, _ := p.usage("now")
 	before, framesBefore, begun := total(), frames.Load(), time.Now()
 	<-time.After(3 * time.Second)
 	after, framesAfter, took := total(), frames.Load(), time.Since(begun)
-	cpuAfter, _ := p.use("now")
+	cpuAfter, _ := p.usage("now")
 	stop()
 	publishers.Wait()
 	for _, c := range conns {
 		_ = c.Close()
 	}
 	readers.Wait()
-	p.end()
+	p.stop()
 	n := float64(after - before)
 	b.ReportMetric(n/(cpuAfter-cpu).Seconds(), "deliveries/cpu-s")
 	b.ReportMetric(n/took.Seconds(), "deliveries/s")
@@ -426,17 +437,17 @@ func BenchmarkMemoryPerIdleConnection(b *testing.B) {
 			for b.Loop() {
 				const rooms, conns = 500, 5000
 				p := startProcess(b, kind, server.URL(), rooms)
-				_, before := p.use("rest")
+				_, before := p.usage("release")
 				var open []net.Conn
 				for i := range conns {
-					conn, _ := member(b, p, i%rooms)
+					conn, _ := openSubscribed(b, p, i%rooms)
 					open = append(open, conn)
 				}
-				_, after := p.use("rest")
+				_, after := p.usage("release")
 				for _, c := range open {
 					_ = c.Close()
 				}
-				p.end()
+				p.stop()
 				b.ReportMetric(float64(after-before)/conns/1024, "KB/connection")
 				b.ReportMetric(0, "ns/op")
 			}

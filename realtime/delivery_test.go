@@ -22,15 +22,15 @@ func TestEventsArriveInOrderOnEveryNode(t *testing.T) {
 		for i := range topics {
 			topics[i] += t.Name()
 		}
-		var clients []*client
+		var clients []*testClient
 		for i := range 12 {
-			c := dial(t, []*node{a, b}[i%2], fmt.Sprintf("user=%d", i)).listen()
+			c := dial(t, []*testNode{a, b}[i%2], fmt.Sprintf("user=%d", i)).listen()
 			if hello := c.next(); hello.Type != "hello" {
-				t.Fatalf("first came %+v", hello)
+				t.Fatalf("the first frame is %+v, want hello", hello)
 			}
 			for _, topic := range topics {
-				if mode, at := c.follow(topic, ""); mode != "snapshot" || at != "0-0" {
-					t.Fatalf("subscribed as %s at %s", mode, at)
+				if mode, pos := c.subscribe(topic, ""); mode != "snapshot" || pos != "0-0" {
+					t.Fatalf("subscribed as %s at %s", mode, pos)
 				}
 			}
 			clients = append(clients, c)
@@ -46,7 +46,7 @@ func TestEventsArriveInOrderOnEveryNode(t *testing.T) {
 			for range events * len(topics) {
 				e := c.next()
 				if e.Seq != last[e.RoomID]+1 {
-					t.Fatalf("after %d came %+v", last[e.RoomID], e)
+					t.Fatalf("after seq %d came %+v", last[e.RoomID], e)
 				}
 				last[e.RoomID] = e.Seq
 			}
@@ -54,60 +54,59 @@ func TestEventsArriveInOrderOnEveryNode(t *testing.T) {
 	})
 }
 
-func TestASubscriptionResumesFromRingAndStreamAndElseStartsFromASnapshot(t *testing.T) {
+func TestASubscriptionResumesFromBufferOrStreamAndElseStartsFromASnapshot(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{r1}:room:resume:events"
 		warm := startNode(t, db, Options{})
 		first := dial(t, warm, "user=1").listen()
-		first.follow(topic, "")
-		var at []string
+		first.subscribe(topic, "")
+		var positions []string
 		for range 50 {
-			at = append(at, emit(t, db, topic, "x"))
+			positions = append(positions, emit(t, db, topic, "x"))
 		}
 		for range 50 {
 			first.next()
 		}
-		check := func(n *node, after, mode string, missed int) {
+		check := func(n *testNode, after, mode string, missed int) {
 			t.Helper()
 			c := dial(t, n, "user=2").listen()
-			got, from := c.follow(topic, after)
+			got, from := c.subscribe(topic, after)
 			if got != mode {
 				t.Fatalf("after %s: %s, want %s", after, got, mode)
 			}
 			if mode == "snapshot" {
-				missed = len(at) - 1 - slices.Index(at, from) // the snapshot may be a moment old
+				missed = len(positions) - 1 - slices.Index(positions, from) // the snapshot may be a moment old
 			}
-			next := emit(t, db, topic, "y")
-			at = append(at, next)
+			positions = append(positions, emit(t, db, topic, "y"))
 			for i := range missed + 1 {
-				want := at[len(at)-1-missed+i]
+				want := positions[len(positions)-1-missed+i]
 				if e := c.next(); e.Position != want {
 					t.Fatalf("after %s came %s, want %s", after, e.Position, want)
 				}
 			}
 		}
-		check(warm, at[10], "resume", len(at)-11)
-		refills := warm.Stats().BackfillReads
-		check(warm, at[30], "resume", len(at)-31)
-		if now := warm.Stats().BackfillReads; now != refills {
-			t.Errorf("a warm topic read the stream %d times", now-refills)
+		check(warm, positions[10], "resume", len(positions)-11)
+		reads := warm.Stats().BackfillReads
+		check(warm, positions[30], "resume", len(positions)-31)
+		if now := warm.Stats().BackfillReads; now != reads {
+			t.Errorf("a topic with these events in its buffer read the stream %d times", now-reads)
 		}
-		check(warm, at[len(at)-1], "resume", 0)
-		cold := func() *node { return startNode(t, db, Options{}) }
-		check(cold(), at[20], "resume", len(at)-21)
-		check(cold(), at[len(at)-1], "resume", 0)
-		check(cold(), "0-0", "resume", len(at))
+		check(warm, positions[len(positions)-1], "resume", 0)
+		cold := func() *testNode { return startNode(t, db, Options{}) }
+		check(cold(), positions[20], "resume", len(positions)-21)
+		check(cold(), positions[len(positions)-1], "resume", 0)
+		check(cold(), "0-0", "resume", len(positions))
 		check(cold(), "", "snapshot", 0)
-		check(cold(), "rubbish", "snapshot", 0)
-		seq, nonce, _ := strings.Cut(at[20], "-")
-		check(cold(), seq+"-1"+nonce, "snapshot", 0) // another history's 21
+		check(cold(), "no-position", "snapshot", 0)
+		seq, nonce, _ := strings.Cut(positions[20], "-")
+		check(cold(), seq+"-1"+nonce, "snapshot", 0) // the number of another history
 		check(warm, seq+"-1"+nonce, "snapshot", 0)
 		check(cold(), "9999-1", "snapshot", 0)
 		if err := db.Client.XTrimMaxLen(t.Context(), topic, 5).Err(); err != nil {
 			t.Fatal(err)
 		}
-		check(cold(), at[30], "snapshot", 0)
-		check(cold(), at[len(at)-2], "resume", 1)
+		check(cold(), positions[30], "snapshot", 0)
+		check(cold(), positions[len(positions)-2], "resume", 1)
 	})
 }
 
@@ -116,32 +115,23 @@ func TestAForkedHistoryIsReplacedByASnapshot(t *testing.T) {
 	topic := "{r1}:room:fork:events"
 	n := startNode(t, db, Options{GapCheckInterval: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
-	c.follow(topic, "")
+	c.subscribe(topic, "")
 	for range 10 {
 		emit(t, db, topic, "x")
 		c.next()
 	}
-	// A failover loses the last three events; the new master numbers its own like them.
-	entries := db.Client.XRevRangeN(t.Context(), topic, "+", "-", 4).Val()
-	lost := []string{entries[0].ID, entries[1].ID, entries[2].ID}
-	script := `redis.call('DEL', KEYS[1]) for i = 1, 7 do redis.call('XADD', KEYS[1], ARGV[i], 'e', ARGV[i+7]) end redis.call('HSET', KEYS[2], 'seq', 7, 'position', ARGV[7])`
-	args := make([]any, 14)
-	for i, m := range db.Client.XRange(t.Context(), topic, "-", "+").Val()[:7] {
-		args[i], args[i+7] = m.ID, m.Values["e"]
-	}
-	if err := db.Client.Eval(t.Context(), script, []string{topic, stateKey(topic)}, args...).Err(); err != nil && err.Error() != "redis: nil" {
-		t.Fatal(err)
-	}
+	lost := db.Client.XRevRangeN(t.Context(), topic, "+", "-", 1).Val()[0].ID
+	forkHistory(t, db, topic, 7)
 	e := c.next()
 	if e.Type != "room.snapshot" || e.Seq != 7 {
-		t.Fatalf("after the fork came %+v, want a snapshot at 7", e)
+		t.Fatalf("after the fork came %+v, want a snapshot at seq 7", e)
 	}
 	if got := emit(t, db, topic, "y"); c.next().Position != got {
 		t.Fatal("the new eighth event did not follow")
 	}
-	// Who was away meanwhile has a position that never was.
+	// A client that was not connected has a position that the new history does not know.
 	away := dial(t, n, "user=2").listen()
-	if mode, _ := away.follow(topic, lost[0]); mode != "snapshot" {
+	if mode, _ := away.subscribe(topic, lost); mode != "snapshot" {
 		t.Errorf("a lost position was resumed: %s", mode)
 	}
 	if n.Stats().Resets == 0 {
@@ -149,22 +139,17 @@ func TestAForkedHistoryIsReplacedByASnapshot(t *testing.T) {
 	}
 }
 
-func TestAForkIsSeenByTheNextEventToo(t *testing.T) {
+func TestAForkIsNoticedByTheNextEventToo(t *testing.T) {
 	db := redistest.Single(t)
 	topic := "{r1}:room:fork2:events"
 	n := startNode(t, db, Options{})
 	c := dial(t, n, "user=1").listen()
-	c.follow(topic, "")
+	c.subscribe(topic, "")
 	for range 10 {
 		emit(t, db, topic, "x")
 		c.next()
 	}
-	ids := db.Client.XRange(t.Context(), topic, "-", "+").Val()
-	db.Client.Del(t.Context(), topic)
-	for _, m := range ids[:7] {
-		db.Client.XAdd(t.Context(), addArgs(topic, m.ID, m.Values["e"]))
-	}
-	db.Client.HSet(t.Context(), stateKey(topic), "seq", 7, "position", ids[6].ID)
+	forkHistory(t, db, topic, 7)
 	want := emit(t, db, topic, "y")
 	if e := c.next(); e.Type != "room.snapshot" || e.Position != want {
 		t.Fatalf("after the fork came %+v, want a snapshot at %s", e, want)
@@ -176,41 +161,41 @@ func TestALostMessageIsReadFromTheStream(t *testing.T) {
 		topic := "{r1}:room:gap:events"
 		n := startNode(t, db, Options{GapCheckInterval: 200 * time.Millisecond})
 		c := dial(t, n, "user=1").listen()
-		c.follow(topic, "")
+		c.subscribe(topic, "")
 		emit(t, db, topic, "1")
-		lose(t, db, topic)
-		lose(t, db, topic)
-		emit(t, db, topic, "4") // tells of the gap
-		lose(t, db, topic)      // nothing tells of this one but the comparison
+		emitWithoutPublish(t, db, topic, "room.test")
+		emitWithoutPublish(t, db, topic, "room.test")
+		emit(t, db, topic, "4")                       // reveals the gap
+		emitWithoutPublish(t, db, topic, "room.test") // only the comparison with the stream reveals this one
 		for want := range uint64(5) {
 			if e := c.next(); e.Seq != want+1 {
-				t.Fatalf("came %+v, want %d", e, want+1)
+				t.Fatalf("got %+v, want seq %d", e, want+1)
 			}
 		}
 	})
 }
 
-func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *testing.T) {
+func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartFor(t)
 	direct := openAt(t, server.URL())
-	cable := startProxy(t, server.Addr)
-	url := "redis://" + cable.listener.Addr().String()
-	nodes := []*node{startNode(t, openAt(t, url), Options{}), startNode(t, openAt(t, url), Options{})}
+	proxy := startProxy(t, server.Addr)
+	url := "redis://" + proxy.listener.Addr().String()
+	nodes := []*testNode{startNode(t, openAt(t, url), Options{}), startNode(t, openAt(t, url), Options{})}
 	const members, events = 100, 500
 	topic := "{r1}:room:chaos:events"
-	var clients []*client
+	var clients []*testClient
 	for i := range members {
 		c := dial(t, nodes[i%2], fmt.Sprintf("user=%d", i)).listen()
-		c.follow(topic, "")
+		c.subscribe(topic, "")
 		clients = append(clients, c)
 	}
 	var sent atomic.Int64
-	var trouble sync.WaitGroup
-	trouble.Go(func() {
+	var faults sync.WaitGroup
+	faults.Go(func() {
 		wait := func(events int64) {
 			goal := sent.Load() + events
-			until(t, "more events", func() bool { return sent.Load() >= goal })
+			waitUntil(t, "more events", func() bool { return sent.Load() >= goal })
 		}
 		for i := range 13 {
 			if i%4 != 3 {
@@ -221,9 +206,9 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *t
 				continue
 			}
 			wait(12)
-			cable.cut()
-			<-time.After(300 * time.Millisecond) // as long as the cut takes
-			cable.mend()
+			proxy.disconnect()
+			<-time.After(300 * time.Millisecond) // how long the nodes are disconnected
+			proxy.reconnect()
 			wait(20)
 		}
 	})
@@ -234,80 +219,82 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsCutAndSubscribersAreKilled(t *t
 		sent.Add(1)
 		<-pace.C
 	}
-	trouble.Wait()
+	faults.Wait()
 	for i, c := range clients {
 		for want := range uint64(events) {
 			if e := c.next(); e.Seq != want+1 || e.Type != "room.test" {
 				t.Logf("%+v", nodes[i%2].Stats())
-				t.Fatalf("member %d: came %s %d, want %d", i, e.Type, e.Seq, want+1)
+				t.Fatalf("member %d got %s %d, want seq %d", i, e.Type, e.Seq, want+1)
 			}
 		}
 	}
 	for _, n := range nodes {
 		s := n.Stats()
 		if s.Reconnects < 8 {
-			t.Errorf("only %d connections were made again: the trouble did not reach the node", s.Reconnects)
+			t.Errorf("only %d reconnects: the faults did not reach the node", s.Reconnects)
 		}
 		t.Logf("%+v", s)
 	}
 }
 
-func TestRelayedMessagesReachTheOthersInOrderOnce(t *testing.T) {
+func TestEphemeralMessagesReachTheOthersInOrderOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{r1}:room:relay:events"
 		a, b := startNode(t, db, Options{}), startNode(t, db, Options{})
-		sender, near, far, other := dial(t, a, "user=1").listen(), dial(t, a, "user=2").listen(), dial(t, b, "user=3").listen(), dial(t, b, "user=1").listen()
+		sender, near := dial(t, a, "user=1").listen(), dial(t, a, "user=2").listen()
+		far, other := dial(t, b, "user=3").listen(), dial(t, b, "user=1").listen()
 		stranger := dial(t, b, "user=4").listen()
-		for _, c := range []*client{sender, near, far, other} {
-			c.follow(topic, "")
+		for _, c := range []*testClient{sender, near, far, other} {
+			c.subscribe(topic, "")
 		}
 		for i := range 50 {
-			sender.say(request{Type: "relay", Topic: topic, Payload: fmt.Sprint("all", i)})
-			sender.say(request{Type: "relay", Topic: topic, Payload: fmt.Sprint("one", i), To: []int64{3, 4}})
+			sender.send(request{Type: "broadcast", Topic: topic, Payload: fmt.Sprint("all", i)})
+			sender.send(request{Type: "broadcast", Topic: topic, Payload: fmt.Sprint("one", i), To: []int64{3, 4}})
 		}
 		for i := range 50 {
-			for _, c := range []*client{near, far, other} {
+			for _, c := range []*testClient{near, far, other} {
 				if got := string(c.next().Data); got != fmt.Sprintf(`"all%d"`, i) {
-					t.Fatalf("heard %s, want all%d", got, i)
+					t.Fatalf("got %s, want all%d", got, i)
 				}
 				if c != far {
 					continue
 				}
 				if got := string(c.next().Data); got != fmt.Sprintf(`"one%d"`, i) {
-					t.Fatalf("heard %s, want one%d", got, i)
+					t.Fatalf("got %s, want one%d", got, i)
 				}
 			}
 		}
-		// A message that Redis was given twice is heard once; nobody hears itself, strangers hear nothing.
-		twice := whisper{from: "elsewhere", number: 1, frame: []byte(`{"type":"room.message","data":"twice"}`)}
+		// A message that was published twice is delivered once, and not to clients without the
+		// subscription.
+		duplicate := ephemeralMessage{sender: "elsewhere", seq: 1, frame: []byte(`{"type":"room.message","data":"twice"}`)}
 		for range 2 {
-			if err := a.publish(t.Context(), topic, twice.String()); err != nil {
+			if err := a.publish(t.Context(), topic, duplicate.encode()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		last := emit(t, db, topic, "end")
-		for _, c := range []*client{sender, near, far, other} {
+		for _, c := range []*testClient{sender, near, far, other} {
 			if got := string(c.next().Data); got != `"twice"` {
-				t.Fatalf("heard %s", got)
+				t.Fatalf("got %s, want twice", got)
 			}
 			if e := c.next(); e.Position != last {
-				t.Fatalf("heard %+v, want the event", e)
+				t.Fatalf("got %+v, want the event", e)
 			}
 		}
-		stranger.say(request{ID: "e", Payload: "echo"})
+		stranger.send(request{ID: "e", Payload: "echo"})
 		stranger.next() // hello
 		if e := stranger.next(); e.ReplyTo != "e" {
-			t.Errorf("a stranger heard %+v", e)
+			t.Errorf("a client without the subscription got %+v", e)
 		}
 	})
 }
 
-func TestWhatWaitsSharesFrames(t *testing.T) {
+func TestQueuedEventsShareFrames(t *testing.T) {
 	db := redistest.Single(t)
 	topic := "{r1}:room:batch:events"
 	n := startNode(t, db, Options{})
 	c := dial(t, n, "user=1").listen()
-	_, start := c.follow(topic, "")
+	_, start := c.subscribe(topic, "")
 	for range 200 {
 		emit(t, db, topic, "x")
 	}
@@ -315,17 +302,17 @@ func TestWhatWaitsSharesFrames(t *testing.T) {
 		c.next()
 	}
 	back := dial(t, n, "user=1").listen()
-	back.follow(topic, start)
+	back.subscribe(topic, start)
 	frames := map[int]int{}
 	for want := range uint64(200) {
 		e := back.next()
 		if e.Seq != want+1 {
-			t.Fatalf("came %d, want %d", e.Seq, want+1)
+			t.Fatalf("got seq %d, want %d", e.Seq, want+1)
 		}
 		frames[e.frame]++
 	}
 	if len(frames) > 3 {
-		t.Errorf("200 events that waited came in %d frames", len(frames))
+		t.Errorf("200 queued events came in %d frames", len(frames))
 	}
 }
 
@@ -341,10 +328,10 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 		}
 		return conn, err
 	}})
-	slow.say(request{ID: "s", Type: "sub", Topic: topic})
-	until(t, "subscribed", func() bool { return n.peer(t).IsSubscribed(topic) })
-	quick := dial(t, n, "user=2").listen()
-	quick.follow(topic, "")
+	slow.send(request{ID: "s", Type: "sub", Topic: topic})
+	waitUntil(t, "subscribed", func() bool { return n.firstClient(t).IsSubscribed(topic) })
+	fast := dial(t, n, "user=2").listen()
+	fast.subscribe(topic, "")
 	pad := strings.Repeat("x", 8000)
 	last, seen := "", uint64(0)
 	sent := 0
@@ -358,12 +345,12 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 			switch e.Type {
 			case "room.test":
 				if e.Seq != seen+1 {
-					t.Fatalf("a hole: after %d came %d", seen, e.Seq)
+					t.Fatalf("a gap: after seq %d came %d", seen, e.Seq)
 				}
 				seen, last = e.Seq, e.Position
 			case "room.snapshot":
 				if e.Seq <= seen {
-					t.Fatalf("a snapshot of the past: after %d came %d", seen, e.Seq)
+					t.Fatalf("an old snapshot: after seq %d came %d", seen, e.Seq)
 				}
 				seen, last = e.Seq, e.Position
 			}
@@ -373,11 +360,11 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 	closed := false
 	for n.Stats().SlowCloses == 0 {
 		emit(t, db, topic, pad)
-		if e := quick.nextEvent(); e.Seq != uint64(sent+1) {
-			t.Fatalf("the quick one heard %d, want %d", e.Seq, sent+1)
+		if e := fast.nextEvent(); e.Seq != uint64(sent+1) {
+			t.Fatalf("the fast reader got seq %d, want %d", e.Seq, sent+1)
 		}
 		if sent++; sent > 20000 {
-			t.Fatal("the slow reader is still there")
+			t.Fatal("the slow reader is still connected")
 		}
 		if sent%10 == 0 && !read() {
 			closed = true
@@ -387,16 +374,16 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 	for !closed && read() {
 	}
 	close(slow.end)
-	if code := slow.code(); code != CloseTooSlow {
+	if code := slow.waitCloseCode(); code != CloseTooSlow {
 		t.Fatalf("closed with %d (%v)", code, slow.err)
 	}
 	back := dial(t, n, "user=1").listen()
-	mode, _ := back.follow(topic, last)
+	mode, _ := back.subscribe(topic, last)
 	want := emit(t, db, topic, "y")
 	for seen != uint64(sent+1) {
 		e := back.next()
 		if mode == "resume" && e.Seq != seen+1 {
-			t.Fatalf("after %d came %d", seen, e.Seq)
+			t.Fatalf("after seq %d came %d", seen, e.Seq)
 		}
 		seen, last = e.Seq, e.Position
 	}
@@ -406,53 +393,53 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 	t.Logf("%d events, %s, %+v", sent, mode, n.Stats())
 }
 
-func TestAReaderThatStandsStillHearsWhyItWasClosed(t *testing.T) {
+func TestAReaderThatStopsStillGetsTheCloseCode(t *testing.T) {
 	t.Parallel()
 	db := redistest.Single(t)
 	topic := "{r1}:room:still:events"
 	n := startNode(t, db, Options{WriteTimeout: 2 * time.Second})
-	still := dial(t, n, "user=1")
-	still.say(request{ID: "s", Type: "sub", Topic: topic})
-	until(t, "subscribed", func() bool { return n.peer(t).IsSubscribed(topic) })
+	stalled := dial(t, n, "user=1")
+	stalled.send(request{ID: "s", Type: "sub", Topic: topic})
+	waitUntil(t, "subscribed", func() bool { return n.firstClient(t).IsSubscribed(topic) })
 	pad := strings.Repeat("x", 4_000)
-	for range 2000 { // more than the kernel keeps
+	for range 2000 { // more than the kernel buffers
 		emit(t, db, topic, pad)
 	}
-	until(t, "it is too slow", func() bool { return n.Stats().SlowCloses == 1 })
+	waitUntil(t, "it is closed as too slow", func() bool { return n.Stats().SlowCloses == 1 })
 	last := uint64(0)
 	for {
-		_, raw, err := still.conn.ReadMessage()
+		_, raw, err := stalled.conn.ReadMessage()
 		if err != nil {
-			still.err = err
+			stalled.err = err
 			break
 		}
 		for _, e := range parseFrame(t, raw) {
 			if e.Type == "room.test" && e.Seq != last+1 {
-				t.Fatalf("a hole: after %d came %d", last, e.Seq)
+				t.Fatalf("a gap: after seq %d came %d", last, e.Seq)
 			}
 			last = max(last, e.Seq)
 		}
 	}
-	close(still.end)
-	if code := still.code(); code != CloseTooSlow {
-		t.Errorf("closed with %d (%v)", code, still.err)
+	close(stalled.end)
+	if code := stalled.waitCloseCode(); code != CloseTooSlow {
+		t.Errorf("closed with %d (%v)", code, stalled.err)
 	}
-	until(t, "it is gone", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
 }
 
-func TestUserTopicsWithoutASnapshotBeginWithWhatHappensNext(t *testing.T) {
+func TestTopicsWithoutASnapshotBeginWithTheNextEvent(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{e:main}:wallet:7:events"
 		db.Client.HSet(t.Context(), stateKey(topic), "seq", 16) // its stream has expired
 		n := startNode(t, db, Options{})
 		c := dial(t, n, "user=7").listen()
-		c.say(request{ID: "l", Type: "live", Topic: topic})
+		c.send(request{ID: "l", Type: "live", Topic: topic})
 		for c.next().ReplyTo != "l" {
 		}
 		for want := uint64(17); want < 20; want++ {
 			emit(t, db, topic, "x")
 			if e := c.next(); e.Seq != want {
-				t.Fatalf("came %+v, want %d", e, want)
+				t.Fatalf("got %+v, want seq %d", e, want)
 			}
 		}
 	})
@@ -463,42 +450,42 @@ func TestSubscribingAgainReplacesAndUnsubscribingEnds(t *testing.T) {
 	topic, other := "{r1}:room:again:events", "{r1}:room:other:events"
 	n := startNode(t, db, Options{Subscriptions: 2, TopicLinger: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
-	_, start := c.follow(topic, "")
-	at := emit(t, db, topic, "1")
-	if c.next().Position != at {
-		t.Fatal("the first event")
+	_, start := c.subscribe(topic, "")
+	pos := emit(t, db, topic, "1")
+	if e := c.next(); e.Position != pos {
+		t.Fatalf("got %+v, want the first event", e)
 	}
-	if mode, _ := c.follow(topic, start); mode != "resume" {
-		t.Fatal(mode)
+	if mode, _ := c.subscribe(topic, start); mode != "resume" {
+		t.Fatalf("subscribed again as %s", mode)
 	}
-	if c.next().Position != at {
-		t.Fatal("the first event again")
+	if e := c.next(); e.Position != pos {
+		t.Fatalf("got %+v, want the first event again", e)
 	}
-	c.follow(other, "")
-	c.say(request{ID: "t", Type: "sub", Topic: "{r1}:room:third:events"})
+	c.subscribe(other, "")
+	c.send(request{ID: "t", Type: "sub", Topic: "{r1}:room:third:events"})
 	if e := c.next(); e.OK {
-		t.Fatal("a third topic was allowed")
+		t.Fatalf("a third topic was allowed: %+v", e)
 	}
-	c.say(request{ID: "u", Type: "unsub", Topic: topic})
+	c.send(request{ID: "u", Type: "unsub", Topic: topic})
 	if e := c.next(); e.ReplyTo != "u" {
-		t.Fatalf("%+v", e)
+		t.Fatalf("got %+v, want the reply to u", e)
 	}
 	emit(t, db, topic, "2")
-	at = emit(t, db, other, "1")
-	if e := c.next(); e.Position != at {
-		t.Fatalf("came %+v", e)
+	pos = emit(t, db, other, "1")
+	if e := c.next(); e.Position != pos {
+		t.Fatalf("got %+v, want the event of the other topic", e)
 	}
-	until(t, "the topic is let go", func() bool { return n.Stats().Topics == 1 })
-	until(t, "Redis knows", func() bool {
+	waitUntil(t, "the topic is evicted", func() bool { return n.Stats().Topics == 1 })
+	waitUntil(t, "the channel is unsubscribed", func() bool {
 		m, _ := db.Client.PubSubNumSub(t.Context(), topic).Result()
 		return m[topic] == 0
 	})
-	if mode, _ := c.follow(topic, start); mode != "resume" {
-		t.Fatal("after the topic was let go")
+	if mode, _ := c.subscribe(topic, start); mode != "resume" {
+		t.Fatalf("after the eviction: subscribed as %s", mode)
 	}
 	for want := range uint64(2) {
 		if e := c.next(); e.Seq != want+1 {
-			t.Fatalf("came %+v", e)
+			t.Fatalf("got %+v, want seq %d", e, want+1)
 		}
 	}
 }

@@ -1,21 +1,32 @@
-// Package realtime brings events from Redis to this node's sockets, in order and without a hole, and
-// carries what the sockets say to whoever handles it. It is the only package that knows melody.
+// Package realtime delivers events from Redis to this node's sockets, in order and without a gap.
+// It hands the messages of clients to the caller's handlers. It is the only package that imports
+// melody.
 //
-// It knows no rooms, only topics. A topic is a Redis stream and the channel of the same name: scripts write
-// the stream entry "<seq>-<nonce>" with the field "e" and publish "<seq>-<nonce>|<event>" in one step. The stream is
-// the log, the channel is a doorbell that carries the payload.
+// It knows topics, not rooms. A topic is a Redis stream and the channel of the same name. One
+// script adds the stream entry "<seq>-<nonce>" (field "t": the event's type, field "e": the event
+// as JSON) and publishes "<seq>-<nonce>|<type>|<event>". The stream is the log. The channel carries
+// the same events faster.
 //
-//	Redis ──line──▶ worker ──▶ topic (log: the last events, encoded once) ──wake──▶ peer ──frame──▶ melody ──▶ client
-//	  ▲  one connection          │ gap, doubt                                        │ cursor per topic, two frames in flight
-//	  └────── repairer ◀─────────┘ reads the stream                                  └ slow: bigger frames, then a snapshot, then 4008
+//	Redis ──pubsubConn──▶ worker ──▶ topic ──▶ Client ──▶ melody ──▶ browser
+//	  ▲                                │
+//	  └─────────── backfiller ◀────────┘ a gap, or a conflict
 //
-// What it keeps:
-//   - Every session gets the events of a topic gap-free and ascending, or a snapshot in their place.
-//   - A position is "<seq>-<nonce>". It is valid on every node. A position that a failover has undone
-//     names an event that is no longer in the stream, and so is told apart from its successor.
-//   - The node repairs its own losses, once per topic, and disconnects nobody for them.
-//   - Memory of a session is bounded: it owns cursors, not a queue of events.
-//   - No callback of melody writes, closes or blocks: a session is closed by a control frame and its own teardown.
+//	pubsubConn  one connection to each master, for the channels of all topics
+//	topic       a ringBuffer of the last events, each encoded once for all sessions
+//	Client      a cursor per topic, and at most two frames in flight; a slow client gets larger
+//	            frames, then a snapshot, then close code 4008
+//	backfiller  reads the stream where the channel has lost something
 //
-// Authentication, origins and what a message means are the caller's.
+// Guarantees:
+//   - A session gets the events of a topic in ascending order and without a gap, or a snapshot
+//     in their place.
+//   - A position is "<seq>-<nonce>". It is valid on every node. When a failover has undone an
+//     event, its position is no longer in the stream, so it differs from the event that later got
+//     the same seq.
+//   - The node fills its own gaps, once per topic, and disconnects no session for them.
+//   - The memory of a session is bounded: it has a cursor per topic, not a queue of events.
+//   - No callback of melody writes, closes or blocks. A session is closed by a control frame and
+//     its own teardown.
+//
+// Authentication, origins and the meaning of messages belong to the caller.
 package realtime

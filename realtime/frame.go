@@ -1,19 +1,22 @@
 package realtime
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// One frame carries at most this much; what is left waits for the next.
+// The bounds of one frame. What does not fit waits for the next frame.
 const (
-	frameEvents = 128
-	frameBytes  = 32 << 10
+	maxFrameEvents = 128
+	maxFrameBytes  = 32 << 10
 )
 
-// join makes one frame of several events: a JSON array.
-func join(entries []entry) []byte {
+// encodeArray returns several events as one frame: a JSON array.
+func encodeArray(entries []entry) []byte {
 	size := 1
 	for i := range entries {
 		size += len(entries[i].event) + 1
@@ -28,77 +31,76 @@ func join(entries []entry) []byte {
 	return append(frame, ']')
 }
 
-// isoTime is how every event spells a time.
-func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// helloFrame is the first frame of a socket that greets.
-func helloFrame(p *Client, l Limits, subscriptions int) []byte {
-	now := isoTime(time.Now())
-	return []byte(`{"type":"hello","at":"` + now + `","data":{"connectionId":"` + p.id + `","userId":` + strconv.FormatInt(p.session.User, 10) +
-		`,"serverTime":"` + now + `","protocol":1,"limits":{"frameBytes":` + strconv.FormatInt(l.MaxFrame, 10) +
-		`,"framesPerSecond":` + strconv.Itoa(l.Rate) + `,"burst":` + strconv.Itoa(l.Burst) +
-		`,"subscriptions":` + strconv.Itoa(subscriptions) + `}}}`)
+// encodeHello returns the first frame of a socket whose Limits.Hello is set.
+func encodeHello(c *Client, l Limits, subscriptions int) []byte {
+	now := wire.FormatTime(time.Now())
+	return fmt.Appendf(nil, `{"type":"hello","at":"%s","data":{"connectionId":"%s","userId":%d,`+
+		`"serverTime":"%s","protocol":1,"limits":{"frameBytes":%d,"framesPerSecond":%d,"burst":%d,"subscriptions":%d}}}`,
+		now, c.id, c.session.User, now, l.MaxFrame, l.Rate, l.Burst, subscriptions)
 }
 
-// drainingFrame tells a client when to come back.
-func drainingFrame(in time.Duration) []byte {
-	return []byte(`{"type":"server.draining","at":"` + isoTime(time.Now()) + `","data":{"reconnectInMs":` + strconv.FormatInt(in.Milliseconds(), 10) + `}}`)
+// encodeDraining returns the frame that asks a client to reconnect after a delay.
+func encodeDraining(reconnectIn time.Duration) []byte {
+	return fmt.Appendf(nil, `{"type":"server.draining","at":"%s","data":{"reconnectInMs":%d}}`,
+		wire.FormatTime(time.Now()), reconnectIn.Milliseconds())
 }
 
-// A relayed message travels on the topic's channel as "!<connection>.<number>|<user>,<user>…|<frame>". An event begins
-// with a digit, so that neither can be taken for the other.
-const relayMark = '!'
+// ephemeralPrefix begins the payload of an ephemeral message on a topic's channel:
+// "!<connection>.<seq>|<user>,<user>…|<frame>". The payload of an event begins with a digit, so the
+// two cannot be confused.
+const ephemeralPrefix = "!"
 
-// whisper is a relayed message: to some or all sessions of a topic, at most once, never stored.
-type whisper struct {
-	from   string // connection id of the sender
-	number uint64 // ascending per sender: a message that Redis was sent twice is heard once
-	to     []int64
-	frame  []byte
+// ephemeralMessage goes to some or all sessions of a topic, at most once, and is never stored.
+type ephemeralMessage struct {
+	sender     string  // connection id
+	seq        uint64  // ascending per sender, so that a message that was published twice is delivered once
+	recipients []int64 // user ids; empty: every session of the topic
+	frame      []byte
 }
 
-func (w whisper) String() string {
+// encode returns the message as a channel payload.
+func (m ephemeralMessage) encode() string {
 	var b strings.Builder
-	b.Grow(len(w.from) + len(w.frame) + 16*len(w.to) + 24)
-	b.WriteByte(relayMark)
-	b.WriteString(w.from)
+	b.Grow(len(m.sender) + len(m.frame) + 16*len(m.recipients) + 24)
+	b.WriteString(ephemeralPrefix)
+	b.WriteString(m.sender)
 	b.WriteByte('.')
-	b.WriteString(strconv.FormatUint(w.number, 10))
+	b.WriteString(strconv.FormatUint(m.seq, 10))
 	b.WriteByte('|')
-	for i, user := range w.to {
+	for i, user := range m.recipients {
 		if i > 0 {
 			b.WriteByte(',')
 		}
 		b.WriteString(strconv.FormatInt(user, 10))
 	}
 	b.WriteByte('|')
-	b.Write(w.frame)
+	b.Write(m.frame)
 	return b.String()
 }
 
-// parseWhisper reads a payload that begins with relayMark.
-func parseWhisper(payload string) (w whisper, ok bool) {
-	parts := strings.SplitN(payload[1:], "|", 3)
+// parseEphemeral parses a payload that begins with ephemeralPrefix.
+func parseEphemeral(payload string) (m ephemeralMessage, ok bool) {
+	parts := strings.SplitN(strings.TrimPrefix(payload, ephemeralPrefix), "|", 3)
 	if len(parts) != 3 {
-		return w, false
+		return m, false
 	}
-	from, number, ok := strings.Cut(parts[0], ".")
+	sender, seq, ok := strings.Cut(parts[0], ".")
 	if !ok {
-		return w, false
+		return m, false
 	}
 	var err error
-	if w.number, err = strconv.ParseUint(number, 10, 64); err != nil {
-		return w, false
+	if m.seq, err = strconv.ParseUint(seq, 10, 64); err != nil {
+		return m, false
 	}
 	if parts[1] != "" {
 		for text := range strings.SplitSeq(parts[1], ",") {
 			user, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return w, false
+				return m, false
 			}
-			w.to = append(w.to, user)
+			m.recipients = append(m.recipients, user)
 		}
 	}
-	w.from, w.frame = from, []byte(parts[2])
-	return w, true
+	m.sender, m.frame = sender, []byte(parts[2])
+	return m, true
 }

@@ -1,12 +1,14 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,210 +17,207 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-// Options are the hub's settings. A zero field stands for its default.
+// Options are the hub's settings. A zero field means the default, which its comment ends with.
 type Options struct {
-	Log *slog.Logger
+	Log *slog.Logger // slog.Default()
 
-	Subscriptions    int           // topics that one connection may follow: 16
-	PerUser          int           // connections that one user may have on this node: 10
-	TopicLinger      time.Duration // a topic that nobody follows stays subscribed so long: 30 s
-	SnapshotTTL      time.Duration // a snapshot is good for everybody who asks within: 150 ms
-	GapCheckInterval time.Duration // a silent topic is compared with its stream: 30 s
+	Subscriptions    int           // topics per connection: 16
+	PerUser          int           // connections per user on this node: 10
+	TopicLinger      time.Duration // how long a topic without subscribers stays subscribed: 30 s
+	SnapshotTTL      time.Duration // how long a snapshot is shared by all who need one: 150 ms
+	GapCheckInterval time.Duration // silence after which a topic is compared with its stream: 30 s
 
-	ProbeAfter   time.Duration // silence after which the path of a message is proved by a message: 1 s
-	ProbeTimeout time.Duration // how long that message may take before the connection is given up: 2 s
+	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
+	ProbeTimeout time.Duration // how long a probe may take before the connection is replaced: 2 s
 
-	PingInterval time.Duration // to the client: 25 s
-	PongTimeout  time.Duration // a client that says nothing so long is gone: 60 s
-	WriteTimeout time.Duration // a client that takes no frame for so long is too slow, 4008: 5 s
-	CloseTimeout time.Duration // a client has so long to answer a close frame: 3 s
+	PingInterval time.Duration // between pings to a client: 25 s
+	PongTimeout  time.Duration // silence after which a client is considered gone: 60 s
+	WriteTimeout time.Duration // how long a client may take over one frame, else 4008: 5 s
+	CloseTimeout time.Duration // how long a client may take to return a close frame: 3 s
 
-	DrainSpread time.Duration // reconnections are spread over it: a second for every 500 connections, 2 to 30 s
+	DrainSpread time.Duration // over which Drain spreads reconnections: 1 s per 500 connections, 2 to 30 s
 }
 
-func (o Options) filled() Options {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	o.Subscriptions = orElse(o.Subscriptions, 16)
-	o.PerUser = orElse(o.PerUser, 10)
-	o.TopicLinger = orElse(o.TopicLinger, 30*time.Second)
-	o.SnapshotTTL = orElse(o.SnapshotTTL, 150*time.Millisecond)
-	o.GapCheckInterval = orElse(o.GapCheckInterval, 30*time.Second)
-	o.ProbeAfter = orElse(o.ProbeAfter, time.Second)
-	o.ProbeTimeout = orElse(o.ProbeTimeout, 2*time.Second)
-	o.PingInterval = orElse(o.PingInterval, 25*time.Second)
-	o.PongTimeout = orElse(o.PongTimeout, 60*time.Second)
-	o.WriteTimeout = orElse(o.WriteTimeout, 5*time.Second)
-	o.CloseTimeout = orElse(o.CloseTimeout, 3*time.Second)
+func (o Options) withDefaults() Options {
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Subscriptions = cmp.Or(o.Subscriptions, 16)
+	o.PerUser = cmp.Or(o.PerUser, 10)
+	o.TopicLinger = cmp.Or(o.TopicLinger, 30*time.Second)
+	o.SnapshotTTL = cmp.Or(o.SnapshotTTL, 150*time.Millisecond)
+	o.GapCheckInterval = cmp.Or(o.GapCheckInterval, 30*time.Second)
+	o.ProbeAfter = cmp.Or(o.ProbeAfter, time.Second)
+	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
+	o.PingInterval = cmp.Or(o.PingInterval, 25*time.Second)
+	o.PongTimeout = cmp.Or(o.PongTimeout, 60*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 5*time.Second)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, 3*time.Second)
 	return o
 }
 
-func orElse[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
-}
-
-// Hub is this node's side of real time: its sockets, the topics that they follow, and the connections to Redis that
-// carry them.
+// Hub holds this node's sockets, the topics that they subscribe to, and the connections to Redis
+// that carry the topics' channels.
 type Hub struct {
-	db      *redisdb.DB
-	options Options
-	log     *slog.Logger
-	board   *board
-	healer  *healer
-	seed    maphash.Seed
-	workers []chan delivery
-	topics  sync.Map // name → *topic
-	count   counters
+	db            *redisdb.DB
+	options       Options
+	log           *slog.Logger
+	subscriptions *subscriptionManager
+	backfiller    *backfiller
+	seed          maphash.Seed
+	workers       []chan channelMessage
+	topics        sync.Map // name → *topic
+	counters      counters
 
-	beat atomic.Int64  // ticks of keepHouse
-	tick time.Duration // between two
+	writeDeadlineTick atomic.Int64 // ticks of runJanitor
+	tickInterval      time.Duration
 
-	base context.Context // what handlers run on; ends when Run does
-	stop context.CancelFunc
+	baseCtx    context.Context // of handlers and background reads; ends with Run
+	cancelBase context.CancelFunc
 
-	conns sync.WaitGroup // sockets
+	conns sync.WaitGroup // open sockets
 
-	mu       sync.Mutex
-	draining bool
-	closed   bool
-	peers    map[*Client]struct{}
-	perUser  map[int64]int
+	mu            sync.Mutex
+	draining      bool
+	closed        bool
+	clients       map[*Client]struct{}
+	clientsByUser map[int64]int
 
-	taskMu sync.Mutex
-	ended  bool
-	tasks  sync.WaitGroup // snapshots, farewells
+	taskMu      sync.Mutex
+	tasksClosed bool
+	tasks       sync.WaitGroup // snapshots, close handshakes
 }
 
-// delivery is a message from a channel.
-type delivery struct{ channel, payload string }
+// channelMessage is a message from a channel.
+type channelMessage struct{ channel, payload string }
 
 const (
 	maxWorkers    = 4
 	workerBacklog = 4096
-	workerBatch   = 512 // messages taken up before the sessions are woken: the busier the node, the fuller its frames
+	// Messages that a worker handles before it notifies the sessions. The busier the node, the fuller
+	// its frames.
+	workerBatch = 512
 )
 
-// New makes a hub; Run brings it to life.
+// New returns a hub. It does nothing until Run is called.
 func New(db *redisdb.DB, options Options) *Hub {
-	h := &Hub{db: db, options: options.filled(), seed: maphash.MakeSeed(), peers: map[*Client]struct{}{}, perUser: map[int64]int{}}
-	h.log = h.options.Log
-	h.tick = min(time.Second, h.options.TopicLinger/2, h.options.GapCheckInterval/2, h.options.WriteTimeout/4)
-	h.base, h.stop = context.WithCancel(context.Background())
-	h.board = newBoard(h)
-	h.healer = &healer{hub: h, bell: make(chan struct{}, healers)}
+	h := &Hub{
+		db: db, options: options.withDefaults(), seed: maphash.MakeSeed(),
+		clients: map[*Client]struct{}{}, clientsByUser: map[int64]int{},
+	}
+	o := h.options
+	h.log = o.Log
+	h.tickInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.WriteTimeout/4)
+	h.baseCtx, h.cancelBase = context.WithCancel(context.Background())
+	h.subscriptions = newSubscriptionManager(h)
+	h.backfiller = &backfiller{hub: h, wakeup: make(chan struct{}, backfillWorkers)}
 	for range min(maxWorkers, runtime.GOMAXPROCS(0)) {
-		h.workers = append(h.workers, make(chan delivery, workerBacklog))
+		h.workers = append(h.workers, make(chan channelMessage, workerBacklog))
 	}
 	return h
 }
 
-// Run keeps the hub alive until ctx ends; then it cuts whatever socket is left (Drain first to part well) and returns
-// when nothing of it runs any more.
+// Run runs the hub until ctx ends. Then it closes the sockets that are left, without a close frame,
+// and returns when no goroutine of the hub runs any more. Call Drain first to close sockets
+// gracefully.
 func (h *Hub) Run(ctx context.Context) error {
-	// What the sockets need must outlive them.
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var parts sync.WaitGroup
-	parts.Go(func() { h.board.run(run) })
-	parts.Go(func() { h.keepHouse(run) })
-	for range healers {
-		parts.Go(func() { h.healer.run(run) })
+	// The background goroutines must outlive the sockets.
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var goroutines sync.WaitGroup
+	goroutines.Go(func() { h.subscriptions.run(background) })
+	goroutines.Go(func() { h.runJanitor(background) })
+	for range backfillWorkers {
+		goroutines.Go(func() { h.backfiller.run(background) })
 	}
 	for _, in := range h.workers {
-		parts.Go(func() { h.work(run, in) })
+		goroutines.Go(func() { h.runWorker(background, in) })
 	}
 
 	<-ctx.Done()
-	h.cut()
-	impatience := time.AfterFunc(h.options.WriteTimeout, h.stop)
+	h.closeAll()
+	maxWait := time.AfterFunc(h.options.WriteTimeout, h.cancelBase)
 	h.conns.Wait()
-	impatience.Stop()
-	h.stop()
+	maxWait.Stop()
+	h.cancelBase()
 	h.taskMu.Lock()
-	h.ended = true
+	h.tasksClosed = true
 	h.taskMu.Unlock()
 	h.tasks.Wait()
 	cancel()
-	parts.Wait()
+	goroutines.Wait()
 	return nil
 }
 
-// enter admits a peer, or tells why not.
-func (h *Hub) enter(p *Client) error {
+// addClient admits a client. It returns draining or rate_limited.
+func (h *Hub) addClient(c *Client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch user := p.session.User; {
+	switch user := c.session.User; {
 	case h.draining:
 		return apierror.Draining
-	case h.perUser[user] >= h.options.PerUser:
+	case h.clientsByUser[user] >= h.options.PerUser:
 		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.PerUser)
 	default:
-		h.perUser[user]++
+		h.clientsByUser[user]++
 	}
-	h.peers[p] = struct{}{}
+	h.clients[c] = struct{}{}
 	h.conns.Add(1)
 	return nil
 }
 
-func (h *Hub) leave(p *Client) {
+func (h *Hub) removeClient(c *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.peers, p)
-	if h.perUser[p.session.User]--; h.perUser[p.session.User] == 0 {
-		delete(h.perUser, p.session.User)
+	delete(h.clients, c)
+	if h.clientsByUser[c.session.User]--; h.clientsByUser[c.session.User] == 0 {
+		delete(h.clientsByUser, c.session.User)
 	}
 }
 
-// everyone lists the peers.
-func (h *Hub) everyone() []*Client {
+func (h *Hub) listClients() []*Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]*Client, 0, len(h.peers))
-	for p := range h.peers {
-		all = append(all, p)
+	list := make([]*Client, 0, len(h.clients))
+	for c := range h.clients {
+		list = append(list, c)
 	}
-	return all
+	return list
 }
 
-// cut ends all sockets without a word, those too that are about to open.
-func (h *Hub) cut() {
+// closeAll closes all connections without a close frame, those too that are still in their upgrade.
+func (h *Hub) closeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.draining, h.closed = true, true
-	for p := range h.peers {
-		if p.conn != nil {
-			_ = p.conn.Close()
+	for c := range h.clients {
+		if c.conn != nil {
+			_ = c.conn.Close()
 		}
 	}
 }
 
-// hold makes the connection of a peer known, so that it can be cut.
-func (h *Hub) hold(p *Client, conn net.Conn) {
+// setConn registers the connection of a client, so that closeAll can close it.
+func (h *Hub) setConn(c *Client, conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p.conn = conn
+	c.conn = conn
 	if h.closed {
 		_ = conn.Close()
 	}
 }
 
-// spawn runs a task that Run waits for; it answers false when that is over.
-func (h *Hub) spawn(task func()) bool {
+// startTask starts a task that Run waits for. It returns false when Run no longer does.
+func (h *Hub) startTask(task func()) bool {
 	h.taskMu.Lock()
 	defer h.taskMu.Unlock()
-	if h.ended {
+	if h.tasksClosed {
 		return false
 	}
 	h.tasks.Go(task)
 	return true
 }
 
-// acquire finds or makes a topic, for one more user.
-func (h *Hub) acquire(name string) (*topic, error) {
+// acquireTopic returns the topic with one more reference. It creates the topic if this node has
+// none.
+func (h *Hub) acquireTopic(name string) (*topic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -226,57 +225,58 @@ func (h *Hub) acquire(name string) (*topic, error) {
 	}
 	if v, ok := h.topics.Load(name); ok {
 		t := v.(*topic)
-		t.users++
+		t.refs++
 		return t, nil
 	}
 	t := newTopic(h, name)
-	t.users = 1
+	t.refs = 1
 	h.topics.Store(name, t)
-	h.count.topics.Add(1)
-	h.board.join(t)
+	h.counters.topics.Add(1)
+	h.subscriptions.add(t)
 	return t, nil
 }
 
-func (h *Hub) release(t *topic) {
+func (h *Hub) releaseTopic(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t.users--; t.users == 0 {
+	if t.refs--; t.refs == 0 {
 		t.idleSince = time.Now()
 	}
 }
 
-// drop takes a cursor out of its topic.
-func (h *Hub) drop(c *cursor) {
-	c.topic.detach(c)
-	h.release(c.topic)
+// detachCursor removes a cursor from its topic.
+func (h *Hub) detachCursor(cur *cursor) {
+	cur.topic.removeCursor(cur)
+	h.releaseTopic(cur.topic)
 }
 
-// route hands a message to the worker of its topic. It never waits: a line that waits is cut by Redis. What does
-// not fit is read from the stream.
-func (h *Hub) route(channel, payload string) {
+// dispatch passes a message to the worker of its topic. It must not block, because Redis
+// disconnects a subscriber that reads too slowly. What does not fit the backlog is read from the
+// stream.
+func (h *Hub) dispatch(channel, payload string) {
 	select {
-	case h.workers[maphash.String(h.seed, channel)%uint64(len(h.workers))] <- delivery{channel, payload}:
+	case h.workers[maphash.String(h.seed, channel)%uint64(len(h.workers))] <- channelMessage{channel, payload}:
 	default:
-		h.count.overflows.Add(1)
-		if v, ok := h.topics.Load(channel); ok && payload[0] != relayMark {
-			v.(*topic).ask(false)
+		h.counters.overflows.Add(1)
+		if v, ok := h.topics.Load(channel); ok && !isEphemeral(payload) {
+			v.(*topic).requestBackfill(false)
 		}
 	}
 }
 
-// work delivers the messages of some topics, in order.
-func (h *Hub) work(ctx context.Context, in <-chan delivery) {
+// runWorker handles the messages of some topics, in order.
+func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 	var changed []*topic
 	for {
-		var d delivery
+		var m channelMessage
 		select {
 		case <-ctx.Done():
 			return
-		case d = <-in:
+		case m = <-in:
 		}
 		changed = changed[:0]
 		for n := 1; ; n++ {
-			if t := h.deliver(d); t != nil && !t.changed {
+			if t := h.handleMessage(m); t != nil && !t.changed {
 				t.changed = true
 				changed = append(changed, t)
 			}
@@ -284,7 +284,7 @@ func (h *Hub) work(ctx context.Context, in <-chan delivery) {
 				break
 			}
 			select {
-			case d = <-in:
+			case m = <-in:
 				continue
 			default:
 			}
@@ -292,115 +292,123 @@ func (h *Hub) work(ctx context.Context, in <-chan delivery) {
 		}
 		for i, t := range changed {
 			changed[i], t.changed = nil, false
-			t.fan(false)
+			t.notifyCursors(false)
 		}
 	}
 }
 
-// deliver takes one message and answers the topic that has something new by it.
-func (h *Hub) deliver(d delivery) *topic {
-	v, ok := h.topics.Load(d.channel)
-	if !ok || d.payload == "" {
+// handleMessage handles one message. It returns the topic if that has a new event, else nil.
+func (h *Hub) handleMessage(m channelMessage) *topic {
+	v, ok := h.topics.Load(m.channel)
+	if !ok || m.payload == "" {
 		return nil
 	}
 	t := v.(*topic)
-	h.count.messages.Add(1)
-	if d.payload[0] == relayMark {
-		if w, ok := parseWhisper(d.payload); ok {
-			t.hear(w)
+	h.counters.messages.Add(1)
+	if isEphemeral(m.payload) {
+		if message, ok := parseEphemeral(m.payload); ok {
+			t.deliverEphemeral(message)
 		}
 		return nil
 	}
-	if e, ok := parseMessage(d.payload); ok && t.take(e) {
+	if e, ok := parseEntry(m.payload); ok && t.addEvent(e) {
 		return t
 	}
 	return nil
 }
 
-// Broadcast sends a frame to the other sessions that follow a topic, on every node, or to those of some users. It is not stored,
-// arrives at most once, and keeps the order of what one peer relays. The frame must be one JSON value: it may
-// share an array with others.
+func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
+
+// Broadcast sends a frame to the other sessions of a topic on every node: to those of the users in
+// to, or to all if to is empty. The frame is not stored and arrives at most once. Frames of one
+// sender keep their order. The frame must be one JSON value, because it may share an array with
+// others.
 func (h *Hub) Broadcast(ctx context.Context, topic string, from *Client, to []int64, frame []byte) error {
-	w := whisper{from: from.id, number: from.whispered.Add(1), to: to, frame: frame}
-	return h.publish(ctx, topic, w.String())
+	m := ephemeralMessage{sender: from.id, seq: from.ephemeralSeq.Add(1), recipients: to, frame: frame}
+	return h.publish(ctx, topic, m.encode())
 }
 
-// keepHouse lets go of topics that nobody follows, doubts those that are silent for long, and closes clients that stand still.
-func (h *Hub) keepHouse(ctx context.Context) {
-	tick := time.NewTicker(h.tick)
-	defer tick.Stop()
+// runJanitor evicts topics without subscribers, compares silent topics with their streams, and
+// closes clients that stopped reading.
+func (h *Hub) runJanitor(ctx context.Context) {
+	ticker := time.NewTicker(h.tickInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
+		case now := <-ticker.C:
 			h.topics.Range(func(_, v any) bool {
-				h.tidy(v.(*topic), now)
+				h.evictIdle(v.(*topic), now)
 				return true
 			})
-			beat := h.beat.Add(1)
-			for _, p := range h.everyone() {
-				p.urge(beat)
+			tick := h.writeDeadlineTick.Add(1)
+			for _, c := range h.listClients() {
+				c.checkWriteStall(tick)
 			}
 		}
 	}
 }
 
-func (h *Hub) tidy(t *topic, now time.Time) {
+// evictIdle removes a topic that has had no subscriber for Options.TopicLinger. It shrinks any
+// other topic, and requests a backfill for one that has been silent for Options.GapCheckInterval.
+func (h *Hub) evictIdle(t *topic, now time.Time) {
 	h.mu.Lock()
-	if t.users == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
+	if t.refs == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
 		h.topics.Delete(t.name)
-		h.count.topics.Add(-1)
-		h.board.leave(t)
+		h.counters.topics.Add(-1)
+		h.subscriptions.remove(t)
 		h.mu.Unlock()
 		return
 	}
-	followed := t.users > 0
+	subscribed := t.refs > 0
 	h.mu.Unlock()
-	t.cool()
+	t.shrink()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if followed && t.log.loaded && now.Sub(t.heard) >= h.options.GapCheckInterval {
-		t.heard = now
-		t.askLocked(false)
+	if subscribed && t.buffer.loaded && now.Sub(t.lastActivity) >= h.options.GapCheckInterval {
+		t.lastActivity = now
+		t.requestBackfillLocked(false)
 	}
 }
 
-// Draining tells whether new sockets are refused.
+// Draining reports whether new sockets are refused.
 func (h *Hub) Draining() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.draining
 }
 
-// Drain refuses new sockets, tells every client when to come back and closes its socket then (1012). It returns when the last one
-// is gone, which takes two thirds of ctx's time or less; when ctx ends first, the rest is cut and the error is ctx's.
+// Drain refuses new sockets, sends every client the delay after which it should reconnect, and
+// closes its socket (1012) after that delay. It returns when the last socket is closed, which takes
+// at most two thirds of the time that ctx has left. When ctx ends first, it closes the other
+// sockets without a close frame and returns ctx's error.
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
 	h.mu.Unlock()
-	all := h.everyone()
+	clients := h.listClients()
 	spread := h.options.DrainSpread
 	if spread == 0 {
-		spread = min(max(time.Duration(len(all))*time.Second/500, 2*time.Second), 30*time.Second)
+		spread = min(max(time.Duration(len(clients))*time.Second/500, 2*time.Second), 30*time.Second)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		spread = max(0, min(spread, time.Until(deadline)*2/3))
 	}
-	for _, p := range all {
-		slot := time.Duration(mathrand.Int64N(int64(spread) + 1))
-		_ = p.Send(drainingFrame(slot))
-		time.AfterFunc(slot, func() { p.Close(CloseRestart, "restart") })
+	for _, c := range clients {
+		delay := time.Duration(mathrand.Int64N(int64(spread) + 1))
+		_ = c.Send(encodeDraining(delay))
+		time.AfterFunc(delay, func() { c.Close(CloseRestart, "restart") })
 	}
-	gone := make(chan struct{})
-	go func() { h.conns.Wait(); close(gone) }()
+	closed := make(chan struct{})
+	go func() { h.conns.Wait(); close(closed) }()
 	select {
-	case <-gone:
+	case <-closed:
 		return nil
 	case <-ctx.Done():
-		h.cut()
+		h.closeAll()
 		select {
-		case <-gone:
+		case <-closed:
 		case <-time.After(h.options.WriteTimeout):
 		}
 		return ctx.Err()

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// emitter writes events as the domains' scripts do, with the same library.
+// emitter writes events as the scripts of the domains do, with the same Lua helper.
 var emitter = sync.OnceValue(func() *redis.Script {
 	var source strings.Builder
 	for _, library := range []string{"clock", "int_to_string", "format_time", "emit_event"} {
@@ -56,52 +56,83 @@ var emitter = sync.OnceValue(func() *redis.Script {
 local state, stream = KEYS[1], KEYS[2]
 local seq = int_to_string(redis.call('HINCRBY', state, 'seq', 1))
 redis.call('HSET', state, 'position', seq .. '-' .. ARGV[2])
-emit_event(ARGV[1], stream, tonumber(ARGV[3]), ARGV[2], seq, 'room.test', '"roomId":"' .. stream .. '",', '{"pad":"' .. ARGV[4] .. '"}')
+emit_event(ARGV[1], stream, tonumber(ARGV[3]), ARGV[2], seq, ARGV[5], '"roomId":"' .. stream .. '",',
+  '{"pad":"' .. ARGV[4] .. '"}')
 return seq .. '-' .. ARGV[2]`)
 	return redis.NewScript(source.String())
 })
 
-const keep = 256
+const streamLength = 256
 
-// emit adds one event to a topic and answers its position.
+// emit adds one event of the type room.test to a topic and returns its position.
 func emit(t testing.TB, db *redisdb.DB, topic, pad string) string {
 	t.Helper()
-	at, err := emitter().Run(t.Context(), db.Client, []string{stateKey(topic), topic}, db.PublishCommand, mathrand.Uint64N(1<<48), keep, pad).Text()
+	return emitType(t, db, topic, "room.test", pad)
+}
+
+func emitType(t testing.TB, db *redisdb.DB, topic, eventType, pad string) string {
+	t.Helper()
+	keys := []string{stateKey(topic), topic}
+	nonce := mathrand.Uint64N(1 << 48)
+	pos, err := emitter().Run(t.Context(), db.Client, keys, db.PublishCommand, nonce, streamLength, pad, eventType).Text()
 	if err != nil {
 		t.Fatalf("emit: %v", err)
 	}
-	return at
+	return pos
 }
 
-// lose adds one event to a topic and loses its message.
-func lose(t testing.TB, db *redisdb.DB, topic string) {
+// emitWithoutPublish adds one event to a topic's stream, as if its message on the channel were
+// lost.
+func emitWithoutPublish(t testing.TB, db *redisdb.DB, topic, eventType string) {
 	t.Helper()
-	at := fmt.Sprintf("%d-%d", db.Client.HIncrBy(t.Context(), stateKey(topic), "seq", 1).Val(), mathrand.Uint64N(1<<48))
-	event := fmt.Sprintf(`{"type":"room.test","roomId":%q,"seq":%s,"position":%q}`, topic, at[:strings.Index(at, "-")], at)
-	db.Client.HSet(t.Context(), stateKey(topic), "position", at)
-	if err := db.Client.XAdd(t.Context(), addArgs(topic, at, event)).Err(); err != nil {
+	seq := db.Client.HIncrBy(t.Context(), stateKey(topic), "seq", 1).Val()
+	pos := fmt.Sprintf("%d-%d", seq, mathrand.Uint64N(1<<48))
+	event := fmt.Sprintf(`{"type":%q,"roomId":%q,"seq":%d,"position":%q}`, eventType, topic, seq, pos)
+	db.Client.HSet(t.Context(), stateKey(topic), "position", pos)
+	if err := db.Client.XAdd(t.Context(), addArgs(topic, pos, eventType, event)).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func addArgs(topic, at string, event any) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: topic, ID: at, Values: []any{"e", event}}
+// forkHistory removes the newest events of a topic but the first ones, as a failover does that
+// loses them. The next event gets the number of one that was removed.
+func forkHistory(t testing.TB, db *redisdb.DB, topic string, kept int) {
+	t.Helper()
+	entries := db.Client.XRange(t.Context(), topic, "-", "+").Val()[:kept]
+	_, err := db.Client.TxPipelined(t.Context(), func(tx redis.Pipeliner) error {
+		tx.Del(t.Context(), topic)
+		for _, m := range entries {
+			tx.XAdd(t.Context(), addArgs(topic, m.ID, m.Values["t"], m.Values["e"]))
+		}
+		tx.HSet(t.Context(), stateKey(topic), "seq", kept, "position", entries[kept-1].ID)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func addArgs(topic, pos string, eventType, event any) *redis.XAddArgs {
+	return &redis.XAddArgs{Stream: topic, ID: pos, Values: []any{"t", eventType, "e", event}}
 }
 
 func stateKey(topic string) string { return "{" + hashTag(topic) + "}:state:" + topic }
 
-// node is one hub behind a server, with a desk that speaks a small protocol.
-type node struct {
+// testNode is one hub behind an HTTP server, with handlers of a small protocol.
+type testNode struct {
 	*Hub
 	db     *redisdb.DB
 	socket *Socket
 	url    string
 	end    func()
 
-	mu     sync.Mutex
-	peers  []*Client
-	closed int
-	got    []string
+	// authorize is Subscription.Authorize of every subscription; nil: all are allowed.
+	authorize func(user int64) error
+
+	mu      sync.Mutex
+	clients []*Client
+	closed  int
+	noted   []string
 }
 
 type request struct {
@@ -113,7 +144,7 @@ type request struct {
 	Payload string  `json:"payload"`
 }
 
-func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *node {
+func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *testNode {
 	t.Helper()
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -125,97 +156,104 @@ func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *node 
 	if len(limits) > 0 {
 		l = limits[0]
 	}
-	n := &node{Hub: New(db, o), db: db}
+	n := &testNode{Hub: New(db, o), db: db}
 	n.socket = n.Socket(l)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = n.Run(ctx) }()
-	server := httptest.NewServer(http.HandlerFunc(n.admit))
+	server := httptest.NewServer(http.HandlerFunc(n.handleUpgrade))
 	n.url = "ws" + strings.TrimPrefix(server.URL, "http")
 	n.end = sync.OnceFunc(func() { cancel(); <-done; server.Close() })
 	t.Cleanup(n.end)
 	return n
 }
 
-func (n *node) admit(w http.ResponseWriter, r *http.Request) {
+func (n *testNode) handleUpgrade(w http.ResponseWriter, r *http.Request) {
 	var user int64
 	_, _ = fmt.Sscan(r.URL.Query().Get("user"), &user)
-	s := Session{User: user, OnOpen: n.opened, OnMessage: n.message, OnRefused: n.refuse, OnClose: n.gone, Data: r.URL.Query().Get("value")}
+	s := Session{User: user, OnOpen: n.onOpen, OnMessage: n.onMessage, OnRefused: n.onRefused, OnClose: n.onClose}
 	if d, err := time.ParseDuration(r.URL.Query().Get("expires")); err == nil {
 		s.Expires = time.Now().Add(d)
 	}
 	if err := n.socket.Serve(w, r, s); err != nil {
-		refusal, _ := apierror.As(err)
-		http.Error(w, err.Error(), refusal.Status)
+		apiErr, _ := apierror.As(err)
+		http.Error(w, err.Error(), apiErr.Status)
 	}
 }
 
-func (n *node) opened(_ context.Context, p *Client) {
+func (n *testNode) onOpen(_ context.Context, c *Client) {
 	n.mu.Lock()
-	n.peers = append(n.peers, p)
+	n.clients = append(n.clients, c)
 	n.mu.Unlock()
 }
 
-func (n *node) gone(*Client) {
+func (n *testNode) onClose(*Client) {
 	n.mu.Lock()
 	n.closed++
 	n.mu.Unlock()
 }
 
-func (n *node) refuse(p *Client, _ []byte, why error) {
-	refusal, _ := apierror.As(why)
-	_ = p.Send([]byte(`{"ok":false,"error":"` + refusal.Code + `"}`))
+func (n *testNode) onRefused(c *Client, _ []byte, err error) {
+	apiErr, _ := apierror.As(err)
+	_ = c.Send([]byte(`{"ok":false,"error":"` + apiErr.Code + `"}`))
 }
 
-func (n *node) message(ctx context.Context, p *Client, raw []byte) {
+func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 	var m request
 	if err := json.Unmarshal(raw, &m); err != nil {
-		_ = p.Send([]byte(`{"ok":false,"error":"invalid_json"}`))
+		_ = c.Send([]byte(`{"ok":false,"error":"invalid_json"}`))
 		return
 	}
 	switch m.Type {
 	case "sub":
-		_, err := p.Subscribe(ctx, n.subscription(m))
+		_, err := c.Subscribe(ctx, n.subscription(c, m))
 		if err != nil && !errors.Is(err, ErrClosed) {
-			_ = p.Send([]byte(`{"replyTo":"` + m.ID + `","ok":false}`))
+			_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":false}`))
 		}
 	case "live":
-		s := n.subscription(m)
+		s := n.subscription(c, m)
 		s.Snapshot = nil
-		_, _ = p.Subscribe(ctx, s)
+		_, _ = c.Subscribe(ctx, s)
 	case "unsub":
-		p.Unsubscribe(m.Topic)
-		_ = p.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true}`))
-	case "relay":
-		_ = n.Broadcast(ctx, m.Topic, p, m.To, []byte(`{"type":"room.message","data":"`+m.Payload+`"}`))
+		c.Unsubscribe(m.Topic)
+		_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true}`))
+	case "broadcast":
+		_ = n.Broadcast(ctx, m.Topic, c, m.To, []byte(`{"type":"room.message","data":"`+m.Payload+`"}`))
 	case "panic":
-		panic("as asked")
+		panic("requested by the test")
 	case "block":
-		<-p.Done()
+		<-c.Done()
 	case "note":
 		n.mu.Lock()
-		n.got = append(n.got, m.Payload)
+		n.noted = append(n.noted, m.Payload)
 		n.mu.Unlock()
 	default:
-		_ = p.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true,"data":"` + m.Payload + `"}`))
+		_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true,"data":"` + m.Payload + `"}`))
 	}
 }
 
-func (n *node) subscription(m request) Subscription {
+func (n *testNode) subscription(c *Client, m request) Subscription {
 	return Subscription{
 		Topic: m.Topic, After: m.After,
+		Authorize: func(context.Context) error {
+			if n.authorize == nil {
+				return nil
+			}
+			return n.authorize(c.User())
+		},
+		NeedsReauthorization: func(eventType string, _ []byte) bool { return eventType == "room.left" },
 		Snapshot: func(ctx context.Context) (Snapshot, error) {
-			at, err := n.db.Client.HGet(ctx, stateKey(m.Topic), "position").Result()
+			pos, err := n.db.Client.HGet(ctx, stateKey(m.Topic), "position").Result()
 			if errors.Is(err, redis.Nil) {
-				at, err = "0-0", nil
+				pos, err = "0-0", nil
 			}
 			if err != nil {
 				return Snapshot{}, redisdb.WrapError("snapshot", err)
 			}
-			seq, _, _ := strings.Cut(at, "-")
+			seq, _, _ := strings.Cut(pos, "-")
 			return Snapshot{
-				Position: at, State: []byte(`{"seq":` + seq + `}`),
-				Frame: []byte(`{"type":"room.snapshot","roomId":"` + m.Topic + `","seq":` + seq + `,"position":"` + at + `"}`),
+				Position: pos, State: []byte(`{"seq":` + seq + `}`),
+				Frame: []byte(`{"type":"room.snapshot","roomId":"` + m.Topic + `","seq":` + seq + `,"position":"` + pos + `"}`),
 			}, nil
 		},
 		Reply: func(s SubscribeResult) []byte {
@@ -224,27 +262,27 @@ func (n *node) subscription(m request) Subscription {
 	}
 }
 
-// told is anything that a client hears.
-type told struct {
+// received is one event, reply or direct message that a client received.
+type received struct {
 	Type, RoomID, Position string
 	Seq                    uint64
 	ReplyTo                string
 	OK                     bool
 	Error                  string
 	Data                   json.RawMessage
-	frame                  int // number of the frame it came in
+	frame                  int // number of the frame that it came in
 }
 
-// client is a browser, as far as we care.
-type client struct {
+// testClient is the client's end of a socket.
+type testClient struct {
 	t    testing.TB
 	conn *websocket.Conn
-	in   chan told
+	in   chan received
 	end  chan struct{} // closed when the socket has ended
-	err  error         // why
+	err  error         // the cause
 }
 
-func dial(t testing.TB, n *node, query string) *client {
+func dial(t testing.TB, n *testNode, query string) *testClient {
 	t.Helper()
 	c, status := tryDial(t, n, query, nil)
 	if c == nil {
@@ -253,7 +291,7 @@ func dial(t testing.TB, n *node, query string) *client {
 	return c
 }
 
-func tryDial(t testing.TB, n *node, query string, d *websocket.Dialer) (*client, int) {
+func tryDial(t testing.TB, n *testNode, query string, d *websocket.Dialer) (*testClient, int) {
 	t.Helper()
 	if d == nil {
 		d = &websocket.Dialer{HandshakeTimeout: 10 * time.Second}
@@ -265,13 +303,13 @@ func tryDial(t testing.TB, n *node, query string, d *websocket.Dialer) (*client,
 		}
 		return nil, response.StatusCode
 	}
-	c := &client{t: t, conn: conn, in: make(chan told, 4096), end: make(chan struct{})}
+	c := &testClient{t: t, conn: conn, in: make(chan received, 4096), end: make(chan struct{})}
 	t.Cleanup(func() { _ = conn.Close() })
 	return c, http.StatusSwitchingProtocols
 }
 
-// listen reads until the socket ends.
-func (c *client) listen() *client {
+// listen starts to read the socket until it ends.
+func (c *testClient) listen() *testClient {
 	stop := make(chan struct{})
 	c.t.Cleanup(func() { close(stop); _ = c.conn.Close(); <-c.end })
 	go func() {
@@ -296,25 +334,25 @@ func (c *client) listen() *client {
 	return c
 }
 
-func parseFrame(t testing.TB, raw []byte) []told {
-	var many []told
+func parseFrame(t testing.TB, raw []byte) []received {
+	var many []received
 	var err error
 	if raw[0] == '[' {
 		err = json.Unmarshal(raw, &many)
 	} else {
-		many = make([]told, 1)
+		many = make([]received, 1)
 		err = json.Unmarshal(raw, &many[0])
 	}
 	if err != nil {
-		t.Errorf("a frame that is no JSON: %v: %.200s", err, raw)
+		t.Errorf("a frame is not JSON: %v: %.200s", err, raw)
 	}
 	return many
 }
 
-const patience = 15 * time.Second
+const testTimeout = 15 * time.Second
 
-// next is what the client hears next.
-func (c *client) next() told {
+// next returns what the client receives next.
+func (c *testClient) next() received {
 	c.t.Helper()
 	select {
 	case e := <-c.in:
@@ -326,14 +364,14 @@ func (c *client) next() told {
 		default:
 		}
 		c.t.Fatalf("the socket ended: %v", c.err)
-	case <-time.After(patience):
-		c.t.Fatal("nothing was heard")
+	case <-time.After(testTimeout):
+		c.t.Fatal("received nothing")
 	}
-	return told{}
+	return received{}
 }
 
-// nextEvent is the next event of a topic.
-func (c *client) nextEvent() told {
+// nextEvent returns the next event of a topic.
+func (c *testClient) nextEvent() received {
 	c.t.Helper()
 	for {
 		if e := c.next(); e.Type == "room.test" {
@@ -342,18 +380,18 @@ func (c *client) nextEvent() told {
 	}
 }
 
-func (c *client) say(m request) {
+func (c *testClient) send(m request) {
 	c.t.Helper()
 	raw, _ := json.Marshal(m)
 	if err := c.conn.WriteMessage(websocket.TextMessage, raw); err != nil {
-		c.t.Fatalf("say %s: %v", m.Type, err)
+		c.t.Fatalf("send %s: %v", m.Type, err)
 	}
 }
 
-// follow subscribes and answers mode and position of the reply.
-func (c *client) follow(topic, after string) (mode, at string) {
+// subscribe subscribes to a topic and returns the mode and the position of the reply.
+func (c *testClient) subscribe(topic, after string) (mode, pos string) {
 	c.t.Helper()
-	c.say(request{ID: "s", Type: "sub", Topic: topic, After: after})
+	c.send(request{ID: "s", Type: "sub", Topic: topic, After: after})
 	for {
 		e := c.next()
 		if e.ReplyTo != "s" {
@@ -367,12 +405,12 @@ func (c *client) follow(topic, after string) (mode, at string) {
 	}
 }
 
-// code waits for the end and answers the close code, 1006 when there was none.
-func (c *client) code() int {
+// waitCloseCode waits until the socket ends and returns the close code, 1006 when there was none.
+func (c *testClient) waitCloseCode() int {
 	c.t.Helper()
 	select {
 	case <-c.end:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		c.t.Fatal("the socket is still open")
 	}
 	var closed *websocket.CloseError
@@ -382,55 +420,62 @@ func (c *client) code() int {
 	return websocket.CloseAbnormalClosure
 }
 
-// until waits for a condition.
-func until(t testing.TB, what string, ok func() bool) {
+// waitUntil waits until ok returns true. condition describes that.
+func waitUntil(t testing.TB, condition string, ok func() bool) {
 	t.Helper()
-	look := time.NewTicker(2 * time.Millisecond)
-	defer look.Stop()
-	for deadline := time.Now().Add(patience); !ok(); <-look.C {
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(testTimeout); !ok(); <-poll.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("still not: %s", what)
+			t.Fatalf("waited in vain until %s", condition)
 		}
 	}
 }
 
-// peer waits for the first peer whose handler was told that it is open.
-func (n *node) peer(t testing.TB) *Client {
+// firstClient waits for the first client whose OnOpen was called.
+func (n *testNode) firstClient(t testing.TB) *Client {
 	t.Helper()
-	var p *Client
-	until(t, "a peer is here", func() bool {
+	var c *Client
+	waitUntil(t, "a client is open", func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if len(n.peers) > 0 {
-			p = n.peers[0]
+		if len(n.clients) > 0 {
+			c = n.clients[0]
 		}
-		return p != nil
+		return c != nil
 	})
-	return p
+	return c
 }
 
-// notes are the payloads of "note", in order.
-func (n *node) notes() []string {
+// clientOf returns the client of a user, which must be open.
+func (n *testNode) clientOf(user int64) *Client {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.got)
+	return n.clients[slices.IndexFunc(n.clients, func(c *Client) bool { return c.User() == user })]
 }
 
-// closes is how often OnClose ran.
-func (n *node) closes() int {
+// notes returns the payloads of the "note" messages, in order.
+func (n *testNode) notes() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.noted)
+}
+
+// closeCount returns how often OnClose was called.
+func (n *testNode) closeCount() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.closed
 }
 
-// proxy stands between a node and Redis, to be cut.
+// proxy carries the connections of a node to Redis. A test can disconnect them.
 type proxy struct {
-	listener net.Listener
-	target   string
-	mu       sync.Mutex
-	cutOff   bool
-	conns    map[net.Conn]struct{}
-	wg       sync.WaitGroup
+	listener     net.Listener
+	target       string
+	mu           sync.Mutex
+	disconnected bool
+	conns        map[net.Conn]struct{}
+	wg           sync.WaitGroup
 }
 
 func startProxy(t testing.TB, target string) *proxy {
@@ -445,14 +490,14 @@ func startProxy(t testing.TB, target string) *proxy {
 			if err != nil {
 				return
 			}
-			p.wg.Go(func() { p.carry(conn) })
+			p.wg.Go(func() { p.forward(conn) })
 		}
 	})
-	t.Cleanup(func() { _ = l.Close(); p.cut(); p.wg.Wait() })
+	t.Cleanup(func() { _ = l.Close(); p.disconnect(); p.wg.Wait() })
 	return p
 }
 
-func (p *proxy) carry(conn net.Conn) {
+func (p *proxy) forward(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	p.mu.Lock()
 	target := p.target
@@ -463,7 +508,7 @@ func (p *proxy) carry(conn net.Conn) {
 	}
 	defer func() { _ = other.Close() }()
 	p.mu.Lock()
-	if p.cutOff {
+	if p.disconnected {
 		p.mu.Unlock()
 		return
 	}
@@ -479,18 +524,18 @@ func (p *proxy) carry(conn net.Conn) {
 	p.mu.Unlock()
 }
 
-func (p *proxy) cut() {
+func (p *proxy) disconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cutOff = true
+	p.disconnected = true
 	for c := range p.conns {
 		_ = c.Close()
 	}
 }
 
-func (p *proxy) mend() {
+func (p *proxy) reconnect() {
 	p.mu.Lock()
-	p.cutOff = false
+	p.disconnected = false
 	p.mu.Unlock()
 }
 

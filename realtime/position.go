@@ -3,37 +3,57 @@ package realtime
 import (
 	"strconv"
 	"strings"
+	"unique"
 )
 
-// position names one event of a topic: its number and the nonce of the call that made it. The zero
-// position stands before the first event.
+// position identifies one event of a topic: its number and the nonce of the call that wrote it. The
+// zero position is before the first event.
 type position struct{ seq, nonce uint64 }
 
-// String is the position as clients see it and as the stream spells its entry.
+// String returns the position as clients send it and as the stream's entry id.
 func (p position) String() string {
 	return strconv.FormatUint(p.seq, 10) + "-" + strconv.FormatUint(p.nonce, 10)
 }
 
-// parsePosition reads "<seq>-<nonce>".
+// parsePosition parses "<seq>-<nonce>".
 func parsePosition(text string) (position, bool) {
-	head, tail, ok := strings.Cut(text, "-")
+	seqText, nonceText, ok := strings.Cut(text, "-")
 	if !ok {
 		return position{}, false
 	}
-	seq, err := strconv.ParseUint(head, 10, 64)
+	seq, err := strconv.ParseUint(seqText, 10, 64)
 	if err != nil {
 		return position{}, false
 	}
-	nonce, err := strconv.ParseUint(tail, 10, 64)
+	nonce, err := strconv.ParseUint(nonceText, 10, 64)
 	return position{seq, nonce}, err == nil
 }
 
-// parseMessage reads what emit publishes: "<seq>-<nonce>|<event>".
-func parseMessage(payload string) (entry, bool) {
-	head, event, ok := strings.Cut(payload, "|")
+// entry is one event, encoded once for all sessions. Its bytes must not be changed.
+type entry struct {
+	pos       position
+	eventType string // such as "room.left"
+	event     []byte // the event as JSON
+}
+
+func newEntry(pos position, eventType, event string) entry {
+	// The type is interned: a substring would keep the whole payload alive.
+	return entry{pos, unique.Make(eventType).Value(), []byte(event)}
+}
+
+// parseEntry parses what scripts publish: "<seq>-<nonce>|<type>|<event>".
+func parseEntry(payload string) (entry, bool) {
+	posText, rest, ok := strings.Cut(payload, "|")
 	if !ok {
 		return entry{}, false
 	}
-	at, ok := parsePosition(head)
-	return entry{at, []byte(event)}, ok && at.seq > 0
+	eventType, event, ok := strings.Cut(rest, "|")
+	if !ok {
+		return entry{}, false
+	}
+	pos, ok := parsePosition(posText)
+	if !ok || pos.seq == 0 {
+		return entry{}, false
+	}
+	return newEntry(pos, eventType, event), true
 }

@@ -21,135 +21,155 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits are what one kind of socket allows its clients.
+// Limits are the limits of one kind of socket.
 type Limits struct {
-	MaxFrame int64 // bytes in one frame from the client; a larger one closes the socket with 1009
-	Rate     int   // frames a second from the client; more close it with 4009
-	Burst    int   // frames at once
-	Hello    bool  // the server greets with a hello frame
+	MaxFrame int64 // bytes in one frame from the client; a larger frame closes the socket with 1009
+	Rate     int   // frames from the client per second; more close the socket with 4009
+	Burst    int   // frames from the client at once
+	Hello    bool  // the server sends a hello frame first
 }
 
-// Socket is one kind of socket. Each has a melody instance of its own, since melody's limits are an instance's.
+// Socket is one kind of socket. Each has its own melody instance, because melody's limits are per
+// instance.
 type Socket struct {
 	hub    *Hub
 	limits Limits
 	melody *melody.Melody
 }
 
-// Session is what the caller knows of a socket, and what it wants to be told. It lives as long as the socket: it must not
-// hold on to the request that opened it.
+// Session is what the caller of Socket.Serve knows of a socket, and its callbacks. It lives as long
+// as the socket, so it must not refer to the request.
 //
-// OnOpen and OnMessage of one socket run one after the other, on a goroutine of their own; what came in before the socket
-// closed is still handled. A panic closes the socket with 1011. The context ends with the hub.
+// OnOpen and OnMessage of one socket are called one after the other, on a goroutine of their own.
+// Frames that came in before the socket closed are still handled. A panic closes the socket with
+// 1011. The context ends with the hub.
 type Session struct {
-	User    int64
-	Expires time.Time // the socket is closed with 4001 then; zero: never
-	Data    any       // the caller's own
+	User    int64     // the player's id
+	Expires time.Time // when the socket is closed with 4001; zero: never
+	Data    any       // for the caller's own use
 
-	OnOpen    func(ctx context.Context, p *Client)             // before any message, and before anything is sent; may be nil
-	OnMessage func(ctx context.Context, p *Client, raw []byte) // a text frame
-	OnRefused func(p *Client, raw []byte, why error)           // a frame that is not handled: binary, or too many wait; must not block
-	OnClose   func(p *Client)                                  // after the last message; may be nil
+	// OnOpen is called before any message, and before any frame is sent; may be nil.
+	OnOpen func(ctx context.Context, c *Client)
+	// OnMessage is called for each text frame.
+	OnMessage func(ctx context.Context, c *Client, raw []byte)
+	// OnRefused is called for a frame that is not handled: it is binary, or too many frames wait. It
+	// must not block.
+	OnRefused func(c *Client, raw []byte, err error)
+	// OnClose is called after the last message; may be nil.
+	OnClose func(c *Client)
 }
 
 const (
-	bufferFrames = window + 2
-	handshake    = 5 * time.Second
-	slowestRate  = 64 << 10  // bytes: a frame gets a second longer than Options.WriteWait for each of so many
-	mercy        = 5         // times Options.WriteWait until a frame is cut off: before that, farewell has told the client why and closed
-	kernelBytes  = 128 << 10 // may wait in the kernel for one client
-	inboxBytes   = 4         // frames of the largest size that wait for their turn
+	melodyBufferFrames = maxInFlight + 2 // per socket
+	handshakeTimeout   = 5 * time.Second
+	minWriteRate       = 64 << 10  // bytes: for each of so many, a frame may take a second longer than WriteTimeout
+	kernelSendBuffer   = 128 << 10 // bytes per socket
+	maxInboxFullFrames = 4         // frames of Limits.MaxFrame bytes that may wait for their handler
+
+	// After WriteTimeout, closeHandshake closes a slow client with a reason. melody closes it without
+	// one, so its own timeout is this many times longer.
+	slowGrace = 5
 )
 
 var writeBuffers sync.Pool
 
-// Socket makes a kind of socket. Call it before Run.
+// Socket returns a new kind of socket. It must be called before Run.
 func (h *Hub) Socket(limits Limits) *Socket {
 	m := melody.New()
 	m.Config.MaxMessageSize = limits.MaxFrame
-	m.Config.MessageBufferSize = bufferFrames
-	m.Config.WriteWait = mercy * h.options.WriteTimeout
+	m.Config.MessageBufferSize = melodyBufferFrames
+	m.Config.WriteWait = slowGrace * h.options.WriteTimeout
 	m.Config.PingPeriod = h.options.PingInterval
 	m.Config.PongWait = h.options.PongTimeout
-	m.Upgrader.ReadBufferSize = 512 // larger frames are read past it
+	m.Upgrader.ReadBufferSize = 512 // larger frames bypass the buffer
 	m.Upgrader.WriteBufferSize = 4096
 	m.Upgrader.WriteBufferPool = &writeBuffers
-	m.Upgrader.HandshakeTimeout = handshake
-	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // decided by the caller, who knows the game
+	m.Upgrader.HandshakeTimeout = handshakeTimeout
+	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // the caller has checked it: it knows the game
 	s := &Socket{hub: h, limits: limits, melody: m}
-	m.HandleConnect(func(c *melody.Session) { s.guard(c, s.open) })
-	m.HandleMessage(func(c *melody.Session, raw []byte) {
-		s.guard(c, func(p *Client, c *melody.Session) { s.receive(p, c, raw, true) })
+	m.HandleConnect(func(ms *melody.Session) { s.recoverPanics(ms, s.onConnect) })
+	m.HandleMessage(func(ms *melody.Session, raw []byte) {
+		s.recoverPanics(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, true) })
 	})
-	m.HandleMessageBinary(func(c *melody.Session, raw []byte) {
-		s.guard(c, func(p *Client, c *melody.Session) { s.receive(p, c, raw, false) })
+	m.HandleMessageBinary(func(ms *melody.Session, raw []byte) {
+		s.recoverPanics(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, false) })
 	})
-	m.HandleSentMessage(func(c *melody.Session, _ []byte) { peerOf(c).sent() })
-	m.HandleError(s.failed)
+	m.HandleSentMessage(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
+	m.HandleError(s.onError)
 	return s
 }
 
-const peerKey = "peer"
+const clientKey = "client"
 
-func peerOf(c *melody.Session) *Client { return c.Keys[peerKey].(*Client) }
+func clientOf(ms *melody.Session) *Client { return ms.Keys[clientKey].(*Client) }
 
-// guard keeps a panic of ours from leaving a socket that nobody reads, or from ending the process.
-func (s *Socket) guard(c *melody.Session, do func(*Client, *melody.Session)) {
+// recoverPanics calls a callback of melody's. A panic in it would end the process, or leave an open
+// socket that nobody reads: it closes the socket instead.
+func (s *Socket) recoverPanics(ms *melody.Session, callback func(*Client, *melody.Session)) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.hub.panicked(r)
-			_ = c.WebsocketConnection().Close()
+			s.hub.logPanic(r)
+			_ = ms.WebsocketConnection().Close()
 		}
 	}()
-	do(peerOf(c), c)
+	callback(clientOf(ms), ms)
 }
 
-// Serve takes a request over and returns at once; the caller has decided by then who is calling and from where, and has written
-// nothing. An error is a refusal for the caller to write; after nil the response is gone.
+// Serve upgrades a request and returns at once. The caller must have authenticated the request and
+// checked its origin, and must not have written a response. After an error, the caller writes the
+// response; it is invalid_request, draining or rate_limited. After nil, the connection belongs to
+// the socket.
 //
-// The socket runs on goroutines of its own, away from the HTTP server's deep stack, buffers and request.
+// The socket runs on goroutines of its own, so that the HTTP server's stack, buffers and request
+// are released.
 func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) error {
 	if err := CheckHandshake(r); err != nil {
 		return err
 	}
-	p := &Client{hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}), bucket: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst)}
-	if err := s.hub.enter(p); err != nil {
+	c := &Client{
+		hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}),
+		limiter: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst),
+	}
+	if err := s.hub.addClient(c); err != nil {
 		return err
 	}
-	conn, buffered, err := http.NewResponseController(w).Hijack()
+	conn, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		s.hub.leave(p)
+		s.hub.removeClient(c)
 		s.hub.conns.Done()
 		return apierror.InvalidRequest.WithReason("this connection cannot become a WebSocket: %v", err)
 	}
-	s.hub.hold(p, conn)
+	s.hub.setConn(c, conn)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
-		_ = tcp.SetWriteBuffer(kernelBytes) // else the kernel lets a slow reader fall megabytes behind before we learn of it
+		// By default, the kernel buffers megabytes for a slow reader before a write blocks.
+		_ = tcp.SetWriteBuffer(kernelSendBuffer)
 	}
-	request := &http.Request{Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr}
+	request := &http.Request{
+		Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr,
+	}
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Version", "Sec-Websocket-Key"} {
 		request.Header[name] = r.Header[name]
 	}
-	response := &detached{conn: conn, buffered: buffered, header: w.Header().Clone()}
-	go s.run(p, conn, response, request)
+	go s.run(c, conn, &hijackedWriter{conn: conn, buf: buf, header: w.Header().Clone()}, request)
 	return nil
 }
 
-func (s *Socket) run(p *Client, conn net.Conn, w *detached, r *http.Request) {
+func (s *Socket) run(c *Client, conn net.Conn, w *hijackedWriter, r *http.Request) {
 	defer s.hub.conns.Done()
-	defer p.teardown()
+	defer c.teardown()
 	defer func() {
 		if r := recover(); r != nil {
-			s.hub.panicked(r)
+			s.hub.logPanic(r)
 		}
 		_ = conn.Close()
 	}()
-	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{peerKey: p}); err != nil {
-		s.hub.count.handshakesFailed.Add(1)
+	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{clientKey: c}); err != nil {
+		s.hub.counters.handshakesFailed.Add(1)
 	}
 }
 
-// CheckHandshake finds beforehand what the upgrade would refuse when nobody can answer any more.
+// CheckHandshake returns invalid_request for a request that the upgrade would refuse. The upgrade
+// itself runs when no response can be written any more.
 func CheckHandshake(r *http.Request) error {
 	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-Websocket-Key"))
 	switch {
@@ -163,30 +183,31 @@ func CheckHandshake(r *http.Request) error {
 	return nil
 }
 
-// detached is a response that has been hijacked already.
-type detached struct {
-	conn     net.Conn
-	buffered *bufio.ReadWriter
-	header   http.Header
+// hijackedWriter is the response writer of a connection that has been hijacked already. Its Hijack
+// returns that connection, and what is written to it otherwise is dropped.
+type hijackedWriter struct {
+	conn   net.Conn
+	buf    *bufio.ReadWriter
+	header http.Header
 }
 
-func (d *detached) Header() http.Header         { return d.header }
-func (d *detached) Write(b []byte) (int, error) { return len(b), nil }
-func (d *detached) WriteHeader(int)             {}
-func (d *detached) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered := d.conn, d.buffered
-	d.buffered = nil
-	return conn, buffered, nil
+func (w *hijackedWriter) Header() http.Header         { return w.header }
+func (w *hijackedWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (w *hijackedWriter) WriteHeader(int)             {}
+func (w *hijackedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf := w.conn, w.buf
+	w.buf = nil
+	return conn, buf, nil
 }
 
-// open makes the peer ready: melody calls it before its pumps run.
-func (s *Socket) open(p *Client, c *melody.Session) {
-	c.Request = nil
-	conn := c.WebsocketConnection()
+// onConnect is called by melody before it starts to read and write.
+func (s *Socket) onConnect(c *Client, ms *melody.Session) {
+	ms.Request = nil
+	conn := ms.WebsocketConnection()
 	conn.SetPingHandler(func(data string) error {
-		s.extend(p, conn)
-		if !p.bucket.Allow() {
-			p.Close(CloseRateLimited, "rate limited")
+		s.extendReadDeadline(c, conn)
+		if !c.limiter.Allow() {
+			c.Close(CloseRateLimited, "rate limited")
 			return nil
 		}
 		err := conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))
@@ -195,180 +216,190 @@ func (s *Socket) open(p *Client, c *melody.Session) {
 		}
 		return err
 	})
-	if !p.session.Expires.IsZero() {
-		p.expiry = time.AfterFunc(time.Until(p.session.Expires), func() { p.Close(CloseExpired, "token expired") })
+	if !c.session.Expires.IsZero() {
+		expire := func() { c.Close(CloseExpired, "token expired") }
+		c.expiryTimer = time.AfterFunc(time.Until(c.session.Expires), expire)
 	}
-	p.mu.Lock()
-	p.carrier = c
-	if p.session.OnOpen == nil {
-		p.greet()
+	c.mu.Lock()
+	c.melodySession = ms
+	if c.session.OnOpen == nil {
+		c.enableWrites()
 	}
-	if p.shut {
-		p.greet()
-		p.farewell()
+	if c.closing {
+		c.enableWrites()
+		c.startCloseHandshake()
 	}
-	p.mu.Unlock()
-	if p.session.OnOpen != nil {
-		p.enlist(0, func() {
-			p.session.OnOpen(s.hub.base, p)
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.greet()
+	c.mu.Unlock()
+	if c.session.OnOpen != nil {
+		c.enqueueInbox(0, func() {
+			c.session.OnOpen(s.hub.baseCtx, c)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.enableWrites()
 		})
 	}
 }
 
-// extend lets any traffic count as a sign of life, not only pongs.
-func (s *Socket) extend(p *Client, conn *websocket.Conn) {
-	p.mu.Lock()
-	shut := p.shut
-	p.mu.Unlock()
-	if !shut {
+// extendReadDeadline makes any frame prove that the client is alive. melody accepts only pongs as
+// proof.
+func (s *Socket) extendReadDeadline(c *Client, conn *websocket.Conn) {
+	c.mu.Lock()
+	closing := c.closing
+	c.mu.Unlock()
+	if !closing {
 		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.PongTimeout))
 	}
 }
 
-// receive takes a frame from the client; it runs on the goroutine that reads and only puts it in line.
-func (s *Socket) receive(p *Client, c *melody.Session, raw []byte, text bool) {
-	s.extend(p, c.WebsocketConnection())
-	s.hub.count.received.Add(1)
+// onFrame is called on the goroutine that reads the socket, so it must not block.
+func (s *Socket) onFrame(c *Client, ms *melody.Session, raw []byte, text bool) {
+	s.extendReadDeadline(c, ms.WebsocketConnection())
+	s.hub.counters.received.Add(1)
 	switch {
-	case !p.bucket.Allow():
-		p.Close(CloseRateLimited, "rate limited")
+	case !c.limiter.Allow():
+		c.Close(CloseRateLimited, "rate limited")
 	case !text:
-		p.session.OnRefused(p, raw, apierror.InvalidRequest.WithReason("frames must be text"))
-	case !p.enlist(len(raw), func() { p.session.OnMessage(s.hub.base, p, raw) }):
-		p.session.OnRefused(p, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
+		c.session.OnRefused(c, raw, apierror.InvalidRequest.WithReason("frames must be text"))
+	case !c.enqueueInbox(len(raw), func() { c.session.OnMessage(s.hub.baseCtx, c, raw) }):
+		c.session.OnRefused(c, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
 	}
 }
 
-// failed is told of errors, sometimes in the middle of a write: it must not touch the session. Only a frame that is too large
-// needs care, on the goroutine that reads: gorilla has sent 1009, and closing with unread bytes would take it back.
-func (s *Socket) failed(c *melody.Session, err error) {
+// onError is called by melody, sometimes in the middle of a write, so it must not close or write.
+// Only a frame that is too large needs handling: gorilla has sent close code 1009, but closing a
+// connection with unread bytes resets it, so that the client would not get the code. Then it is
+// called on the goroutine that reads.
+func (s *Socket) onError(ms *melody.Session, err error) {
 	if errors.Is(err, websocket.ErrReadLimit) {
-		conn := c.WebsocketConnection().NetConn()
+		conn := ms.WebsocketConnection().NetConn()
 		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.CloseTimeout))
 		_, _ = io.CopyN(io.Discard, conn, 64*s.limits.MaxFrame)
 	}
 }
 
-// write hands a frame to melody, which has room for it, and answers how long the client may take over it.
-func (s *Socket) write(c *melody.Session, frame []byte) time.Duration {
+// writeFrame hands a frame to melody, which must have room for it. It returns how long the client
+// may take over it.
+func (s *Socket) writeFrame(ms *melody.Session, frame []byte) time.Duration {
 	o := s.hub.options
-	extra := time.Duration(len(frame)/slowestRate) * time.Second
-	_ = c.WriteWithDeadline(frame, mercy*o.WriteTimeout+extra)
+	extra := time.Duration(len(frame)/minWriteRate) * time.Second
+	_ = ms.WriteWithDeadline(frame, slowGrace*o.WriteTimeout+extra)
 	return o.WriteTimeout + extra
 }
 
-// farewell sends the close frame when the frames in flight are written, and waits for the client's. A client that is too slow
-// gets longer for those: without the close frame it would not learn that it is to come back with its position.
-func (s *Socket) farewell(conn *websocket.Conn, gone, drained <-chan struct{}, code int, reason string) {
+// closeHandshake waits for the frames in flight, sends the close frame, waits for the client's
+// close frame, and closes the connection. A client that is too slow gets longer for the frames in
+// flight: without the close code it would not learn that it can resume.
+func (s *Socket) closeHandshake(conn *websocket.Conn, done, flushed <-chan struct{}, code int, reason string) {
 	defer func() { _ = conn.Close() }()
 	o := s.hub.options
-	wait := o.WriteTimeout
+	maxWait := o.WriteTimeout
 	if code == CloseTooSlow {
-		wait *= 2
+		maxWait *= 2
 	}
-	late := time.NewTimer(wait)
-	defer late.Stop()
+	timeout := time.NewTimer(maxWait)
+	defer timeout.Stop()
 	select {
-	case <-drained:
-	case <-late.C:
-	case <-gone:
+	case <-flushed:
+	case <-timeout.C:
+	case <-done:
 		return
 	}
-	if conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(o.WriteTimeout)) != nil {
+	closeFrame := websocket.FormatCloseMessage(code, reason)
+	if conn.WriteControl(websocket.CloseMessage, closeFrame, time.Now().Add(o.WriteTimeout)) != nil {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(o.CloseTimeout))
-	late.Reset(o.CloseTimeout)
+	timeout.Reset(o.CloseTimeout)
 	select {
-	case <-gone:
-	case <-late.C:
+	case <-done:
+	case <-timeout.C:
 	}
 }
 
-// enlist puts work in the peer's line and answers false when too much waits.
-func (p *Client) enlist(size int, work func()) bool {
-	p.inMu.Lock()
-	defer p.inMu.Unlock()
-	if len(p.inbox) >= inboxFrames || p.inBytes > 0 && p.inBytes+size > inboxBytes*int(p.socket.limits.MaxFrame) {
+// enqueueInbox queues the handling of a frame of size bytes. It returns false when too much is
+// queued.
+func (c *Client) enqueueInbox(size int, handle func()) bool {
+	c.inboxMu.Lock()
+	defer c.inboxMu.Unlock()
+	maxBytes := maxInboxFullFrames * int(c.socket.limits.MaxFrame)
+	if len(c.inbox) >= maxInboxFrames || c.inboxBytes > 0 && c.inboxBytes+size > maxBytes {
 		return false
 	}
-	p.inBytes += size
-	p.inbox = append(p.inbox, func() {
-		work()
-		p.inMu.Lock()
-		p.inBytes -= size
-		p.inMu.Unlock()
+	c.inboxBytes += size
+	c.inbox = append(c.inbox, func() {
+		handle()
+		c.inboxMu.Lock()
+		c.inboxBytes -= size
+		c.inboxMu.Unlock()
 	})
-	if !p.working {
-		p.working = true
-		p.tasks.Go(p.work)
+	if !c.inboxRunning {
+		c.inboxRunning = true
+		c.inboxTasks.Go(c.runInbox)
 	}
 	return true
 }
 
-// work handles what is in line and ends.
-func (p *Client) work() {
+// runInbox handles what is queued and returns.
+func (c *Client) runInbox() {
 	for {
-		p.inMu.Lock()
-		if len(p.inbox) == 0 {
-			p.working, p.inbox = false, nil
-			p.inMu.Unlock()
+		c.inboxMu.Lock()
+		if len(c.inbox) == 0 {
+			c.inboxRunning, c.inbox = false, nil
+			c.inboxMu.Unlock()
 			return
 		}
-		work := p.inbox[0]
-		p.inbox = p.inbox[1:]
-		p.inMu.Unlock()
-		if !p.unwelcome() {
-			p.protect(work)
+		handle := c.inbox[0]
+		c.inbox = c.inbox[1:]
+		c.inboxMu.Unlock()
+		if !c.closedByPolicy() {
+			c.callHandler(handle)
 		}
 	}
 }
 
-// unwelcome tells whether the socket was closed for what its client did.
-func (p *Client) unwelcome() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.shut && p.code >= 4000
+// closedByPolicy reports whether the socket was closed with a code of the protocol's own, such as
+// CloseRateLimited. What such a client has sent is not handled any more.
+func (c *Client) closedByPolicy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing && c.closeCode >= 4000
 }
 
-func (p *Client) protect(work func()) {
+func (c *Client) callHandler(handle func()) {
 	defer func() {
 		if r := recover(); r != nil {
-			p.hub.panicked(r)
-			p.Close(CloseInternal, "internal")
+			c.hub.logPanic(r)
+			c.Close(CloseInternal, "internal")
 		}
 	}()
-	work()
+	handle()
 }
 
-// teardown gives everything back; the socket is closed.
-func (p *Client) teardown() {
-	p.mu.Lock()
-	p.shut = true
-	cursors := p.cursors
-	for _, c := range cursors {
-		c.gone = true
+// teardown releases everything that the client holds. The connection must be closed.
+func (c *Client) teardown() {
+	c.mu.Lock()
+	c.closing = true
+	cursors := c.cursors
+	for _, cur := range cursors {
+		cur.removed = true
 	}
-	p.cursors, p.ready, p.direct, p.bytes = nil, nil, nil, 0
-	if p.expiry != nil {
-		p.expiry.Stop()
+	c.cursors, c.readyCursors, c.outbox, c.outboxBytes = nil, nil, nil, 0
+	if c.expiryTimer != nil {
+		c.expiryTimer.Stop()
 	}
-	p.mu.Unlock()
-	close(p.done)
-	for _, c := range cursors {
-		p.hub.drop(c)
+	c.mu.Unlock()
+	close(c.done)
+	for _, cur := range cursors {
+		c.hub.detachCursor(cur)
 	}
-	p.tasks.Wait()
-	p.hub.leave(p)
-	if p.session.OnClose != nil && p.carrier != nil {
-		p.protect(func() { p.session.OnClose(p) })
+	c.inboxTasks.Wait()
+	c.hub.removeClient(c)
+	if c.session.OnClose != nil && c.melodySession != nil {
+		c.callHandler(func() { c.session.OnClose(c) })
 	}
 }
 
-func (h *Hub) panicked(r any) {
-	h.count.panics.Add(1)
+func (h *Hub) logPanic(r any) {
+	h.counters.panics.Add(1)
 	h.log.Error("a socket's handler panicked", slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
 }

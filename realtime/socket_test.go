@@ -18,80 +18,95 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-// The numbers m1 to m19 name ways in which a careless use of melody kills, loses or leaks.
+// Some of these tests guard against a trap of melody or gorilla/websocket. Their comments describe
+// it.
 
-func TestClosingASlowClientNeitherRecursesNorLeavesItOpen(t *testing.T) { // m1, m2, m16
-	n := startNode(t, redistest.Single(t), Options{WriteTimeout: 500 * time.Millisecond, CloseTimeout: 200 * time.Millisecond})
-	c := dial(t, n, "user=1") // never reads
-	p := n.peer(t)
+// melody's Session.Close puts the close frame into the session's message buffer. When that is full,
+// melody calls the error handler instead: a handler that closes the session recurses, and one that
+// does not leaves it open.
+func TestClosingASlowClientNeitherRecursesNorLeavesItOpen(t *testing.T) {
+	n := startNode(t, redistest.Single(t), Options{
+		WriteTimeout: 500 * time.Millisecond, CloseTimeout: 200 * time.Millisecond,
+	})
+	dial(t, n, "user=1") // never reads
+	client := n.firstClient(t)
 	frame := []byte(`"` + strings.Repeat("x", 60<<10) + `"`)
 	var err error
-	for range 2 * outboxFrames {
-		if err = p.Send(frame); err != nil {
+	for range 2 * maxOutboxFrames {
+		if err = client.Send(frame); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		t.Fatal("a client that reads nothing was given everything")
+		t.Fatal("Send never failed although the client reads nothing")
 	}
-	until(t, "it is gone", func() bool { return n.Stats().Sessions == 0 })
-	until(t, "its handler was told", func() bool { return n.closes() == 1 })
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "OnClose was called", func() bool { return n.closeCount() == 1 })
 	if n.Stats().SlowCloses != 1 {
-		t.Errorf("%+v", n.Stats())
+		t.Errorf("%d slow closes are counted, want 1", n.Stats().SlowCloses)
 	}
-	_ = c
 }
 
-func TestFramesBeforeACloseArriveAndTheEchoIsAwaited(t *testing.T) { // m2, m16, m17
+// melody closes the connection right after it has written a close frame, so that frames that the
+// client is sending reset it before the close code arrives. gorilla refuses to write a close frame
+// of more than 125 bytes.
+func TestFramesBeforeACloseArriveAndTheClientsCloseFrameIsAwaited(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	c := dial(t, n, "user=1").listen()
 	c.next()
-	p := n.peer(t)
+	client := n.firstClient(t)
 	const frames = 100
 	for i := range frames {
-		_ = p.Send(fmt.Appendf(nil, `{"replyTo":"%d"}`, i))
+		_ = client.Send(fmt.Appendf(nil, `{"replyTo":"%d"}`, i))
 	}
-	p.Close(CloseForbidden, strings.Repeat("long ", 100))
+	client.Close(CloseForbidden, strings.Repeat("long ", 100))
 	for i := range frames {
 		if e := c.next(); e.ReplyTo != fmt.Sprint(i) {
-			t.Fatalf("came %+v, want %d", e, i)
+			t.Fatalf("got %+v, want the reply to %d", e, i)
 		}
 	}
-	if code := c.code(); code != CloseForbidden {
+	if code := c.waitCloseCode(); code != CloseForbidden {
 		t.Errorf("closed with %d: %v", code, c.err)
 	}
-	until(t, "it is gone", func() bool { return n.Stats().Sessions == 0 })
-	if err := p.Send([]byte("{}")); err != ErrClosed {
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
+	if err := client.Send([]byte("{}")); err != ErrClosed {
 		t.Errorf("Send to a closed socket: %v", err)
 	}
-	if _, err := p.Subscribe(t.Context(), Subscription{Topic: "{r1}:late"}); err != ErrClosed {
+	if _, err := client.Subscribe(t.Context(), Subscription{Topic: "{r1}:late"}); err != ErrClosed {
 		t.Errorf("Subscribe on a closed socket: %v", err)
 	}
 }
 
-func TestAPanicClosesItsSocketOnly(t *testing.T) { // m7
+// melody does not recover from panics of its handlers: a panic ends the process.
+func TestAPanicClosesItsSocketOnly(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	good, bad := dial(t, n, "user=1").listen(), dial(t, n, "user=2").listen()
 	good.next()
 	bad.next()
-	bad.say(request{Type: "panic"})
-	if code := bad.code(); code != CloseInternal {
+	bad.send(request{Type: "panic"})
+	if code := bad.waitCloseCode(); code != CloseInternal {
 		t.Errorf("closed with %d", code)
 	}
-	good.say(request{ID: "1"})
+	good.send(request{ID: "1"})
 	if e := good.next(); e.ReplyTo != "1" {
-		t.Errorf("the other heard %+v", e)
+		t.Errorf("the other client received %+v", e)
 	}
-	until(t, "the bad one is gone", func() bool { return n.Stats().Sessions == 1 })
+	waitUntil(t, "the session with the panic has ended", func() bool { return n.Stats().Sessions == 1 })
 	if n.Stats().Panics != 1 {
-		t.Errorf("%d panics counted", n.Stats().Panics)
+		t.Errorf("%d panics are counted, want 1", n.Stats().Panics)
 	}
 }
 
-func TestAPanicWhileAFrameIsRefusedLeavesNoZombie(t *testing.T) { // m7, on the goroutine that reads
+// A panic on the goroutine that reads, if it is only recovered, leaves an open socket that nobody
+// reads.
+func TestAPanicOfOnRefusedOrOnCloseEndsTheSession(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = n.socket.Serve(w, r, Session{User: 1, OnMessage: n.message, OnRefused: func(*Client, []byte, error) { panic("no") }, OnClose: func(*Client) { panic("never") }})
+		_ = n.socket.Serve(w, r, Session{
+			User: 1, OnMessage: n.onMessage,
+			OnRefused: func(*Client, []byte, error) { panic("OnRefused") },
+			OnClose:   func(*Client) { panic("OnClose") },
+		})
 	}))
 	defer server.Close()
 	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), nil)
@@ -100,14 +115,19 @@ func TestAPanicWhileAFrameIsRefusedLeavesNoZombie(t *testing.T) { // m7, on the 
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.WriteMessage(websocket.BinaryMessage, []byte{1})
-	until(t, "it is gone", func() bool { return n.Stats().Sessions == 0 && n.Stats().Panics == 2 })
+	waitUntil(t, "the session has ended with two panics", func() bool {
+		return n.Stats().Sessions == 0 && n.Stats().Panics == 2
+	})
 }
 
-func TestAnActiveClientThatDoesNotPongStays(t *testing.T) { // m8
+// melody extends the read deadline by pongs only, and some clients answer no ping while they send.
+func TestAnActiveClientThatDoesNotPongStays(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, redistest.Single(t), Options{PongTimeout: 1500 * time.Millisecond, PingInterval: 200 * time.Millisecond})
+	n := startNode(t, redistest.Single(t), Options{
+		PongTimeout: 1500 * time.Millisecond, PingInterval: 200 * time.Millisecond,
+	})
 	active, silent := dial(t, n, "user=1"), dial(t, n, "user=2")
-	for _, c := range []*client{active, silent} {
+	for _, c := range []*testClient{active, silent} {
 		c.conn.SetPingHandler(func(string) error { return nil })
 		c.listen().next()
 	}
@@ -117,30 +137,34 @@ func TestAnActiveClientThatDoesNotPongStays(t *testing.T) { // m8
 	pace := time.NewTicker(50 * time.Millisecond)
 	defer pace.Stop()
 	for i := 0; time.Since(begun) < 3*time.Second; i++ {
-		active.say(request{ID: fmt.Sprint(i)})
+		active.send(request{ID: fmt.Sprint(i)})
 		if e := active.next(); e.ReplyTo != fmt.Sprint(i) {
-			t.Fatalf("%+v", e)
+			t.Fatalf("got %+v, want the reply to %d", e, i)
 		}
 		_ = pings.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
 		<-pace.C
 	}
-	if code := silent.code(); code != websocket.CloseAbnormalClosure {
-		t.Errorf("the silent one was closed with %d", code)
+	if code := silent.waitCloseCode(); code != websocket.CloseAbnormalClosure {
+		t.Errorf("the silent client was closed with %d", code)
 	}
 	if n.Stats().Sessions != 2 {
 		t.Errorf("%d sessions are left, want 2", n.Stats().Sessions)
 	}
 }
 
-func TestASlowHandlerHoldsUpNeitherPongsNorOrder(t *testing.T) { // m9
+// melody calls the message handler on the goroutine that reads, so a slow handler delays pongs. Its
+// option ConcurrentMessageHandling loses the order of messages.
+func TestASlowHandlerDelaysNoPongsAndKeepsTheOrder(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, redistest.Single(t), Options{PongTimeout: 1500 * time.Millisecond, PingInterval: 200 * time.Millisecond})
+	n := startNode(t, redistest.Single(t), Options{
+		PongTimeout: 1500 * time.Millisecond, PingInterval: 200 * time.Millisecond,
+	})
 	c := dial(t, n, "user=1").listen()
 	c.next()
-	c.say(request{Type: "block"})
+	c.send(request{Type: "block"})
 	begun := time.Now()
-	c.say(request{Type: "note", Payload: "after"})
-	until(t, "well past the wait for a pong", func() bool { return time.Since(begun) > 3*time.Second })
+	c.send(request{Type: "note", Payload: "after"})
+	waitUntil(t, "twice PongTimeout has passed", func() bool { return time.Since(begun) > 3*time.Second })
 	select {
 	case <-c.end:
 		t.Fatalf("the socket was closed while its handler was busy: %v", c.err)
@@ -148,23 +172,26 @@ func TestASlowHandlerHoldsUpNeitherPongsNorOrder(t *testing.T) { // m9
 	}
 	// What came in before the socket closed is still handled, in order.
 	for i := range 50 {
-		c.say(request{Type: "note", Payload: fmt.Sprint(i)})
+		c.send(request{Type: "note", Payload: fmt.Sprint(i)})
 	}
 	_ = c.conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""))
-	until(t, "all is noted", func() bool { return len(n.notes()) == 51 })
+	waitUntil(t, "all notes are handled", func() bool { return len(n.notes()) == 51 })
 	for i, got := range n.notes()[1:] {
 		if got != fmt.Sprint(i) {
-			t.Fatalf("noted %v", n.notes())
+			t.Fatalf("the notes are %v", n.notes())
 		}
 	}
 }
 
-func TestFramesUpToTheLimitAndNoLarger(t *testing.T) { // m10, m18
+// melody's limit is 512 bytes by default and is the same for all sessions of an instance. gorilla
+// sends close code 1009 for a larger frame, but closing the connection with unread bytes resets it
+// before the code arrives.
+func TestFramesUpToTheLimitAndNoLarger(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{})
 	large := n.Socket(Limits{MaxFrame: 256 << 10, Rate: 10, Burst: 20})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = large.Serve(w, r, Session{User: 1, OnMessage: n.message, OnRefused: n.refuse})
+		_ = large.Serve(w, r, Session{User: 1, OnMessage: n.onMessage, OnRefused: n.onRefused})
 	}))
 	defer server.Close()
 	for _, c := range []struct {
@@ -181,7 +208,7 @@ func TestFramesUpToTheLimitAndNoLarger(t *testing.T) { // m10, m18
 			_ = conn.WriteMessage(websocket.TextMessage, []byte(raw))
 			var code int
 			for {
-				_ = conn.SetReadDeadline(time.Now().Add(patience))
+				_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
 				_, got, err := conn.ReadMessage()
 				if err != nil {
 					closed, ok := err.(*websocket.CloseError)
@@ -201,10 +228,12 @@ func TestFramesUpToTheLimitAndNoLarger(t *testing.T) { // m10, m18
 			_ = conn.Close()
 		}
 	}
-	until(t, "all are gone", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "all sessions have ended", func() bool { return n.Stats().Sessions == 0 })
 }
 
-func TestNoCompressionIsOffered(t *testing.T) { // m10, m13
+// gorilla applies the read limit to compressed bytes, so that a small frame could unpack to any
+// size.
+func TestNoCompressionIsOffered(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	conn, response, err := (&websocket.Dialer{EnableCompression: true}).Dial(n.url, nil)
 	if err != nil {
@@ -212,11 +241,11 @@ func TestNoCompressionIsOffered(t *testing.T) { // m10, m13
 	}
 	defer func() { _ = conn.Close() }()
 	if got := response.Header.Get("Sec-Websocket-Extensions"); got != "" {
-		t.Errorf("agreed to %s", got)
+		t.Errorf("the server agreed to %s", got)
 	}
 }
 
-func TestWrongFramesAreAnsweredAndTheSocketStays(t *testing.T) {
+func TestInvalidFramesGetAReplyAndTheSocketStays(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	c := dial(t, n, "user=1").listen()
 	c.next()
@@ -228,9 +257,9 @@ func TestWrongFramesAreAnsweredAndTheSocketStays(t *testing.T) {
 	if e := c.next(); e.Error != "invalid_json" {
 		t.Errorf("a malformed frame: %+v", e)
 	}
-	c.say(request{ID: "1"})
+	c.send(request{ID: "1"})
 	if e := c.next(); e.ReplyTo != "1" {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want the reply to 1", e)
 	}
 }
 
@@ -239,11 +268,11 @@ func TestTooManyFramesCloseTheSocket(t *testing.T) {
 	c := dial(t, n, "user=1").listen()
 	c.next()
 	for i := range 120 { // the burst
-		c.say(request{ID: fmt.Sprint(i)})
+		c.send(request{ID: fmt.Sprint(i)})
 	}
 	for i := range 120 {
 		if e := c.next(); e.ReplyTo != fmt.Sprint(i) {
-			t.Fatalf("%+v", e)
+			t.Fatalf("got %+v, want the reply to %d", e, i)
 		}
 	}
 	for range 200 {
@@ -252,11 +281,11 @@ func TestTooManyFramesCloseTheSocket(t *testing.T) {
 			break
 		}
 	}
-	if code := c.code(); code != CloseRateLimited {
+	if code := c.waitCloseCode(); code != CloseRateLimited {
 		t.Errorf("closed with %d: %v", code, c.err)
 	}
 	if n.Stats().RateCloses != 1 {
-		t.Errorf("%d sockets were counted", n.Stats().RateCloses)
+		t.Errorf("%d rate closes are counted, want 1", n.Stats().RateCloses)
 	}
 }
 
@@ -264,22 +293,22 @@ func TestTooManyPingsCloseTheSocket(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	c := dial(t, n, "user=1").listen()
 	for range 1000 {
-		if c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(patience)) != nil {
+		if c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(testTimeout)) != nil {
 			break
 		}
 	}
-	if code := c.code(); code != CloseRateLimited {
+	if code := c.waitCloseCode(); code != CloseRateLimited {
 		t.Errorf("closed with %d: %v", code, c.err)
 	}
 }
 
 func TestAnExpiredTokenEndsTheSocket(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
-	if code := dial(t, n, "user=1&expires=50ms").listen().code(); code != CloseExpired {
+	if code := dial(t, n, "user=1&expires=50ms").listen().waitCloseCode(); code != CloseExpired {
 		t.Errorf("closed with %d", code)
 	}
-	if code := dial(t, n, "user=1&expires=-1s").listen().code(); code != CloseExpired {
-		t.Errorf("expired before: closed with %d", code)
+	if code := dial(t, n, "user=1&expires=-1s").listen().waitCloseCode(); code != CloseExpired {
+		t.Errorf("with an expired token: closed with %d", code)
 	}
 }
 
@@ -288,17 +317,20 @@ func TestConnectionsOfOneUserAreLimited(t *testing.T) {
 	a := dial(t, n, "user=1").listen()
 	dial(t, n, "user=1").listen()
 	if _, status := tryDial(t, n, "user=1", nil); status != http.StatusTooManyRequests {
-		t.Errorf("the third: %d", status)
+		t.Errorf("the third connection got status %d", status)
 	}
 	dial(t, n, "user=2").listen()
 	_ = a.conn.Close()
-	until(t, "one is gone", func() bool { return n.Stats().Sessions == 2 })
+	waitUntil(t, "one session has ended", func() bool { return n.Stats().Sessions == 2 })
 	dial(t, n, "user=1").listen()
 }
 
-func TestWhatIsNoUpgradeIsRefusedWhileItCanBeAnswered(t *testing.T) {
+func TestARequestThatIsNoUpgradeGetsAnErrorResponse(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
-	good := http.Header{"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}
+	valid := http.Header{
+		"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"websocket"},
+		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
+	}
 	for name, change := range map[string]func(h http.Header){
 		"no upgrade": func(h http.Header) { h.Del("Upgrade") },
 		"version":    func(h http.Header) { h.Set("Sec-Websocket-Version", "8") },
@@ -306,61 +338,68 @@ func TestWhatIsNoUpgradeIsRefusedWhileItCanBeAnswered(t *testing.T) {
 		"recorder":   func(http.Header) {}, // cannot be hijacked
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header = good.Clone()
+		r.Header = valid.Clone()
 		change(r.Header)
 		err := n.socket.Serve(httptest.NewRecorder(), r, Session{})
-		if refusal, ok := apierror.As(err); !ok || refusal.Code != "invalid_request" {
+		if e, ok := apierror.As(err); !ok || e.Code != "invalid_request" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if s := n.Stats(); s.Sessions != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("%d sessions are open", s.Sessions)
 	}
-	// Bytes that come before the upgrade is answered are no frames; the connection ends.
+	// A client must wait for the response before it sends frames. Bytes that come earlier end the
+	// connection.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(n.url, "ws://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nearly")
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nearly")
 	_, _ = io.ReadAll(conn)
-	until(t, "it is gone", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
 }
 
-func TestDrainTellsThenClosesThenEnds(t *testing.T) { // m5, m6, m19
+// melody's Close puts one close frame into every session's buffer, without a code, and returns
+// before they are closed.
+func TestDrainAnnouncesThenClosesThenReturns(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, redistest.Single(t), Options{DrainSpread: 300 * time.Millisecond, CloseTimeout: 300 * time.Millisecond})
-	var clients []*client
+	n := startNode(t, redistest.Single(t), Options{
+		DrainSpread: 300 * time.Millisecond, CloseTimeout: 300 * time.Millisecond,
+	})
+	var clients []*testClient
 	for i := range 20 {
 		c := dial(t, n, fmt.Sprint("user=", i)).listen()
 		c.next()
 		clients = append(clients, c)
 	}
-	deaf := dial(t, n, "user=99") // never echoes
+	dial(t, n, "user=99") // returns no close frame
 	if err := n.Drain(t.Context()); err != nil {
 		t.Fatalf("drain: %v", err)
 	}
 	if n.Stats().Sessions != 0 {
-		t.Fatal("sessions are left")
+		t.Fatalf("%d sessions are left", n.Stats().Sessions)
 	}
 	for _, c := range clients {
 		if e := c.next(); e.Type != "server.draining" || !strings.Contains(string(e.Data), "reconnectInMs") {
-			t.Fatalf("heard %+v", e)
+			t.Fatalf("got %+v, want server.draining", e)
 		}
-		if code := c.code(); code != CloseRestart {
+		if code := c.waitCloseCode(); code != CloseRestart {
 			t.Fatalf("closed with %d", code)
 		}
 	}
 	if _, status := tryDial(t, n, "user=1", nil); status != http.StatusServiceUnavailable {
-		t.Errorf("a new one: %d", status)
+		t.Errorf("a new connection got status %d", status)
 	}
-	_ = deaf
 }
 
-func TestAHubThatEndsLeavesNothingBehind(t *testing.T) { // m6, m19
+// A session whose upgrade is under way when melody is closed is not in melody's list and is never
+// closed.
+func TestAHubThatEndsLeavesNothingBehind(t *testing.T) {
 	db := redistest.Single(t)
 	n := startNode(t, db, Options{})
-	// Upgrades race the end.
+	// Upgrades race with the end.
 	stop := make(chan struct{})
 	racing := make(chan struct{})
 	go func() {
@@ -378,35 +417,37 @@ func TestAHubThatEndsLeavesNothingBehind(t *testing.T) { // m6, m19
 			}
 		}
 	}()
-	until(t, "some are here", func() bool { return n.Stats().Sessions > 10 })
+	waitUntil(t, "some sessions are open", func() bool { return n.Stats().Sessions > 10 })
 	n.end()
 	close(stop)
 	<-racing
 	if s := n.Stats(); s.Sessions != 0 || s.PubSubConns != 0 {
-		t.Errorf("left: %+v", s)
+		t.Errorf("%d sessions and %d pub/sub connections are left", s.Sessions, s.PubSubConns)
 	}
-	until(t, "no goroutine of a socket or the hub", func() bool { return len(stacks()) == 0 })
+	waitUntil(t, "no goroutine of a socket or the hub is left", func() bool { return len(leakedGoroutines()) == 0 })
 }
 
-func TestADrainThatTakesTooLongIsCut(t *testing.T) {
+func TestADrainThatTakesTooLongIsCutShort(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
-	dial(t, n, "user=1") // answers no close frame
-	n.peer(t)
+	dial(t, n, "user=1") // returns no close frame
+	n.firstClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := n.Drain(ctx); err == nil {
-		t.Error("the drain did not tell")
+		t.Error("Drain returned no error")
 	}
 	if n.Stats().Sessions != 0 {
 		t.Error("a session is left")
 	}
 }
 
-// stacks lists goroutines that run our or melody's code, tests apart.
-func stacks() []string {
+// leakedGoroutines returns the stacks of goroutines that run this package's or melody's code,
+// without tests.
+func leakedGoroutines() []string {
 	buffer := make([]byte, 4<<20)
 	all := strings.Split(string(buffer[:runtime.Stack(buffer, true)]), "\n\n")
 	return slices.DeleteFunc(all, func(s string) bool {
-		return strings.Contains(s, "_test.go") || !strings.Contains(s, "olahol/melody") && !strings.Contains(s, "parlor/realtime")
+		ours := strings.Contains(s, "olahol/melody") || strings.Contains(s, "parlor/realtime")
+		return !ours || strings.Contains(s, "_test.go")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,249 +13,252 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// repair is one reading of a topic's stream, for all who asked before it began.
-type repair struct {
-	tail  bool // the end of the stream, not only what follows the head
-	done  chan struct{}
-	later *repair // asked for while this one failed: done when it is
+// backfillJob is one read of a topic's stream, shared by all who requested it before it began.
+type backfillJob struct {
+	wholeTail bool // read the tail of the stream, not only what follows the head
+	done      chan struct{}
+	followUp  *backfillJob // requested while this one failed; finished together with it
 }
 
-func (r *repair) finish() {
-	for ; r != nil; r = r.later {
-		close(r.done)
+func (j *backfillJob) finish() {
+	for ; j != nil; j = j.followUp {
+		close(j.done)
 	}
 }
 
-func (r *repair) wait(ctx context.Context) error {
+func (j *backfillJob) wait(ctx context.Context) error {
 	select {
-	case <-r.done:
+	case <-j.done:
 		return nil
 	case <-ctx.Done():
 		return redisdb.WrapError("read the events", ctx.Err())
 	}
 }
 
-// ask wants the topic's stream to be read from now on: from the head, or its whole end.
-func (t *topic) ask(tail bool) *repair {
+// requestBackfill queues a read of the topic's stream that begins after the call: from the head on,
+// or its whole tail.
+func (t *topic) requestBackfill(wholeTail bool) *backfillJob {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.askLocked(tail)
+	return t.requestBackfillLocked(wholeTail)
 }
 
-func (t *topic) askLocked(tail bool) *repair {
-	if t.next == nil {
-		t.next = &repair{done: make(chan struct{})}
-		if !t.healing {
-			t.hub.healer.push(t)
+func (t *topic) requestBackfillLocked(wholeTail bool) *backfillJob {
+	if t.queuedJob == nil {
+		t.queuedJob = &backfillJob{done: make(chan struct{})}
+		if !t.backfilling {
+			t.hub.backfiller.enqueue(t)
 		}
 	}
-	t.next.tail = t.next.tail || tail
-	return t.next
+	t.queuedJob.wholeTail = t.queuedJob.wholeTail || wholeTail
+	return t.queuedJob
 }
 
-// healer reads streams: many topics in one round trip, each topic by one reader at a time.
-type healer struct {
-	hub   *Hub
-	mu    sync.Mutex
-	queue []*topic
-	bell  chan struct{}
+// backfiller reads streams: many topics in one round trip, and each topic in one round trip at a
+// time.
+type backfiller struct {
+	hub    *Hub
+	mu     sync.Mutex
+	queue  []*topic
+	wakeup chan struct{}
 }
 
 const (
-	healers      = 4   // round trips under way at the same time
-	healTopics   = 200 // topics in one of them
-	healTimeout  = 3 * time.Second
-	healPause    = 100 * time.Millisecond // after a failure
-	tailEvents   = logEvents
-	followEvents = logEvents + 1
+	backfillWorkers    = 4   // round trips at the same time
+	backfillBatch      = 200 // topics in one round trip
+	backfillTimeout    = 3 * time.Second
+	backfillRetryDelay = 100 * time.Millisecond
+	backfillTail       = maxBufferEvents     // entries of a whole tail
+	backfillPage       = maxBufferEvents + 1 // entries from the head on, with the head
 )
 
-func (h *healer) push(t *topic) {
-	h.mu.Lock()
-	h.queue = append(h.queue, t)
-	h.mu.Unlock()
-	h.ring()
+func (f *backfiller) enqueue(t *topic) {
+	f.mu.Lock()
+	f.queue = append(f.queue, t)
+	f.mu.Unlock()
+	f.wake()
 }
 
-func (h *healer) ring() {
+func (f *backfiller) wake() {
 	select {
-	case h.bell <- struct{}{}:
+	case f.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-// pop takes topics that live at one place: a master that hangs holds up its own only.
-func (h *healer) pop() []*topic {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.queue) == 0 {
+// takeBatch takes queued topics of one server, so that a master that hangs delays its own topics
+// only.
+func (f *backfiller) takeBatch() []*topic {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queue) == 0 {
 		return nil
 	}
-	place := h.hub.board.place(h.queue[0])
-	var batch, rest []*topic
-	for i, t := range h.queue {
-		if len(batch) == healTopics {
-			rest = append(rest, h.queue[i:]...)
+	server := f.hub.subscriptions.serverOf(f.queue[0])
+	var batch, others []*topic
+	for i, t := range f.queue {
+		if len(batch) == backfillBatch {
+			others = append(others, f.queue[i:]...)
 			break
 		}
-		if h.hub.board.place(t) == place {
+		if f.hub.subscriptions.serverOf(t) == server {
 			batch = append(batch, t)
 		} else {
-			rest = append(rest, t)
+			others = append(others, t)
 		}
 	}
-	h.queue = rest
-	if len(rest) > 0 {
-		h.ring()
+	f.queue = others
+	if len(others) > 0 {
+		f.wake()
 	}
 	return batch
 }
 
-func (h *healer) run(ctx context.Context) {
+func (f *backfiller) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.bell:
+		case <-f.wakeup:
 		}
-		for batch := h.pop(); len(batch) > 0 && ctx.Err() == nil; batch = h.pop() {
-			if failed := h.heal(ctx, batch); len(failed) > 0 {
+		for batch := f.takeBatch(); len(batch) > 0 && ctx.Err() == nil; batch = f.takeBatch() {
+			if failed := f.backfill(ctx, batch); len(failed) > 0 {
 				select {
 				case <-ctx.Done():
-				case <-time.After(healPause):
+				case <-time.After(backfillRetryDelay):
 				}
 				for _, t := range failed {
-					h.push(t)
+					f.enqueue(t)
 				}
 			}
 		}
 	}
 }
 
-// patient is a topic under repair.
-type patient struct {
+// backfillRead is the read of one topic's stream that is under way.
+type backfillRead struct {
 	*topic
-	repair *repair
-	head   position // when the stream was asked
-	tail   bool
-	cmd    *redis.XMessageSliceCmd
+	job       *backfillJob
+	oldHead   position // when the stream was read
+	wholeTail bool
+	cmd       *redis.XMessageSliceCmd
 }
 
-// heal reads the streams of a batch and answers the topics whose stream could not be read.
-func (h *healer) heal(ctx context.Context, batch []*topic) (failed []*topic) {
-	patients := make([]*patient, 0, len(batch))
+// backfill reads the streams of a batch. It returns the topics whose stream could not be read.
+func (f *backfiller) backfill(ctx context.Context, batch []*topic) (failed []*topic) {
+	reads := make([]*backfillRead, 0, len(batch))
 	for _, t := range batch {
 		t.mu.Lock()
-		p := &patient{topic: t, repair: t.next, tail: t.next.tail}
-		t.next, t.healing = nil, true
+		r := &backfillRead{topic: t, job: t.queuedJob, wholeTail: t.queuedJob.wholeTail}
+		t.queuedJob, t.backfilling = nil, true
 		t.mu.Unlock()
-		patients = append(patients, p)
+		reads = append(reads, r)
 	}
-	for len(patients) > 0 {
-		h.read(ctx, patients)
-		var again []*patient
-		for _, p := range patients {
-			switch found, err := p.cmd.Result(); {
+	for len(reads) > 0 {
+		f.readStreams(ctx, reads)
+		var unfinished []*backfillRead
+		for _, r := range reads {
+			switch found, err := r.cmd.Result(); {
 			case err != nil:
-				p.postpone()
-				failed = append(failed, p.topic)
-			case p.apply(found):
-				h.hub.count.refills.Add(1)
+				r.requeue()
+				failed = append(failed, r.topic)
+			case r.apply(found):
+				f.hub.counters.backfillReads.Add(1)
 			default:
-				again = append(again, p)
+				unfinished = append(unfinished, r)
 			}
 		}
-		patients = again
+		reads = unfinished
 	}
 	return failed
 }
 
-// read sends one round trip.
-func (h *healer) read(ctx context.Context, patients []*patient) {
-	ctx, cancel := context.WithTimeout(ctx, healTimeout)
+// readStreams sends all reads in one round trip. Each read's cmd has its own error.
+func (f *backfiller) readStreams(ctx context.Context, reads []*backfillRead) {
+	ctx, cancel := context.WithTimeout(ctx, backfillTimeout)
 	defer cancel()
-	pipe := h.hub.db.Client.Pipeline()
-	for _, p := range patients {
-		p.mu.RLock()
-		p.head = p.log.head()
+	pipe := f.hub.db.Client.Pipeline()
+	for _, r := range reads {
+		r.mu.RLock()
+		r.oldHead = r.buffer.head()
 		switch {
-		case p.tail:
-			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", tailEvents)
-		case !p.log.loaded:
-			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", 1)
-		case p.log.opened && len(p.log.entries) == 0:
-			p.tail = true
-			p.cmd = pipe.XRevRangeN(ctx, p.name, "+", "-", tailEvents)
+		case r.wholeTail:
+			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTail)
+		case !r.buffer.loaded:
+			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", 1)
+		case r.buffer.sinceEmpty && len(r.buffer.entries) == 0:
+			r.wholeTail = true
+			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTail)
 		default:
-			p.cmd = pipe.XRangeN(ctx, p.name, p.head.String(), "+", followEvents)
+			r.cmd = pipe.XRangeN(ctx, r.name, r.oldHead.String(), "+", backfillPage)
 		}
-		p.mu.RUnlock()
+		r.mu.RUnlock()
 	}
-	_, _ = pipe.Exec(ctx) // every command tells its own
+	_, _ = pipe.Exec(ctx)
 }
 
-// apply puts what was found into the log. It answers false when the stream must be read further.
-func (p *patient) apply(found []redis.XMessage) bool {
+// apply adds what was found to the buffer. It returns false when the stream has to be read again:
+// the next page, or the whole tail.
+func (r *backfillRead) apply(found []redis.XMessage) bool {
 	entries := make([]entry, 0, len(found))
 	for _, m := range found {
-		if at, ok := parsePosition(m.ID); ok {
+		if pos, ok := parsePosition(m.ID); ok {
+			eventType, _ := m.Values["t"].(string)
 			event, _ := m.Values["e"].(string)
-			entries = append(entries, entry{at, []byte(event)})
+			entries = append(entries, newEntry(pos, eventType, event))
 		}
 	}
-	t := p.topic
+	t := r.topic
 	t.mu.Lock()
-	anew := false
-	if p.tail || !t.log.loaded {
-		for i, j := 0, len(entries)-1; i < j; i, j = i+1, j-1 {
-			entries[i], entries[j] = entries[j], entries[i]
-		}
-		loaded := t.log.loaded
-		if anew = t.log.merge(p.head, entries); anew {
-			t.hub.count.resets.Add(1)
-			t.snap.forget()
+	replaced := false
+	if r.wholeTail || !t.buffer.loaded {
+		slices.Reverse(entries) // XREVRANGE returns the newest first
+		loaded := t.buffer.loaded
+		if replaced = t.buffer.mergeTail(r.oldHead, entries); replaced {
+			t.hub.counters.resets.Add(1)
+			t.snapshots.invalidate()
 		}
 		if !loaded {
-			close(t.primed)
+			close(t.ready)
 		}
-	} else if !t.log.extend(p.head, entries) {
-		p.tail = true
+	} else if !t.buffer.appendRange(r.oldHead, entries) {
+		r.wholeTail = true
 		t.mu.Unlock()
 		return false
-	} else if len(entries) == followEvents {
+	} else if len(entries) == backfillPage {
 		t.mu.Unlock()
 		return false
 	}
-	t.heard = time.Now()
-	t.settle()
-	t.healing = false
-	again := t.next != nil
+	t.lastActivity = time.Now()
+	t.drainPending()
+	t.backfilling = false
+	queued := t.queuedJob != nil
 	t.mu.Unlock()
-	p.repair.finish()
-	if again {
-		t.hub.healer.push(t)
+	r.job.finish()
+	if queued {
+		t.hub.backfiller.enqueue(t)
 	}
-	t.fan(anew)
+	t.notifyCursors(replaced)
 	return true
 }
 
-// postpone gives the repair back, joined with what was asked for since.
-func (p *patient) postpone() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.healing = false
-	if p.next != nil {
-		p.repair.tail = p.repair.tail || p.next.tail
-		last := p.repair
-		for last.later != nil {
-			last = last.later
+// requeue gives the job back to the topic, joined with the job that was requested since.
+func (r *backfillRead) requeue() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.backfilling = false
+	if r.queuedJob != nil {
+		r.job.wholeTail = r.job.wholeTail || r.queuedJob.wholeTail
+		last := r.job
+		for last.followUp != nil {
+			last = last.followUp
 		}
-		last.later = p.next
+		last.followUp = r.queuedJob
 	}
-	p.next = p.repair
+	r.queuedJob = r.job
 }
 
-// publish sends a message on the topic's channel, past the stream.
+// publish publishes a message on the topic's channel without adding it to the stream.
 func (h *Hub) publish(ctx context.Context, channel, payload string) error {
 	var err error
 	if h.db.Kind() == redisdb.KindCluster {
@@ -265,19 +269,21 @@ func (h *Hub) publish(ctx context.Context, channel, payload string) error {
 	return redisdb.WrapError("publish", err)
 }
 
-// takeSnapshot calls the domain; what it answers must be a position.
-func takeSnapshot(ctx context.Context, take func(context.Context) (Snapshot, error)) (s Snapshot, at position, err error) {
+// callSnapshot calls Subscription.Snapshot and parses the position that it returns.
+func callSnapshot(
+	ctx context.Context, take func(context.Context) (Snapshot, error),
+) (s Snapshot, pos position, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("take a snapshot: panic: %v", r)
 		}
 	}()
 	if s, err = take(ctx); err != nil {
-		return s, at, err
+		return s, pos, err
 	}
-	at, ok := parsePosition(s.Position)
+	pos, ok := parsePosition(s.Position)
 	if !ok {
-		return s, at, errors.New("take a snapshot: its position " + strconv.Quote(s.Position) + " cannot be read")
+		return s, pos, errors.New("take a snapshot: invalid position " + strconv.Quote(s.Position))
 	}
-	return s, at, nil
+	return s, pos, nil
 }

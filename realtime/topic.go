@@ -7,259 +7,273 @@ import (
 	"time"
 )
 
-// topic is a stream that somebody on this node follows: the end of its log and the cursors in it.
+// topic is a stream that sessions of this node subscribe to: its newest events and the cursors of
+// the sessions.
 //
-// It lives as long as it has users and a while longer, so that a reload or a reconnection finds it warm.
-// Lock order: Peer.mu before topic.mu, Hub.mu before neither.
+// It stays for Options.TopicLinger after its last reference is released, so that a page that
+// reloads finds it filled. Lock order: Client.mu before topic.mu. Neither may be locked while
+// Hub.mu is held.
 type topic struct {
 	hub  *Hub
 	name string
 
 	// Under Hub.mu.
-	users     int
+	refs      int
 	idleSince time.Time
 
-	line    *line // under board.mu
-	changed bool  // of the worker that delivers the topic: there is something to tell
+	conn    *pubsubConn // under subscriptionManager.mu
+	changed bool        // owned by the topic's worker: the cursors have to be notified
 
-	mu      sync.RWMutex
-	log     log
-	pending []entry // arrived while something before them was missing
-	cursors []*cursor
-	heard   time.Time         // when the last event or repair came
-	heardOf map[string]uint64 // number of the last whisper of each sender
-	primed  chan struct{}     // closed when the log is loaded
+	mu           sync.RWMutex
+	buffer       ringBuffer
+	pending      []entry // arrived while an earlier event was missing
+	cursors      []*cursor
+	lastActivity time.Time         // of the last event or backfill
+	lastSeq      map[string]uint64 // sender → number of its last ephemeral message
+	ready        chan struct{}     // closed when the buffer is loaded
 
-	next    *repair // asked for, not begun
-	healing bool
-	strikes int // repairs in a row that left a gap
+	queuedJob       *backfillJob // requested, not begun
+	backfilling     bool
+	failedBackfills int // in a row: reads that left a gap
 
-	jointMu sync.Mutex
-	joints  []joint // the last few
-	turn    int
+	batchMu     sync.Mutex
+	batches     []cachedBatch
+	oldestBatch int
 
-	snap snapshots
+	snapshots snapshotCache
 }
 
 const (
-	pendingEvents = 1024
-	jointsKept    = 4
+	maxPendingEvents = 1024
+	maxCachedBatches = 4
 )
 
-// joint is a frame of several events, kept because many sessions wait for the same ones.
-type joint struct {
+// cachedBatch is a frame of several events. It is kept because many sessions wait for the same
+// events.
+type cachedBatch struct {
 	from, to position
 	frame    []byte
 }
 
 func newTopic(h *Hub, name string) *topic {
-	return &topic{hub: h, name: name, primed: make(chan struct{})}
+	return &topic{hub: h, name: name, ready: make(chan struct{})}
 }
 
-// take hands an event from the channel to the log. It answers whether there is something to deliver.
-func (t *topic) take(e entry) bool {
+// addEvent adds an event from the channel. It reports whether there is something to deliver.
+func (t *topic) addEvent(e entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.heard = time.Now()
-	switch t.log.append(e) {
-	case appended:
+	t.lastActivity = time.Now()
+	switch t.buffer.append(e) {
+	case appendOK:
 		return true
-	case gap:
-		if len(t.pending) < pendingEvents {
+	case appendGap:
+		if len(t.pending) < maxPendingEvents {
 			t.pending = append(t.pending, e)
 		} else {
-			t.pending = nil // they stand in the stream
-			t.askLocked(false)
+			t.pending = nil // the stream has them
+			t.requestBackfillLocked(false)
 		}
-		if !t.healing {
-			t.askLocked(false)
+		if !t.backfilling {
+			t.requestBackfillLocked(false)
 		}
-	case forked:
-		t.askLocked(false)
+	case appendForked:
+		t.requestBackfillLocked(false)
 	}
 	return false
 }
 
-// settle takes up what arrived during a repair, and asks for another where something is still missing.
-func (t *topic) settle() {
+// drainPending appends what arrived during a backfill. It requests another backfill if a gap is
+// left.
+func (t *topic) drainPending() {
 	for i, e := range t.pending {
-		if v := t.log.append(e); v == gap || v == forked {
+		if r := t.buffer.append(e); r == appendGap || r == appendForked {
 			t.pending = slices.Delete(t.pending, 0, i)
-			if t.strikes++; t.strikes > 2 {
-				t.pending, t.strikes = nil, 0 // the stream does not know it either
-				t.hub.count.unhealed.Add(1)
+			if t.failedBackfills++; t.failedBackfills > 2 {
+				t.pending, t.failedBackfills = nil, 0 // the stream does not have the missing event
+				t.hub.counters.unfilledGaps.Add(1)
 				return
 			}
-			t.askLocked(t.strikes > 1)
+			t.requestBackfillLocked(t.failedBackfills > 1)
 			return
 		}
 	}
-	t.pending, t.strikes = nil, 0
+	t.pending, t.failedBackfills = nil, 0
 }
 
-// stretch is what one frame carries.
-type stretch struct {
-	frame   []byte
-	to      position // of its last event
-	events  int      // none: there is nothing new
-	doubted bool     // the last event is one that Subscription.Doubt pointed out
+// batch is the content of one frame.
+type batch struct {
+	frame                []byte
+	last                 position // of its last event
+	count                int      // events; 0: there is nothing new
+	needsReauthorization bool     // Subscription.NeedsReauthorization selected the last event
 }
 
-// pull answers the frame that follows at, up to and with the first event that is doubted, where doubt is not nil. It answers
-// false when the log no longer holds at.
-func (t *topic) pull(at position, doubt func([]byte) bool) (s stretch, ok bool) {
+// nextBatch returns the events that follow pos. The batch ends with the first event that
+// needsReauthorization selects, if that is not nil. It returns false when the buffer no longer
+// contains pos.
+func (t *topic) nextBatch(
+	pos position, needsReauthorization func(eventType string, event []byte) bool,
+) (next batch, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if at.seq > t.log.head().seq {
-		return s, true // a snapshot that was ahead of the channel
+	if pos.seq > t.buffer.head().seq {
+		return next, true // the cursor's snapshot was newer than the channel
 	}
-	if !t.log.holds(at) {
-		return s, false
+	if !t.buffer.contains(pos) {
+		return next, false
 	}
-	entries := t.log.after(at)
-	if doubt != nil {
-		if i := slices.IndexFunc(entries, func(e entry) bool { return doubt(e.event) }); i >= 0 {
-			entries, s.doubted = entries[:i+1], true
+	entries := t.buffer.entriesAfter(pos)
+	if needsReauthorization != nil {
+		i := slices.IndexFunc(entries, func(e entry) bool { return needsReauthorization(e.eventType, e.event) })
+		if i >= 0 {
+			entries, next.needsReauthorization = entries[:i+1], true
 		}
 	}
-	if s.events = len(entries); s.events == 0 {
-		return s, true
+	if next.count = len(entries); next.count == 0 {
+		return next, true
 	}
-	s.to = entries[s.events-1].at
-	s.frame = t.frameOf(at, s.to, entries)
-	return s, true
+	next.last = entries[next.count-1].pos
+	next.frame = t.encodeBatch(pos, next.last, entries)
+	return next, true
 }
 
-func (t *topic) frameOf(at, to position, entries []entry) []byte {
+func (t *topic) encodeBatch(from, to position, entries []entry) []byte {
 	if len(entries) == 1 {
 		return entries[0].event
 	}
-	t.jointMu.Lock()
-	defer t.jointMu.Unlock()
-	for i := range t.joints {
-		if j := &t.joints[i]; j.from == at && j.to == to {
-			return j.frame
+	t.batchMu.Lock()
+	defer t.batchMu.Unlock()
+	for i := range t.batches {
+		if b := &t.batches[i]; b.from == from && b.to == to {
+			return b.frame
 		}
 	}
-	frame := join(entries)
-	if len(t.joints) < jointsKept {
-		t.joints = append(t.joints, joint{at, to, frame})
+	frame := encodeArray(entries)
+	if len(t.batches) < maxCachedBatches {
+		t.batches = append(t.batches, cachedBatch{from, to, frame})
 	} else {
-		t.joints[t.turn] = joint{at, to, frame}
-		t.turn = (t.turn + 1) % jointsKept
+		t.batches[t.oldestBatch] = cachedBatch{from, to, frame}
+		t.oldestBatch = (t.oldestBatch + 1) % maxCachedBatches
 	}
 	return frame
 }
 
-// fan tells every cursor that there may be something new. After a log began anew, anew makes them prove their position.
-func (t *topic) fan(anew bool) {
+// notifyCursors notifies every cursor that there may be something new. After the buffer was
+// replaced, replaced makes each cursor check that its position is still there.
+func (t *topic) notifyCursors(replaced bool) {
 	t.mu.RLock()
 	cursors := t.cursors
 	t.mu.RUnlock()
-	for _, c := range cursors {
-		c.peer.wake(c, anew)
+	for _, cur := range cursors {
+		cur.client.notify(cur, replaced)
 	}
 }
 
-func (t *topic) attach(c *cursor) {
+func (t *topic) addCursor(cur *cursor) {
 	t.mu.Lock()
-	t.cursors = append(slices.Clip(t.cursors), c)
+	t.cursors = append(slices.Clip(t.cursors), cur)
 	t.mu.Unlock()
 }
 
-func (t *topic) detach(c *cursor) {
+func (t *topic) removeCursor(cur *cursor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.Index(t.cursors, c); i >= 0 {
-		left := make([]*cursor, 0, len(t.cursors)-1)
-		t.cursors = append(append(left, t.cursors[:i]...), t.cursors[i+1:]...)
+	if i := slices.Index(t.cursors, cur); i >= 0 {
+		others := make([]*cursor, 0, len(t.cursors)-1)
+		t.cursors = append(append(others, t.cursors[:i]...), t.cursors[i+1:]...)
 	}
 }
 
 func (t *topic) head() position {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.log.head()
+	return t.buffer.head()
 }
 
-// holds tells whether the log holds at, and if not, whether at is ahead of it.
-func (t *topic) holds(at position) (held, ahead bool) {
+// contains reports whether the buffer contains pos, and if not, whether pos is ahead of it.
+func (t *topic) contains(pos position) (contained, ahead bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.log.holds(at), at.seq > t.log.head().seq
+	return t.buffer.contains(pos), pos.seq > t.buffer.head().seq
 }
 
-// find makes the log hold at, if the stream does: it reads the stream once for all that ask at the same time.
-func (t *topic) find(ctx context.Context, at position) (bool, error) {
-	held, ahead := t.holds(at)
-	if held {
+// backfillTo reads the stream until the buffer contains pos, if the stream does. Concurrent calls
+// share one read.
+func (t *topic) backfillTo(ctx context.Context, pos position) (contained bool, err error) {
+	contained, ahead := t.contains(pos)
+	if contained {
 		return true, nil
 	}
-	if err := t.ask(!ahead).wait(ctx); err != nil {
+	if err := t.requestBackfill(!ahead).wait(ctx); err != nil {
 		return false, err
 	}
-	held, _ = t.holds(at)
-	return held, nil
+	contained, _ = t.contains(pos)
+	return contained, nil
 }
 
-// hear takes a whisper and hands it to the sessions it is for. A message that Redis got twice, because the answer
-// to the first was lost, is heard once.
-func (t *topic) hear(w whisper) {
+// deliverEphemeral queues a message at the sessions that it is for. It drops a message that was
+// published twice, which happens when the reply to the first publish was lost.
+func (t *topic) deliverEphemeral(m ephemeralMessage) {
 	t.mu.Lock()
-	if t.heardOf == nil || len(t.heardOf) > 1024 {
-		t.heardOf = map[string]uint64{}
+	if t.lastSeq == nil || len(t.lastSeq) > 1024 {
+		t.lastSeq = map[string]uint64{}
 	}
-	if t.heardOf[w.from] >= w.number {
+	if t.lastSeq[m.sender] >= m.seq {
 		t.mu.Unlock()
 		return
 	}
-	t.heardOf[w.from] = w.number
+	t.lastSeq[m.sender] = m.seq
 	cursors := t.cursors
 	t.mu.Unlock()
-	for _, c := range cursors {
-		p := c.peer
-		if p.id != w.from && (len(w.to) == 0 || slices.Contains(w.to, p.session.User)) {
-			p.hear(c, w.frame)
+	for _, cur := range cursors {
+		c := cur.client
+		if c.id != m.sender && (len(m.recipients) == 0 || slices.Contains(m.recipients, c.session.User)) {
+			c.enqueueEphemeral(cur, m.frame)
 		}
 	}
 }
 
-// cool drops what only a busy topic needs.
-func (t *topic) cool() {
-	t.jointMu.Lock()
-	t.joints, t.turn = nil, 0
-	t.jointMu.Unlock()
+// shrink drops what only a busy topic needs.
+func (t *topic) shrink() {
+	t.batchMu.Lock()
+	t.batches, t.oldestBatch = nil, 0
+	t.batchMu.Unlock()
 }
 
-// A Snapshot is the whole state of a topic at a position. It is shared by all who follow the topic and must hold
-// nothing that only some may see.
+// Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the
+// topic, so it must hold nothing that only some of them may see.
 type Snapshot struct {
-	Position string // of the last event that the state contains: "<seq>-<nonce>", "0-0" before the first
+	Position string // "<seq>-<nonce>" of the last event that the state contains; "0-0" before the first
 	State    []byte // a JSON value, for the reply to a subscription
-	Frame    []byte // the event that stands for everything up to Position, for a session that lost its place
+	Frame    []byte // the event that replaces everything up to Position, for a session that lost its position
 }
 
-// snapshots keeps the last snapshot for a moment and lets only one be taken at a time.
-type snapshots struct {
-	mu      sync.Mutex
-	last    Snapshot
-	at      position
-	taken   time.Time
-	running chan struct{} // closed when the one under way is done
-	err     error
-	epoch   int // grows when the log begins anew: a snapshot from before is worth nothing
+// snapshotCache keeps the last snapshot for Options.SnapshotTTL and lets only one be taken at a
+// time.
+type snapshotCache struct {
+	mu         sync.Mutex
+	last       Snapshot
+	pos        position
+	takenAt    time.Time
+	inFlight   chan struct{} // closed when the one that is being taken is done
+	err        error
+	generation int // incremented when the buffer is replaced; a snapshot of an older generation is not cached
 }
 
-// snapshot answers a snapshot that is younger than Options.SnapshotTTL; fresh wants one that is taken from now on.
-func (t *topic) snapshot(ctx context.Context, fresh bool, takeOne func(context.Context) (Snapshot, error)) (Snapshot, position, error) {
-	s := &t.snap
+// snapshot returns a snapshot that is younger than Options.SnapshotTTL. If fresh is set, it returns
+// one that was started after the call.
+func (t *topic) snapshot(
+	ctx context.Context, fresh bool, take func(context.Context) (Snapshot, error),
+) (Snapshot, position, error) {
+	s := &t.snapshots
 	for {
 		s.mu.Lock()
-		if !fresh && time.Since(s.taken) < t.hub.options.SnapshotTTL {
+		if !fresh && time.Since(s.takenAt) < t.hub.options.SnapshotTTL {
 			defer s.mu.Unlock()
-			return s.last, s.at, nil
+			return s.last, s.pos, nil
 		}
-		if done := s.running; done != nil {
+		if done := s.inFlight; done != nil {
 			s.mu.Unlock()
 			select {
 			case <-done:
@@ -272,32 +286,32 @@ func (t *topic) snapshot(ctx context.Context, fresh bool, takeOne func(context.C
 			if err != nil {
 				return Snapshot{}, position{}, err
 			}
-			continue // fresh: the one that ran may have begun before
+			continue // if fresh is set: that one may have been started before the call
 		}
-		done, epoch := make(chan struct{}), s.epoch
-		s.running = done
+		done, generation := make(chan struct{}), s.generation
+		s.inFlight = done
 		s.mu.Unlock()
 
-		last, at, err := takeSnapshot(ctx, takeOne)
-		t.hub.count.snapshots.Add(1)
+		last, pos, err := callSnapshot(ctx, take)
+		t.hub.counters.snapshots.Add(1)
 		s.mu.Lock()
-		s.running, s.err = nil, err
+		s.inFlight, s.err = nil, err
 		if ctx.Err() != nil {
-			s.err = nil // it failed because its caller left: the next one tries for itself
+			s.err = nil // it failed because its caller left; the next caller tries for itself
 		}
-		if err == nil && s.epoch == epoch {
-			s.last, s.at, s.taken = last, at, time.Now()
+		if err == nil && s.generation == generation {
+			s.last, s.pos, s.takenAt = last, pos, time.Now()
 		}
 		s.mu.Unlock()
 		close(done)
-		return last, at, err
+		return last, pos, err
 	}
 }
 
-// forget makes the kept snapshot worthless.
-func (s *snapshots) forget() {
+// invalidate drops the cached snapshot.
+func (s *snapshotCache) invalidate() {
 	s.mu.Lock()
-	s.epoch++
-	s.last, s.taken = Snapshot{}, time.Time{}
+	s.generation++
+	s.last, s.takenAt = Snapshot{}, time.Time{}
 	s.mu.Unlock()
 }

@@ -25,7 +25,7 @@ var notYetWrapped = []string{
 	"cmd/parlor", "handlers", "internal/apierror", "internal/auth", "internal/cache",
 	"internal/config", "internal/events", "internal/idempotency", "internal/keys",
 	"internal/principal", "internal/progress", "internal/redisdb", "internal/redisdb/redistest", "internal/secret",
-	"internal/wire", "realtime", "tests/archtest",
+	"internal/wire", "tests/archtest",
 	"tests/bench", "tests/nodetest", "tests/story",
 }
 

@@ -15,92 +15,124 @@ import (
 func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartFor(t)
-	cable := startProxy(t, server.Addr)
-	db := openAt(t, "redis://"+cable.listener.Addr().String())
+	proxy := startProxy(t, server.Addr)
+	db := openAt(t, "redis://"+proxy.listener.Addr().String())
 	topic := "{r1}:room:frozen:events"
 	n := startNode(t, db, Options{})
 	c := dial(t, n, "user=1").listen()
-	c.follow(topic, "")
+	c.subscribe(topic, "")
 	direct := openAt(t, server.URL())
 	emit(t, direct, topic, "1")
 	c.next()
 	server.Pause()
 	begun := time.Now()
-	until(t, "the connection is given up", func() bool { return n.Stats().Reconnects > 0 })
+	waitUntil(t, "the connection is replaced", func() bool { return n.Stats().Reconnects > 0 })
 	if d := time.Since(begun); d > 4*time.Second {
-		t.Errorf("it took %v", d)
+		t.Errorf("the silent connection was replaced after %v", d)
 	}
 	server.Resume()
 	emit(t, direct, topic, "2")
 	emit(t, direct, topic, "3")
 	for want := uint64(2); want <= 3; want++ {
 		if e := c.next(); e.Seq != want {
-			t.Fatalf("came %+v, want %d", e, want)
+			t.Fatalf("got %+v, want seq %d", e, want)
 		}
 	}
 }
 
-func TestASilentPathIsNoticedThoughTheConnectionStands(t *testing.T) {
+func TestASubscriberOfAServerWithoutPublishersIsMovedByAProbe(t *testing.T) {
 	t.Parallel()
 	// As after a failover: the subscriber stays with a server to which nobody publishes any more.
-	old, heir := redistest.StartFor(t), redistest.StartFor(t)
-	cable := startProxy(t, old.Addr)
-	db := openAt(t, "redis://"+cable.listener.Addr().String())
+	old, successor := redistest.StartFor(t), redistest.StartFor(t)
+	proxy := startProxy(t, old.Addr)
+	db := openAt(t, "redis://"+proxy.listener.Addr().String())
 	topic := "{r1}:room:left:events"
 	n := startNode(t, db, Options{ProbeAfter: 200 * time.Millisecond, ProbeTimeout: 300 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
-	c.follow(topic, "")
-	until(t, "a probe has come back", func() bool { return n.Stats().Lag > 0 })
-	cable.mu.Lock()
-	cable.target = heir.Addr
-	cable.mu.Unlock()
-	// Commands move, the listening connection does not.
-	if err := openAt(t, old.URL()).Client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+	c.subscribe(topic, "")
+	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().Lag > 0 })
+	proxy.mu.Lock()
+	proxy.target = successor.Addr
+	proxy.mu.Unlock()
+	// The connections for commands move to the new server, the pub/sub connection does not.
+	err := openAt(t, old.URL()).Client.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err()
+	if err != nil {
 		t.Fatal(err)
 	}
-	at := emit(t, openAt(t, heir.URL()), topic, "1")
-	if e := c.next(); e.Position != at {
-		t.Fatalf("came %+v", e)
+	pos := emit(t, openAt(t, successor.URL()), topic, "1")
+	if e := c.next(); e.Position != pos {
+		t.Fatalf("got %+v, want position %s", e, pos)
 	}
 	if n.Stats().Reconnects == 0 {
-		t.Error("no connection was made again")
+		t.Error("the pub/sub connection was not replaced")
 	}
 }
 
-func TestAQuietLineProvesItselfAndStays(t *testing.T) {
+func TestASilentConnectionIsKeptWhileItsProbesArrive(t *testing.T) {
 	t.Parallel()
 	db := redistest.Single(t)
 	n := startNode(t, db, Options{ProbeAfter: 20 * time.Millisecond, ProbeTimeout: time.Second})
 	c := dial(t, n, "user=1").listen()
-	c.follow("{r1}:room:quiet:events", "")
+	c.subscribe("{r1}:room:quiet:events", "")
 	begun := time.Now()
-	until(t, "some probes have come back", func() bool { return n.Stats().Lag > 0 && time.Since(begun) > 500*time.Millisecond })
+	waitUntil(t, "some probes have arrived", func() bool {
+		return n.Stats().Lag > 0 && time.Since(begun) > 500*time.Millisecond
+	})
 	if r := n.Stats().Reconnects; r != 0 {
-		t.Errorf("%d rebuilds", r)
+		t.Errorf("the connection was replaced %d times", r)
 	}
 }
 
-func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) { // r6, r7
+func TestAProbeIsWaitedForAsLongAsItMayTake(t *testing.T) {
+	t.Parallel()
+	server := redistest.StartFor(t)
+	n := startNode(t, openAt(t, server.URL()), Options{ProbeAfter: 50 * time.Millisecond, ProbeTimeout: 10 * time.Second})
+	dial(t, n, "user=1").listen().subscribe("{r1}:room:slowprobe:events", "")
+	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().Lag > 0 })
+	server.Pause()
+	begun := time.Now()
+	waitUntil(t, "a probe is late", func() bool { return time.Since(begun) > time.Second })
+	server.Resume()
+	waitUntil(t, "the late probe has arrived", func() bool { return n.Stats().Lag > 500*time.Millisecond })
+	if r := n.Stats().Reconnects; r != 0 {
+		t.Errorf("the connection was replaced %d times", r)
+	}
+}
+
+func TestAConnectionIsNotProbedBeforeItIsSilent(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, redistest.Single(t), Options{ProbeAfter: time.Hour, ProbeTimeout: 100 * time.Millisecond})
+	dial(t, n, "user=1").listen().subscribe("{r1}:room:unprobed:events", "")
+	begun := time.Now()
+	waitUntil(t, "it could have been probed", func() bool { return time.Since(begun) > 300*time.Millisecond })
+	if lag := n.Stats().Lag; lag != 0 {
+		t.Errorf("a probe arrived after %v", lag)
+	}
+}
+
+// go-redis reconnects a pub/sub connection of a Cluster without subscribing again, and to the same
+// node only.
+func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) {
 	db := redistest.Cluster(t)
 	n := startNode(t, db, Options{Subscriptions: 1000})
 	c := dial(t, n, "user=1").listen()
 	var topics []string
 	for i := range 60 {
 		topics = append(topics, fmt.Sprintf("{r%d}:room:%d:events", i/2, i))
-		c.follow(topics[i], "")
+		c.subscribe(topics[i], "")
 	}
-	if lines := n.Stats().PubSubConns; lines != 3 {
-		t.Errorf("%d lines, want one for each master", lines)
+	if conns := n.Stats().PubSubConns; conns != 3 {
+		t.Errorf("%d pub/sub connections, want one for each master", conns)
 	}
 	last := map[string]uint64{}
 	for round := range 4 {
 		for _, topic := range topics {
 			emit(t, db, topic, "x")
 		}
-		err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
-			return node.ClientKillByFilter(ctx, "TYPE", "pubsub").Err()
-		})
-		if err != nil {
+		kill := func(ctx context.Context, master *redis.Client) error {
+			return master.ClientKillByFilter(ctx, "TYPE", "pubsub").Err()
+		}
+		if err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), kill); err != nil {
 			t.Fatal(err)
 		}
 		for range topics {
@@ -111,8 +143,8 @@ func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) { //
 			last[e.RoomID] = e.Seq
 		}
 	}
-	// Again subscribed, to every one: the channel carries it, not only the stream.
-	until(t, "all are subscribed", func() bool {
+	// The channels must be subscribed again: the streams alone would deliver the events too.
+	waitUntil(t, "all channels are subscribed", func() bool {
 		var total atomic.Int64
 		_ = db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
 			for _, topic := range topics {
@@ -124,12 +156,14 @@ func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) { //
 	})
 }
 
-func TestOnAClusterAMovedSlotIsFollowed(t *testing.T) { // r8
+// When a slot moves, the server unsubscribes its channels and go-redis does not subscribe at the
+// new master.
+func TestOnAClusterAMovedSlotIsFollowed(t *testing.T) {
 	db := redistest.Cluster(t)
 	topic := "{moving}:room:1:events"
 	n := startNode(t, db, Options{})
 	c := dial(t, n, "user=1").listen()
-	c.follow(topic, "")
+	c.subscribe(topic, "")
 	cluster := db.Client.(*redis.ClusterClient)
 	slot := cluster.ClusterKeySlot(t.Context(), topic).Val()
 	from, err := cluster.MasterForKey(t.Context(), topic)
@@ -170,24 +204,24 @@ func TestOnAClusterAMovedSlotIsFollowed(t *testing.T) { // r8
 	for want := uint64(2); want < 6; want++ {
 		emit(t, db, topic, "x")
 		if e := c.next(); e.Seq != want {
-			t.Fatalf("came %+v, want %d", e, want)
+			t.Fatalf("got %+v, want seq %d", e, want)
 		}
 	}
-	until(t, "the new master carries it", func() bool {
+	waitUntil(t, "the new master has the subscription", func() bool {
 		return to.PubSubShardNumSub(t.Context(), topic).Val()[topic] == 1
 	})
 }
 
-func TestALineWithoutTopicsEnds(t *testing.T) {
+func TestAConnectionWithoutTopicsEnds(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{TopicLinger: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
-	c.follow("{r1}:room:short:events", "")
+	c.subscribe("{r1}:room:short:events", "")
 	_ = c.conn.Close()
-	until(t, "the line has ended", func() bool { s := n.Stats(); return s.PubSubConns == 0 && s.Topics == 0 })
+	waitUntil(t, "the connection has ended", func() bool { s := n.Stats(); return s.PubSubConns == 0 && s.Topics == 0 })
 	back := dial(t, n, "user=1").listen()
-	back.follow("{r1}:room:short:events", "")
+	back.subscribe("{r1}:room:short:events", "")
 	if n.Stats().Reconnects != 0 {
-		t.Error("that is no loss")
+		t.Error("the end of an unused connection is counted as a reconnect")
 	}
 }
 
@@ -201,13 +235,13 @@ func TestSubscribingWithoutRedisIsRefusedInTime(t *testing.T) {
 	server.Kill()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := n.peer(t).Subscribe(ctx, Subscription{Topic: "{r1}:room:down:events"}); err == nil {
-		t.Fatal("subscribed to nothing")
+	if _, err := n.firstClient(t).Subscribe(ctx, Subscription{Topic: "{r1}:room:down:events"}); err == nil {
+		t.Fatal("subscribed while Redis was down")
 	}
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if mode, _ := c.follow("{r1}:room:down:events", ""); mode != "snapshot" {
-		t.Fatal(mode)
+	if mode, _ := c.subscribe("{r1}:room:down:events", ""); mode != "snapshot" {
+		t.Fatalf("subscribed as %s", mode)
 	}
 }

@@ -1,0 +1,124 @@
+package rooms_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/rooms"
+)
+
+func TestMessagesAreAuthorized(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	host, guest, forfeited, spectator := f.newPlayer(0), f.newPlayer(0), f.newPlayer(0), f.newPlayer(0)
+	room := must(t)(f.service.Create(t.Context(), host, rooms.CreateInput{MaxPlayers: 4}, noKey))
+	for _, player := range []principal.Caller{guest, forfeited} {
+		must(t)(f.service.Join(t.Context(), player, room.RoomID, noKey))
+	}
+	must(t)(f.service.Start(t.Context(), host, room.RoomID, noKey))
+	must(t)(f.service.Leave(t.Context(), forfeited, room.RoomID, noKey)) // the seat stays, forfeited
+	private := must(t)(f.service.Create(t.Context(), host,
+		rooms.CreateInput{MaxPlayers: 2, Visibility: rooms.Private}, noKey))
+	elsewhere := principal.Caller{Role: principal.Player, User: host.User, Game: host.Game + 1_000_000}
+	topic, _ := f.service.EventTopic(room.RoomID)
+
+	to := func(users ...int64) rooms.MessageInput { return rooms.MessageInput{To: &users} }
+	op := func(bytes int) rooms.MessageInput { return rooms.MessageInput{Op: strings.Repeat("o", bytes)} }
+
+	for name, c := range map[string]struct {
+		caller     principal.Caller
+		in         rooms.MessageInput
+		recipients []int64
+		err        *apierror.Error
+		field      string
+	}{
+		"to all":            {caller: host, recipients: []int64{guest.User}},
+		"from a guest":      {caller: guest, recipients: []int64{host.User}},
+		"to one":            {caller: host, in: to(guest.User), recipients: []int64{guest.User}},
+		"to nobody":         {caller: host, in: to()},
+		"to the sender":     {caller: host, in: to(host.User)},
+		"to a spectator":    {caller: host, in: to(guest.User, spectator.User), err: apierror.NotParticipant, field: "to[1]"},
+		"to a forfeited":    {caller: host, in: to(forfeited.User), err: apierror.NotParticipant, field: "to[0]"},
+		"from a spectator":  {caller: spectator, err: apierror.NotParticipant},
+		"from a forfeited":  {caller: forfeited, err: apierror.NotParticipant},
+		"the longest op":    {caller: host, in: op(64), recipients: []int64{guest.User}},
+		"too long an op":    {caller: host, in: op(65), err: apierror.InvalidRequest, field: "op"},
+		"no room":           {caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.RoomNotFound},
+		"a hidden room":     {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
+		"another game":      {caller: elsewhere, err: apierror.RoomNotFound},
+		"from a server":     {caller: f.server(), err: apierror.Forbidden},
+		"from the operator": {caller: operator, err: apierror.Forbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.in.RoomID == "" {
+				c.in.RoomID = room.RoomID
+			}
+			m, err := f.service.AuthorizeMessage(t.Context(), c.caller, c.in)
+			if c.err == nil {
+				if err != nil || m.Topic != topic || !slices.Equal(m.Recipients, c.recipients) {
+					t.Errorf("got topic %q, recipients %v, error %v; want %q, %v",
+						m.Topic, m.Recipients, err, topic, c.recipients)
+				}
+				return
+			}
+			apiErr, ok := apierror.As(err)
+			if !ok || apiErr.Code != c.err.Code {
+				t.Fatalf("got %v, want %s", err, c.err.Code)
+			}
+			var fields []string
+			for _, e := range apiErr.FieldErrors {
+				fields = append(fields, e.Field)
+			}
+			if got := strings.Join(fields, " "); got != c.field {
+				t.Errorf("the field errors are of %q, want %q", got, c.field)
+			}
+		})
+	}
+}
+
+func TestAMessageIsAnEvent(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	host := f.newPlayer(0)
+	room := must(t)(f.service.Create(t.Context(), host, rooms.CreateInput{MaxPlayers: 2}, noKey))
+	for payload, want := range map[string]string{"": "null", `{"x":1}`: `{"x":1}`, `"hi"`: `"hi"`} {
+		in := rooms.MessageInput{RoomID: strings.ToUpper(room.RoomID), Op: "move"}
+		if payload != "" {
+			in.Payload = wire.RawJSON(payload)
+		}
+		m, err := f.service.AuthorizeMessage(t.Context(), host, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var event struct {
+			Type   string       `json:"type"`
+			RoomID string       `json:"roomId"`
+			At     string       `json:"at"`
+			Data   wire.RawJSON `json:"data"`
+		}
+		if err := wire.UnmarshalStrict(m.Event, &event); err != nil {
+			t.Fatalf("%v: %s", err, m.Event)
+		}
+		data, err := wire.Marshal(map[string]any{"from": host.User, "op": "move", "payload": wire.RawJSON(want)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Type != "room.message" || event.RoomID != room.RoomID || string(event.Data) != string(data) {
+			t.Errorf("the event is %s, want data %s", m.Event, data)
+		}
+	}
+}
+
+func TestEventsThatMayUnseat(t *testing.T) {
+	for eventType, want := range map[string]bool{
+		"room.left": true, "room.started": true,
+		"room.joined": false, "room.ready": false, "room.cancelled": false, "": false,
+	} {
+		if got := rooms.MayUnseat(eventType); got != want {
+			t.Errorf("MayUnseat(%q) is %v, want %v", eventType, got, want)
+		}
+	}
+}
