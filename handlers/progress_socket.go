@@ -30,7 +30,7 @@ func (in *saveInput) lacks() needs {
 }
 
 func save(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *saveInput) (any, error) {
-	return v.edge.Progress.Save(ctx, v.caller.User, v.caller.Game, progress.SaveInput{Slot: in.Slot, State: in.State, Version: in.Version, MessageID: m.ID})
+	return v.edge.Progress.Save(ctx, v.caller, progress.SaveInput{Slot: in.Slot, State: in.State, Version: in.Version, MessageID: m.ID})
 }
 
 type slotInput struct {
@@ -40,15 +40,15 @@ type slotInput struct {
 func (in *slotInput) lacks() needs { return needs{}.that(in.Slot != "", "slot") }
 
 func load(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
-	return v.edge.Progress.Load(ctx, v.caller.User, v.caller.Game, in.Slot)
+	return v.edge.Progress.Load(ctx, v.caller, in.Slot)
 }
 
 func list(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
-	return v.edge.Progress.List(ctx, v.caller.User, v.caller.Game)
+	return v.edge.Progress.List(ctx, v.caller)
 }
 
 func history(ctx context.Context, v *visitor, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
-	return v.edge.Progress.History(ctx, v.caller.User, v.caller.Game, in.Slot)
+	return v.edge.Progress.History(ctx, v.caller, in.Slot)
 }
 
 type restoreInput struct {
@@ -61,5 +61,5 @@ func (in *restoreInput) lacks() needs {
 }
 
 func restore(ctx context.Context, v *visitor, _ *realtime.Client, m *message, in *restoreInput) (any, error) {
-	return v.edge.Progress.Restore(ctx, v.caller.User, v.caller.Game, progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
+	return v.edge.Progress.Restore(ctx, v.caller, progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
 }

@@ -87,7 +87,7 @@ func worldOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *world {
 		Realtime: hub,
 	}
 	var err error
-	if w.deps.Progress, err = progress.New(db, catalogue, progress.Options{SigningKeys: signing, Log: log}); err != nil {
+	if w.deps.Progress, err = progress.New(db, catalogue, people, progress.Options{SigningKeys: signing, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	if change != nil {

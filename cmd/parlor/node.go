@@ -81,7 +81,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.hub = realtime.New(db, realtime.Options{Log: log})
-	saves, err := progress.New(db, n.games, progress.Options{SigningKeys: revealed(s.SigningKey), Log: log})
+	saves, err := progress.New(db, n.games, n.users, progress.Options{SigningKeys: revealed(s.SigningKey), Log: log})
 	if err != nil {
 		return nil, err
 	}
