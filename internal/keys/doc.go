@@ -1,10 +1,10 @@
 // Package keys is the schema: one function for every Redis key, with its type, its fields and its
-// lifetime. No other Go code spells a key; scripts receive theirs as KEYS. Hash fields are documented at
-// their key, and those with a constant or a function here are spelled in no other Go code. Scripts spell
-// the fields themselves.
+// lifetime. No other Go code spells a key; scripts receive theirs as KEYS. Hash fields are
+// documented at their key, and those with a constant or a function here are spelled in no other Go
+// code. Scripts spell the fields themselves.
 //
-// Every key starts with a hash tag in braces. Keys that one script uses share a tag, so that the same
-// scripts run on a single Redis and on Redis Cluster:
+// Every key starts with a hash tag in braces. Keys that one script uses share a tag, so that the
+// same scripts run on a single Redis and on Redis Cluster:
 //
 //	{e:main}    all money of the economy, its catalogue, and the rooms that take a stake
 //	{r<n>}      free rooms, distributed over the installation's shards

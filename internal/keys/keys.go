@@ -27,15 +27,16 @@ func UserNext() string { return "{p}:user:next" }
 // GameNext (string counter, no expiry) is the last game id that was given.
 func GameNext() string { return "{p}:game:next" }
 
-// Issuers (hash, no expiry) maps the digest of an outside issuer and audience to the game that accepts
-// it. It is an index: the game's definition decides.
+// Issuers (hash, no expiry) maps the digest of an outside issuer and audience to the game that
+// accepts it. It is an index: the game's definition decides.
 func Issuers() string { return "{p}:issuers" }
 
-// Pepper (string, no expiry) is the installation's random key for the digests of players' credentials.
+// Pepper (string, no expiry) is the installation's random key for the digests of players'
+// credentials.
 func Pepper() string { return "{p}:pepper" }
 
-// Lock (string, seconds) is a redsync lock, held by the node that sweeps the rooms of a shard, or that
-// makes a change which takes more than one script.
+// Lock (string, seconds) is a redsync lock, held by the node that sweeps the rooms of a shard, or
+// that makes a change which takes more than one script.
 func Lock(name string) string { return "{l:" + name + "}:lock" }
 
 // Fence (string counter, no expiry) numbers the holders of a lock. It shares the lock's hash tag.
@@ -47,15 +48,15 @@ func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 // Rate (string, until the bucket is full again) is the state of one rate limit for one caller.
 func Rate(class, who string) string { return "{q:" + who + "}:rate:" + class }
 
-// Probe (a channel; nothing is stored) is on the same server as the topics of a hash tag: when a node
-// receives its own message there, the topics' messages arrive too.
+// Probe (a channel; nothing is stored) is on the same server as the topics of a hash tag: when a
+// node receives its own message there, the topics' messages arrive too.
 func Probe(tag string, number uint64) string {
 	return "{" + tag + "}:probe:" + strconv.FormatUint(number, 36)
 }
 
-// Answer (hash, at least 24 h; 30 s while the request runs) is the first response to a POST that carried
-// an Idempotency-Key and has no receipt in a script: "fp" fingerprint, "owner" the execution, "answer"
-// the encrypted response, absent while the request runs.
+// Answer (hash, at least 24 h; 30 s while the request runs) is the first response to a POST that
+// carried an Idempotency-Key and has no receipt in a script: "fp" fingerprint, "owner" the
+// execution, "answer" the encrypted response, absent while the request runs.
 func Answer(who, key string) string { return "{i:" + who + "}:answer:" + key }
 
 // A game.
@@ -75,20 +76,20 @@ func Identity(gameID int64, kind, digest string) string {
 // User (hash, no expiry): "username", "avatar", "game", "kind", "created" (ms), "granted".
 func User(userID int64) string { return "{u:" + id(userID) + "}:user" }
 
-// Friends (set, no expiry) holds the ids of the players with whom this one has a Pair. It is an index:
-// the pair decides.
+// Friends (set, no expiry) holds the ids of the players with whom this one has a Pair. It is an
+// index: the pair decides.
 func Friends(userID int64) string { return "{u:" + id(userID) + "}:friends" }
 
 // Refresh (hash, until the family expires) is a family of refresh tokens: "current" digest, "game",
-// "until" (ms) when it ends at the latest, "nonce" of the last rotation, "reused" when a token was used
-// twice: then the family is revoked.
+// "until" (ms) when it ends at the latest, "nonce" of the last rotation, "reused" when a token was
+// used twice: then the family is revoked.
 func Refresh(userID int64, family string) string {
 	return "{u:" + id(userID) + "}:refresh:" + family
 }
 
-// Save (hash, no expiry) is one save slot and its last versions: SaveVersion the newest version, and for
-// each kept version SaveStateField its state as JSON and SaveMarkField what is stored beside it:
-// "<message> <at ms> <size> <key id> <signature> <rate state as JSON>".
+// Save (hash, no expiry) is one save slot and its last versions: SaveVersion the newest version,
+// and for each kept version SaveStateField its state as JSON and SaveMarkField what is stored
+// beside it: "<message> <at ms> <size> <key id> <signature> <rate state as JSON>".
 func Save(userID, gameID int64, slot string) string {
 	return "{u:" + id(userID) + "}:save:" + id(gameID) + ":" + slot
 }
@@ -121,13 +122,13 @@ func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:"
 func Progress(userID int64) string { return "{u:" + id(userID) + "}:progress" }
 
 // UserEvents (stream of about 32, 1 h; and a channel of the same name) carries user.progress to the
-// player: entries "<seq>-<nonce>" with "e" the event as JSON. It shares the hash tag of the saves, as
-// WalletEvents shares that of the money.
+// player: entries "<seq>-<nonce>" with "e" the event as JSON. It shares the hash tag of the saves,
+// as WalletEvents shares that of the money.
 func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
 
-// Pair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is "friends" or
-// the id of the player who sent the request, "since" (ms), "block:<id>" (ms) when that player blocked
-// the other.
+// Pair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is
+// "friends" or the id of the player who sent the request, "since" (ms), "block:<id>" (ms) when that
+// player blocked the other.
 func Pair(a, b int64) string {
 	if a > b {
 		a, b = b, a
@@ -137,9 +138,9 @@ func Pair(a, b int64) string {
 
 // Money, all under the economy's hash tag.
 
-// Wallet (hash, no expiry): "free:<token>" what can be spent, "held:<token>" stakes in rooms that have
-// not ended, both in minor units; "line" number of the last ledger line, "seq" of the last event;
-// "grant:<game>" the signup grant, once given.
+// Wallet (hash, no expiry): "free:<token>" what can be spent, "held:<token>" stakes in rooms that
+// have not ended, both in minor units; "line" number of the last ledger line, "seq" of the last
+// event; "grant:<game>" the signup grant, once given.
 func Wallet(userID int64) string { return economy + "wallet:" + id(userID) }
 
 // WalletLines (stream, no expiry) is the player's own ledger, one entry "<line>-0" each:
@@ -150,26 +151,26 @@ func WalletLines(userID int64) string { return economy + "wallet:" + id(userID) 
 // user.asset to the player: entries "<seq>-<nonce>" with "e" the event as JSON.
 func WalletEvents(userID int64) string { return economy + "wallet:" + id(userID) + ":events" }
 
-// Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>" in minor units,
-// and "seq", the number of the last ledger entry.
+// Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>"
+// in minor units, and "seq", the number of the last ledger entry.
 func Totals() string { return economy + "total" }
 
 // Ledger (stream, no expiry) has one double entry for each money script, "<seq>-0" each: "at" (ms),
-// "tok", "why", "ref", "post" postings "<account>:<±units>" joined by ";" that sum to zero. Accounts are
-// w:<user> (wallet), e:<room> (escrow), h (operator's account), m (minted).
+// "tok", "why", "ref", "post" postings "<account>:<±units>" joined by ";" that sum to zero.
+// Accounts are w:<user> (wallet), e:<room> (escrow), h (operator's account), m (minted).
 func Ledger() string { return economy + "ledger" }
 
 // Token (hash, no expiry): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy"
 // hexadecimal, "nonce" of the call that made it.
 func Token(code string) string { return economy + "token:" + code }
 
-// Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that was
-// given.
+// Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that
+// was given.
 func Tokens() string { return economy + "tokens" }
 
-// Asset (hash, no expiry): "game", "token", "decimals" of the token, "price" (minor units), "on" 1 or 0,
-// "stock" ("": no limit), "limit" per user ("": none), "sold", "ver", "name", "meta" JSON, "created"
-// (ms), "patch" nonce of the last patch.
+// Asset (hash, no expiry): "game", "token", "decimals" of the token, "price" (minor units), "on" 1
+// or 0, "stock" ("": no limit), "limit" per user ("": none), "sold", "ver", "name", "meta" JSON,
+// "created" (ms), "patch" nonce of the last patch.
 func Asset(assetID int64) string { return economy + "asset:" + id(assetID) }
 
 // AssetNext (string counter, no expiry) is the last asset id that was given.
@@ -181,19 +182,19 @@ func Assets(gameID int64) string { return economy + "assets:" + id(gameID) }
 // Inventory (hash, no expiry) maps asset id to the number owned.
 func Inventory(userID int64) string { return economy + "inventory:" + id(userID) }
 
-// MoneyReceipt (string, at least 24 h) is the result of one money request with an Idempotency-Key, of
-// one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the script's reply, each followed by
-// "\x1f".
+// MoneyReceipt (string, at least 24 h) is the result of one money request with an Idempotency-Key,
+// of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the script's reply, each
+// followed by "\x1f".
 func MoneyReceipt(who, key string) string { return economy + "receipt:" + who + ":" + key }
 
 // Rooms, on their shard.
 
-// Room (hash, until the sweep finds it 24 h after its end) is the room and its seats; rooms/doc.go lists
-// the fields.
+// Room (hash, until the sweep finds it 24 h after its end) is the room and its seats; rooms/doc.go
+// lists the fields.
 func Room(s Shard, roomID string) string { return s.tag() + "room:" + roomID }
 
-// RoomEvents (stream of about 256, as the room; and a channel of the same name): entries "<seq>-<nonce>" with
-// "e" the event as JSON.
+// RoomEvents (stream of about 256, as the room; and a channel of the same name): entries
+// "<seq>-<nonce>" with "e" the event as JSON.
 func RoomEvents(s Shard, roomID string) string { return s.tag() + "room:" + roomID + ":events" }
 
 // RoomNext (string counter, no expiry) counts the rooms that were made on a shard.
@@ -202,22 +203,22 @@ func RoomNext(s Shard) string { return s.tag() + "room:next" }
 // RoomCode (string, as the room) maps a short code to a room id.
 func RoomCode(s Shard, code string) string { return s.tag() + "code:" + code }
 
-// RoomIndex (zset of room ids, all scores 0: ids sort by age) lists a game's rooms in one state. The room
-// scripts maintain it. State is "open" (created, public, a free seat) or a status in lower case, both
-// of public rooms only; or "all", whatever their status and visibility. Game 0 has "all" only: the
-// rooms of every game.
+// RoomIndex (zset of room ids, all scores 0: ids sort by age) lists a game's rooms in one state.
+// The room scripts maintain it. State is "open" (created, public, a free seat) or a status in lower
+// case, both of public rooms only; or "all", whatever their status and visibility. Game 0 has "all"
+// only: the rooms of every game.
 func RoomIndex(s Shard, gameID int64, state string) string {
 	return s.tag() + "rooms:" + id(gameID) + ":" + state
 }
 
-// RoomsDue (zset of room ids by ms) is when the sweep checks each room next, never later than the room's
-// time is over.
+// RoomsDue (zset of room ids by ms) is when the sweep checks each room next, never later than the
+// room's time is over.
 func RoomsDue(s Shard) string { return s.tag() + "rooms:due" }
 
 // RoomsFence (string, no expiry) is the fence of the newest leader of a shard's sweep that changed
 // something there.
 func RoomsFence(s Shard) string { return s.tag() + "rooms:fence" }
 
-// RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in the economy it is the
-// same record.
+// RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in the economy it
+// is the same record.
 func RoomReceipt(s Shard, who, key string) string { return s.tag() + "receipt:" + who + ":" + key }

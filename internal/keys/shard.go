@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Shard is where a room is stored: under the economy's hash tag for rooms that take a stake, under one
-// of R hash tags for free rooms. A room never moves, and its id names its shard, so that no lookup
-// precedes a script.
+// Shard is where a room is stored: under the economy's hash tag for rooms that take a stake, under
+// one of R hash tags for free rooms. A room never moves, and its id names its shard, so that no
+// lookup precedes a script.
 type Shard struct {
 	economy bool
 	index   uint16 // 0 … 16383: number of the free shard, 0 in the economy
@@ -75,9 +75,9 @@ func NewRoomID(s Shard, at time.Time) string {
 	return formatUUID(b)
 }
 
-// RoomShard returns the shard that a room id names. It returns false for anything that NewRoomID cannot
-// have made, so that a malformed id costs no round trip. Upper-case digits are invalid: a room id has
-// one spelling.
+// RoomShard returns the shard that a room id names. It returns false for anything that NewRoomID
+// cannot have made, so that a malformed id costs no round trip. Upper-case digits are invalid: a
+// room id has one spelling.
 func RoomShard(roomID string) (Shard, bool) {
 	if len(roomID) != 36 || roomID[8] != '-' || roomID[13] != '-' || roomID[18] != '-' || roomID[23] != '-' {
 		return Shard{}, false

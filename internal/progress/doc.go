@@ -5,18 +5,19 @@
 // version is overwritten unread:
 //
 //	           Save(0)          Save(1)           Save(n)
-//	(nothing) ────────▶ 1 ─────────────▶ 2  …  n ─────────▶ n+1     another version: version_conflict, with the stored state
+//	(nothing) ────────▶ 1 ─────────────▶ 2  …  n ─────────▶ n+1     other versions: version_conflict
 //	                                         │
 //	                                         └ Restore(k) ─▶ n+1    with the state of version k
 //
 // Invariants:
 //   - A rejected save changed nothing.
-//   - The rules compare with the version that the save replaces. They are checked in Go, against what
-//     was read, and the script writes only while that version is still the newest. No lock is needed.
-//   - The same message with the same content and base makes one version, however often it arrives, as
-//     long as that version is kept; later it is a version_conflict. Message ids count per connection:
-//     the same id with other content is another message, which the version chain keeps from
-//     overwriting anything.
+//   - The rules compare with the version that the save replaces. They are checked in Go, against
+//     what was read, and the script writes only while that version is still the newest. No lock is
+//     needed.
+//   - The same message with the same content and base makes one version, however often it arrives,
+//     as long as that version is kept; later it is a version_conflict. Message ids count per
+//     connection: the same id with other content is another message, which the version chain keeps
+//     from overwriting anything.
 //   - A stored version is signed with a key that the store does not know. The signature is checked
 //     before a state is returned or compared with, so an altered state is never returned
 //     (save_tampered). History reports which versions have a valid signature, and Restore makes one

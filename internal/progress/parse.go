@@ -22,7 +22,8 @@ const (
 const rulesField = "settings.progressRules"
 
 // ParseRules parses the rules of a game. Empty text and null are no rules. It returns
-// invalid_request with everything that is wrong, each at its field: "settings.progressRules[2].min".
+// invalid_request with everything that is wrong, each at its field:
+// "settings.progressRules[2].min".
 func ParseRules(raw []byte) (Rules, error) {
 	v := wire.RawJSON(bytes.TrimSpace(raw))
 	if len(v) == 0 || string(v) == "null" {

@@ -75,7 +75,8 @@ func newService(t testing.TB, db *redisdb.DB, rules string, keys ...[]byte) *Ser
 
 func (s *Service) mustSave(t testing.TB, slot, state string, version int64) Saved {
 	t.Helper()
-	saved, err := s.Save(context.Background(), annPlayer, SaveInput{Slot: slot, State: wire.RawJSON(state), Version: version})
+	in := SaveInput{Slot: slot, State: wire.RawJSON(state), Version: version}
+	saved, err := s.Save(context.Background(), annPlayer, in)
 	if err != nil {
 		t.Fatalf("save %s over version %d: %v", state, version, err)
 	}
@@ -140,7 +141,8 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 		s.mustSave(t, "a.b-c_1", `{}`, 0)
 
 		list, err := s.List(ctx, annPlayer)
-		if err != nil || len(list) != 2 || list[0].Slot != "a.b-c_1" || list[1].Slot != "main" || list[1].Version != 7 || list[1].Size != len(`{"gold":7}`) {
+		if err != nil || len(list) != 2 || list[0].Slot != "a.b-c_1" || list[1].Slot != "main" || list[1].Version != 7 ||
+			list[1].Size != len(`{"gold":7}`) {
 			t.Fatalf("list: %+v, %v", list, err)
 		}
 		history, err := s.History(ctx, annPlayer, "main")
@@ -209,7 +211,8 @@ func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			event := entry.Values["e"].(string)
-			if !strings.Contains(event, want[i]) || !strings.HasPrefix(event, `{"type":"user.progress","seq":`+strconv.Itoa(i+1)+`,`) {
+			if !strings.Contains(event, want[i]) ||
+				!strings.HasPrefix(event, `{"type":"user.progress","seq":`+strconv.Itoa(i+1)+`,`) {
 				t.Errorf("event %d: %s", i, event)
 			}
 			if message.Payload != entry.ID+"|"+event {
@@ -251,7 +254,8 @@ func TestOfAHundredConcurrentSavesOneWins(t *testing.T) {
 			for i := range 100 {
 				all.Go(func() {
 					_, err := s.Save(ctx, annPlayer, SaveInput{
-						Slot: "main", State: wire.RawJSON(fmt.Sprintf(`{"n":%d}`, 1000*(version+1)+int64(i))), Version: version, MessageID: "1",
+						Slot: "main", State: wire.RawJSON(fmt.Sprintf(`{"n":%d}`, 1000*(version+1)+int64(i))),
+						Version: version, MessageID: "1",
 					})
 					switch {
 					case err == nil:
@@ -329,7 +333,8 @@ func TestTheSameMessageIsOneSave(t *testing.T) {
 		}
 		again(1)
 		// Ids count per connection: another save may come with the same.
-		if _, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":2}`), Version: 1, MessageID: "1"}); err != nil {
+		other := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":2}`), Version: 1, MessageID: "1"}
+		if _, err := s.Save(ctx, annPlayer, other); err != nil {
 			t.Fatal(err)
 		}
 		again(2)
@@ -363,7 +368,8 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 		s, ctx := newService(t, db, ""), t.Context()
 		id := slotID{ann, chess, "main"}
 		next := s.signer.sign(id, record{
-			version: 1, message: messageDigest("", "save", 0, nil), savedAtMS: 1000, size: 2, rates: "{}", state: wire.RawJSON(`{}`),
+			version: 1, message: messageDigest("", "save", 0, nil), savedAtMS: 1000, size: 2, rates: "{}",
+			state: wire.RawJSON(`{}`),
 		})
 		for i := range 2 {
 			stored, err := s.store.write(ctx, id, versionWrite{next: next, event: []byte(`{}`)})
@@ -384,7 +390,8 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 		id := slotID{ann, chess, "main"}
 		next := s.signer.sign(id, record{version: 2, message: "m", rates: "{}", state: wire.RawJSON(`{"n":0}`)})
 		for _, checked := range []int64{notChecked, 0} {
-			if _, err := s.store.write(ctx, id, versionWrite{base: 1, checked: checked, next: next, event: []byte(`{}`)}); !errors.Is(err, errStale) {
+			w := versionWrite{base: 1, checked: checked, next: next, event: []byte(`{}`)}
+			if _, err := s.store.write(ctx, id, w); !errors.Is(err, errStale) {
 				t.Fatalf("checked against %d: %v", checked, err)
 			}
 		}
@@ -518,12 +525,12 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 
 		// Records of other slots and versions, other times, fuller buckets.
 		mark, state := db.Client.HGet(ctx, key, "5:mark").Val(), db.Client.HGet(ctx, key, "5").Val()
-		parts := strings.Split(mark, " ")
 		for name, fields := range map[string][]any{
 			"another version": {"6:mark", mark, "6", state, "ver", "6"},
-			"another time":    {"5:mark", strings.Join([]string{parts[0], "1", parts[2], parts[3], parts[4], parts[5]}, " ")},
-			"a full bucket":   {"5:mark", strings.Join([]string{parts[0], parts[1], parts[2], parts[3], parts[4], "{}"}, " ")},
-			"another key":     {"5:mark", strings.Join([]string{parts[0], parts[1], parts[2], "00000000", parts[4], parts[5]}, " ")},
+			"another time":    {"5:mark", markWith(mark, 1, "1")},
+			"another size":    {"5:mark", markWith(mark, 2, "1")},
+			"another key":     {"5:mark", markWith(mark, 3, "00000000")},
+			"a full bucket":   {"5:mark", markWith(mark, 5, "{}")},
 			"nothing":         {"5:mark", ""},
 		} {
 			if err := db.Client.HSet(ctx, key, fields...).Err(); err != nil {
@@ -536,6 +543,11 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 			db.Client.HSet(ctx, key, "5:mark", mark, "5", state, "ver", "5")
 			s.mustLoad(t, "main", `{"gold":4}`, 5)
 		}
+		for _, other := range []principal.Caller{player(bob, chess), player(ann, poker)} {
+			db.Client.HSet(ctx, keys.Save(other.User, other.Game, "main"), "5:mark", mark, "5", state, "ver", "5")
+			_, err = s.Load(ctx, other, "main")
+			wantError(t, err, apierror.SaveTampered)
+		}
 		db.Client.HSet(ctx, keys.Save(ann, chess, "copy"), "5:mark", mark, "5", state, "ver", "5")
 		_, err = s.Load(ctx, annPlayer, "copy")
 		if r := wantError(t, err, apierror.SaveTampered); len(r.Members["intact"].([]Revision)) != 0 {
@@ -545,6 +557,13 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 		s.mustSave(t, "copy", `{"gold":1}`, 5)
 		s.mustLoad(t, "copy", `{"gold":1}`, 6)
 	})
+}
+
+// markWith returns what is stored beside a state, with another value of one part.
+func markWith(mark string, part int, value string) string {
+	parts := strings.Split(mark, " ")
+	parts[part] = value
+	return strings.Join(parts, " ")
 }
 
 func TestKeysRotate(t *testing.T) {
@@ -567,17 +586,23 @@ func TestKeysRotate(t *testing.T) {
 
 func TestASaveThatViolatesARuleChangesNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := newService(t, db, `[{"path":"hero.gold","maxGainPerMinute":100},{"path":"hero.level","max":9}]`), t.Context()
+		ctx := t.Context()
+		s := newService(t, db, `[{"path":"hero.gold","maxGainPerMinute":100},{"path":"hero.level","max":9}]`)
 		s.mustSave(t, "main", `{"hero":{"gold":10,"level":1}}`, 0)
 		s.mustSave(t, "main", `{"hero":{"gold":60,"level":1}}`, 1)
-		_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"hero":{"gold":1000000,"level":10}}`), Version: 2, MessageID: "1"})
+		_, err := s.Save(ctx, annPlayer, SaveInput{
+			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":1000000,"level":10}}`), Version: 2, MessageID: "1",
+		})
 		r := wantError(t, err, apierror.SaveRejected)
-		if r.Members["rule"] != "maxGainPerMinute" || r.Members["path"] != "hero.gold" || len(r.FieldErrors) != 2 || r.FieldErrors[1].Field != "state.hero.level" {
+		if r.Members["rule"] != "maxGainPerMinute" || r.Members["path"] != "hero.gold" || len(r.FieldErrors) != 2 ||
+			r.FieldErrors[1].Field != "state.hero.level" {
 			t.Fatalf("%+v", r)
 		}
 		s.mustLoad(t, "main", `{"hero":{"gold":60,"level":1}}`, 2)
 		// The bucket is empty: no more than 50 and what the time since then allows.
-		_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"hero":{"gold":155,"level":1}}`), Version: 2})
+		_, err = s.Save(ctx, annPlayer, SaveInput{
+			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":155,"level":1}}`), Version: 2,
+		})
 		wantError(t, err, apierror.SaveRejected)
 		s.mustSave(t, "main", `{"hero":{"gold":110,"level":1}}`, 2)
 	})
@@ -585,12 +610,15 @@ func TestASaveThatViolatesARuleChangesNothing(t *testing.T) {
 
 func TestServerOnlyFieldsAreTheServers(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := newService(t, db, `[{"path":"hero.gems","serverOnly":true},{"path":"hero.xp","monotonic":"up"}]`), t.Context()
+		ctx := t.Context()
+		s := newService(t, db, `[{"path":"hero.gems","serverOnly":true},{"path":"hero.xp","monotonic":"up"}]`)
 		s.mustSave(t, "main", `{"hero":{"gems":999,"xp":1},"a":1}`, 0)
 		s.mustLoad(t, "main", `{"hero":{"xp":1},"a":1}`, 1)
 		server := principal.Caller{Role: principal.Server, Game: chess}
 		replace := func(state string, version int64) error {
-			_, err := s.ReplaceState(ctx, server, ReplaceInput{User: ann, Slot: "main", State: wire.RawJSON(state), Version: version})
+			_, err := s.ReplaceState(ctx, server, ReplaceInput{
+				User: ann, Slot: "main", State: wire.RawJSON(state), Version: version,
+			})
 			return err
 		}
 		wantError(t, replace(`{"hero":{"gems":5,"xp":0}}`, 1), apierror.SaveRejected) // xp goes down
@@ -621,19 +649,23 @@ func TestWhoMayUseWhichSave(t *testing.T) {
 	if _, err := s.Save(ctx, player(cleo, poker), SaveInput{Slot: "main", State: wire.RawJSON(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
+	server := func(game int64) principal.Caller { return principal.Caller{Role: principal.Server, Game: game} }
 	forbidden, unknown, ok := apierror.Forbidden, apierror.UserNotFound, (*apierror.Error)(nil)
+	type results map[int64]*apierror.Error
+	operator := principal.Caller{Role: principal.Operator}
+	nobodys := results{ann: forbidden, bob: forbidden, cleo: forbidden, 999: forbidden, 0: forbidden}
 	for _, c := range []struct {
-		name   string
-		caller principal.Caller
-		own    *apierror.Error           // of the verbs for the caller's own saves
-		users  map[int64]*apierror.Error // of ReplaceState, by user
+		name    string
+		caller  principal.Caller
+		own     *apierror.Error // of the verbs for the caller's own saves
+		replace results         // of ReplaceState, by user
 	}{
-		{"nobody", principal.Caller{}, forbidden, map[int64]*apierror.Error{ann: forbidden, cleo: forbidden, 999: forbidden, 0: forbidden}},
-		{"player", annPlayer, ok, map[int64]*apierror.Error{ann: forbidden, bob: forbidden, cleo: forbidden, 999: forbidden}},
-		{"server", principal.Caller{Role: principal.Server, Game: chess}, forbidden, map[int64]*apierror.Error{ann: ok, cleo: unknown, 999: unknown, 0: unknown}},
-		{"another server", principal.Caller{Role: principal.Server, Game: poker}, forbidden, map[int64]*apierror.Error{ann: unknown, cleo: ok, 999: unknown}},
-		{"operator", principal.Caller{Role: principal.Operator}, forbidden, map[int64]*apierror.Error{ann: ok, cleo: ok, 999: unknown, 0: unknown}},
-		{"system", principal.Caller{Role: principal.System}, forbidden, map[int64]*apierror.Error{ann: forbidden, cleo: forbidden, 999: forbidden}},
+		{"nobody", principal.Caller{}, forbidden, nobodys},
+		{"player", annPlayer, ok, nobodys},
+		{"server", server(chess), forbidden, results{ann: ok, cleo: unknown, 999: unknown, 0: unknown}},
+		{"another server", server(poker), forbidden, results{ann: unknown, cleo: ok, 999: unknown}},
+		{"operator", operator, forbidden, results{ann: ok, cleo: ok, 999: unknown, 0: unknown}},
+		{"system", principal.Caller{Role: principal.System}, forbidden, nobodys},
 	} {
 		for verb, call := range map[string]func() error{
 			"save": func() error {
@@ -649,7 +681,7 @@ func TestWhoMayUseWhichSave(t *testing.T) {
 				t.Errorf("%s by %s: got %v, want %v", verb, c.name, got, c.own)
 			}
 		}
-		for user, want := range c.users {
+		for user, want := range c.replace {
 			in := ReplaceInput{User: user, Slot: "of-" + string(c.caller.Role), State: wire.RawJSON(`{}`)}
 			if _, err := s.ReplaceState(ctx, c.caller, in); !sameError(err, want) {
 				t.Errorf("replace of user %d by %s: got %v, want %v", user, c.name, err, want)
@@ -682,7 +714,8 @@ func TestAReplacedStateIsAVersionLikeAnyOther(t *testing.T) {
 		s.mustLoad(t, "main", `{"n":1}`, 1)
 		in.State = wire.RawJSON(`{"n":2}`)
 		_, err = s.ReplaceState(ctx, server, in)
-		if current, ok := wantError(t, err, apierror.VersionConflict).Members["current"].(LoadedSave); !ok || current.Version != 1 {
+		current, ok := wantError(t, err, apierror.VersionConflict).Members["current"].(LoadedSave)
+		if !ok || current.Version != 1 {
 			t.Fatalf("current %+v", current)
 		}
 		s.mustSave(t, "main", `{"n":3}`, 1)
@@ -703,8 +736,12 @@ func TestAReplacedStateIsAVersionLikeAnyOther(t *testing.T) {
 
 func TestShadowRulesAreOnlyLogged(t *testing.T) {
 	var log bytes.Buffer
-	s, err := New(redistest.Single(t), gameRules(`[{"path":"n","max":5,"mode":"shadow"},{"path":"g","serverOnly":true,"mode":"shadow"}]`), everybody,
-		Options{SigningKeys: oneKey, Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	s, err := New(
+		redistest.Single(t),
+		gameRules(`[{"path":"n","max":5,"mode":"shadow"},{"path":"g","serverOnly":true,"mode":"shadow"}]`),
+		everybody,
+		Options{SigningKeys: oneKey, Log: slog.New(slog.NewJSONHandler(&log, nil))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -833,7 +870,9 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 
 func BenchmarkSave(b *testing.B) {
 	for _, size := range []int{1 << 10, MaxStateBytes} {
-		for name, rules := range map[string]string{"no rules": "", "rules": `[{"path":"gold","maxGainPerMinute":100},{"path":"name","maxLength":9}]`} {
+		for name, rules := range map[string]string{
+			"no rules": "", "rules": `[{"path":"gold","maxGainPerMinute":100},{"path":"name","maxLength":9}]`,
+		} {
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
 				s := newService(b, redistest.Single(b), rules)
 				state := wire.RawJSON(`{"gold":1,"name":"ann","data":["` + strings.Repeat(`word","`, size/7-10) + `"]}`)

@@ -22,13 +22,13 @@ import (
 // A path consists of member names of nested objects, joined by dots; it does not enter arrays. The
 // conditions:
 //
-//   - maxGainPerMinute: how fast a number may grow, by the clock of Redis. It is a token bucket that
-//     holds one minute's gain: a save may gain what the time since the last save allows, plus what
-//     has accumulated, so that players who save often are not rejected for saving early. Losses are
-//     free and refill nothing.
-//   - initial (beside maxGainPerMinute): the largest number in a first save. Without it a first save
-//     is free, and so is the first save of every new slot: a game that knows where its players begin
-//     should set it.
+//   - maxGainPerMinute: how fast a number may grow, by the clock of Redis. It is a token bucket
+//     that holds one minute's gain: a save may gain what the time since the last save allows, plus
+//     what has accumulated, so that players who save often are not rejected for saving early.
+//     Losses are free and refill nothing.
+//   - initial (beside maxGainPerMinute): the largest number in a first save. Without it a first
+//     save is free, and so is the first save of every new slot: a game that knows where its players
+//     begin should set it.
 //   - monotonic: "up" or "down": from save to save a number never goes the other way.
 //   - min, max: bounds of a number, inclusive.
 //   - maxLength: the most characters of a string, or elements of an array.
@@ -37,8 +37,8 @@ import (
 //     server and the operator write it. It cannot be combined with other conditions on its path.
 //
 // A number or length that is missing, or of another type, violates its rule. Numbers are compared
-// exactly. In mode "enforce", the default, a violation rejects the save; in mode "shadow" it is only
-// logged.
+// exactly. In mode "enforce", the default, a violation rejects the save; in mode "shadow" it is
+// only logged.
 type Rules struct {
 	list  []rule
 	paths pathTree
@@ -114,13 +114,23 @@ type violation struct {
 }
 
 func (r rule) violation(condition, code, format string, args ...any) violation {
-	return violation{condition: condition, path: r.path, code: code, reason: fmt.Sprintf(format, args...), shadow: r.shadow}
+	return violation{
+		condition: condition,
+		path:      r.path,
+		code:      code,
+		reason:    fmt.Sprintf(format, args...),
+		shadow:    r.shadow,
+	}
 }
 
 // check compares a player's next state with the previous one (nil: there is none), which is
 // elapsedMS old. It returns the state with the stored serverOnly members, the new rate state, and
 // every violation.
-func (rules Rules) check(previous, next wire.RawJSON, rates rateState, elapsedMS int64) (wire.RawJSON, rateState, []violation) {
+func (rules Rules) check(
+	previous, next wire.RawJSON,
+	rates rateState,
+	elapsedMS int64,
+) (wire.RawJSON, rateState, []violation) {
 	next, violations := rules.keepServerOnly(previous, next)
 	before, now := rules.values(previous), rules.values(next)
 	newRates := rateState{}
@@ -132,8 +142,8 @@ func (rules Rules) check(previous, next wire.RawJSON, rates rateState, elapsedMS
 	return next, newRates, violations
 }
 
-// checkRestored checks an older state that becomes the newest one: its values, not how they changed.
-// It returns the state with the serverOnly members of the current one.
+// checkRestored checks an older state that becomes the newest one: its values, not how they
+// changed. It returns the state with the serverOnly members of the current one.
 func (rules Rules) checkRestored(current, old wire.RawJSON) (wire.RawJSON, []violation) {
 	state, violations := rules.keepServerOnly(current, old)
 	now := rules.values(state)
@@ -278,8 +288,8 @@ func (r rule) checkGain(before, now wire.RawJSON, rates, newRates rateState, ela
 	return nil
 }
 
-// rateState is the accumulated time in the bucket of each maxGainPerMinute, by path, in µs of gaining
-// at the allowed rate. A bucket that is not named is full.
+// rateState is the accumulated time in the bucket of each maxGainPerMinute, by path, in µs of
+// gaining at the allowed rate. A bucket that is not named is full.
 type rateState map[string]int64
 
 const (

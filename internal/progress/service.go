@@ -33,7 +33,8 @@ type Games interface {
 	ProgressRules(ctx context.Context, game int64) ([]byte, error)
 }
 
-// Users returns a user with the game that the user plays in, or user_not_found. *users.Service is one.
+// Users returns a user with the game that the user plays in, or user_not_found. *users.Service is
+// one.
 type Users interface {
 	Get(ctx context.Context, id int64) (users.User, error)
 }
@@ -128,7 +129,13 @@ func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in 
 }
 
 // saveVersion stores a normalized state as the version after in.Version.
-func (s *Service) saveVersion(ctx context.Context, id slotID, rules Rules, in SaveInput, message string) (Saved, error) {
+func (s *Service) saveVersion(
+	ctx context.Context,
+	id slotID,
+	rules Rules,
+	in SaveInput,
+	message string,
+) (Saved, error) {
 	for {
 		read, err := s.store.read(ctx, id, rules.needPrevious(), 0)
 		if err != nil {
@@ -171,8 +178,8 @@ func (s *Service) checkRules(ctx context.Context, id slotID, rules Rules, newest
 }
 
 // previousState returns the state that the rules compare with, nil when there is none. It returns
-// save_tampered when the newest version was altered and an older one can be restored. When none can,
-// the next save counts as a first one.
+// save_tampered when the newest version was altered and an older one can be restored. When none
+// can, the next save counts as a first one.
 func (s *Service) previousState(ctx context.Context, id slotID, rules Rules, newest record) (wire.RawJSON, error) {
 	switch {
 	case newest.version == 0 || !rules.needPrevious():
@@ -230,7 +237,8 @@ func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restored
 	}
 	w.next = s.signer.sign(id, w.next)
 	event, err := wire.Marshal(changed{
-		Game: id.game, Slot: id.name, Version: w.next.version, SavedAt: w.next.savedAt(), Size: w.next.size, Restored: restoredFrom,
+		Game: id.game, Slot: id.name, Version: w.next.version, SavedAt: w.next.savedAt(), Size: w.next.size,
+		Restored: restoredFrom,
 	})
 	if err != nil {
 		return Saved{}, fmt.Errorf("encode user.progress: %w", err)
@@ -328,8 +336,18 @@ func (s *Service) tampered(ctx context.Context, id slotID, version int64) error 
 
 // reportTampered logs that a version was altered and returns the revisions with a valid signature.
 func (s *Service) reportTampered(ctx context.Context, id slotID, version int64) ([]Revision, error) {
-	s.log.LogAttrs(ctx, slog.LevelError, "a save was altered in the store, or its signing key is gone",
-		slog.Int64("user", id.user), slog.Int64("game", id.game), slog.String("slot", id.name), slog.Int64("version", version))
+	s.log.LogAttrs(
+		ctx,
+		slog.LevelError,
+		"a save was altered in the store, or its signing key is gone",
+		slog.Int64(
+			"user",
+			id.user,
+		),
+		slog.Int64("game", id.game),
+		slog.String("slot", id.name),
+		slog.Int64("version", version),
+	)
 	revisions, err := s.revisions(ctx, id)
 	valid := make([]Revision, 0, MaxVersions)
 	for _, r := range revisions {
@@ -370,7 +388,8 @@ func (s *Service) Restore(ctx context.Context, caller principal.Caller, in Resto
 	}
 	for {
 		saved, err := s.restoreOnce(ctx, slotID{caller.User, caller.Game, in.Slot}, rules, in)
-		// After another save since the read, that save is part of the history and this version follows it.
+		// After another save since the read, that save is part of the history and this version follows
+		// it.
 		if !errors.Is(err, errStale) && !errors.Is(err, apierror.VersionConflict) {
 			return saved, err
 		}
@@ -407,7 +426,8 @@ func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in Re
 		return Saved{}, err
 	}
 	next := record{
-		version: newest.version + 1, message: message(newest.version), savedAtMS: read.nowMS, state: state, rates: newest.rates,
+		version: newest.version + 1, message: message(newest.version), savedAtMS: read.nowMS,
+		state: state, rates: newest.rates,
 	}
 	return s.write(ctx, id, versionWrite{base: newest.version, checked: newest.version, next: next}, in.Version)
 }

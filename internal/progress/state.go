@@ -78,8 +78,8 @@ func depth(v wire.RawJSON) int {
 	return deepest
 }
 
-// members yields the members of an object, with their names as they are written, or the elements of an
-// array, without names. The value must be valid JSON.
+// members yields the members of an object, with their names as they are written, or the elements of
+// an array, without names. The value must be valid JSON.
 func members(v wire.RawJSON) iter.Seq2[wire.RawJSON, wire.RawJSON] {
 	return func(yield func(name, value wire.RawJSON) bool) {
 		kind := v.Kind()
@@ -123,8 +123,8 @@ func unquote(v wire.RawJSON) string {
 	return string(content)
 }
 
-// setPath sets the value at a path, or removes it when value is nil. It reports whether everything on
-// the path is an object.
+// setPath sets the value at a path, or removes it when value is nil. It reports whether everything
+// on the path is an object.
 func setPath(doc wire.RawJSON, path []string, value wire.RawJSON) (wire.RawJSON, bool) {
 	if doc.Kind() != '{' {
 		return doc, false
@@ -164,8 +164,8 @@ func setPath(doc wire.RawJSON, path []string, value wire.RawJSON) (wire.RawJSON,
 	return append(out, '}'), true
 }
 
-// Numbers of a state are compared exactly. Longer ones, or ones with a larger exponent, are not numbers
-// to a rule: a few bytes must not become a million digits.
+// Numbers of a state are compared exactly. Longer ones, or ones with a larger exponent, are not
+// numbers to a rule: a few bytes must not become a million digits.
 const (
 	maxDigits   = 400
 	maxExponent = 400

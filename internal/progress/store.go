@@ -40,7 +40,13 @@ func (s store) read(ctx context.Context, id slotID, withState bool, other int64)
 	if other > 0 {
 		otherText = strconv.FormatInt(other, 10)
 	}
-	reply, err := s.db.RunScript(ctx, scripts.SaveRead, []string{keys.Save(id.user, id.game, id.name)}, stateFlag, otherText)
+	reply, err := s.db.RunScript(
+		ctx,
+		scripts.SaveRead,
+		[]string{keys.Save(id.user, id.game, id.name)},
+		stateFlag,
+		otherText,
+	)
 	if err == nil {
 		err = reply.Err(scripts.SaveRead)
 	}
@@ -145,7 +151,8 @@ func (r record) mark() string {
 	}, " ")
 }
 
-// parseRecord decodes what mark returned. An altered mark gives a record whose signature is invalid.
+// parseRecord decodes what mark returned. An altered mark gives a record whose signature is
+// invalid.
 func parseRecord(version int64, mark, state string) record {
 	r := record{version: version, state: wire.RawJSON(state)}
 	parts := strings.SplitN(mark, " ", 6)
