@@ -91,7 +91,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Metrics: prometheus.NewRegistry(), Log: log, Realtime: hub,
 	}
 	var err error
-	if f.deps.Progress, err = progress.New(db, gameService,
+	if f.deps.Progress, err = progress.New(db, gameService, userService,
 		progress.Options{SigningKeys: signingKeys, Log: log}); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (in *saveInput) Validate() error {
 }
 
 func save(ctx context.Context, s *session, _ *realtime.Client, m *message, in *saveInput) (any, error) {
-	return s.server.Progress.Save(ctx, s.caller.User, s.caller.Game,
+	return s.server.Progress.Save(ctx, s.caller,
 		progress.SaveInput{Slot: in.Slot, State: in.State, Version: in.Version, MessageID: m.ID})
 }
 
@@ -52,15 +52,15 @@ func (in *slotInput) Validate() error {
 }
 
 func load(ctx context.Context, s *session, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
-	return s.server.Progress.Load(ctx, s.caller.User, s.caller.Game, in.Slot)
+	return s.server.Progress.Load(ctx, s.caller, in.Slot)
 }
 
 func listSlots(ctx context.Context, s *session, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
-	return s.server.Progress.List(ctx, s.caller.User, s.caller.Game)
+	return s.server.Progress.List(ctx, s.caller)
 }
 
 func listVersions(ctx context.Context, s *session, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
-	return s.server.Progress.History(ctx, s.caller.User, s.caller.Game, in.Slot)
+	return s.server.Progress.History(ctx, s.caller, in.Slot)
 }
 
 type restoreInput struct {
@@ -73,6 +73,6 @@ func (in *restoreInput) Validate() error {
 }
 
 func restore(ctx context.Context, s *session, _ *realtime.Client, m *message, in *restoreInput) (any, error) {
-	return s.server.Progress.Restore(ctx, s.caller.User, s.caller.Game,
+	return s.server.Progress.Restore(ctx, s.caller,
 		progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
 }

@@ -1,11 +1,12 @@
 -- lib_emit_event: appends one event to a stream and publishes it on the channel of the same name.
 -- INCLUDES  clock format_time
 -- The entry has the fields t (the type) and e (the event as JSON), the message is
--- "<position>|<type>|<event>". verb is PUBLISH, or SPUBLISH on Redis Cluster. keep bounds the stream.
+-- "<position>|<type>|<event>". verb is PUBLISH, or SPUBLISH on Redis Cluster. keep bounds the
+-- stream.
 -- nonce is a random decimal number of the call, seq the event's number as a text: together the
 -- position "<seq>-<nonce>", which is the stream entry's id, so that a history that forked in a
 -- failover does not look like its sibling. kind is the type, such as room.joined, subject a JSON
--- fragment such as '"roomId":"…",' (or ''), data a JSON object.
+-- fragment such as '"roomId":"7",' (or ''), data a JSON object.
 local function emit_event(verb, stream, keep, nonce, seq, kind, subject, data)
   local position = seq .. '-' .. nonce
   local event = '{"type":"' .. kind .. '",' .. subject .. '"seq":' .. seq .. ',"position":"' .. position ..

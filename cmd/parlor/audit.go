@@ -42,7 +42,7 @@ func auditCommand() *cobra.Command {
 				err = printReport(c.OutOrStdout(), report, deep)
 			}
 			if err == nil && !report.Balanced {
-				return errShown
+				return errReported
 			}
 			return err
 		},

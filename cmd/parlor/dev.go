@@ -14,7 +14,8 @@ import (
 
 func devCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "dev", Short: "Run a node to play with: nothing to install, a seeded game, nothing kept", Args: cobra.NoArgs,
+		Use: "dev", Args: cobra.NoArgs,
+		Short: "Run a node for development: nothing to install, an example game, nothing stored",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.Dev)
 			if err != nil {
@@ -29,7 +30,7 @@ func devCommand() *cobra.Command {
 			log := newLog(s, c.ErrOrStderr())
 			db, err := openStore(c.Context(), s)
 			if err != nil {
-				return ended(err) // told to stop while it waited for the store
+				return ignoreStop(err) // stopped while it waited for the store
 			}
 			defer func() { _ = db.Close() }()
 			n, err := newNode(db, s, config.Dev, log)
@@ -40,37 +41,40 @@ func devCommand() *cobra.Command {
 			if db.Kind() == redisdb.KindEmbedded {
 				origins = []string{games.AnyOrigin}
 			}
-			made, err := n.seed(c.Context(), origins...)
+			example, err := n.seed(c.Context(), origins...)
 			if err != nil {
 				return err
 			}
-			tokens := make([]string, len(made.players))
-			for i, p := range made.players {
-				if tokens[i], err = n.auth.IssueAccessToken(c.Context(), made.game.ID, p.id, devTokenTTL); err != nil {
+			tokens := make([]string, len(example.players))
+			for i, p := range example.players {
+				if tokens[i], err = n.auth.IssueAccessToken(c.Context(), example.game.ID, p.id, devTokenTTL); err != nil {
 					return err
 				}
 			}
-			return n.run(c.Context(), func(public string) { n.welcome(c.OutOrStdout(), "http://"+local(public), made, tokens) })
+			return n.run(c.Context(), func(public string) {
+				n.printExamples(c.OutOrStdout(), "http://"+localAddress(public), example, tokens)
+			})
 		},
 	}
 	return settingFlags(c)
 }
 
-// devTokenTTL is longer than the 15 minutes of a real access token: the printed lines are to work all day.
+// devTokenTTL is longer than the 15 minutes of other access tokens, so that the printed commands
+// work all day.
 const devTokenTTL = 24 * time.Hour
 
-// devKey is a key for one start; serve refuses it.
+// devKey returns a random key for one start. serve rejects such keys.
 func devKey() config.Secret { return config.Secret(config.DevKeyPrefix + rand.Text() + rand.Text()) }
 
-// welcome prints what a newcomer can click or paste: at most 16 lines, a comment or a whole command each.
-func (n *node) welcome(out io.Writer, url string, s seeded, tokens []string) {
+// printExamples prints commands to paste: at most 16 lines, each a comment or a complete command.
+func (n *node) printExamples(out io.Writer, url string, s seeded, tokens []string) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	if n.db.Kind() == redisdb.KindEmbedded {
-		line("# Parlor is at %s  ·  EVERYTHING IS GONE when this process ends; keep it with --redis-url", url)
+		line("# Parlor is at %s  ·  ALL DATA IS LOST when this process ends; keep it with --redis-url", url)
 	} else {
 		line("# Parlor is at %s  ·  for development, on the store of --redis-url", url)
 	}
-	line("# the interface: %s/openapi.yaml", url)
+	line("# API: %s/openapi.yaml", url)
 	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKey.Reveal())
 	if s.serverKey != "" {
 		line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)
@@ -79,9 +83,9 @@ func (n *node) welcome(out io.Writer, url string, s seeded, tokens []string) {
 		line("export %s=%s  # player %d", p.variable(), tokens[i], p.id)
 	}
 	ada, token := s.players[0], tokens[0]
-	line("# what %s has, a room with a stake, and where all money is:", ada.name)
+	line("# balances of %s, a room with a stake, and the audit of all money:", ada.name)
 	line("curl -s %s/api/v1/user-balance/token-balances -H 'Authorization: Bearer %s'", url, token)
-	line(`curl -s %s/api/v1/game-session/create -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`,
-		url, token, s.stake)
+	line(`curl -s %s/api/v1/game-session/create -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' `+
+		`-d '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`, url, token, s.stakeToken)
 	line("curl -s %s/api/v1/admin/audit -H 'Authorization: Bearer %s'", url, n.settings.AdminKey.Reveal())
 }

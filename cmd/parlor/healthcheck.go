@@ -15,14 +15,14 @@ const healthTimeout = 3 * time.Second
 
 func healthcheckCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "healthcheck", Short: "Ask the node on this machine whether it can serve: exit 0 or 1", Args: cobra.NoArgs,
+		Use: "healthcheck", Short: "Check that the node on this machine can serve: exit 0 or 1", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.Tool)
 			if err != nil {
 				return err
 			}
 			client := http.Client{Timeout: healthTimeout}
-			response, err := client.Get("http://" + local(s.Listen) + "/readyz")
+			response, err := client.Get("http://" + localAddress(s.Listen) + "/readyz")
 			if err != nil {
 				return err
 			}
@@ -37,9 +37,9 @@ func healthcheckCommand() *cobra.Command {
 	return settingFlags(c, "listen", "config")
 }
 
-// local is how a listening address is reached from the same machine.
-func local(listen string) string {
-	host, port, _ := net.SplitHostPort(listen) // which the settings have checked
+// localAddress returns the address under which a listener is reached from the same machine.
+func localAddress(listen string) string {
+	host, port, _ := net.SplitHostPort(listen) // checked by config
 	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
 		host = "localhost"
 	}

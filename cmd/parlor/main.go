@@ -1,8 +1,8 @@
-// Command parlor is a game session service: rooms with stakes, wallets, purchases and saves, over HTTP and WebSockets,
-// with Redis as its only state.
+// Command parlor is a game session service: rooms with stakes, wallets, purchases and saves, over
+// HTTP and WebSockets, with Redis as its only state.
 //
-// This package reads settings, wires the domains by hand (node.go) and starts and ends what runs. It decides nothing that a
-// domain could decide.
+// This package reads settings, wires the domains by hand (node.go), and starts and stops what runs.
+// It decides nothing that a domain could decide.
 package main
 
 import (
@@ -25,37 +25,42 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run carries out a command line and answers the exit status: 0, 1 for what went wrong, 78 for wrong settings.
-func run(ctx context.Context, args []string, out, problems io.Writer) int {
+// run executes a command line and returns the exit status: 0, 1 for an error, 78 for wrong
+// settings.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use: "parlor", Short: "Game sessions with stakes, wallets, purchases and saves; Redis is the only state",
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(problems)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return config.SettingErrors{{Setting: "flags", Problem: fmt.Sprintf("%v; %s --help lists them", err, c.CommandPath())}}
+		return config.SettingErrors{
+			{Setting: "flags", Problem: fmt.Sprintf("%v; %s --help lists them", err, c.CommandPath())},
+		}
 	})
-	root.AddCommand(devCommand(), serveCommand(), configCommand(), tokenCommand(), seedCommand(), auditCommand(), tailCommand(), healthcheckCommand(), versionCommand())
-	return status(root.ExecuteContext(ctx), problems)
+	root.AddCommand(devCommand(), serveCommand(), configCommand(), tokenCommand(), seedCommand(), auditCommand(),
+		tailCommand(), healthcheckCommand(), versionCommand())
+	return exitStatus(root.ExecuteContext(ctx), stderr)
 }
 
-// errShown is an error that the command has told already.
-var errShown = errors.New("shown")
+// errReported is returned by a command that has printed its error.
+var errReported = errors.New("reported")
 
-func status(err error, problems io.Writer) int {
-	var faults config.SettingErrors
-	var unfit redisdb.RequirementError
+// exitStatus prints an error and returns the exit status.
+func exitStatus(err error, stderr io.Writer) int {
+	var wrongSettings config.SettingErrors
+	var unmet redisdb.RequirementError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &faults), errors.As(err, &unfit):
-		_, _ = fmt.Fprintln(problems, err)
+	case errors.As(err, &wrongSettings), errors.As(err, &unmet):
+		_, _ = fmt.Fprintln(stderr, err)
 		return config.ExitStatus
-	case !errors.Is(err, errShown):
-		_, _ = fmt.Fprintf(problems, "parlor: %v\n", err)
+	case !errors.Is(err, errReported):
+		_, _ = fmt.Fprintf(stderr, "parlor: %v\n", err)
 	}
 	return 1
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// domains is every domain on one store.
+// domains are all domains on one store.
 type domains struct {
 	db     *redisdb.DB
 	users  *users.Service
@@ -32,15 +32,15 @@ type domains struct {
 	rooms  *rooms.Service
 }
 
-// newDomains puts the domains on a store.
+// newDomains returns the domains on a store.
 func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
-	playing := mode == config.Dev
+	isDev := mode == config.Dev
 	d := domains{
 		db: db, users: users.New(db),
 	}
 	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.games = games.New(db, games.Options{
-		Validator: gameValidator{d.wallet}, OwnIssuer: auth.OwnIssuer, AnyOrigin: playing, LoopbackIssuers: playing,
+		Validator: gameValidator{d.wallet}, OwnIssuer: auth.OwnIssuer, AnyOrigin: isDev, LoopbackIssuers: isDev,
 	})
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
@@ -60,16 +60,16 @@ func revealed(keys []config.Secret) [][]byte {
 	return list
 }
 
-// node is one Parlor node: the domains and the edge in front of them.
+// node is one Parlor node: the domains, and the API and sockets in front of them.
 type node struct {
 	domains
 	settings config.Settings
 	log      *slog.Logger
-	edge     *handlers.Server
+	api      *handlers.Server
 	hub      *realtime.Hub
 }
 
-// newNode puts an edge in front of the domains.
+// newNode returns a node on a store.
 func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger) (*node, error) {
 	n := &node{domains: newDomains(db, s, mode), settings: s, log: log}
 	var limits auth.Limits
@@ -83,19 +83,20 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.hub = realtime.New(db, realtime.Options{Log: log})
-	saves, err := progress.New(db, n.games, progress.Options{SigningKeys: revealed(s.SigningKey), Log: log})
+	saves, err := progress.New(db, n.games, n.users, progress.Options{SigningKeys: revealed(s.SigningKey), Log: log})
 	if err != nil {
 		return nil, err
 	}
-	n.edge, err = handlers.New(handlers.Deps{
+	n.api, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
-		Limiter: auth.NewLimiter(db, limits), Idempotency: idempotency.New(db, revealed(s.SigningKey), idempotency.Options{TTL: s.IdempotencyTTL}), Store: db,
+		Limiter:     auth.NewLimiter(db, limits),
+		Idempotency: idempotency.New(db, revealed(s.SigningKey), idempotency.Options{TTL: s.IdempotencyTTL}), Store: db,
 		Progress: saves, Realtime: n.hub, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
 	})
 	return n, err
 }
 
-// openStore opens the store and passes its gate.
+// openStore opens the store and checks that it meets the requirements of the settings.
 func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
 	address := s.RedisURL.Reveal()
 	if address == "" {
@@ -105,7 +106,9 @@ func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.CheckRequirements(ctx, redisdb.Requirements{Wait: s.StoreWait, Disk: s.Durability == "disk", Shards: s.RoomShards})
+	err = db.CheckRequirements(ctx, redisdb.Requirements{
+		Wait: s.StoreWait, Disk: s.Durability == "disk", Shards: s.RoomShards,
+	})
 	if err != nil {
 		_ = db.Close()
 		return nil, err
@@ -113,7 +116,7 @@ func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
 	return db, nil
 }
 
-// newLog makes the process' log, for what logs through slog's default and for the store's driver too.
+// newLog returns the log of the process and makes it slog's default and the log of go-redis.
 func newLog(s config.Settings, to io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: s.LogLevel}
 	var handler slog.Handler = slog.NewTextHandler(to, options)

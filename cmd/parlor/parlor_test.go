@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -21,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"go.uber.org/goleak"
 )
@@ -34,24 +34,24 @@ func TestMain(m *testing.M) {
 	os.Exit(redistest.Wrap(nodetest.Main)(m))
 }
 
-// command carries out a command line in this process and answers status, output and problems.
-func command(t *testing.T, args ...string) (status int, out, problems string) {
+// command executes a command line in this process and returns the exit status and what it printed.
+func command(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var o, p bytes.Buffer
-	status = run(ctx, args, &o, &p)
-	return status, o.String(), p.String()
+	var out, errs bytes.Buffer
+	status = run(ctx, args, &out, &errs)
+	return status, out.String(), errs.String()
 }
 
-// must is command for what succeeds; it answers the output.
+// must executes a command line that succeeds and returns what it printed.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
-	status, out, problems := command(t, args...)
+	status, stdout, stderr := command(t, args...)
 	if status != 0 {
-		t.Fatalf("parlor %s exits %d:\n%s%s", strings.Join(args, " "), status, out, problems)
+		t.Fatalf("parlor %s exits %d:\n%s%s", strings.Join(args, " "), status, stdout, stderr)
 	}
-	return out
+	return stdout
 }
 
 const (
@@ -59,8 +59,8 @@ const (
 	testSigningKey = "signing-key-of-these-tests-91d2e6b3"
 )
 
-// sound sets every setting that serve needs.
-func sound(t *testing.T, store string) {
+// setRequired sets every setting that serve needs.
+func setRequired(t *testing.T, store string) {
 	t.Helper()
 	for name, value := range map[string]string{
 		"PARLOR_REDIS_URL": store, "PARLOR_ADMIN_KEY": testAdminKey, "PARLOR_SIGNING_KEY": testSigningKey,
@@ -70,49 +70,54 @@ func sound(t *testing.T, store string) {
 	}
 }
 
-func TestServeTellsEveryFaultOnItsLineAndExits78(t *testing.T) {
+func TestServePrintsEveryErrorOnItsLineAndExits78(t *testing.T) {
 	t.Setenv("PARLOR_ROOM_SHARDS", "0")
 	t.Setenv("PARLOR_LISTNE", ":80")
 	t.Setenv("PARLOR_REDIS_URL", "redis://user:hunter2@host:6379/x")
 	file := filepath.Join(t.TempDir(), "parlor.yaml")
-	if err := os.WriteFile(file, []byte("admin-key: short\nroom_shards: 3\ntrusted-proxies: [10.0.0.0/8, nonsense]\n"), 0o600); err != nil {
+	settings := "admin-key: short\nroom_shards: 3\ntrusted-proxies: [10.0.0.0/8, nonsense]\n"
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, out, problems := command(t, "serve", "--config", file, "--log", "loud")
+	status, out, stderr := command(t, "serve", "--config", file, "--log", "loud")
 	if status != config.ExitStatus || out != "" {
 		t.Errorf("exits %d and prints %q", status, out)
 	}
-	lines := strings.Split(strings.TrimSpace(problems), "\n")
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	for i, want := range []string{
-		"PARLOR_REDIS_URL (environment): ", "PARLOR_ADMIN_KEY (" + file + "): has 5 bytes", "PARLOR_ROOM_SHARDS (environment): ", `--log (flag): "loud"`,
-		"PARLOR_TRUSTED_PROXIES (" + file + "): ", "room_shards (" + file + "): is not a setting; did you mean room-shards?",
-		"PARLOR_LISTNE (environment): is not a setting; did you mean PARLOR_LISTEN?", "PARLOR_SIGNING_KEY: is not set",
+		"PARLOR_REDIS_URL (environment): ", "PARLOR_ADMIN_KEY (" + file + "): has 5 bytes",
+		"PARLOR_ROOM_SHARDS (environment): ", `--log (flag): "loud"`,
+		"PARLOR_TRUSTED_PROXIES (" + file + "): ", "room_shards (" + file + "): is not a setting; correct",
+		"PARLOR_LISTNE (environment): is not a setting; correct", "PARLOR_SIGNING_KEY: is not set",
 	} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
-			t.Fatalf("line %d should start with %q:\n%s", i, want, problems)
+			t.Fatalf("line %d should start with %q:\n%s", i, want, stderr)
 		}
 	}
-	if len(lines) != 8 || strings.Contains(problems, "hunter2") {
-		t.Errorf("got:\n%s", problems)
+	if len(lines) != 8 || strings.Contains(stderr, "hunter2") {
+		t.Errorf("got:\n%s", stderr)
 	}
 }
 
-func TestAFlagThatIsNoneExits78(t *testing.T) {
-	if status, _, problems := command(t, "serve", "--listne", ":80"); status != config.ExitStatus || !strings.Contains(problems, "--listne") {
-		t.Errorf("exits %d: %s", status, problems)
+func TestAnUnknownFlagExits78(t *testing.T) {
+	if status, _, stderr := command(t, "serve", "--listne", ":80"); status != config.ExitStatus ||
+		!strings.Contains(stderr, "--listne") {
+		t.Errorf("exits %d: %s", status, stderr)
 	}
 }
 
 func TestConfigCommands(t *testing.T) {
-	sound(t, "redis://127.0.0.1:1")
-	if out := must(t, "config", "check"); !strings.Contains(out, "sound") {
+	setRequired(t, "redis://127.0.0.1:1")
+	if out := must(t, "config", "check"); !strings.Contains(out, "valid") {
 		t.Errorf("check: %q", out)
 	}
 	out := must(t, "config", "show", "--log-level", "warn")
 	if strings.Contains(out, testAdminKey) || strings.Contains(out, testSigningKey) {
-		t.Error("show tells a secret")
+		t.Error("show prints a secret")
 	}
-	for _, want := range []string{`PARLOR_ADMIN_KEY +\[redacted\] +environment`, `PARLOR_LOG_LEVEL +warn +flag`, `PARLOR_DURABILITY +disk +default`} {
+	for _, want := range []string{
+		`PARLOR_ADMIN_KEY +\[redacted\] +environment`, `PARLOR_LOG_LEVEL +warn +flag`, `PARLOR_DURABILITY +disk +default`,
+	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("show has no %q:\n%s", want, out)
 		}
@@ -129,39 +134,40 @@ func TestConfigCommands(t *testing.T) {
 	}
 }
 
-func TestVersionTellsTheBuild(t *testing.T) {
+func TestVersionPrintsTheBuild(t *testing.T) {
 	if out := must(t, "version"); !regexp.MustCompile(`^parlor \S+ commit \S+ go1\.\S+ linux/\w+\n$`).MatchString(out) {
 		t.Errorf("version: %q", out)
 	}
 }
 
-func TestServeRefusesAStoreThatCouldLoseMoney(t *testing.T) {
-	sound(t, redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru").URL())
-	status, _, problems := command(t, "serve")
-	if status != config.ExitStatus || !strings.Contains(problems, "set appendonly yes") || !strings.Contains(problems, "set maxmemory-policy noeviction") {
-		t.Errorf("exits %d:\n%s", status, problems)
+func TestServeRejectsAStoreThatCouldLoseMoney(t *testing.T) {
+	setRequired(t, redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru").URL())
+	status, _, stderr := command(t, "serve")
+	if status != config.ExitStatus || !strings.Contains(stderr, "set appendonly yes") ||
+		!strings.Contains(stderr, "set maxmemory-policy noeviction") {
+		t.Errorf("exits %d:\n%s", status, stderr)
 	}
 }
 
-func TestServeTellsAStoreThatIsNotThere(t *testing.T) {
-	sound(t, "redis://127.0.0.1:1")
+func TestServeReportsAnUnreachableStore(t *testing.T) {
+	setRequired(t, "redis://127.0.0.1:1")
 	t.Setenv("PARLOR_STORE_WAIT", "0s")
-	status, _, problems := command(t, "serve")
-	if status != 1 || strings.Count(problems, "\n") != 1 || !strings.Contains(problems, "127.0.0.1:1") {
-		t.Errorf("exits %d:\n%s", status, problems)
+	status, _, stderr := command(t, "serve")
+	if status != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "127.0.0.1:1") {
+		t.Errorf("exits %d:\n%s", status, stderr)
 	}
 }
 
-func TestServeTellsAnAddressThatIsTaken(t *testing.T) {
+func TestServeReportsAnAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	sound(t, redistest.StartFor(t, "--appendonly", "yes").URL())
-	status, _, problems := command(t, "serve", "--listen", taken.Addr().String())
-	if status != 1 || strings.Count(problems, "\n") != 1 || !strings.Contains(problems, "address already in use") {
-		t.Errorf("exits %d:\n%s", status, problems)
+	setRequired(t, redistest.StartFor(t, "--appendonly", "yes").URL())
+	status, _, stderr := command(t, "serve", "--listen", taken.Addr().String())
+	if status != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "address already in use") {
+		t.Errorf("exits %d:\n%s", status, stderr)
 	}
 }
 
@@ -174,13 +180,13 @@ func TestTwoNodesOfOneMachineNeedNoInternalAddress(t *testing.T) {
 	}
 }
 
-func TestANodeOutlivesItsStoreAndDrains(t *testing.T) {
+func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	n := nodetest.Start(t, store.URL(), "PARLOR_DRAIN_DELAY=1s")
 	listen := strings.TrimPrefix(n.URL, "http://")
 	for _, url := range []string{n.URL + "/healthz", n.Internal + "/metrics"} {
 		if got := get(t, url); got != http.StatusOK {
-			t.Errorf("%s answers %d", url, got)
+			t.Errorf("%s returns %d", url, got)
 		}
 	}
 	must(t, "healthcheck", "--listen", listen)
@@ -188,10 +194,11 @@ func TestANodeOutlivesItsStoreAndDrains(t *testing.T) {
 	store.Kill()
 	n.WaitReady(http.StatusServiceUnavailable)
 	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
-		t.Errorf("without a store /healthz answers %d", got)
+		t.Errorf("without a store /healthz returns %d", got)
 	}
-	if status, _, problems := command(t, "healthcheck", "--listen", listen); status != 1 || !strings.Contains(problems, "not ready") {
-		t.Errorf("healthcheck without a store exits %d: %s", status, problems)
+	if status, _, stderr := command(t, "healthcheck", "--listen", listen); status != 1 ||
+		!strings.Contains(stderr, "not ready") {
+		t.Errorf("healthcheck without a store exits %d: %s", status, stderr)
 	}
 	if err := store.Restart(); err != nil {
 		t.Fatal(err)
@@ -202,10 +209,10 @@ func TestANodeOutlivesItsStoreAndDrains(t *testing.T) {
 	go func() { exited <- n.Terminate() }()
 	n.WaitReady(http.StatusServiceUnavailable)
 	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
-		t.Errorf("a node that drains answers %d on /healthz", got)
+		t.Errorf("a draining node returns %d on /healthz", got)
 	}
 	if status := <-exited; status != 0 {
-		t.Errorf("SIGTERM ends the node with %d:\n%s", status, n.Log())
+		t.Errorf("after SIGTERM the node exits with %d:\n%s", status, n.Log())
 	}
 	if status, _, _ := command(t, "healthcheck", "--listen", listen); status != 1 {
 		t.Errorf("healthcheck without a node exits %d", status)
@@ -222,12 +229,12 @@ func get(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-func TestDevPrintsLinesThatWorkWhenPasted(t *testing.T) {
+func TestDevPrintsCommandsThatWorkWhenPasted(t *testing.T) {
 	dev := exec.Command(nodetest.Binary(t), "dev", "--listen", "127.0.0.1:0")
 	dev.Env = []string{"PATH=" + os.Getenv("PATH")}
 	dev.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var problems bytes.Buffer
-	dev.Stderr = &problems
+	var stderr bytes.Buffer
+	dev.Stderr = &stderr
 	out, err := dev.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -246,8 +253,8 @@ func TestDevPrintsLinesThatWorkWhenPasted(t *testing.T) {
 		}
 	}
 	all := strings.Join(lines, "\n")
-	if len(lines) > 16 || !strings.Contains(all, "GONE") {
-		t.Fatalf("printed %d lines:\n%s\n%s", len(lines), all, problems.String())
+	if len(lines) > 16 || !strings.Contains(all, "LOST") {
+		t.Fatalf("printed %d lines:\n%s\n%s", len(lines), all, stderr.String())
 	}
 	curls := 0
 	for _, line := range lines {
@@ -256,23 +263,23 @@ func TestDevPrintsLinesThatWorkWhenPasted(t *testing.T) {
 		case strings.HasPrefix(line, "curl "):
 			curls++
 			if _, err := exec.LookPath("curl"); err != nil {
-				t.Log("curl is not installed; the lines are not pasted")
+				t.Log("curl is not installed; the commands are not tried")
 				continue
 			}
-			answer, err := exec.Command("sh", "-c", line).Output()
+			response, err := exec.Command("sh", "-c", line).Output()
 			var body map[string]any
 			if err == nil {
-				err = json.Unmarshal(answer, &body)
+				err = wire.Unmarshal(response, &body)
 			}
 			if err != nil || body["code"] != nil && body["status"] != "CREATED" {
-				t.Errorf("%s\nanswers %v %s", line, err, answer)
+				t.Errorf("%s\nreturns %v %s", line, err, response)
 			}
-			if strings.Contains(line, "token-balances") && !strings.Contains(string(answer), `"volume":100,`) {
-				t.Errorf("the seeded balance is not there: %s", answer)
+			if strings.Contains(line, "token-balances") && !strings.Contains(string(response), `"volume":100,`) {
+				t.Errorf("the seeded balance is missing: %s", response)
 			}
 		default:
-			if answer, err := exec.Command("sh", "-ec", line).CombinedOutput(); err != nil {
-				t.Errorf("%s\n%v %s", line, err, answer)
+			if output, err := exec.Command("sh", "-ec", line).CombinedOutput(); err != nil {
+				t.Errorf("%s\n%v %s", line, err, output)
 			}
 		}
 	}
@@ -281,36 +288,36 @@ func TestDevPrintsLinesThatWorkWhenPasted(t *testing.T) {
 	}
 
 	_ = dev.Process.Signal(syscall.SIGTERM)
-	for read.Scan() { // Wait must not close what is still read
+	for read.Scan() { // Wait closes the pipe, so it must be read to its end before
 	}
 	if err := dev.Wait(); err != nil {
-		t.Errorf("SIGTERM: %v\n%s", err, problems.String())
+		t.Errorf("SIGTERM: %v\n%s", err, stderr.String())
 	}
-	if strings.Contains(problems.String(), "DATA RACE") {
-		t.Error(problems.String())
+	if strings.Contains(stderr.String(), "DATA RACE") {
+		t.Error(stderr.String())
 	}
 }
 
-// served is an output that ends the node as soon as it has printed its last line.
-type served struct {
+// stopAfter is an output that stops the node as soon as it has printed a text.
+type stopAfter struct {
 	bytes.Buffer
-	last string
-	end  context.CancelFunc
+	text string
+	stop context.CancelFunc
 }
 
-func (s *served) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte(s.last)) {
-		s.end()
+func (s *stopAfter) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(s.text)) {
+		s.stop()
 	}
 	return s.Buffer.Write(b)
 }
 
-func TestANodeLeavesNothingRunning(t *testing.T) {
-	sound(t, redistest.StartFor(t, "--appendonly", "yes").URL())
+func TestANodeStopsAllItsGoroutines(t *testing.T) {
+	setRequired(t, redistest.StartFor(t, "--appendonly", "yes").URL())
 	before := goleak.IgnoreCurrent()
-	ctx, end := context.WithCancel(t.Context())
-	defer end()
-	log := &served{last: `"msg":"serving"`, end: end}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	log := &stopAfter{text: `"msg":"serving"`, stop: stop}
 	if status := run(ctx, []string{"serve", "--drain-delay", "0s"}, io.Discard, log); status != 0 {
 		t.Errorf("exits %d", status)
 	}
@@ -324,34 +331,41 @@ func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
 	store := redistest.StartFor(t).URL()
 	var printed [2]string
 	for i := range printed {
-		ctx, end := context.WithCancel(t.Context())
-		out := &served{last: "/admin/audit", end: end}
-		if status := run(ctx, []string{"dev", "--redis-url", store, "--listen", "127.0.0.1:0", "--log-level", "error"}, out, io.Discard); status != 0 {
+		ctx, stop := context.WithCancel(t.Context())
+		out := &stopAfter{text: "/admin/audit", stop: stop}
+		args := []string{"dev", "--redis-url", store, "--listen", "127.0.0.1:0", "--log-level", "error"}
+		if status := run(ctx, args, out, io.Discard); status != 0 {
 			t.Fatalf("exits %d", status)
 		}
-		end()
+		stop()
 		printed[i] = out.String()
 	}
-	if strings.Contains(printed[0], "GONE") || !strings.Contains(printed[0], "SERVER_KEY") || strings.Contains(printed[1], "SERVER_KEY") ||
-		!strings.Contains(printed[1], "# player 3") || strings.Contains(printed[1], "# player 4") {
+	if strings.Contains(printed[0], "LOST") || !strings.Contains(printed[0], "SERVER_KEY") ||
+		strings.Contains(printed[1], "SERVER_KEY") ||
+		!strings.Contains(printed[1], "# player 3") ||
+		strings.Contains(printed[1], "# player 4") {
 		t.Errorf("first:\n%s\nthen:\n%s", printed[0], printed[1])
 	}
 }
 
-func TestATokenIsGoodForItsPlayer(t *testing.T) {
+func TestATokenIsValidForItsPlayer(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes").URL()
 	must(t, "seed", "--redis-url", store, "--signing-key", nodetest.SigningKey)
-	token := strings.TrimSpace(must(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "1", "--user", "2"))
+	token := strings.TrimSpace(
+		must(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "1", "--user", "2"),
+	)
 	n := nodetest.Start(t, store)
 	if a := n.Must(t, http.StatusOK, http.MethodGet, "/api/v1/me", token, nil); !strings.Contains(string(a.Raw), `"bob"`) {
-		t.Errorf("GET /me answers %s", a)
+		t.Errorf("GET /me returns %s", a)
 	}
-	if status, _, problems := command(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "2", "--user", "2"); status != 1 || !strings.Contains(problems, "user_not_found") {
-		t.Errorf("a player of another game: exits %d: %s", status, problems)
+	status, _, stderr := command(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey,
+		"--game", "2", "--user", "2")
+	if status != 1 || !strings.Contains(stderr, "user_not_found") {
+		t.Errorf("a player of another game: exits %d: %s", status, stderr)
 	}
 }
 
-func TestSeedingTwiceIsSeedingOnceAndTheAuditTells(t *testing.T) {
+func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes").URL()
 	seed := func() string { return must(t, "seed", "--redis-url", store, "--signing-key", testSigningKey) }
 	first, second := seed(), seed()
@@ -361,10 +375,11 @@ func TestSeedingTwiceIsSeedingOnceAndTheAuditTells(t *testing.T) {
 	}
 
 	audit := func(args ...string) (int, string) {
-		status, out, problems := command(t, append([]string{"audit", "--redis-url", store}, args...)...)
-		return status, out + problems
+		status, out, stderr := command(t, append([]string{"audit", "--redis-url", store}, args...)...)
+		return status, out + stderr
 	}
-	if status, out := audit(); status != 0 || !regexp.MustCompile(`GOLD +300 +300 +0 +0 +0`).MatchString(out) || !strings.HasSuffix(out, "\nbalanced\n") {
+	if status, out := audit(); status != 0 || !regexp.MustCompile(`GOLD +300 +300 +0 +0 +0`).MatchString(out) ||
+		!strings.HasSuffix(out, "\nbalanced\n") {
 		t.Errorf("exits %d:\n%s", status, out)
 	}
 	if status, out := audit("--deep"); status != 0 || !strings.Contains(out, "3 wallets") {
@@ -380,24 +395,28 @@ func TestSeedingTwiceIsSeedingOnceAndTheAuditTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, out := audit(); status != 1 || !strings.HasSuffix(out, "\nNOT BALANCED\n") {
-		t.Errorf("with money made of nothing it exits %d:\n%s", status, out)
+		t.Errorf("with money from nowhere it exits %d:\n%s", status, out)
 	}
 	for _, args := range [][]string{{"--json"}, {"--json", "--deep"}} {
 		status, out := audit(args...)
 		var report struct {
-			Balanced bool
-			Tokens   []struct{ TokenID string }
+			Balanced bool `json:"balanced"`
+			Tokens   []struct {
+				TokenID string `json:"tokenId"`
+			} `json:"tokens"`
 		}
-		if err := json.Unmarshal([]byte(out), &report); err != nil || status != 1 || report.Balanced || len(report.Tokens) != 2 {
+		if err := wire.Unmarshal([]byte(out), &report); err != nil || status != 1 || report.Balanced ||
+			len(report.Tokens) != 2 {
 			t.Errorf("%v exits %d: %v\n%s", args, status, err, out)
 		}
 	}
 }
 
-func TestToolsTellWhatTheyNeed(t *testing.T) {
+func TestToolsReportWhatTheyNeed(t *testing.T) {
 	for _, c := range []string{"audit", "seed"} {
-		if status, _, problems := command(t, c); status != config.ExitStatus || !strings.Contains(problems, "PARLOR_REDIS_URL: is not set") {
-			t.Errorf("%s exits %d: %s", c, status, problems)
+		if status, _, stderr := command(t, c); status != config.ExitStatus ||
+			!strings.Contains(stderr, "PARLOR_REDIS_URL: is not set") {
+			t.Errorf("%s exits %d: %s", c, status, stderr)
 		}
 	}
 }

@@ -12,17 +12,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// run serves until ctx ends or something fails, drains, and comes back when every goroutine has ended. started is told the
-// public address once requests are answered there.
+// run serves until ctx ends or something fails, drains, and returns when every goroutine has ended.
+// It calls started with the public address once requests are accepted there.
 func (n *node) run(ctx context.Context, started func(public string)) error {
+	defer startGCPacing(n.settings)()
 	public, err := net.Listen("tcp", n.settings.Listen)
 	if err != nil {
 		return err
 	}
 	internal, err := net.Listen("tcp", n.settings.InternalListen)
-	if errors.Is(err, syscall.EADDRINUSE) && !n.settings.Given("internal-listen") {
-		// A second node on this machine; nobody said where its metrics are expected.
-		n.log.Warn("the internal address is taken, another port is used; set PARLOR_INTERNAL_LISTEN", "taken", n.settings.InternalListen)
+	if errors.Is(err, syscall.EADDRINUSE) && !n.settings.IsSet("internal-listen") {
+		// A second node on this machine, without a setting for the address of its metrics.
+		n.log.Warn(
+			"the internal address is taken, another port is used; set PARLOR_INTERNAL_LISTEN",
+			"taken",
+			n.settings.InternalListen,
+		)
 		internal, err = net.Listen("tcp", "127.0.0.1:0")
 	}
 	if err != nil {
@@ -30,54 +35,56 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 		return err
 	}
 
-	// Work outlives the signal that ends it: requests under way still need what runs beside them.
-	work, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	group, failing := errgroup.WithContext(work)
-	front, back := server(n.edge, n.log), server(n.edge.Internal(), n.log)
-	back.WriteTimeout = profileTimeout
-	group.Go(func() error { return ended(front.Serve(public)) })
-	group.Go(func() error { return ended(back.Serve(internal)) })
-	group.Go(func() error { return ended(n.rooms.Run(failing)) })
-	group.Go(func() error { return ended(n.hub.Run(failing)) })
+	// Background work continues after ctx has ended: running requests still need it.
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	group, workCtx := errgroup.WithContext(work)
+	publicServer, internalServer := newServer(n.api, n.log), newServer(n.api.Internal(), n.log)
+	internalServer.WriteTimeout = profileTimeout
+	group.Go(func() error { return ignoreStop(publicServer.Serve(public)) })
+	group.Go(func() error { return ignoreStop(internalServer.Serve(internal)) })
+	group.Go(func() error { return ignoreStop(n.rooms.Run(workCtx)) })
+	group.Go(func() error { return ignoreStop(n.hub.Run(workCtx)) })
 
 	release, commit := version()
-	n.log.Info("serving", "listen", public.Addr().String(), "internal", internal.Addr().String(), "store", string(n.db.Kind()),
-		"durability", n.settings.Durability, "version", release, "commit", commit)
+	n.log.Info("serving", "listen", public.Addr().String(), "internal", internal.Addr().String(),
+		"store", string(n.db.Kind()), "durability", n.settings.Durability, "version", release, "commit", commit)
 	started(public.Addr().String())
 	select {
 	case <-ctx.Done():
-	case <-failing.Done():
+	case <-workCtx.Done(): // something failed
 	}
-	n.drain(failing, front, back)
-	end()
+	n.drain(workCtx, publicServer, internalServer)
+	stopWork()
 	err = group.Wait()
 	n.log.Info("stopped")
 	return err
 }
 
-// drain lets balancers see that the node goes, sends its sockets elsewhere, then lets requests under way end.
-func (n *node) drain(failing context.Context, servers ...*http.Server) {
-	n.edge.Drain()
+// drain reports not ready so that balancers stop sending requests, closes the sockets, then lets
+// running requests end. It skips the delay when workCtx has ended: something failed.
+func (n *node) drain(workCtx context.Context, servers ...*http.Server) {
+	n.api.Drain()
 	n.log.Info("draining", "delay", n.settings.DrainDelay, "timeout", n.settings.DrainTimeout)
 	select {
 	case <-time.After(n.settings.DrainDelay):
-	case <-failing.Done():
+	case <-workCtx.Done():
 	}
-	patience, cancel := context.WithTimeout(context.Background(), n.settings.DrainTimeout)
+	shutdownCtx, cancel := context.WithTimeout(context.Background(), n.settings.DrainTimeout)
 	defer cancel()
-	if err := n.hub.Drain(patience); err != nil {
-		n.log.Warn("sockets were cut off", "cause", err)
+	if err := n.hub.Drain(shutdownCtx); err != nil {
+		n.log.Warn("sockets did not close in time", "cause", err)
 	}
 	for _, s := range servers {
-		if err := s.Shutdown(patience); err != nil {
-			n.log.Warn("requests were cut off", "cause", err)
+		if err := s.Shutdown(shutdownCtx); err != nil {
+			n.log.Warn("requests did not end in time", "cause", err)
 			_ = s.Close()
 		}
 	}
 }
 
-// Bounds of a connection. Profiles of the internal listener take as long as they are asked to.
+// Limits of a connection. A profile from the internal listener takes as long as it was requested
+// for.
 const (
 	headerTimeout  = 5 * time.Second
 	readTimeout    = 15 * time.Second
@@ -87,16 +94,17 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-func server(h http.Handler, log *slog.Logger) *http.Server {
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what broken clients do is not news
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // errors of clients, such as bad TLS
 	}
 }
 
-// ended is the error of something that ran until it was told to stop: nil when that is all that happened.
-func ended(err error) error {
+// ignoreStop returns the error of something that ran until it was stopped, nil when it only was
+// stopped.
+func ignoreStop(err error) error {
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -2,29 +2,25 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/parlor-games/parlor/internal/wire"
-
-	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/principal"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/spf13/cobra"
 )
 
-// The game that newcomers find.
+// seededGame is the name of the example game.
 const seededGame = "Arcade"
 
 var (
@@ -33,20 +29,20 @@ var (
 		{TokenID: "GEM", Name: "Gem", Metadata: wallet.Metadata{Decimals: "0"}},
 	}
 	seededAssets = []assets.CreateInput{
-		{Name: "Wooden sword", TokenID: "GOLD", Price: "2.50", Metadata: wire.RawJSON(`{"kind":"weapon"}`)},
-		{Name: "Lantern", TokenID: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)), Metadata: wire.RawJSON(`{"kind":"tool"}`)},
-		{Name: "Crown", TokenID: "GEM", Price: "40", Stock: new(int64(10)), Metadata: wire.RawJSON(`{"kind":"hat"}`)},
+		{Name: "Wooden sword", TokenID: "GOLD", Price: "2.50", Metadata: []byte(`{"kind":"weapon"}`)},
+		{Name: "Lantern", TokenID: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)), Metadata: []byte(`{"kind":"tool"}`)},
+		{Name: "Crown", TokenID: "GEM", Price: "40", Stock: new(int64(10)), Metadata: []byte(`{"kind":"hat"}`)},
 	}
 	seededPlayers  = []string{"ada", "bob", "cleo"}
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
 )
 
-// seeded is what a seed made or found.
+// seeded is what seed created or found.
 type seeded struct {
-	game      games.Game
-	serverKey string // "" when the game was there already: a key is shown once
-	stake     int64  // id of a token that every player has
-	players   []seededPlayer
+	game       games.Game
+	serverKey  string // "" when the game existed: a key is shown once
+	stakeToken int64  // id of a token of which every player has some
+	players    []seededPlayer
 }
 
 type seededPlayer struct {
@@ -54,13 +50,13 @@ type seededPlayer struct {
 	name string
 }
 
-// variable is the player's name for a shell.
+// variable returns the name of a shell variable for the player's token.
 func (p seededPlayer) variable() string { return strings.ToUpper(p.name) + "_TOKEN" }
 
 var operator = principal.Caller{Role: principal.Operator}
 
-// seed makes a game with tokens, assets and players, or what of it is missing. Doing it twice is doing it once.
-// origins are the pages that may call in the name of the game, where it is made.
+// seed creates a game with tokens, assets and players, or what is missing of it. It is idempotent.
+// origins are the origins of a new game.
 func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	var s seeded
 	for _, t := range seededTokens {
@@ -68,20 +64,20 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 			return s, fmt.Errorf("seed the token %s: %w", t.TokenID, err)
 		}
 	}
-	stake, err := d.wallet.Token(ctx, seededTokens[0].TokenID)
+	stakeToken, err := d.wallet.Token(ctx, seededTokens[0].TokenID)
 	if err != nil {
 		return s, fmt.Errorf("seed the tokens: %w", err)
 	}
-	s.stake = stake.ID
+	s.stakeToken = stakeToken.ID
 	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
 		return s, fmt.Errorf("seed the game: %w", err)
 	}
-	there, _, err := d.assets.List(ctx, operator, s.game.ID, assets.ListQuery{Limit: 100, IncludeInactive: true})
+	existing, _, err := d.assets.List(ctx, operator, s.game.ID, assets.ListQuery{Limit: 100, IncludeInactive: true})
 	if err != nil {
 		return s, fmt.Errorf("seed the assets: %w", err)
 	}
 	for _, a := range seededAssets {
-		if slices.ContainsFunc(there, func(x assets.Asset) bool { return x.Name == a.Name }) {
+		if slices.ContainsFunc(existing, func(x assets.Asset) bool { return x.Name == a.Name }) {
 			continue
 		}
 		if _, err := d.assets.Create(ctx, operator, s.game.ID, a); err != nil {
@@ -98,7 +94,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	return s, nil
 }
 
-// seedGame finds the game by its name, or makes it.
+// seedGame returns the game with the name of the example, and creates it when there is none.
 func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, string, error) {
 	for after := int64(0); ; {
 		page, next, err := d.games.List(ctx, principal.Caller{Role: principal.Operator}, after, 100)
@@ -118,13 +114,18 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 }
 
 func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seededPlayer, error) {
-	session, err := d.auth.Exchange(ctx, principal.Caller{Role: principal.Server, Game: game}, auth.ExchangeInput{ExternalID: "seed-" + name, Username: &name})
+	session, err := d.auth.Exchange(
+		ctx,
+		principal.Caller{Role: principal.Server, Game: game},
+		auth.ExchangeInput{ExternalID: "seed-" + name, Username: &name},
+	)
 	if err != nil {
 		return seededPlayer{}, err
 	}
 	p := seededPlayer{id: session.User.ID, name: name}
 	for code, amount := range seededBalances {
-		// The receipt makes two seeds at once one; the ledger tells after the receipt is gone.
+		// The receipt makes two seeds at once one. The ledger shows an earlier seed after the receipt has
+		// expired.
 		lines, err := d.wallet.Ledger(ctx, p.id, wallet.LedgerQuery{TokenID: code, Limit: 1})
 		if err != nil {
 			return p, err
@@ -132,9 +133,8 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 		if len(lines.Lines) > 0 {
 			continue
 		}
-		digest := sha256.Sum256(fmt.Appendf(nil, "seed %d %s", p.id, code))
-		receipt := idempotency.Receipt{Key: hex.EncodeToString(digest[:]), Fingerprint: "seed"}
 		credit := wallet.CreditInput{UserID: p.id, TokenID: code, Amount: amount, Reason: "seed"}
+		receipt := idempotency.Receipt{Key: secret.Digest(fmt.Sprintf("seed %d %s", p.id, code)), Fingerprint: "seed"}
 		if _, err := d.wallet.Credit(ctx, operator, credit, receipt); err != nil {
 			return p, err
 		}
@@ -144,7 +144,8 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 
 func seedCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "seed", Short: "Make a game with tokens, assets and three players to try things with, where they are missing", Args: cobra.NoArgs,
+		Use: "seed", Args: cobra.NoArgs,
+		Short: "Create an example game with tokens, assets and three players, where they are missing",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.Tool, "redis-url", "signing-key")
 			if err != nil {
@@ -155,16 +156,16 @@ func seedCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			made, err := newDomains(db, s, config.Tool).seed(c.Context())
+			example, err := newDomains(db, s, config.Tool).seed(c.Context())
 			if err != nil {
 				return err
 			}
 			out := c.OutOrStdout()
-			_, _ = fmt.Fprintf(out, "game %d %q\n", made.game.ID, made.game.Name)
-			if made.serverKey != "" {
-				_, _ = fmt.Fprintf(out, "server key, shown this once: %s\n", made.serverKey)
+			_, _ = fmt.Fprintf(out, "game %d %q\n", example.game.ID, example.game.Name)
+			if example.serverKey != "" {
+				_, _ = fmt.Fprintf(out, "server key, shown this once: %s\n", example.serverKey)
 			}
-			for _, p := range made.players {
+			for _, p := range example.players {
 				_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
 			}
 			return nil

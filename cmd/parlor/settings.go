@@ -15,7 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// settingFlags gives a command the flags of the named settings, or of all.
+// settingFlags adds the flags of the named settings to a command, those of all settings without
+// names.
 func settingFlags(c *cobra.Command, names ...string) *cobra.Command {
 	for _, e := range config.Names() {
 		if len(names) == 0 || slices.Contains(names, e.Name) {
@@ -25,40 +26,42 @@ func settingFlags(c *cobra.Command, names ...string) *cobra.Command {
 	return c
 }
 
-// loadSettings reads the settings from their real sources. needs names what a tool cannot do without.
-func loadSettings(c *cobra.Command, mode config.Mode, needs ...string) (config.Settings, error) {
-	given := map[string]string{}
+// loadSettings reads the settings from flags, environment and file. required are the settings that
+// a tool needs.
+func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (config.Settings, error) {
+	flags := map[string]string{}
 	known := config.Names()
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.ContainsFunc(known, func(e config.Entry) bool { return e.Name == f.Name }) {
-			given[f.Name] = f.Value.String()
+			flags[f.Name] = f.Value.String()
 		}
 	})
 	s, err := config.Load(mode, config.Sources{
-		Flags: given, Environ: os.Environ(), Read: os.ReadFile,
+		Flags: flags, Environ: os.Environ(), Read: os.ReadFile,
 		Decode: func(text []byte) (file map[string]any, err error) { return file, yaml.Unmarshal(text, &file) },
 		Check: map[string]func(string) error{"redis-url": func(url string) error {
-			db, err := redisdb.Open(url) // which only reads the address
+			db, err := redisdb.Open(url) // only parses the address
 			if err == nil {
 				_ = db.Close()
 			}
 			return err
 		}},
 	})
-	return s, s.Require(err, needs...)
+	return s, s.Require(err, required...)
 }
 
 func configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Check and show settings"}
 	check := &cobra.Command{
-		Use: "check", Short: "Tell everything that parlor serve would refuse, and exit 78; 0 when there is nothing", Args: cobra.NoArgs,
+		Use: "check", Args: cobra.NoArgs,
+		Short: "Report every setting that parlor serve rejects, and exit 78; 0 when there is none",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.Serve)
 			for _, warning := range s.Warnings() {
 				c.PrintErrln("warning: " + warning)
 			}
 			if err == nil {
-				c.Println("the settings are sound")
+				c.Println("the settings are valid")
 			}
 			return err
 		},
@@ -79,7 +82,8 @@ func configCommand() *cobra.Command {
 		},
 	}
 	env := &cobra.Command{
-		Use: "env", Short: "Print every variable with what it means and its default, as the start of an environment file", Args: cobra.NoArgs,
+		Use: "env", Args: cobra.NoArgs,
+		Short: "Print every variable with what it means and its default, as the start of an environment file",
 		RunE: func(c *cobra.Command, _ []string) error {
 			text := config.Example()
 			if markdown, _ := c.Flags().GetBool("markdown"); markdown {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,89 +13,92 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
 )
 
 func tailCommand() *cobra.Command {
-	t := tail{out: json.NewEncoder(io.Discard)}
+	var t tail
 	c := &cobra.Command{
 		Use: "tail", Short: "Print the events of a room as they happen, one JSON object a line", Args: cobra.NoArgs,
-		Long: "tail follows a room over the WebSocket of a node, as a game's client does. It begins with the room's first event, or with a\n" +
-			"room.snapshot where that is gone; it comes back by itself when the connection is lost, and misses nothing meanwhile.",
+		Long: "tail subscribes to a room over the WebSocket of a node, as a game's client does. It starts with the room's\n" +
+			"first event, or with a room.snapshot when that is no longer stored. It reconnects when the connection is lost,\n" +
+			"and misses no event.",
 		Example: "  parlor tail --room $ROOM --token $ADA_TOKEN",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if t.room == "" || t.token == "" {
 				return errors.New("tail needs --room, and --token or PARLOR_TOKEN: a player's access token")
 			}
-			t.out = json.NewEncoder(c.OutOrStdout())
-			t.out.SetEscapeHTML(false)
-			t.problems = c.ErrOrStderr()
+			t.stdout, t.stderr = c.OutOrStdout(), c.ErrOrStderr()
 			err := t.follow(c.Context())
 			if c.Context().Err() != nil {
-				return nil // told to stop
+				return nil // stopped
 			}
 			return err
 		},
 	}
 	c.Flags().StringVar(&t.room, "room", "", "the room, by id or code")
-	c.Flags().StringVar(&t.url, "url", "http://127.0.0.1:8080", "a node, or the balancer in front of many")
+	c.Flags().StringVar(&t.url, "url", "http://127.0.0.1:8080", "a node, or the load balancer in front of several")
 	c.Flags().StringVar(&t.token, "token", os.Getenv("PARLOR_TOKEN"), "the access token of a player who may see the room")
-	c.Flags().Lookup("token").DefValue = "" // help tells no secret
+	c.Flags().Lookup("token").DefValue = "" // --help prints no secret
 	return c
 }
 
 // tail follows one room.
 type tail struct {
-	room, url, token string
-	out              *json.Encoder
-	problems         io.Writer
+	room  string // id or code
+	url   string // of a node: http://host:port
+	token string // access token of a player
+
+	stdout, stderr io.Writer
 
 	after string // position of the last event that was printed
 }
 
-// errFinal is a refusal that will not change by asking again.
-type errFinal struct{ error }
+// permanentError is an error that a retry does not change.
+type permanentError struct{ error }
 
 const (
-	tailPause   = 250 * time.Millisecond // before the first try to come back; then twice as long each time, up to …
-	tailLongest = 8 * time.Second
-	tailSilence = 90 * time.Second // the node pings every 25 s
-	tailTimeout = 10 * time.Second
+	minBackoff      = 250 * time.Millisecond // before the first reconnect; doubled each time
+	maxBackoff      = 8 * time.Second
+	tailReadTimeout = 90 * time.Second // the node pings every 25 s
+	tailTimeout     = 10 * time.Second // of a handshake or a request
 )
 
-// follow prints events until ctx ends or the room is refused.
+// follow prints events until ctx ends or an error is permanent.
 func (t *tail) follow(ctx context.Context) error {
 	t.after = "0-0" // before the first event
-	pause := tailPause
+	backoff := minBackoff
 	for {
-		heard, err := t.once(ctx)
-		var final errFinal
-		if ctx.Err() != nil || errors.As(err, &final) {
+		subscribed, err := t.followOnce(ctx)
+		var permanent permanentError
+		if ctx.Err() != nil || errors.As(err, &permanent) {
 			return err
 		}
-		if heard {
-			pause = tailPause
+		if subscribed {
+			backoff = minBackoff
 		}
-		_, _ = fmt.Fprintf(t.problems, "parlor: %v; trying again\n", err)
+		_, _ = fmt.Fprintf(t.stderr, "parlor: %v; reconnecting\n", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pause/2 + mathrand.N(pause/2)):
+		case <-time.After(backoff/2 + mathrand.N(backoff/2)):
 		}
-		pause = min(2*pause, tailLongest)
+		backoff = min(2*backoff, maxBackoff)
 	}
 }
 
-// once prints what one connection brings, and tells whether the subscription began.
-func (t *tail) once(ctx context.Context) (heard bool, err error) {
+// followOnce prints the events of one connection. It reports whether the subscription succeeded.
+func (t *tail) followOnce(ctx context.Context) (subscribed bool, err error) {
 	if err := t.resolve(ctx); err != nil {
 		return false, err
 	}
 	dialer := websocket.Dialer{HandshakeTimeout: tailTimeout, Proxy: http.ProxyFromEnvironment}
-	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(t.url, "http")+"/api/v1/realtime", http.Header{"Authorization": {"Bearer " + t.token}})
+	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(t.url, "http")+"/api/v1/realtime",
+		http.Header{"Authorization": {"Bearer " + t.token}})
 	if err != nil {
 		if response != nil {
-			return false, refusalIn(response)
+			return false, responseError(response)
 		}
 		return false, err
 	}
@@ -104,37 +106,43 @@ func (t *tail) once(ctx context.Context) (heard bool, err error) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	ping := conn.PingHandler()
 	conn.SetPingHandler(func(text string) error {
-		_ = conn.SetReadDeadline(time.Now().Add(tailSilence))
+		_ = conn.SetReadDeadline(time.Now().Add(tailReadTimeout))
 		return ping(text)
 	})
-	if err := conn.WriteJSON(map[string]any{"id": "1", "type": "room.subscribe", "data": map[string]string{"roomId": t.room, "after": t.after}}); err != nil {
+	subscribe := map[string]any{
+		"id": "1", "type": "room.subscribe", "data": map[string]string{"roomId": t.room, "after": t.after},
+	}
+	if err := conn.WriteJSON(subscribe); err != nil {
 		return false, err
 	}
 	for {
-		_ = conn.SetReadDeadline(time.Now().Add(tailSilence))
+		_ = conn.SetReadDeadline(time.Now().Add(tailReadTimeout))
 		_, frame, err := conn.ReadMessage()
 		if websocket.IsCloseError(err, 4001, 4403, 4426) {
-			return heard, errFinal{err}
+			return subscribed, permanentError{err}
 		}
 		if err != nil {
-			return heard, err
+			return subscribed, err
 		}
-		if heard, err = t.print(frame, heard); err != nil {
-			return heard, err
+		confirmed, err := t.printFrame(frame)
+		subscribed = subscribed || confirmed
+		if err != nil {
+			return subscribed, err
 		}
 	}
 }
 
-// resolve finds the room's id where its code was given.
+// resolve replaces a room's code by its id.
 func (t *tail) resolve(ctx context.Context) error {
 	if len(t.room) == 36 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url+"/api/v1/game-session/get?code="+url.QueryEscape(t.room), nil)
+	path := "/api/v1/game-session/get?code=" + url.QueryEscape(t.room)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url+path, nil)
 	if err != nil {
-		return errFinal{err}
+		return permanentError{err}
 	}
 	request.Header.Set("Authorization", "Bearer "+t.token)
 	response, err := http.DefaultClient.Do(request)
@@ -143,19 +151,23 @@ func (t *tail) resolve(ctx context.Context) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return refusalIn(response)
+		return responseError(response)
 	}
 	var room struct {
 		RoomID string `json:"roomId"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&room); err != nil {
+	body, err := io.ReadAll(response.Body)
+	if err == nil {
+		err = wire.Unmarshal(body, &room)
+	}
+	if err != nil {
 		return err
 	}
 	t.room = room.RoomID
 	return nil
 }
 
-// problem is what a node says when it refuses.
+// problem is the error of a node: RFC 9457, also in replies on the socket.
 type problem struct {
 	Code      string `json:"code"`
 	Detail    string `json:"detail"`
@@ -167,58 +179,78 @@ func (p *problem) err() error {
 	if p.Retryable {
 		return err
 	}
-	return errFinal{err}
+	return permanentError{err}
 }
 
-func refusalIn(response *http.Response) error {
+// responseError returns the error in a response.
+func responseError(response *http.Response) error {
+	body, _ := io.ReadAll(response.Body)
 	var p problem
-	if json.NewDecoder(response.Body).Decode(&p) != nil || p.Code == "" {
-		return fmt.Errorf("the node answers %s", response.Status) // something in between, perhaps
+	if wire.Unmarshal(body, &p) != nil || p.Code == "" {
+		return fmt.Errorf("the node returned %s", response.Status) // a proxy in between, perhaps
 	}
 	return p.err()
 }
 
-// heardEvent is as much of what a node says as tail must know.
-type heardEvent struct {
-	OK       *bool           `json:"ok"` // of a reply
-	Error    *problem        `json:"error"`
-	RoomID   string          `json:"roomId"`
-	Position string          `json:"position"`
-	Data     json.RawMessage `json:"data"`
+// message is a reply or an event from a node, as far as tail needs it.
+type message struct {
+	OK       *bool        `json:"ok"` // of a reply
+	Error    *problem     `json:"error"`
+	RoomID   string       `json:"roomId"`
+	Position string       `json:"position"`
+	Data     wire.RawJSON `json:"data"`
 }
 
-// print prints the room's events in a frame, which may be an array, and keeps their position.
-func (t *tail) print(frame []byte, heard bool) (bool, error) {
-	var batch []json.RawMessage
-	if json.Unmarshal(frame, &batch) != nil {
-		batch = []json.RawMessage{frame}
+// printFrame prints the room's events in a frame, which may be an array, and remembers their
+// position. It reports whether the frame confirmed the subscription.
+func (t *tail) printFrame(frame []byte) (confirmed bool, err error) {
+	var batch []wire.RawJSON
+	if wire.Unmarshal(frame, &batch) != nil {
+		batch = []wire.RawJSON{frame}
 	}
 	for _, raw := range batch {
-		var e heardEvent
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return heard, err
+		var m message
+		if err := wire.Unmarshal(raw, &m); err != nil {
+			return confirmed, err
 		}
 		switch {
-		case e.Error != nil:
-			return heard, e.Error.err()
-		case e.OK != nil:
-			heard = true
-			var start struct{ Mode, Position string }
-			if err := json.Unmarshal(e.Data, &start); err != nil {
-				return heard, err
-			}
-			if start.Mode != "snapshot" {
-				continue
-			}
-			raw, _ = json.Marshal(map[string]any{"type": "room.snapshot", "roomId": t.room, "position": start.Position, "data": e.Data})
-			e.Position = start.Position
-		case e.RoomID != t.room || e.Position == "": // hello, what happens to the player, what others say
-			continue
+		case m.Error != nil:
+			return confirmed, m.Error.err()
+		case m.OK != nil:
+			confirmed = true
+			err = t.printSnapshot(m.Data)
+		case m.RoomID == t.room && m.Position != "": // else hello, an event to the player, a message in the room
+			err = t.printEvent(raw, m.Position)
 		}
-		if err := t.out.Encode(raw); err != nil {
-			return heard, errFinal{err}
+		if err != nil {
+			return confirmed, err
 		}
-		t.after = e.Position
 	}
-	return heard, nil
+	return confirmed, nil
+}
+
+// printSnapshot prints the snapshot with which a subscription started, if it did.
+func (t *tail) printSnapshot(data wire.RawJSON) error {
+	var start struct {
+		Mode     string `json:"mode"`
+		Position string `json:"position"`
+	}
+	if err := wire.Unmarshal(data, &start); err != nil || start.Mode != "snapshot" {
+		return err
+	}
+	event, err := wire.Marshal(map[string]any{
+		"type": "room.snapshot", "roomId": t.room, "position": start.Position, "data": data,
+	})
+	if err != nil {
+		return err
+	}
+	return t.printEvent(event, start.Position)
+}
+
+func (t *tail) printEvent(event []byte, position string) error {
+	if _, err := fmt.Fprintf(t.stdout, "%s\n", event); err != nil {
+		return permanentError{err}
+	}
+	t.after = position
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -14,14 +13,15 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
-// balancer sends connections on to a node, which can be changed.
+// balancer forwards connections to a node, which can be changed.
 type balancer struct {
 	net.Listener
 	mu sync.Mutex
-	to string
+	to string // host:port
 }
 
 func startBalancer(t *testing.T, to *nodetest.Node) *balancer {
@@ -31,7 +31,7 @@ func startBalancer(t *testing.T, to *nodetest.Node) *balancer {
 		t.Fatal(err)
 	}
 	b := &balancer{Listener: l}
-	b.turn(to)
+	b.forwardTo(to)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -58,7 +58,7 @@ func startBalancer(t *testing.T, to *nodetest.Node) *balancer {
 	return b
 }
 
-func (b *balancer) turn(to *nodetest.Node) {
+func (b *balancer) forwardTo(to *nodetest.Node) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.to = strings.TrimPrefix(to.URL, "http://")
@@ -67,12 +67,22 @@ func (b *balancer) turn(to *nodetest.Node) {
 func TestTailFollowsARoomFromNodeToNode(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes").URL()
 	must(t, "seed", "--redis-url", store, "--signing-key", nodetest.SigningKey)
-	ada := strings.TrimSpace(must(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "1", "--user", "1"))
+	ada := strings.TrimSpace(
+		must(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "1", "--user", "1"),
+	)
 	first, second := nodetest.Start(t, store, "PARLOR_DRAIN_DELAY=0s"), nodetest.Start(t, store)
-	made := second.Must(t, http.StatusCreated, http.MethodPost, "/api/v1/game-session/create", ada, map[string]any{"maxPlayers": 2})
-	ready := func(yes bool) {
+	created := second.Must(
+		t,
+		http.StatusCreated,
+		http.MethodPost,
+		"/api/v1/game-session/create",
+		ada,
+		map[string]any{"maxPlayers": 2},
+	)
+	setReady := func(ready bool) {
 		t.Helper()
-		second.Must(t, http.StatusOK, http.MethodPost, "/api/v1/game-session/ready", ada, map[string]any{"roomId": made.Body["roomId"], "ready": yes})
+		body := map[string]any{"roomId": created.Body["roomId"], "ready": ready}
+		second.Must(t, http.StatusOK, http.MethodPost, "/api/v1/game-session/ready", ada, body)
 	}
 
 	front := startBalancer(t, first)
@@ -80,48 +90,51 @@ func TestTailFollowsARoomFromNodeToNode(t *testing.T) {
 	defer cancel()
 	read, write := io.Pipe()
 	status := make(chan int, 1)
-	var problems bytes.Buffer
+	var stderr bytes.Buffer
 	go func() {
-		status <- run(ctx, []string{"tail", "--room", made.Body["code"].(string), "--url", "http://" + front.Addr().String(), "--token", ada}, write, &problems)
+		args := []string{
+			"tail", "--room", created.Body["code"].(string), "--url", "http://" + front.Addr().String(), "--token", ada,
+		}
+		status <- run(ctx, args, write, &stderr)
 		_ = write.Close()
 	}()
 	lines, seq := bufio.NewScanner(read), int64(0)
-	next := func(kind string) {
+	next := func(eventType string) {
 		t.Helper()
 		if !lines.Scan() {
 			t.Fatalf("tail ended: %v", lines.Err())
 		}
 		var e struct {
-			Type string
-			Seq  int64
+			Type string `json:"type"`
+			Seq  int64  `json:"seq"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil || e.Type != kind || e.Seq != seq+1 {
-			t.Fatalf("after %d: %v: %s; want %s", seq, err, lines.Text(), kind)
+		if err := wire.Unmarshal(lines.Bytes(), &e); err != nil || e.Type != eventType || e.Seq != seq+1 {
+			t.Fatalf("after %d: %v: %s; want %s", seq, err, lines.Text(), eventType)
 		}
 		seq = e.Seq
 	}
 	next("room.created")
-	ready(true)
+	setReady(true)
 	next("room.ready")
-	front.turn(second)
+	front.forwardTo(second)
 	if got := first.Terminate(); got != 0 {
-		t.Errorf("a node with an open socket ends with %d:\n%s", got, first.Log())
+		t.Errorf("a node with an open socket exits with %d:\n%s", got, first.Log())
 	}
-	ready(false)
+	setReady(false)
 	next("room.ready")
 	cancel()
-	if got := <-status; got != 0 || !strings.Contains(problems.String(), "1012") {
-		t.Errorf("tail exits %d: %s", got, &problems)
+	if got := <-status; got != 0 || !strings.Contains(stderr.String(), "1012") {
+		t.Errorf("tail exits %d: %s", got, &stderr)
 	}
 
 	for want, args := range map[string][]string{
 		"room_not_found":  {"--room", "NOROOM", "--token", ada},
-		"unauthenticated": {"--room", made.Body["roomId"].(string), "--token", "x"},
+		"unauthenticated": {"--room", created.Body["roomId"].(string), "--token", "x"},
 		"--token":         {"--room", "x"},
 	} {
-		status, out, problems := command(t, append([]string{"tail", "--url", second.URL}, args...)...)
-		if status != 1 || out != "" || !strings.Contains(problems, want) || strings.Count(problems, "\n") != 1 {
-			t.Errorf("tail %v exits %d: %s%s", args, status, out, problems)
+		status, stdout, stderr := command(t, append([]string{"tail", "--url", second.URL}, args...)...)
+		if status != 1 || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("tail %v exits %d: %s%s", args, status, stdout, stderr)
 		}
 	}
 }

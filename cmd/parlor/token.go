@@ -14,7 +14,7 @@ func tokenCommand() *cobra.Command {
 	var game, user int64
 	var ttl time.Duration
 	c := &cobra.Command{
-		Use: "token", Short: "Sign an access token for a player, to look into something in the player's name", Args: cobra.NoArgs,
+		Use: "token", Short: "Sign an access token for a player, to investigate as that player", Args: cobra.NoArgs,
 		Example: "  curl -H \"Authorization: Bearer $(parlor token --game 1 --user 2)\" http://127.0.0.1:8080/api/v1/me",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.Tool, "redis-url", "signing-key")
@@ -39,6 +39,6 @@ func tokenCommand() *cobra.Command {
 	}
 	c.Flags().Int64Var(&game, "game", 0, "the player's game")
 	c.Flags().Int64Var(&user, "user", 0, "the player")
-	c.Flags().DurationVar(&ttl, "ttl", 15*time.Minute, "how long the token is good")
+	c.Flags().DurationVar(&ttl, "ttl", 15*time.Minute, "how long the token is valid")
 	return settingFlags(c, "redis-url", "signing-key", "config")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is the module's version and the commit, as far as the build knows them.
+// version returns the module's version and the commit, "unknown" when the build does not have them.
 func version() (release, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,7 +34,15 @@ func versionCommand() *cobra.Command {
 		Use: "version", Short: "Print version, commit and Go release", Args: cobra.NoArgs,
 		Run: func(c *cobra.Command, _ []string) {
 			release, commit := version()
-			_, _ = fmt.Fprintf(c.OutOrStdout(), "parlor %s commit %s %s %s/%s\n", release, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, _ = fmt.Fprintf(
+				c.OutOrStdout(),
+				"parlor %s commit %s %s %s/%s\n",
+				release,
+				commit,
+				runtime.Version(),
+				runtime.GOOS,
+				runtime.GOARCH,
+			)
 		},
 	}
 }

@@ -1,29 +1,34 @@
 package apierror
 
-// The words. One is never renamed and never used again for another meaning.
+// The errors. A code is never renamed and never reused with another meaning.
 var (
-	// 400: the request itself is wrong; the same request will always be refused.
+	// 400: the request is invalid; the same request always fails.
 	InvalidJSON            = define("invalid_json", 400, "The body is not valid JSON", false)
 	InvalidRequest         = define("invalid_request", 400, "The request is not valid", false)
 	InvalidAmount          = define("invalid_amount", 400, "The amount is not valid", false)
 	IdempotencyKeyRequired = define("idempotency_key_required", 400, "An Idempotency-Key header is required", false)
 
-	// 401: who is calling is not known.
+	// 401: the caller is not known.
 	Unauthenticated = define("unauthenticated", 401, "Authentication is required", false)
 	TokenExpired    = define("token_expired", 401, "The access token has expired", false)
-	RefreshReused   = define("refresh_reused", 401, "The refresh token was used before; its whole family is revoked", false)
+	RefreshReused   = define(
+		"refresh_reused",
+		401,
+		"The refresh token was used before; its whole family is revoked",
+		false,
+	)
 
-	// 402: the money is not there.
+	// 402: the money is missing.
 	InsufficientFunds = define("insufficient_funds", 402, "The balance is too small", false)
 
-	// 403: the caller is known and may not.
+	// 403: the caller is known and may not do it.
 	Forbidden      = define("forbidden", 403, "This caller may not do this", false)
 	NotHost        = define("not_host", 403, "Only the host of the room may do this", false)
 	NotParticipant = define("not_participant", 403, "The player is not seated in the room", false)
 	FriendsOnly    = define("friends_only", 403, "The room admits friends of its creator only", false)
 	Banned         = define("banned", 403, "The player is banned from the room", false)
 
-	// 404: absent, or not the caller's to see; the two are told apart by nobody.
+	// 404: absent, or not visible to the caller; the response is the same.
 	NotFound      = define("not_found", 404, "There is nothing at this address", false)
 	RoomNotFound  = define("room_not_found", 404, "No such room", false)
 	UserNotFound  = define("user_not_found", 404, "No such user", false)
@@ -36,14 +41,19 @@ var (
 
 	MethodNotAllowed = define("method_not_allowed", 405, "The method is not allowed here", false)
 
-	// 409: right request, wrong moment.
-	RoomFull          = define("room_full", 409, "The room is full", false)
-	RoomClosed        = define("room_closed", 409, "The room has ended", false)
-	AlreadyStarted    = define("already_started", 409, "The room has already started", false)
-	NotStarted        = define("not_started", 409, "The room has not started", false)
-	NotEnoughPlayers  = define("not_enough_players", 409, "The room has too few players", false)
-	VersionConflict   = define("version_conflict", 409, "Somebody changed it first", false)
-	SaveTampered      = define("save_tampered", 409, "The stored save was altered and cannot be trusted: restore an intact version", false)
+	// 409: the request is valid, but not in the current state.
+	RoomFull         = define("room_full", 409, "The room is full", false)
+	RoomClosed       = define("room_closed", 409, "The room has ended", false)
+	AlreadyStarted   = define("already_started", 409, "The room has already started", false)
+	NotStarted       = define("not_started", 409, "The room has not started", false)
+	NotEnoughPlayers = define("not_enough_players", 409, "The room has too few players", false)
+	VersionConflict  = define("version_conflict", 409, "Somebody changed it first", false)
+	SaveTampered     = define(
+		"save_tampered",
+		409,
+		"The stored save was altered and cannot be trusted: restore an intact version",
+		false,
+	)
 	SlotsFull         = define("slots_full", 409, "All save slots are in use", false)
 	AlreadyOwned      = define("already_owned", 409, "The per-user limit of the asset is reached", false)
 	SoldOut           = define("sold_out", 409, "The stock is too small", false)
@@ -61,7 +71,7 @@ var (
 
 	Internal = define("internal", 500, "Something went wrong", true)
 
-	// 503: not now; nothing was changed unless the word says otherwise.
+	// 503: not now. Nothing was changed, except that outcome_unknown leaves it open.
 	Draining         = define("draining", 503, "This node is shutting down", true)
 	StoreUnavailable = define("store_unavailable", 503, "The store cannot be reached", true)
 	OutcomeUnknown   = define("outcome_unknown", 503, "Not yet as durable as promised: ask again with the same key", true)

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// Error is one "no" that is safe to show: a word of the vocabulary, optionally with a
-// sentence about this case, the faulty fields, and members that help the caller.
-// A Refusal is immutable; the With… methods answer a copy.
+// Error is an error that is safe to show to a client, optionally with a sentence about this case,
+// the invalid fields, and further members of the problem body. It is immutable; the With… methods
+// return a copy.
 type Error struct {
-	Code      string // the stable word, snake_case
+	Code      string // snake_case
 	Status    int    // HTTP status, RFC 9110
-	Title     string // the same for every refusal with this word
-	Retryable bool   // the same request may succeed later
+	Title     string // the same for every error with this code
+	Retryable bool   // whether the same request may succeed later
 
 	Detail      string         // a sentence about this case, or ""
-	FieldErrors []FieldError   // what is wrong with which field, or nil
+	FieldErrors []FieldError   // or nil
 	Members     map[string]any // further members of the problem body, or nil
 }
 
-// FieldError says what is wrong with one field of a request.
+// FieldError is what is wrong with one field of a request.
 type FieldError struct {
 	Field   string `json:"field"`   // path in the body or name of the query parameter: "results[0].place"
 	Code    string `json:"code"`    // "required", "unknown", "type", "range", "format", …
@@ -32,47 +32,47 @@ var byCode = map[string]*Error{}
 
 func define(code string, status int, title string, retryable bool) *Error {
 	if _, twice := byCode[code]; twice {
-		panic("fault: the word " + code + " is defined twice")
+		panic("apierror: the code " + code + " is defined twice")
 	}
-	r := &Error{Code: code, Status: status, Title: title, Retryable: retryable}
-	byCode[code] = r
-	return r
+	e := &Error{Code: code, Status: status, Title: title, Retryable: retryable}
+	byCode[code] = e
+	return e
 }
 
-// Lookup finds a word of the vocabulary.
+// Lookup returns the error with a code.
 func Lookup(code string) (*Error, bool) {
-	r, ok := byCode[code]
-	return r, ok
+	e, ok := byCode[code]
+	return e, ok
 }
 
-// Codes lists the vocabulary in alphabetical order.
+// Codes returns all codes in alphabetical order.
 func Codes() []string { return slices.Sorted(maps.Keys(byCode)) }
 
-// Error gives the word and, where there is one, the sentence.
-func (r *Error) Error() string {
-	if r.Detail == "" {
-		return r.Code
+// Error returns the code and, when there is one, the sentence.
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Code
 	}
-	return r.Code + ": " + r.Detail
+	return e.Code + ": " + e.Detail
 }
 
-// Is makes errors.Is compare words, so that a refusal with details is still that refusal.
-func (r *Error) Is(target error) bool {
+// Is makes errors.Is compare codes, so that an error with details is still that error.
+func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
-	return ok && other.Code == r.Code
+	return ok && other.Code == e.Code
 }
 
-// WithReason adds a sentence about this case.
-func (r *Error) WithReason(format string, args ...any) *Error {
-	c := *r
+// WithReason returns the error with a sentence about this case.
+func (e *Error) WithReason(format string, args ...any) *Error {
+	c := *e
 	c.Detail = fmt.Sprintf(format, args...)
 	return &c
 }
 
-// WithMember adds a member to the problem body, such as "available".
-func (r *Error) WithMember(name string, value any) *Error {
-	c := *r
-	c.Members = maps.Clone(r.Members)
+// WithMember returns the error with a further member of the problem body, such as "available".
+func (e *Error) WithMember(name string, value any) *Error {
+	c := *e
+	c.Members = maps.Clone(e.Members)
 	if c.Members == nil {
 		c.Members = map[string]any{}
 	}
@@ -80,27 +80,29 @@ func (r *Error) WithMember(name string, value any) *Error {
 	return &c
 }
 
-// WithField adds a faulty field; the first one's message becomes the sentence where there is none.
-func (r *Error) WithField(field, code, message string) *Error {
-	c := *r
-	c.FieldErrors = append(slices.Clone(r.FieldErrors), FieldError{Field: field, Code: code, Message: message})
+// WithField returns the error with a further invalid field. The message of the first one is the
+// sentence when there is none.
+func (e *Error) WithField(field, code, message string) *Error {
+	c := *e
+	c.FieldErrors = append(slices.Clone(e.FieldErrors), FieldError{Field: field, Code: code, Message: message})
 	if c.Detail == "" {
 		c.Detail = field + ": " + message
 	}
 	return &c
 }
 
-// As finds the refusal in an error chain.
+// As returns the Error in an error chain.
 func As(err error) (*Error, bool) {
-	var r *Error
-	ok := errors.As(err, &r)
-	return r, ok
+	var e *Error
+	ok := errors.As(err, &e)
+	return e, ok
 }
 
-// FieldErrors collects what is wrong with a request, so that all of it is told at once. The zero Faults is ready to use.
+// FieldErrors collects the invalid fields of a request, so that all are reported at once. The zero
+// value is ready to use.
 type FieldErrors struct{ err *Error }
 
-// Add notes a faulty field.
+// Add adds an invalid field.
 func (f *FieldErrors) Add(field, code, message string) {
 	if f.err == nil {
 		f.err = InvalidRequest
@@ -108,7 +110,8 @@ func (f *FieldErrors) Add(field, code, message string) {
 	f.err = f.err.WithField(field, code, message)
 }
 
-// Merge notes the faulty fields of a refusal; the first refusal gives the word. Nil and other errors are left out.
+// Merge adds the invalid fields of an Error. The first Error merged, before any field was added,
+// gives the code. It ignores nil and other errors.
 func (f *FieldErrors) Merge(err error) {
 	one, ok := As(err)
 	switch {
@@ -116,13 +119,13 @@ func (f *FieldErrors) Merge(err error) {
 	case f.err == nil:
 		f.err = one
 	default:
-		for _, at := range one.FieldErrors {
-			f.err = f.err.WithField(at.Field, at.Code, at.Message)
+		for _, field := range one.FieldErrors {
+			f.err = f.err.WithField(field.Field, field.Code, field.Message)
 		}
 	}
 }
 
-// Err is the refusal with all of them, or nil.
+// Err returns the error with all invalid fields, or nil.
 func (f *FieldErrors) Err() error {
 	if f.err == nil {
 		return nil

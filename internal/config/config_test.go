@@ -18,7 +18,7 @@ const (
 	storeURL = "redis://u:hunter2@127.0.0.1:6379/0"
 )
 
-// source is a set of sources for tests: flags, environment, a decoded settings file and further files.
+// source is flags, environment, a decoded settings file and further files, for tests.
 type source struct {
 	flags map[string]string
 	env   []string
@@ -46,13 +46,14 @@ var complete = []string{"PARLOR_REDIS_URL=" + storeURL, "PARLOR_ADMIN_KEY=" + go
 
 func with(env ...string) []string { return append(append([]string{}, complete...), env...) }
 
-func TestDefaultsAreThoseOfTheContract(t *testing.T) {
+func TestDefaults(t *testing.T) {
 	s, err := source{env: complete}.load(config.Serve)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Listen != "127.0.0.1:8080" || s.InternalListen != "127.0.0.1:9090" || s.Durability != "disk" || s.RoomShards != 1 || s.Log != "json" ||
-		s.IdempotencyTTL != 24*time.Hour || !s.RateLimits || s.LogLevel != slog.LevelInfo || s.RedisURL.Reveal() != storeURL {
+	if s.Listen != "127.0.0.1:8080" || s.InternalListen != "127.0.0.1:9090" || s.RedisURL.Reveal() != storeURL ||
+		s.Durability != "disk" || s.RoomShards != 1 || s.Log != "json" || s.LogLevel != slog.LevelInfo ||
+		!s.RateLimits || s.IdempotencyTTL != 24*time.Hour || s.GCPercent != 25 || s.MemoryLimitMiB != 0 {
 		t.Errorf("serve: %+v", s)
 	}
 	s, err = source{}.load(config.Dev)
@@ -97,22 +98,32 @@ func TestAFileHasTextNumbersSwitchesAndLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.SigningKey) != 2 || s.RoomShards != 64 || s.RateLimits || s.IdempotencyTTL != 48*time.Hour || s.Log != "json" ||
+	if len(s.SigningKey) != 2 || s.RoomShards != 64 || s.RateLimits || s.IdempotencyTTL != 48*time.Hour ||
+		s.Log != "json" ||
 		fmt.Sprint(s.TrustedProxies) != "[10.0.0.0/8 ::1/128]" {
 		t.Errorf("%+v", s)
 	}
 }
 
-func TestWhatLooksLikeAMistakeIsToldAndAllowed(t *testing.T) {
+func TestWhatLooksLikeAMistakeIsAWarning(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  []string
 		want string
 	}{
-		"a guessed key":    {[]string{complete[0], "PARLOR_ADMIN_KEY=" + strings.Repeat("a", 40), complete[2]}, "PARLOR_ADMIN_KEY can be guessed"},
-		"a copied key":     {[]string{complete[0], complete[1], "PARLOR_SIGNING_KEY=ChangeMe-4f1c9a7e2b8d6035f1c9a7e2b8d60354"}, "PARLOR_SIGNING_KEY can be guessed"},
-		"one key for both": {[]string{complete[0], complete[1], "PARLOR_SIGNING_KEY=" + goodKey}, "PARLOR_ADMIN_KEY is also a signing key"},
-		"memory":           {with("PARLOR_DURABILITY=memory"), "PARLOR_DURABILITY memory forgets"},
-		"nothing":          {complete, ""},
+		"a guessed key": {
+			[]string{complete[0], "PARLOR_ADMIN_KEY=" + strings.Repeat("a", 40), complete[2]},
+			"PARLOR_ADMIN_KEY can be guessed",
+		},
+		"a copied key": {
+			[]string{complete[0], complete[1], "PARLOR_SIGNING_KEY=ChangeMe-4f1c9a7e2b8d6035f1c9a7e2b8d60354"},
+			"PARLOR_SIGNING_KEY can be guessed",
+		},
+		"one key for both": {
+			[]string{complete[0], complete[1], "PARLOR_SIGNING_KEY=" + goodKey},
+			"PARLOR_ADMIN_KEY is also a signing key",
+		},
+		"memory":  {with("PARLOR_DURABILITY=memory"), "PARLOR_DURABILITY memory loses"},
+		"nothing": {complete, ""},
 	} {
 		s, err := source{env: c.env}.load(config.Serve)
 		got := strings.Join(s.Warnings(), "\n")
@@ -122,59 +133,136 @@ func TestWhatLooksLikeAMistakeIsToldAndAllowed(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsToldWithItsFix(t *testing.T) {
+func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
+	environ := func(env ...string) source { return source{env: env} }
+	set := func(env ...string) source { return source{env: with(env...)} }
+	settingsFile := func(file map[string]any) source {
+		return source{env: with("PARLOR_CONFIG=parlor.yaml"), file: file}
+	}
 	for name, c := range map[string]struct {
 		from source
 		mode config.Mode
-		want []string // one for each fault, in order: what its line starts with … and holds
+		want []string // one for each error, in order: the start of its line … and a part of it
 	}{
-		"nothing set":        {source{}, config.Serve, []string{"PARLOR_REDIS_URL: …is not set", "PARLOR_ADMIN_KEY: …is not set", "PARLOR_SIGNING_KEY: …is not set"}},
-		"a short key":        {source{env: []string{complete[0], "PARLOR_ADMIN_KEY=short", complete[2]}}, config.Serve, []string{"PARLOR_ADMIN_KEY (environment): …has 5 bytes"}},
-		"a key of dev":       {source{env: []string{complete[0], complete[1], "PARLOR_SIGNING_KEY=" + goodKey + "1," + config.DevKeyPrefix + goodKey}}, config.Serve, []string{"PARLOR_SIGNING_KEY …made by parlor dev"}},
-		"weak keys in dev":   {source{env: []string{"PARLOR_ADMIN_KEY=x"}}, config.Dev, nil},
-		"a short key in dev": {source{env: []string{"PARLOR_SIGNING_KEY=x"}}, config.Dev, []string{"PARLOR_SIGNING_KEY …has 1 bytes"}},
-		"a wrong scheme":     {source{env: []string{"PARLOR_REDIS_URL=http://u:hunter2@h", complete[1], complete[2]}}, config.Serve, []string{"PARLOR_REDIS_URL (environment): …must start with one of: redis://"}},
-		"no such durability": {source{env: with("PARLOR_DURABILITY=paper")}, config.Serve, []string{`PARLOR_DURABILITY (environment): …"paper" is not one of: memory, disk, replica`}},
-		"replica":            {source{env: with("PARLOR_DURABILITY=replica")}, config.Serve, []string{"PARLOR_DURABILITY (environment): …not offered by this release yet"}},
-		"disk in memory":     {source{flags: map[string]string{"durability": "disk"}}, config.Dev, []string{"--durability (flag): …use memory"}},
-		"bounds": {source{env: with("PARLOR_ROOM_SHARDS=0", "PARLOR_IDEMPOTENCY_TTL=1h", "PARLOR_STORE_WAIT=-1s", "PARLOR_RATE_LIMITS=maybe", "PARLOR_LOG_LEVEL=loud")}, config.Serve, []string{
-			"PARLOR_ROOM_SHARDS …from 1 to 1024", "PARLOR_LOG_LEVEL …debug, info, warn, error", "PARLOR_RATE_LIMITS …neither on nor off",
-			"PARLOR_IDEMPOTENCY_TTL …from 24h to 720h", "PARLOR_STORE_WAIT …from 0s to 10m",
+		"nothing set": {source{}, config.Serve, []string{
+			"PARLOR_REDIS_URL: …is not set", "PARLOR_ADMIN_KEY: …is not set", "PARLOR_SIGNING_KEY: …is not set",
 		}},
-		"addresses":         {source{env: with("PARLOR_LISTEN=8080", "PARLOR_INTERNAL_LISTEN=h:70000")}, config.Serve, []string{"PARLOR_LISTEN …host:port", "PARLOR_INTERNAL_LISTEN …host:port"}},
-		"one address":       {source{env: with("PARLOR_LISTEN=:9090", "PARLOR_INTERNAL_LISTEN=:9090")}, config.Serve, []string{"PARLOR_INTERNAL_LISTEN: …another port"}},
-		"proxies":           {source{env: with("PARLOR_TRUSTED_PROXIES=10.0.0.0/33")}, config.Serve, []string{"PARLOR_TRUSTED_PROXIES …list of networks"}},
-		"all are proxies":   {source{env: with("PARLOR_TRUSTED_PROXIES=0.0.0.0/0")}, config.Serve, []string{"PARLOR_TRUSTED_PROXIES: …believes everybody"}},
-		"an unknown name":   {source{env: with("PARLOR_LISTNE=:1", "PARLOR_XYZZY_PLUGH_QUUX=1")}, config.Serve, []string{"PARLOR_LISTNE (environment): …did you mean PARLOR_LISTEN?", "PARLOR_XYZZY_PLUGH_QUUX (environment): …is not a setting; correct"}},
-		"unknown in dev":    {source{env: []string{"PARLOR_LISTNE=:1"}}, config.Dev, nil},
-		"an unknown key":    {source{env: with("PARLOR_CONFIG=parlor.yaml"), file: map[string]any{"redis_url": "x", "config": "y"}}, config.Serve, []string{"config (parlor.yaml)…", "redis_url (parlor.yaml): …did you mean redis-url?"}},
-		"a nested value":    {source{env: with("PARLOR_CONFIG=parlor.yaml"), file: map[string]any{"log": map[string]any{"level": 1}}}, config.Serve, []string{"PARLOR_LOG (parlor.yaml): …must be text"}},
-		"no settings file":  {source{env: with("PARLOR_CONFIG=absent.yaml")}, config.Serve, []string{"PARLOR_CONFIG: …cannot be read"}},
-		"no secret file":    {source{env: []string{complete[0], complete[1], "PARLOR_SIGNING_KEY_FILE=absent"}}, config.Serve, []string{"PARLOR_SIGNING_KEY (absent): …cannot be read"}},
-		"a secret twice":    {source{env: with("PARLOR_ADMIN_KEY_FILE=key"), files: map[string]string{"key": goodKey}}, config.Serve, []string{"PARLOR_ADMIN_KEY: …and PARLOR_ADMIN_KEY_FILE are both set"}},
-		"no file for plain": {source{env: with("PARLOR_LISTEN_FILE=x")}, config.Serve, []string{"PARLOR_LISTEN_FILE (environment)…is not a setting"}},
+		"a short key": {environ(complete[0], "PARLOR_ADMIN_KEY=short", complete[2]), config.Serve, []string{
+			"PARLOR_ADMIN_KEY (environment): …has 5 bytes",
+		}},
+		"a key of dev": {
+			environ(complete[0], complete[1], "PARLOR_SIGNING_KEY="+goodKey+"1,"+config.DevKeyPrefix+goodKey),
+			config.Serve,
+			[]string{"PARLOR_SIGNING_KEY …made by parlor dev"},
+		},
+		"weak keys in dev":   {environ("PARLOR_ADMIN_KEY=x"), config.Dev, nil},
+		"a short key in dev": {environ("PARLOR_SIGNING_KEY=x"), config.Dev, []string{"PARLOR_SIGNING_KEY …has 1 bytes"}},
+		"a wrong scheme": {environ("PARLOR_REDIS_URL=http://u:hunter2@h", complete[1], complete[2]), config.Serve, []string{
+			"PARLOR_REDIS_URL (environment): …must start with one of: redis://",
+		}},
+		"no such durability": {set("PARLOR_DURABILITY=paper"), config.Serve, []string{
+			`PARLOR_DURABILITY (environment): …"paper" is not one of: memory, disk, replica`,
+		}},
+		"replica": {set("PARLOR_DURABILITY=replica"), config.Serve, []string{
+			"PARLOR_DURABILITY (environment): …not offered by this release yet",
+		}},
+		"disk in memory": {source{flags: map[string]string{"durability": "disk"}}, config.Dev, []string{
+			"--durability (flag): …use memory",
+		}},
+		"bounds": {
+			set("PARLOR_ROOM_SHARDS=0", "PARLOR_GC_PERCENT=5", "PARLOR_MEMORY_LIMIT_MIB=-1", "PARLOR_IDEMPOTENCY_TTL=1h",
+				"PARLOR_STORE_WAIT=-1s", "PARLOR_RATE_LIMITS=maybe", "PARLOR_LOG_LEVEL=loud"),
+			config.Serve,
+			[]string{
+				"PARLOR_ROOM_SHARDS …from 1 to 1024", "PARLOR_LOG_LEVEL …debug, info, warn, error",
+				"PARLOR_RATE_LIMITS …neither on nor off", "PARLOR_IDEMPOTENCY_TTL …from 24h to 720h",
+				"PARLOR_STORE_WAIT …from 0s to 10m", "PARLOR_GC_PERCENT …from 10 to 1000",
+				"PARLOR_MEMORY_LIMIT_MIB …from 0 to 1048576",
+			},
+		},
+		"addresses": {set("PARLOR_LISTEN=8080", "PARLOR_INTERNAL_LISTEN=h:70000"), config.Serve, []string{
+			"PARLOR_LISTEN …host:port", "PARLOR_INTERNAL_LISTEN …host:port",
+		}},
+		"one address": {set("PARLOR_LISTEN=:9090", "PARLOR_INTERNAL_LISTEN=:9090"), config.Serve, []string{
+			"PARLOR_INTERNAL_LISTEN: …another port",
+		}},
+		"proxies": {set("PARLOR_TRUSTED_PROXIES=10.0.0.0/33"), config.Serve, []string{
+			"PARLOR_TRUSTED_PROXIES …list of networks",
+		}},
+		"all are proxies": {set("PARLOR_TRUSTED_PROXIES=0.0.0.0/0"), config.Serve, []string{
+			"PARLOR_TRUSTED_PROXIES: …trusts everybody",
+		}},
+		"an unknown name": {set("PARLOR_LISTNE=:1"), config.Serve, []string{
+			"PARLOR_LISTNE (environment): …is not a setting; correct",
+		}},
+		"unknown in dev": {environ("PARLOR_LISTNE=:1"), config.Dev, nil},
+		"an unknown key": {settingsFile(map[string]any{"redis_url": "x", "config": "y"}), config.Serve, []string{
+			"config (parlor.yaml)…", "redis_url (parlor.yaml): …is not a setting; correct",
+		}},
+		"a nested value": {settingsFile(map[string]any{"log": map[string]any{"level": 1}}), config.Serve, []string{
+			"PARLOR_LOG (parlor.yaml): …must be text",
+		}},
+		"no settings file": {set("PARLOR_CONFIG=absent.yaml"), config.Serve, []string{"PARLOR_CONFIG: …cannot be read"}},
+		"no secret file": {environ(complete[0], complete[1], "PARLOR_SIGNING_KEY_FILE=absent"), config.Serve, []string{
+			"PARLOR_SIGNING_KEY (absent): …cannot be read",
+		}},
+		"a secret twice": {
+			source{env: with("PARLOR_ADMIN_KEY_FILE=key"), files: map[string]string{"key": goodKey}},
+			config.Serve,
+			[]string{"PARLOR_ADMIN_KEY: …and PARLOR_ADMIN_KEY_FILE are both set"},
+		},
+		"no file for plain": {set("PARLOR_LISTEN_FILE=x"), config.Serve, []string{
+			"PARLOR_LISTEN_FILE (environment)…is not a setting",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.from.load(c.mode)
-			var faults config.SettingErrors
-			errors.As(err, &faults)
+			var errs config.SettingErrors
+			errors.As(err, &errs)
 			var lines []string
 			if err != nil {
 				lines = strings.Split(err.Error(), "\n")
 			}
-			if len(lines) != len(c.want) || len(faults) != len(c.want) {
+			if len(lines) != len(c.want) || len(errs) != len(c.want) {
 				t.Fatalf("got %d lines, want %d:\n%v", len(lines), len(c.want), err)
 			}
 			for i, want := range c.want {
-				start, holds, _ := strings.Cut(want, "…")
-				if !strings.HasPrefix(lines[i], start) || !strings.Contains(lines[i], holds) {
+				start, part, _ := strings.Cut(want, "…")
+				if !strings.HasPrefix(lines[i], start) || !strings.Contains(lines[i], part) {
 					t.Errorf("line %d is\n\t%s\nwant\n\t%s", i, lines[i], want)
 				}
 			}
 			if strings.Contains(fmt.Sprint(err), "hunter2") || strings.Contains(fmt.Sprint(err), goodKey) {
-				t.Errorf("a secret is told: %v", err)
+				t.Errorf("a secret is printed: %v", err)
 			}
 		})
+	}
+}
+
+func TestEntriesAreSpelledAsTheyWereSet(t *testing.T) {
+	s, err := source{
+		env: with("PARLOR_CONFIG=parlor.yaml", "PARLOR_STORE_WAIT=90s", "PARLOR_ROOM_SHARDS=0"),
+		file: map[string]any{
+			"rate-limits": false, "trusted-proxies": []any{"10.1.2.3/8", "::1"},
+		},
+	}.load(
+		config.Serve,
+	)
+	if err == nil {
+		t.Fatal("room-shards 0 is not an error")
+	}
+	got := map[string]string{}
+	for _, e := range s.Entries() {
+		got[e.Name] = e.Value
+	}
+	for name, want := range map[string]string{
+		"store-wait": "90s", "rate-limits": "false", "trusted-proxies": "10.1.2.3/8,::1", "log": "json",
+		"admin-key":   "[redacted]",
+		"room-shards": "1", // the default in place of what is wrong
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
 	}
 }
 
@@ -198,7 +286,8 @@ func TestNothingPrintsASecret(t *testing.T) {
 	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "s", s, "key", s.AdminKey, "keys", s.SigningKey)
-	for _, text := range []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %q", s, s, s.AdminKey), fmt.Sprint(s.Entries()), log.String()} {
+	printed := []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %q", s, s, s.AdminKey), fmt.Sprint(s.Entries()), log.String()}
+	for _, text := range printed {
 		for _, secret := range []string{goodKey, otherKey, "hunter2"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("a secret is in: %s", text)
@@ -210,9 +299,10 @@ func TestNothingPrintsASecret(t *testing.T) {
 	}
 }
 
-func TestRequireTellsWhatACommandNeeds(t *testing.T) {
+func TestRequireReportsWhatACommandNeeds(t *testing.T) {
 	s, err := source{}.load(config.Tool)
-	if err = s.Require(err, "redis-url"); err == nil || err.Error() != "PARLOR_REDIS_URL: is not set; set it, or --redis-url" {
+	if err = s.Require(err, "redis-url"); err == nil ||
+		err.Error() != "PARLOR_REDIS_URL: is not set; set it, or --redis-url" {
 		t.Errorf("got %v", err)
 	}
 	s, err = source{env: complete}.load(config.Tool)
@@ -221,10 +311,11 @@ func TestRequireTellsWhatACommandNeeds(t *testing.T) {
 	}
 }
 
-func TestTheFixedNamesAreThere(t *testing.T) {
+func TestTheVariablesOfTheContractExist(t *testing.T) {
 	text := config.Reference() + config.Example()
 	for _, name := range []string{
-		"PARLOR_LISTEN", "PARLOR_INTERNAL_LISTEN", "PARLOR_REDIS_URL", "PARLOR_ADMIN_KEY", "PARLOR_SIGNING_KEY", "PARLOR_DURABILITY", "PARLOR_ROOM_SHARDS", "PARLOR_LOG",
+		"PARLOR_LISTEN", "PARLOR_INTERNAL_LISTEN", "PARLOR_REDIS_URL", "PARLOR_ADMIN_KEY",
+		"PARLOR_SIGNING_KEY", "PARLOR_DURABILITY", "PARLOR_ROOM_SHARDS", "PARLOR_LOG",
 	} {
 		if !strings.Contains(text, "`"+name+"`") || !strings.Contains(text, name+"=") {
 			t.Errorf("%s is missing in the reference or the example", name)

@@ -1,9 +1,9 @@
-// Package config holds every setting once: the annotated struct Settings is the source of the
-// flags, the environment variables, the keys of the YAML file, the defaults and the reference in
-// docs/settings.md.
+// Package config holds every setting once: the tags of the struct Settings are the source of the
+// flags, the environment variables, the keys of the YAML file, the defaults and docs/settings.md.
 //
-// A flag wins over the environment, the environment over the file, the file over the default. Whatever is wrong
-// is told at once, each fault with its fix, and nothing starts. A secret is never printed.
+// A flag wins over the environment, the environment over the file, the file over the default. Load
+// returns everything that is wrong at once, each error with its correction. A secret is never
+// printed.
 //
-// The package reads no file, environment or clock by itself: it is given its sources.
+// The package reads no file, environment or clock by itself: its caller passes the sources.
 package config

@@ -13,15 +13,14 @@ import (
 	"time"
 )
 
-// field is one setting, read from the tags of Settings.
+// field is one setting, as the tags of Settings declare it.
 type field struct {
 	name, env, doc string
-	serve, dev     string // defaults
-	oneof          []string
-	min, max       int64
+	serve, dev     string   // defaults, as the environment would spell them
+	oneof          []string // the only values; nil: no such limit
+	min, max       string   // bounds, as the environment would spell them; max "": none
 	secret         bool
-	duration       bool
-	index          int
+	index          int // in Settings
 }
 
 const prefix = "PARLOR_"
@@ -40,123 +39,140 @@ func init() {
 			continue
 		}
 		f := field{
-			name: name, env: prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), doc: tag.Get("doc"),
-			serve: tag.Get("default"), dev: tag.Get("default"), index: i,
+			name: name, env: prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), doc: docs[name],
+			serve: tag.Get("default"), dev: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"), index: i,
 			secret: t.Field(i).Type == reflect.TypeFor[Secret]() || t.Field(i).Type == reflect.TypeFor[[]Secret](),
 		}
 		if dev, ok := tag.Lookup("dev"); ok {
 			f.dev = dev
 		}
-		if words := tag.Get("oneof"); words != "" {
-			f.oneof = strings.Fields(words)
+		if values := tag.Get("oneof"); values != "" {
+			f.oneof = strings.Fields(values)
 		}
-		f.duration = t.Field(i).Type == reflect.TypeFor[time.Duration]()
-		f.min, f.max = bound(tag.Get("min")), bound(tag.Get("max"))
 		fields = append(fields, f)
 		byName[name] = f
 	}
 }
 
-// bound reads the tag min or max: a whole number or a duration, 0 where there is none.
-func bound(text string) int64 {
-	if d, err := time.ParseDuration(text); err == nil {
-		return int64(d)
-	}
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
-}
-
-func (f field) byDefault(mode Mode) string {
+func (f field) defaultFor(mode Mode) string {
 	if mode == Dev {
 		return f.dev
 	}
 	return f.serve
 }
 
-func (f field) of(s *Settings) reflect.Value { return reflect.ValueOf(s).Elem().Field(f.index) }
+func (f field) valueIn(s *Settings) reflect.Value { return reflect.ValueOf(s).Elem().Field(f.index) }
 
-// at names a setting by the source that set it: what to look for when it is wrong.
-func (f field) at(origin Origin) string {
+// label returns the name under which the origin set the setting, for error messages.
+func (f field) label(origin Origin) string {
 	if origin == FromFlag {
 		return "--" + f.name + " (flag)"
 	}
 	return fmt.Sprintf("%s (%s)", f.env, origin)
 }
 
-// parse converts text and stores it in the field of s, or tells what it must look like.
-func (f field) parse(s *Settings, text string) error {
+// parse converts text and stores it in the field of s. Its error describes the correct form.
+func (f field) parse(s *Settings, text string) (err error) {
 	if f.oneof != nil && !slices.Contains(f.oneof, text) {
 		return fmt.Errorf("is not one of: %s", strings.Join(f.oneof, ", "))
 	}
-	switch to := f.of(s).Addr().Interface().(type) {
+	switch to := f.valueIn(s).Addr().Interface().(type) {
 	case *string:
-		if strings.HasSuffix(f.name, "listen") {
-			_, port, err := net.SplitHostPort(text)
-			if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
-				return errors.New("is not host:port; set something like 127.0.0.1:8080")
-			}
-		}
-		*to = text
+		*to, err = f.parseText(text)
 	case *bool:
-		switch text {
-		case "on", "true":
-			*to = true
-		case "off", "false":
-			*to = false
-		default:
-			return errors.New("is neither on nor off")
-		}
+		*to, err = parseSwitch(text)
 	case *int:
-		n, err := strconv.Atoi(text)
-		if err != nil || int64(n) < f.min || int64(n) > f.max {
-			return fmt.Errorf("is not a number from %d to %d", f.min, f.max)
-		}
-		*to = n
+		*to, err = f.parseInt(text)
 	case *time.Duration:
-		d, err := time.ParseDuration(text)
-		if err != nil || int64(d) < f.min || int64(d) > f.max {
-			return fmt.Errorf("is not a duration from %s to %s; write it like 90s, 15m or 24h", short(time.Duration(f.min)), short(time.Duration(f.max)))
-		}
-		*to = d
+		*to, err = f.parseDuration(text)
 	case *slog.Level:
-		levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-		level, ok := levels[text]
-		if !ok {
-			return errors.New("is not one of: debug, info, warn, error")
-		}
-		*to = level
+		err = to.UnmarshalText([]byte(text))
 	case *[]netip.Prefix:
-		var list []netip.Prefix
-		for _, item := range items(text) {
-			p, err := netip.ParsePrefix(item)
-			if err != nil {
-				var a netip.Addr
-				if a, err = netip.ParseAddr(item); err != nil {
-					return errors.New("is not a list of networks; write it like 10.0.0.0/8,192.168.1.7")
-				}
-				p = netip.PrefixFrom(a, a.BitLen())
-			}
-			list = append(list, p.Masked())
-		}
-		*to = list
+		*to, err = parseNetworks(text)
 	case *Secret:
-		if f.name == "redis-url" && text != "" && !slices.ContainsFunc(strings.Fields(redisSchemes), func(scheme string) bool { return strings.HasPrefix(text, scheme) }) {
-			return errors.New("must start with one of: " + redisSchemes)
-		}
-		*to = Secret(text)
+		*to, err = f.parseSecret(text)
 	case *[]Secret:
-		var list []Secret
-		for _, item := range items(text) {
-			list = append(list, Secret(item))
+		*to = nil
+		for _, item := range splitList(text) {
+			*to = append(*to, Secret(item))
 		}
-		*to = list
 	default:
 		panic("config: " + f.name + " has a type that cannot be parsed")
 	}
-	return nil
+	return err
 }
 
-func items(text string) []string {
+// parseText accepts any text, but host:port for the listening addresses.
+func (f field) parseText(text string) (string, error) {
+	if strings.HasSuffix(f.name, "listen") {
+		_, port, err := net.SplitHostPort(text)
+		if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
+			return "", errors.New("is not host:port; set something like 127.0.0.1:8080")
+		}
+	}
+	return text, nil
+}
+
+func parseSwitch(text string) (bool, error) {
+	switch text {
+	case "on", "true":
+		return true, nil
+	case "off", "false":
+		return false, nil
+	}
+	return false, errors.New("is neither on nor off")
+}
+
+func (f field) parseInt(text string) (int, error) {
+	least, _ := strconv.Atoi(f.min)
+	most, _ := strconv.Atoi(f.max)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("is not a number from %s to %s", f.min, f.max)
+	}
+	return n, nil
+}
+
+func (f field) parseDuration(text string) (time.Duration, error) {
+	least, _ := time.ParseDuration(f.min)
+	most, _ := time.ParseDuration(f.max)
+	d, err := time.ParseDuration(text)
+	if err != nil || d < least || d > most {
+		return 0, fmt.Errorf("is not a duration from %s to %s; write it like 90s, 15m or 24h", f.min, f.max)
+	}
+	return d, nil
+}
+
+// parseNetworks parses a list of networks. An address alone is the network of that address.
+func parseNetworks(text string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
+	for _, item := range splitList(text) {
+		network, err := netip.ParsePrefix(item)
+		if err != nil {
+			var address netip.Addr
+			if address, err = netip.ParseAddr(item); err != nil {
+				return nil, errors.New("is not a list of networks; write it like 10.0.0.0/8,192.168.1.7")
+			}
+			network = netip.PrefixFrom(address, address.BitLen())
+		}
+		list = append(list, network.Masked())
+	}
+	return list, nil
+}
+
+const redisSchemes = "redis:// rediss:// unix:// redis-cluster:// redis-sentinel://"
+
+// parseSecret accepts any text, but a URL of Redis for the store.
+func (f field) parseSecret(text string) (Secret, error) {
+	known := func(scheme string) bool { return strings.HasPrefix(text, scheme) }
+	if f.name == "redis-url" && text != "" && !slices.ContainsFunc(strings.Fields(redisSchemes), known) {
+		return "", errors.New("must start with one of: " + redisSchemes)
+	}
+	return Secret(text), nil
+}
+
+// splitList returns the items of a comma-separated list, without empty ones.
+func splitList(text string) []string {
 	var list []string
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -168,14 +184,14 @@ func items(text string) []string {
 
 const (
 	minKeyBytes    = 32
-	minKeyDistinct = 8
+	minKeyDistinct = 8 // different bytes
 )
 
-// DevKeyPrefix starts every key that "parlor dev" makes, which shows them on a screen; serve refuses such a key.
+// DevKeyPrefix starts every key that "parlor dev" generates and prints. serve rejects such a key.
 const DevKeyPrefix = "dev-"
 
-// guarded are the keys that this setting holds, if it holds any.
-func (f field) guarded(s *Settings) []Secret {
+// keysIn returns the keys that this setting holds, nil for other settings.
+func (f field) keysIn(s *Settings) []Secret {
 	switch f.name {
 	case "admin-key":
 		return []Secret{s.AdminKey}
@@ -185,30 +201,31 @@ func (f field) guarded(s *Settings) []Secret {
 	return nil
 }
 
-// weak tells why a key is not fit: to guard a real installation, or to sign anything at all.
-func (f field) weak(s *Settings, mode Mode) error {
-	for _, key := range f.guarded(s) {
+// checkKeys returns an error when a key is too short, or was printed by "parlor dev".
+func (f field) checkKeys(s *Settings, mode Mode) error {
+	for _, key := range f.keysIn(s) {
 		text := key.Reveal()
 		switch {
 		case mode != Serve && f.name == "admin-key":
 		case len(text) < minKeyBytes:
 			return fmt.Errorf("has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(text), minKeyBytes)
 		case mode == Serve && strings.HasPrefix(text, DevKeyPrefix):
-			return errors.New("was made by parlor dev, which shows its keys; make one with: openssl rand -hex 32")
+			return errors.New("was made by parlor dev, which prints its keys; make one with: openssl rand -hex 32")
 		}
 	}
 	return nil
 }
 
-// examples are what keys look like that were copied from somewhere instead of made.
-var examples = []string{"changeme", "change-me", "change_me", "password", "placeholder", "example"}
+// placeholders are parts of keys that were copied from documentation instead of generated.
+var placeholders = []string{"changeme", "change-me", "change_me", "password", "placeholder", "example"}
 
-// guessable tells whether a key that is long enough looks as if nobody drew it by chance.
+// guessable reports whether a key of sufficient length does not look random.
 func (s Secret) guessable() bool {
 	text := strings.ToLower(s.Reveal())
 	distinct := map[byte]bool{}
 	for i := range len(text) {
 		distinct[text[i]] = true
 	}
-	return len(distinct) < minKeyDistinct || slices.ContainsFunc(examples, func(word string) bool { return strings.Contains(text, word) })
+	return len(distinct) < minKeyDistinct ||
+		slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(text, p) })
 }

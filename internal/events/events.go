@@ -1,9 +1,9 @@
 package events
 
-// Audience says who hears an event.
+// Audience is who receives an event.
 type Audience string
 
-// The audiences of contract 8.
+// The audiences.
 const (
 	ToRoom       Audience = "room"       // every subscriber of the room, with a gap-free seq
 	ToUser       Audience = "user"       // the player alone, on every connection, with a gap-free seq
@@ -13,39 +13,67 @@ const (
 // Type is one kind of event.
 type Type struct {
 	Name     string   // noun.past_verb, never renamed
-	Audience Audience // who hears it
-	Meaning  string   // when it happens, in a sentence
-	Data     string   // the members of "data": "a, b: what it may be, c (when it is null), d?" where d may be absent
+	Audience Audience // who receives it
+	Meaning  string   // when it happens
+	Data     string   // the members of "data": "a, b: possible values, c (when it is null), d?"; d may be absent
 }
 
-// The events of rooms. Every one stands in the room's stream with its seq, written by the script
-// that made the change.
+// The events of rooms. Each is in the room's stream with its seq, written by the script that made
+// the change.
 var (
-	RoomCreated     = define("room.created", ToRoom, "the room was opened; its creator is seated", `code, gameId, creator, maxPlayers, tokenId (null: free), roomEntry, roomEntryAmount, participants, totalWager, totalWagerAmount, version`)
-	RoomJoined      = define("room.joined", ToRoom, "a player took a seat", `user, participants, totalWager, totalWagerAmount, version`)
-	RoomLeft        = define("room.left", ToRoom, "a seat, reserved ones too, was vacated or forfeited", `userId, reason: left|kicked|banned|forfeited|expired, participants, totalWager, totalWagerAmount, version`)
-	RoomReady       = define("room.ready", ToRoom, "a player said to be ready, or no longer", `userId, ready, version`)
-	RoomHostChanged = define("room.host_changed", ToRoom, "another player is the host now", `userId, version`)
-	RoomStarted     = define("room.started", ToRoom, "the game began; stakes are locked, reserved seats fall away", `by: host|server|auto, startedAt, version`)
-	RoomFinished    = define("room.finished", ToRoom, "the room ended with a result and paid out", `results: [{userId, place, score?}], payouts: [{userId, place (null: forfeited), payout, amount}], rake, rakeAmount, version`)
-	RoomCancelled   = define("room.cancelled", ToRoom, "the room ended without a result; every stake went back", `reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, refund, amount}], version`)
-	RoomRematch     = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened", `newRoomId, code, by, version`)
+	RoomCreated = define("room.created", ToRoom, "the room was opened; its creator is seated",
+		"code, gameId, creator, maxPlayers, tokenId (null: free), roomEntry, roomEntryAmount, participants, "+
+			"totalWager, totalWagerAmount, version")
+	RoomJoined = define("room.joined", ToRoom, "a player took a seat",
+		"user, participants, totalWager, totalWagerAmount, version")
+	RoomLeft = define("room.left", ToRoom, "a seat, reserved ones included, was vacated or forfeited",
+		"userId, reason: left|kicked|banned|forfeited|expired, participants, totalWager, totalWagerAmount, "+
+			"version")
+	RoomReady = define("room.ready", ToRoom, "a player became ready or not ready",
+		"userId, ready, version")
+	RoomHostChanged = define("room.host_changed", ToRoom, "another player is the host now",
+		"userId, version")
+	RoomStarted = define("room.started", ToRoom, "the game began; stakes are locked, reserved seats are removed",
+		"by: host|server|auto, startedAt, version")
+	RoomFinished = define("room.finished", ToRoom, "the room ended with a result and paid out",
+		"results: [{userId, place, score?}], payouts: [{userId, place (null: forfeited), payout, amount}], rake, "+
+			"rakeAmount, version")
+	RoomCancelled = define("room.cancelled", ToRoom, "the room ended without a result; every stake was returned",
+		"reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, refund, "+
+			"amount}], version")
+	RoomRematch = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened",
+		"newRoomId, code, by, version")
 )
 
 // The events to one player.
 var (
-	UserBalance = define("user.balance", ToUser, "what the player can spend or holds in stakes changed", `tokenId, volume, amount, held, heldAmount, delta, deltaAmount, reason, ref`)
-	UserAsset   = define("user.asset", ToUser, "the player owns more of an asset", `assetId, quantity, owned, purchaseId`)
+	UserBalance = define("user.balance", ToUser, "what the player can spend or holds in stakes changed",
+		"tokenId, volume, amount, held, heldAmount, delta, deltaAmount, reason, ref")
+	UserAsset = define("user.asset", ToUser, "the player owns more of an asset",
+		"assetId, quantity, owned, purchaseId")
 
-	UserProgress = define("user.progress", ToUser, "a save slot has a new version", `gameId, slot, version, savedAt, size, restoredFrom?`)
+	UserProgress = define("user.progress", ToUser, "a save slot has a new version",
+		"gameId, slot, version, savedAt, size, restoredFrom?")
 )
 
-// What goes to one connection. It stands in no stream: the node makes it.
+// The events to one connection. They are in no stream: the node makes them.
 var (
-	Hello          = define("hello", ToConnection, "the connection is open; the first frame", `connectionId, userId, serverTime, protocol, limits: {frameBytes, framesPerSecond, burst, subscriptions}`)
-	ServerDraining = define("server.draining", ToConnection, "this node goes; another one serves", `reconnectInMs`)
-	RoomSnapshot   = define("room.snapshot", ToConnection, "the room as it is, in the place of events that this connection missed", `mode: snapshot, room, position`)
-	RoomMessage    = define("room.message", ToConnection, "another participant said something; at most once, in the sender's order", `from, op, payload`)
+	Hello = define("hello", ToConnection, "the connection is open; the first frame",
+		"connectionId, userId, serverTime, protocol, limits: {frameBytes, framesPerSecond, burst, subscriptions}")
+	ServerDraining = define("server.draining", ToConnection, "this node stops; reconnect to another one",
+		"reconnectInMs")
+	RoomSnapshot = define(
+		"room.snapshot",
+		ToConnection,
+		"the current room, instead of the events that this connection missed",
+		"mode: snapshot, room, position",
+	)
+	RoomMessage = define(
+		"room.message",
+		ToConnection,
+		"another participant sent a message; delivered at most once, in the sender's order",
+		"from, op, payload",
+	)
 )
 
 var types []Type
@@ -56,5 +84,5 @@ func define(name string, to Audience, meaning, data string) Type {
 	return t
 }
 
-// All lists the events in the order of this page.
+// All returns the events in the order of this file.
 func All() []Type { return types }

@@ -8,21 +8,22 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/events.md anew")
+var update = flag.Bool("update", false, "write docs/events.md")
 
-func TestTheReferenceIsFresh(t *testing.T) {
+func TestTheReferenceIsUpToDate(t *testing.T) {
 	const file = "../../docs/events.md"
 	if *update {
-		if err := os.WriteFile(file, []byte(Reference()), 0o644); err != nil { //nolint:gosec // documentation is for everybody
+		const readable = 0o644
+		if err := os.WriteFile(file, []byte(Reference()), readable); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if have, err := os.ReadFile(file); err != nil || string(have) != Reference() {
-		t.Errorf("%s is stale (%v); run `make generate`", file, err)
+		t.Errorf("%s is out of date (%v); run `make generate`", file, err)
 	}
 }
 
-func TestEventsAreNamedOnceAndWell(t *testing.T) {
+func TestEventNamesAreUniqueAndWellFormed(t *testing.T) {
 	form, member := regexp.MustCompile(`^(hello|(room|user|server)\.[a-z_]+)$`), regexp.MustCompile(`^[a-z][A-Za-z]*\??$`)
 	seen := map[string]bool{}
 	for _, e := range All() {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-//go:generate go test . -run TestTheReferenceIsFresh -update
+//go:generate go test . -run TestTheReferenceIsUpToDate -update
 
-// Members lists the names in Data; one that may be absent ends with "?".
+// Members returns the names of the members of Data. The name of one that may be absent ends with
+// "?".
 func (t Type) Members() []string {
 	var names []string
 	depth, start := 0, 0
@@ -34,23 +35,29 @@ func (t Type) Members() []string {
 	return names
 }
 
-// Reference is docs/events.md.
+// Reference returns the content of docs/events.md.
 func Reference() string {
 	var b strings.Builder
-	b.WriteString("<!-- generated from events/events.go by `make generate`; do not edit -->\n# Events\n\n" +
-		"What a client may hear on `/api/v1/realtime`. The exact schema of each stands in `handlers/asyncapi.yaml`, served at `/asyncapi.yaml`.\n\n" +
-		"```json\n" + `{"type":"room.ready","roomId":"0190a1b2-…","seq":4,"position":"4-201928374650","at":"2026-11-20T17:32:26.123Z","data":{"userId":7,"ready":true,"version":4}}` +
-		"\n```\n\nUnknown types and members are to be ignored: there will be more. Several events may come as one JSON array.\n")
+	b.WriteString("<!-- generated from internal/events/events.go by `make generate`; do not edit -->\n# Events\n\n" +
+		"What a client can receive on `/api/v1/realtime`. The schema of each event is in `handlers/asyncapi.yaml`, " +
+		"served at `/asyncapi.yaml`.\n\n" +
+		"```json\n" + `{"type":"room.ready","roomId":"0190a1b2-…","seq":4,"position":"4-201928374650",` +
+		`"at":"2026-11-20T17:32:26.123Z","data":{"userId":7,"ready":true,"version":4}}` +
+		"\n```\n\nClients must ignore unknown types and members: there will be more. " +
+		"One frame may hold several events, as a JSON array.\n")
 	for _, section := range []struct {
 		to    Audience
 		title string
 		about string
 	}{
-		{ToRoom, "To everybody who follows a room", "They carry `roomId`, and a `seq` that is gap-free and ascending in the room. The script that changes the room writes them, " +
-			"in the same step, into the room's stream; `position` is where a subscription resumes."},
-		{ToUser, "To one player", "They come without being asked for, on every connection of the player. Their `seq` is gap-free and ascending in the player's stream: " +
-			"one for balances and assets, one for progress."},
-		{ToConnection, "To one connection", "They stand in no stream; only `room.snapshot` has a `seq`, that of the last event in it."},
+		{ToRoom, "To the subscribers of a room", "They have `roomId`, and a `seq` that counts without gaps in the room. " +
+			"The script that changes " +
+			"the room writes them, in the same step, to the room's stream. A subscription resumes after a `position`."},
+		{ToUser, "To one player", "They need no subscription and are sent on every connection of the player. " +
+			"Their `seq` counts " +
+			"without gaps in each of the player's streams: one for balances and assets, one for progress."},
+		{ToConnection, "To one connection", "They are in no stream. " +
+			"Only `room.snapshot` has a `seq`: that of the last event that it includes."},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| type | when | data |\n|---|---|---|\n", section.title, section.about)
 		for _, t := range All() {

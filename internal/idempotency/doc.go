@@ -1,13 +1,23 @@
-// Package idempotency keeps the first answer to a request that carried an Idempotency-Key, for requests that are more than one
-// script: where one script does all, its own receipt does this better.
+// Package idempotency makes a request with an Idempotency-Key take effect once, however often it
+// arrives. It has two mechanisms; a request uses one of them:
 //
-//	absent ──Begin──▶ running ──Finish──▶ kept, at least 24 h
+//   - A Receipt, for changes that are one script: all changes of rooms, purchases of assets,
+//     credits and debits of wallets. The script that makes the change stores its reply under the
+//     key, in the same step, so that nothing is ever half done. Calls without a key leave a receipt
+//     too, which makes them safe against the resends of the store's client library.
+//   - A stored response, for all other POSTs, which run several scripts or none: sign-in, friends,
+//     games, tokens, asset definitions. Service keeps the first HTTP response, encrypted.
+//
+// The state of a stored response:
+//
+//	absent ──Begin──▶ running ──Finish──▶ stored, at least 24 h
 //	   ▲                 │
-//	   └──── Release, or 30 s without a word
+//	   └──── Release, or 30 s without Finish
 //
-// Twice at once runs once. A node that dies in the middle leaves a request that may be half done: the same key then runs it
-// anew, so what runs under this package must be harmless to do again.
+// Two requests at once run once. When a node dies while a request runs, the request may be half
+// done: the same key then runs it again, so what runs under this mechanism must be harmless to
+// repeat.
 //
-// Answers hold secrets such as tokens, so they are sealed: with a key made from a signing key and the Idempotency-Key
-// itself, which the store never sees.
+// Responses contain secrets such as tokens. They are encrypted with a key derived from a signing
+// key, the caller and the Idempotency-Key itself, which the store never sees.
 package idempotency

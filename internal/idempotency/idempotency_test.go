@@ -13,8 +13,10 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
@@ -24,150 +26,197 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 var (
 	oldKey = []byte("an old signing key of thirty-two bytes")
 	newKey = []byte("a new signing key of thirty-two bytes!")
-	first  = idempotency.Response{Status: 201, Header: http.Header{"X-A": {"b"}}, Body: []byte(`{"refreshToken":"prt_very_secret"}`)}
+	first  = idempotency.Response{
+		Status: 201,
+		Header: http.Header{"X-A": {"b"}},
+		Body:   []byte(`{"refreshToken":"prt_very_secret"}`),
+	}
 )
 
-func begin(t *testing.T, s *idempotency.Service, who, key, fingerprint string) *idempotency.Execution {
+func begin(t *testing.T, s *idempotency.Service, caller, key, fingerprint string) *idempotency.Execution {
 	t.Helper()
-	run, kept, err := s.Begin(t.Context(), who, key, fingerprint)
-	if err != nil || kept != nil {
-		t.Fatalf("begin: %+v, %v", kept, err)
+	execution, stored, err := s.Begin(t.Context(), caller, key, fingerprint)
+	if err != nil || stored != nil {
+		t.Fatalf("begin: %+v, %v", stored, err)
 	}
-	return run
+	return execution
 }
 
-func refused(t *testing.T, s *idempotency.Service, who, key, fingerprint string, want error) {
+func wantError(t *testing.T, s *idempotency.Service, caller, key, fingerprint string, want error) {
 	t.Helper()
-	if run, kept, err := s.Begin(t.Context(), who, key, fingerprint); !errors.Is(err, want) || run != nil || kept != nil {
-		t.Errorf("begin: %v %+v %v, want %v", run, kept, err, want)
+	execution, stored, err := s.Begin(t.Context(), caller, key, fingerprint)
+	if !errors.Is(err, want) || execution != nil || stored != nil {
+		t.Errorf("begin: %v %+v %v, want %v", execution, stored, err, want)
 	}
 }
 
-func TestTheFirstAnswerIsKeptSealed(t *testing.T) {
+func TestTheFirstResponseIsStoredEncrypted(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		const caller = "ip:2001:db8::/64"
 		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{})
-		run := begin(t, s, "ip:2001:db8::/64", "my-key", "fp")
-		refused(t, s, "ip:2001:db8::/64", "my-key", "fp", apierror.RequestInProgress)
-		refused(t, s, "ip:2001:db8::/64", "my-key", "other", apierror.IdempotencyKeyReused)
-		if err := run.Finish(t.Context(), first); err != nil {
+		execution := begin(t, s, caller, "my-key", "fp")
+		wantError(t, s, caller, "my-key", "fp", apierror.RequestInProgress)
+		wantError(t, s, caller, "my-key", "other", apierror.IdempotencyKeyReused)
+		if err := execution.Finish(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 		rotated := idempotency.New(db, [][]byte{newKey, oldKey}, idempotency.Options{}) // another node, after a rotation
 		for range 2 {
-			_, kept, err := rotated.Begin(t.Context(), "ip:2001:db8::/64", "my-key", "fp")
-			if err != nil || kept == nil || kept.Status != 201 || string(kept.Body) != string(first.Body) || kept.Header.Get("X-A") != "b" {
-				t.Errorf("replayed %+v, %v", kept, err)
+			_, stored, err := rotated.Begin(t.Context(), caller, "my-key", "fp")
+			if err != nil || stored == nil || stored.Status != 201 || string(stored.Body) != string(first.Body) ||
+				stored.Header.Get("X-A") != "b" {
+				t.Errorf("replayed %+v, %v", stored, err)
 			}
 		}
-		refused(t, rotated, "ip:2001:db8::/64", "my-key", "other", apierror.IdempotencyKeyReused)
-		refused(t, idempotency.New(db, [][]byte{newKey}, idempotency.Options{}), "ip:2001:db8::/64", "my-key", "fp", apierror.OutcomeUnknown)
-		begin(t, s, "u1", "my-key", "fp") // another's key of the same name
-		begin(t, s, "ip:2001:db8::/64", "my-key-2", "fp")
+		wantError(t, rotated, caller, "my-key", "other", apierror.IdempotencyKeyReused)
+		withoutOldKey := idempotency.New(db, [][]byte{newKey}, idempotency.Options{})
+		wantError(t, withoutOldKey, caller, "my-key", "fp", apierror.OutcomeUnknown)
+		begin(t, s, "u1", "my-key", "fp") // the same key of another caller
+		begin(t, s, caller, "my-key-2", "fp")
 
-		text, ttl := redistest.Dump(t, db), longestLife(t, db)
+		text, ttl := redistest.Dump(t, db), longestTTL(t, db)
 		for _, secret := range []string{"very_secret", "refreshToken", "my-key"} {
 			if strings.Contains(text, secret) {
-				t.Errorf("the store holds %q", secret)
+				t.Errorf("the store contains %q", secret)
 			}
 		}
 		if ttl < 24*time.Hour-time.Minute {
-			t.Errorf("the answer is kept %v", ttl)
+			t.Errorf("the response is stored for %v", ttl)
 		}
 	})
 }
 
-func TestOneOfManyRuns(t *testing.T) {
+// Who can write to the store must not get another caller's response by copying its record.
+func TestAStoredResponseIsBoundToItsRequest(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{})
-		var ran, replayed, waited atomic.Int32
+		if err := begin(t, s, "u1", "k", "fp").Finish(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		record, err := db.Client.HGetAll(t.Context(), keys.Answer("u1", secret.Digest("k"))).Result()
+		if err != nil || len(record) == 0 {
+			t.Fatalf("%v, %v", record, err)
+		}
+		for name, other := range map[string]struct{ caller, key, fingerprint string }{
+			"another caller":  {"u2", "k", "fp"},
+			"another key":     {"u1", "k2", "fp"},
+			"another request": {"u1", "k", "fp2"},
+		} {
+			record["fp"] = other.fingerprint
+			copied := keys.Answer(other.caller, secret.Digest(other.key))
+			if err := db.Client.HSet(t.Context(), copied, record).Err(); err != nil {
+				t.Fatal(err)
+			}
+			execution, stored, err := s.Begin(t.Context(), other.caller, other.key, other.fingerprint)
+			if !errors.Is(err, apierror.OutcomeUnknown) || execution != nil || stored != nil {
+				t.Errorf("%s: %+v, %v", name, stored, err)
+			}
+		}
+	})
+}
+
+func TestOneOfManyIsExecuted(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{})
+		var executed, replayed, inProgress atomic.Int32
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				run, kept, err := s.Begin(t.Context(), "u1", "k", "fp")
+				execution, stored, err := s.Begin(t.Context(), "u1", "k", "fp")
 				switch {
-				case run != nil:
-					ran.Add(1)
-					if err := run.Finish(t.Context(), first); err != nil {
+				case execution != nil:
+					executed.Add(1)
+					if err := execution.Finish(t.Context(), first); err != nil {
 						t.Error(err)
 					}
-				case kept != nil:
+				case stored != nil:
 					replayed.Add(1)
 				case errors.Is(err, apierror.RequestInProgress):
-					waited.Add(1)
+					inProgress.Add(1)
 				default:
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		if ran.Load() != 1 || replayed.Load()+waited.Load() != 99 {
-			t.Errorf("%d ran, %d replayed, %d waited", ran.Load(), replayed.Load(), waited.Load())
+		if executed.Load() != 1 || replayed.Load()+inProgress.Load() != 99 {
+			t.Errorf("%d executed, %d replayed, %d in progress", executed.Load(), replayed.Load(), inProgress.Load())
 		}
 	})
 }
 
-func TestAReleasedKeyIsFree(t *testing.T) {
+func TestAReleasedKeyCanBeUsedAgain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{})
-		run := begin(t, s, "u1", "k", "fp")
-		if err := run.Release(t.Context()); err != nil {
+		execution := begin(t, s, "u1", "k", "fp")
+		if err := execution.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		again := begin(t, s, "u1", "k", "other")
-		if err := run.Release(t.Context()); err != nil { // late: it is not this run's any more
+		if err := execution.Release(t.Context()); err != nil { // late: another execution has the key
 			t.Fatal(err)
 		}
-		refused(t, s, "u1", "k", "other", apierror.RequestInProgress)
+		wantError(t, s, "u1", "k", "other", apierror.RequestInProgress)
 		if err := again.Finish(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
-		if err := again.Release(t.Context()); err != nil { // what is kept is not forgotten
+		if err := again.Release(t.Context()); err != nil { // a stored response is not forgotten
 			t.Fatal(err)
 		}
-		if _, kept, err := s.Begin(t.Context(), "u1", "k", "other"); err != nil || kept == nil {
-			t.Errorf("%+v, %v", kept, err)
+		if _, stored, err := s.Begin(t.Context(), "u1", "k", "other"); err != nil || stored == nil {
+			t.Errorf("%+v, %v", stored, err)
 		}
 	})
 }
 
-func TestARunThatDiedIsForgottenWithItsLease(t *testing.T) {
+func TestAnExecutionThatDiedIsForgottenAfterItsLease(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{Lease: 100 * time.Millisecond})
 		died := begin(t, s, "u1", "k", "fp")
 		var again *idempotency.Execution
-		for deadline := time.Now().Add(5 * time.Second); again == nil; {
-			run, _, err := s.Begin(t.Context(), "u1", "k", "fp")
-			if err != nil && !errors.Is(err, apierror.RequestInProgress) || time.Now().After(deadline) {
-				t.Fatalf("the lease does not end: %v", err)
+		redistest.Eventually(t, "the lease has ended", func() bool {
+			execution, _, err := s.Begin(t.Context(), "u1", "k", "fp")
+			if err != nil && !errors.Is(err, apierror.RequestInProgress) {
+				t.Fatal(err)
 			}
-			again = run
-		}
+			again = execution
+			return again != nil
+		})
 		if err := again.Finish(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 		if err := died.Finish(t.Context(), idempotency.Response{Status: 500}); err == nil {
-			t.Error("a run that was slower than its lease overwrote the answer")
+			t.Error("an execution that was slower than its lease overwrote the response")
 		}
-		if _, kept, err := s.Begin(t.Context(), "u1", "k", "fp"); err != nil || kept.Status != 201 {
-			t.Errorf("%+v, %v", kept, err)
+		if _, stored, err := s.Begin(t.Context(), "u1", "k", "fp"); err != nil || stored.Status != 201 {
+			t.Errorf("%+v, %v", stored, err)
 		}
 	})
 }
 
 // go-redis sends a script again when its reply was lost.
-func TestAResendOfOneBeginIsTheSameRun(t *testing.T) {
+func TestAResendOfOneBeginIsTheSameExecution(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		for _, call := range []struct{ owner, want string }{{"a", "ok"}, {"a", "ok"}, {"b", "request_in_progress"}} {
-			word, _, err := db.Run(t.Context(), scripts.IdempotencyBegin, []string{"{i:u1}:answer:x"}, "fp", call.owner, 60_000)
-			if err != nil || word != call.want {
-				t.Errorf("%s: %s, %v", call.owner, word, err)
+		for _, call := range []struct{ owner, want string }{
+			{"a", scripts.OK}, {"a", scripts.OK}, {"b", "request_in_progress"},
+		} {
+			reply, err := db.RunScript(
+				t.Context(),
+				scripts.IdempotencyBegin,
+				[]string{keys.Answer("u1", "x")},
+				"fp",
+				call.owner,
+				60_000,
+			)
+			if err != nil || reply.Status != call.want {
+				t.Errorf("%s: %s, %v", call.owner, reply.Status, err)
 			}
 		}
 	})
 }
 
-// longestLife is the longest time that any key has to live.
-func longestLife(t *testing.T, db *redisdb.DB) time.Duration {
+// longestTTL returns the longest time to live of any key.
+func longestTTL(t *testing.T, db *redisdb.DB) time.Duration {
 	t.Helper()
 	var longest time.Duration
 	redistest.EachMaster(t, db, func(ctx context.Context, server *redis.Client) error {

@@ -9,22 +9,24 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 )
 
-// Receipt identifies a request that carries an Idempotency-Key. The script that makes the change stores its first reply under
-// the key, in the same step. The zero Receipt stands for a request without a key.
+// Receipt identifies a request with an Idempotency-Key. The script that makes the change stores its
+// first reply under the key, in the same step. The zero Receipt is that of a request without a key.
 type Receipt struct {
 	Key         string // digest of the Idempotency-Key; "" when the request has none
 	Fingerprint string // digest of the request; another one under the same key is idempotency_key_reused
 }
 
-// NewNonce returns a random decimal number below 2^48 that identifies one call: it is the second half of the positions of the
-// call's events, and tells a resend of the call from another request.
+// NewNonce returns a random decimal number below 2^48 that identifies one call of a script. It is
+// the second half of the positions of the call's events, and distinguishes a resend of the call
+// from another request.
 func NewNonce() string { return strconv.FormatUint(rand.Uint64N(1<<48), 10) }
 
-// resendTTL is longer than the store's client goes on resending a call whose reply was lost.
+// resendTTL is longer than go-redis resends a command whose reply was lost.
 const resendTTL = time.Minute
 
-// OrPerCall returns the receipt and ttl to store for a call. A request without a key gets a receipt of its own, named by the
-// call's nonce and kept as long as the store's client may resend the call, so that every call is safe to resend.
+// OrPerCall returns the receipt and the time to live to store for a call. A call without a key gets
+// a receipt named by its nonce, kept as long as go-redis may resend the call, so that every call is
+// safe to resend.
 func (r Receipt) OrPerCall(nonce string, ttl time.Duration) (Receipt, time.Duration) {
 	if r.Key != "" {
 		return r, ttl
@@ -32,8 +34,9 @@ func (r Receipt) OrPerCall(nonce string, ttl time.Duration) (Receipt, time.Durat
 	return Receipt{Key: "call:" + nonce, Fingerprint: nonce}, resendTTL
 }
 
-// FirstReply returns the first reply of a script that keeps receipts, {status, nonce, …} or {"replay", status, nonce, …}, without
-// the nonce, and reports whether it was made by an earlier request. A resend of this very call was not: its nonce is the same.
+// FirstReply returns the first reply of a script that stores receipts, {status, nonce, …} or
+// {"replay", status, nonce, …}, without the nonce. It reports whether an earlier request got that
+// reply; a resend of the same call has the same nonce and is not one.
 func FirstReply(nonce string, reply redisdb.Reply) (first redisdb.Reply, replayed bool) {
 	status, values := reply.Status, reply.Values
 	isReplay := status == scripts.Replay

@@ -7,41 +7,41 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/secret"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// Response is a response of HTTP.
+// Response is an HTTP response.
 type Response struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
 }
 
-// Options are the times of the service. Zero times have the defaults.
+// Options are the times of the service. Zero means the default.
 type Options struct {
-	TTL   time.Duration // how long an answer is kept, 24 h
-	Lease time.Duration // how long a run may take, 30 s
+	TTL   time.Duration // how long a response is stored; 24 h by default
+	Lease time.Duration // how long an execution may take; 30 s by default
 }
 
-// Service keeps answers. It is safe for concurrent use.
+// Service stores responses. It is safe for concurrent use.
 type Service struct {
 	store   *store
-	keys    [][]byte // the first seals, all open
+	keys    [][]byte // the first encrypts, all decrypt
 	options Options
 }
 
-// New makes the service. The keys are the signing keys; the first seals, all open.
+// New returns a service. The keys are the signing keys: the first encrypts, all decrypt. New panics
+// without a key.
 func New(db *redisdb.DB, signingKeys [][]byte, o Options) *Service {
 	if len(signingKeys) == 0 {
-		panic("answers: there is no key")
+		panic("idempotency: there is no signing key")
 	}
 	if o.TTL == 0 {
 		o.TTL = 24 * time.Hour
@@ -52,53 +52,52 @@ func New(db *redisdb.DB, signingKeys [][]byte, o Options) *Service {
 	return &Service{store: &store{db}, keys: signingKeys, options: o}
 }
 
-// Execution is a request that runs under its key: end it with Finish or Release.
+// Execution is a running request. It ends with Finish or Release.
 type Execution struct {
-	service               *Service
-	who, key, fingerprint string
-	owner                 string
+	service     *Service
+	caller      string // who sends the request, as in the store's key
+	key         string // the Idempotency-Key
+	fingerprint string // digest of the request
+	owner       string // random: tells this execution from others of the request
 }
 
-// Begin claims a request: who is calling, the Idempotency-Key and a digest of what is asked. It answers a Run for the first request, or
-// the kept answer for one that came before. It refuses request_in_progress and idempotency_key_reused.
-func (s *Service) Begin(ctx context.Context, who, key, fingerprint string) (*Execution, *Response, error) {
-	r := &Execution{service: s, who: who, key: key, fingerprint: fingerprint, owner: rand.Text()}
-	word, sealed, err := s.store.begin(ctx, r, s.options.Lease)
+// Begin claims a request: the caller, the Idempotency-Key and a digest of the request. It returns
+// an Execution for the first request, and the stored response for a later one. It returns
+// request_in_progress, idempotency_key_reused, and outcome_unknown when the signing key that
+// encrypted the response is gone.
+func (s *Service) Begin(ctx context.Context, caller, key, fingerprint string) (*Execution, *Response, error) {
+	e := &Execution{service: s, caller: caller, key: key, fingerprint: fingerprint, owner: rand.Text()}
+	encrypted, err := s.store.begin(ctx, e, s.options.Lease)
 	if err != nil {
 		return nil, nil, err
 	}
-	if word == "ok" {
-		return r, nil, nil
+	if encrypted == "" {
+		return e, nil, nil
 	}
-	answer, err := s.open(r, sealed)
-	if err != nil {
-		return nil, nil, err
-	}
-	return nil, answer, nil
+	response, err := s.decrypt(e, encrypted)
+	return nil, response, err
 }
 
-// Finish keeps the answer. A run that took longer than its lease, while another has begun, keeps nothing.
-func (r *Execution) Finish(ctx context.Context, a Response) error {
-	sealed, err := r.service.seal(r, a)
+// Finish stores the response. An execution that took longer than its lease, while another one has
+// begun, stores nothing and gets an error.
+func (e *Execution) Finish(ctx context.Context, r Response) error {
+	encrypted, err := e.service.encrypt(e, r)
 	if err != nil {
 		return err
 	}
-	return r.service.store.finish(ctx, r, sealed, r.service.options.TTL)
+	return e.service.store.finish(ctx, e, encrypted, e.service.options.TTL)
 }
 
-// Release forgets the request, so that its key can be used again: after what is not to be kept, a malformed request or a failure.
-func (r *Execution) Release(ctx context.Context) error { return r.service.store.release(ctx, r) }
+// Release forgets the request, so that its key can be used again. It is called when the response
+// must not be stored: after a malformed request or an internal error.
+func (e *Execution) Release(ctx context.Context) error { return e.service.store.release(ctx, e) }
 
-// digest names the key in the store.
-func (r *Execution) digest() string {
-	sum := sha256.Sum256([]byte(r.key))
-	return hex.EncodeToString(sum[:])
-}
+func (e *Execution) keyDigest() string { return secret.Digest(e.key) }
 
-// aead makes the cipher for one caller's key. The Idempotency-Key takes part in clear, so that the store alone, even with a signing key of
-// another installation, opens nothing.
-func aead(secret []byte, r *Execution) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, secret, []byte(r.key), "parlor answer "+r.who, 32)
+// newCipher returns the cipher for one request. The key depends on the caller, and on the
+// Idempotency-Key in clear: who has the store, even with the signing key, still cannot decrypt it.
+func newCipher(signingKey []byte, e *Execution) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, signingKey, []byte(e.key), "parlor answer "+e.caller, 32)
 	if err != nil {
 		return nil, err
 	}
@@ -109,36 +108,36 @@ func aead(secret []byte, r *Execution) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-func (s *Service) seal(r *Execution, a Response) (string, error) {
-	plain, err := json.Marshal(a)
+func (s *Service) encrypt(e *Execution, r Response) (string, error) {
+	plain, err := wire.Marshal(r)
 	if err != nil {
-		return "", fmt.Errorf("encode an answer: %w", err)
+		return "", fmt.Errorf("encode a response: %w", err)
 	}
-	gcm, err := aead(s.keys[0], r)
+	gcm, err := newCipher(s.keys[0], e)
 	if err != nil {
-		return "", fmt.Errorf("seal an answer: %w", err)
+		return "", fmt.Errorf("encrypt a response: %w", err)
 	}
-	return string(gcm.Seal(nil, nil, plain, []byte(r.fingerprint))), nil
+	return string(gcm.Seal(nil, nil, plain, []byte(e.fingerprint))), nil
 }
 
-func (s *Service) open(r *Execution, sealed string) (*Response, error) {
-	for _, secret := range s.keys {
-		gcm, err := aead(secret, r)
+func (s *Service) decrypt(e *Execution, encrypted string) (*Response, error) {
+	for _, signingKey := range s.keys {
+		gcm, err := newCipher(signingKey, e)
 		if err != nil {
-			return nil, fmt.Errorf("open an answer: %w", err)
+			return nil, fmt.Errorf("decrypt a response: %w", err)
 		}
-		plain, err := gcm.Open(nil, nil, []byte(sealed), []byte(r.fingerprint))
+		plain, err := gcm.Open(nil, nil, []byte(encrypted), []byte(e.fingerprint))
 		if err != nil {
 			continue
 		}
-		var a Response
-		if err := json.Unmarshal(plain, &a); err != nil {
-			return nil, fmt.Errorf("decode an answer: %w", err)
+		var r Response
+		if err := wire.Unmarshal(plain, &r); err != nil {
+			return nil, fmt.Errorf("decode a response: %w", err)
 		}
-		return &a, nil
+		return &r, nil
 	}
-	// The request was done, but how it was answered is lost with the signing key. To run it again would be to do it twice.
-	return nil, apierror.OutcomeUnknown.WithReason("the first answer was sealed with a key that is gone; use a new Idempotency-Key")
+	// The request was executed, but its response cannot be read. To execute it again would do it
+	// twice.
+	return nil, apierror.OutcomeUnknown.WithReason(
+		"the first response was encrypted with a key that is gone; use a new Idempotency-Key")
 }
-
-var errStale = errors.New("another run of the request has begun")

@@ -2,6 +2,7 @@ package idempotency
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,32 +13,36 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-// begin answers ok, or replay and the sealed answer.
-func (s *store) begin(ctx context.Context, r *Execution, lease time.Duration) (word, sealed string, err error) {
-	word, rest, err := s.db.Run(ctx, scripts.IdempotencyBegin, []string{keys.Answer(r.who, r.digest())},
-		r.fingerprint, r.owner, lease.Milliseconds())
-	switch {
-	case err != nil:
-		return "", "", err
-	case word == "ok":
-		return word, "", nil
-	case word == "replay":
-		return word, rest[0], nil
-	default:
-		return "", "", redisdb.StatusError(scripts.IdempotencyBegin, word)
+// begin claims a request for an execution, or returns the encrypted response of an earlier one, ""
+// when there is none. It returns request_in_progress or idempotency_key_reused.
+func (s *store) begin(ctx context.Context, e *Execution, lease time.Duration) (encrypted string, err error) {
+	reply, err := s.db.RunScript(ctx, scripts.IdempotencyBegin, []string{e.storeKey()},
+		e.fingerprint, e.owner, lease.Milliseconds())
+	if err != nil {
+		return "", err
 	}
+	if reply.Status == scripts.Replay {
+		values := redisdb.NewValues("a stored response", reply.Values)
+		return values.Text(), values.Err()
+	}
+	return "", reply.Err(scripts.IdempotencyBegin)
 }
 
-func (s *store) finish(ctx context.Context, r *Execution, sealed string, ttl time.Duration) error {
-	word, _, err := s.db.Run(ctx, scripts.IdempotencyFinish, []string{keys.Answer(r.who, r.digest())},
-		r.fingerprint, r.owner, sealed, ttl.Milliseconds())
-	if err == nil && word == "stale" {
-		err = fmt.Errorf("keep an answer: %w", errStale)
+var errSuperseded = errors.New("another execution of the request has begun")
+
+func (s *store) finish(ctx context.Context, e *Execution, encrypted string, ttl time.Duration) error {
+	reply, err := s.db.RunScript(ctx, scripts.IdempotencyFinish, []string{e.storeKey()},
+		e.fingerprint, e.owner, encrypted, ttl.Milliseconds())
+	if err == nil && reply.Status == scripts.Stale {
+		err = fmt.Errorf("store a response: %w", errSuperseded)
 	}
 	return err
 }
 
-func (s *store) release(ctx context.Context, r *Execution) error {
-	_, _, err := s.db.Run(ctx, scripts.IdempotencyRelease, []string{keys.Answer(r.who, r.digest())}, r.owner)
+func (s *store) release(ctx context.Context, e *Execution) error {
+	_, err := s.db.RunScript(ctx, scripts.IdempotencyRelease, []string{e.storeKey()}, e.owner)
 	return err
 }
+
+// storeKey returns the key of the request's record.
+func (e *Execution) storeKey() string { return keys.Answer(e.caller, e.keyDigest()) }

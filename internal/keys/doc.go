@@ -1,14 +1,16 @@
-// Package keys is the schema: one function for every Redis key, with its type, its
-// fields and its lifetime. Nothing else in the project spells a key.
+// Package keys is the schema: one function for every Redis key, with its type, its fields and its
+// lifetime. No other Go code spells a key; scripts receive theirs as KEYS. Hash fields are
+// documented at their key, and those with a constant or a function here are spelled in no other Go
+// code. Scripts spell the fields themselves.
 //
-// Every key starts with a hash tag in braces. Keys that one script touches share a tag, so
-// that the same scripts run on a single Redis and on Redis Cluster:
+// Every key starts with a hash tag in braces. Keys that one script uses share a tag, so that the
+// same scripts run on a single Redis and on Redis Cluster:
 //
-//	{e:main}  all money of the economy, its catalogue, and the rooms that take a stake
-//	{r<n>}    free rooms, spread over the installation's homes
-//	{u:<id>}  one player: profile, friends list, refresh tokens, saves
-//	{f:<a>:<b>} one pair of players: what they are to each other
-//	{g:<id>}  one game: configuration and the identities it knows
-//	{p}       the installation itself: counters, lists of games, leadership
-//	others    single keys that no script combines carry their own name as tag
+//	{e:main}    all money of the economy, its catalogue, and the rooms that take a stake
+//	{r<n>}      free rooms, distributed over the installation's shards
+//	{u:<id>}    one player: profile, friends list, refresh tokens, saves
+//	{f:<a>:<b>} one pair of players: how they are related
+//	{g:<id>}    one game: configuration and the identities it knows
+//	{p}         the installation itself: counters, lists of games
+//	others      keys that no script combines with others have a tag of their own
 package keys

@@ -9,74 +9,75 @@ import (
 	"time"
 )
 
-// Shard is the place of a room: the economy's tag for rooms that take a stake, one of R tags
-// for free rooms. A room never moves, and its id tells its home, so no lookup precedes a script.
+// Shard is where a room is stored: under the economy's hash tag for rooms that take a stake, under
+// one of R hash tags for free rooms. A room never moves, and its id names its shard, so that no
+// lookup precedes a script.
 type Shard struct {
 	economy bool
-	index   uint16 // 0 … 16383; which free home, 0 in the economy
+	index   uint16 // 0 … 16383: number of the free shard, 0 in the economy
 }
 
-// MaxShards bounds the number of homes for free rooms: the room id has 14 bits for it.
+// MaxShards is the largest number of shards for free rooms: the room id has 14 bits for it.
 const MaxShards = 1 << 14
 
-// Economy is the home of all rooms that take a stake.
+// Economy is the shard of all rooms that take a stake.
 var Economy = Shard{economy: true}
 
-// FreeShard is the n-th home for free rooms, 0 ≤ n < MaxHomes.
+// FreeShard returns the n-th shard for free rooms, 0 ≤ n < MaxShards.
 func FreeShard(n int) Shard { return Shard{index: uint16(n)} }
 
-// Number counts homes from 0 (the economy) up; free home n has number n+1.
-func (h Shard) Number() int {
-	if h.economy {
+// Number returns 0 for the economy and n+1 for free shard n.
+func (s Shard) Number() int {
+	if s.economy {
 		return 0
 	}
-	return int(h.index) + 1
+	return int(s.index) + 1
 }
 
-// Paid tells whether rooms at this home take a stake.
-func (h Shard) Paid() bool { return h.economy }
+// Paid reports whether the rooms of this shard take a stake.
+func (s Shard) Paid() bool { return s.economy }
 
-// String is the hash tag without its braces.
-func (h Shard) String() string {
-	if h.economy {
+// String returns the hash tag without its braces.
+func (s Shard) String() string {
+	if s.economy {
 		return "e:main"
 	}
-	return "r" + strconv.Itoa(int(h.index))
+	return "r" + strconv.Itoa(int(s.index))
 }
 
-// tag is the hash tag with its braces and the colon that follows it.
-func (h Shard) tag() string {
-	if h.economy {
+// tag returns the hash tag with its braces and the colon that follows it.
+func (s Shard) tag() string {
+	if s.economy {
 		return economy
 	}
-	return "{" + h.String() + "}:"
+	return "{" + s.String() + "}:"
 }
 
-// NewRoomID makes the id of a room that lives at h: a UUID of version 8 (RFC 9562, 5.8).
+// NewRoomID returns the id of a new room on a shard: a UUID of version 8 (RFC 9562, 5.8).
 //
 //	48 bits  Unix time in milliseconds, so that ids sort by age as text
 //	 4 bits  version, 8
 //	 4 bits  kind: 0 free, 1 economy
-//	 8 bits  index of the home, high part
+//	 8 bits  index of the shard, high part
 //	 2 bits  variant
-//	 6 bits  index of the home, low part
+//	 6 bits  index of the shard, low part
 //	56 bits  random
-func NewRoomID(h Shard, at time.Time) string {
+func NewRoomID(s Shard, at time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[0:8], uint64(at.UnixMilli())<<16)
 	b[6] = 0x80
-	if h.economy {
+	if s.economy {
 		b[6] |= 1
 	}
-	b[7] = byte(h.index >> 6)
+	b[7] = byte(s.index >> 6)
 	_, _ = rand.Read(b[9:]) // never fails: crypto/rand ends the process instead
-	b[8] = 0x80 | byte(h.index&0x3f)
+	b[8] = 0x80 | byte(s.index&0x3f)
 	return formatUUID(b)
 }
 
-// RoomShard reads the home out of a room id. It answers false for anything that NewRoomID
-// cannot have made, so a malformed id costs no round trip. Upper-case digits are refused:
-// a room has one spelling.
+// RoomShard returns the shard that a room id names. It returns false for anything that NewRoomID
+// cannot have made, so that a malformed id costs no round trip. Upper-case digits are invalid: a
+// room id has one spelling.
 func RoomShard(roomID string) (Shard, bool) {
 	if len(roomID) != 36 || roomID[8] != '-' || roomID[13] != '-' || roomID[18] != '-' || roomID[23] != '-' {
 		return Shard{}, false
@@ -89,8 +90,8 @@ func RoomShard(roomID string) (Shard, bool) {
 	if b[6]>>4 != 8 || b[8]>>6 != 2 || b[6]&0x0f > 1 {
 		return Shard{}, false
 	}
-	h := Shard{economy: b[6]&1 == 1, index: uint16(b[7])<<6 | uint16(b[8]&0x3f)}
-	return h, !h.economy || h.index == 0
+	s := Shard{economy: b[6]&1 == 1, index: uint16(b[7])<<6 | uint16(b[8]&0x3f)}
+	return s, !s.economy || s.index == 0
 }
 
 func formatUUID(b [16]byte) string {

@@ -11,19 +11,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestARoomIDTellsItsHome(t *testing.T) {
+func TestARoomIDNamesItsShard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		home := keys.Economy
+		shard := keys.Economy
 		if rapid.Bool().Draw(t, "free") {
-			home = keys.FreeShard(rapid.IntRange(0, keys.MaxShards-1).Draw(t, "home"))
+			shard = keys.FreeShard(rapid.IntRange(0, keys.MaxShards-1).Draw(t, "shard"))
 		}
-		id := keys.NewRoomID(home, time.UnixMilli(rapid.Int64Range(0, 1<<47).Draw(t, "ms")))
+		id := keys.NewRoomID(shard, time.UnixMilli(rapid.Int64Range(0, 1<<47).Draw(t, "ms")))
 		u, err := uuid.Parse(id)
 		if err != nil || u.Version() != 8 || u.Variant() != uuid.RFC4122 || u.String() != id {
 			t.Fatalf("%s is not a UUID of version 8: %v", id, err)
 		}
-		if got, ok := keys.RoomShard(id); !ok || got != home {
-			t.Fatalf("%s tells %v, %v; want %v", id, got, ok, home)
+		if got, ok := keys.RoomShard(id); !ok || got != shard {
+			t.Fatalf("%s names %v, %v; want %v", id, got, ok, shard)
 		}
 	})
 }
@@ -35,21 +35,22 @@ func TestRoomIDsSortByAge(t *testing.T) {
 		ids = append(ids, keys.NewRoomID(keys.FreeShard(i%7), at.Add(time.Duration(i)*time.Millisecond)))
 	}
 	if !slices.IsSorted(ids) {
-		t.Fatal("an older room sorts behind a younger one")
+		t.Fatal("an older room sorts after a newer one")
 	}
 }
 
-func TestOnlyOurOwnIDsHaveAHome(t *testing.T) {
+func TestOnlyOurOwnIDsNameAShard(t *testing.T) {
 	good := keys.NewRoomID(keys.Economy, time.Now())
 	for _, id := range []string{
-		"", "x", strings.ToUpper(good), good + "0", good[:35], strings.ReplaceAll(good, "-", ""), "{" + good[1:], uuid.NewString(),
+		"", "x", strings.ToUpper(good), good + "0", good[:35], strings.ReplaceAll(good, "-", ""), "{" + good[1:],
+		uuid.NewString(),
 		"00000000-0000-8200-8000-000000000000", // kind 2
-		"00000000-0000-8101-8000-000000000000", // the economy has one home
+		"00000000-0000-8101-8000-000000000000", // the economy has one shard
 		"00000000-0000-8000-c000-000000000000", // another variant
 		"0000000g-0000-8000-8000-000000000000",
 	} {
-		if home, ok := keys.RoomShard(id); ok {
-			t.Errorf("%q has the home %v", id, home)
+		if shard, ok := keys.RoomShard(id); ok {
+			t.Errorf("%q names the shard %v", id, shard)
 		}
 	}
 }
@@ -57,18 +58,18 @@ func TestOnlyOurOwnIDsHaveAHome(t *testing.T) {
 // What one script touches must share a tag, or it cannot run on a Cluster.
 func TestKeysOfOneScriptShareATag(t *testing.T) {
 	tag := func(key string) string { return key[:strings.Index(key, "}")+1] }
-	for _, home := range []keys.Shard{keys.Economy, keys.FreeShard(0), keys.FreeShard(63)} {
-		of := []string{
-			keys.Room(home, "a"), keys.RoomEvents(home, "a"), keys.RoomReceipt(home, "u1", "k"), keys.RoomsDue(home), keys.RoomIndex(home, 1, "open"),
-			keys.RoomNext(home), keys.RoomCode(home, "c"),
+	for _, shard := range []keys.Shard{keys.Economy, keys.FreeShard(0), keys.FreeShard(63)} {
+		names := []string{
+			keys.Room(shard, "a"), keys.RoomEvents(shard, "a"), keys.RoomReceipt(shard, "u1", "k"), keys.RoomsDue(shard),
+			keys.RoomIndex(shard, 1, "open"), keys.RoomNext(shard), keys.RoomCode(shard, "c"),
 		}
-		if home.Paid() {
-			of = append(of, keys.Wallet(1), keys.WalletLines(1), keys.WalletEvents(1), keys.Totals(), keys.Ledger(), keys.Asset(1), keys.Inventory(1),
-				keys.Token("GOLD"), keys.MoneyReceipt("u1", "k"))
+		if shard.Paid() {
+			names = append(names, keys.Wallet(1), keys.WalletLines(1), keys.WalletEvents(1), keys.Totals(), keys.Ledger(),
+				keys.Asset(1), keys.Inventory(1), keys.Token("GOLD"), keys.MoneyReceipt("u1", "k"))
 		}
-		for _, key := range of {
-			if tag(key) != tag(of[0]) || tag(key) == "" {
-				t.Errorf("%s is not beside %s", key, of[0])
+		for _, key := range names {
+			if tag(key) != tag(names[0]) || tag(key) == "" {
+				t.Errorf("%s has another hash tag than %s", key, names[0])
 			}
 		}
 	}
@@ -77,5 +78,16 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 	}
 	if keys.MoneyReceipt("u1", "k") != keys.RoomReceipt(keys.Economy, "u1", "k") {
 		t.Error("a purchase and a paid room do not share receipts")
+	}
+}
+
+func TestTheVersionOfAMarkFieldIsFound(t *testing.T) {
+	if version, ok := keys.ParseSaveMarkField(keys.SaveMarkField(12)); !ok || version != 12 {
+		t.Errorf("got %d, %v", version, ok)
+	}
+	for _, field := range []string{keys.SaveVersion, keys.SaveStateField(12), "x:mark", ":mark"} {
+		if version, ok := keys.ParseSaveMarkField(field); ok {
+			t.Errorf("%q has the version %d", field, version)
+		}
 	}
 }

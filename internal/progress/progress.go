@@ -3,76 +3,84 @@ package progress
 import (
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// The limits of contract 7.
+// The limits of saves.
 const (
 	MaxStateBytes = 256 << 10 // bytes of a state, without white space
-	MaxDepth      = 32        // objects and arrays within each other
+	MaxDepth      = 32        // nested objects and arrays
 	MaxSlots      = 16        // slots of a player in a game
-	MaxVersions   = 5         // versions of a slot
+	MaxVersions   = 5         // kept versions of a slot
 )
 
-// SaveInput is a state to be saved.
+// SaveInput is a state that a player saves.
 type SaveInput struct {
-	Slot      string         // 1 to 64 of A-Z a-z 0-9 _ . -
-	State     jsontext.Value // a JSON object
-	Version   int64          // the version last read; 0 for the first save
-	MessageID string         // makes a repeated message one save; "" for none
-	ByServer  bool           // the game's server saves: rules do not bind it
+	Slot      string       // 1 to 64 of A-Z a-z 0-9 _ . -
+	State     wire.RawJSON // a JSON object of at most MaxStateBytes
+	Version   int64        // the version last read; 0 for the first save
+	MessageID string       // makes a repeated message one save; "" for none
 }
 
-// Saved is a version that was made.
+// ReplaceInput is a state that the game's server or the operator stores for a user.
+type ReplaceInput struct {
+	User    int64        // id of the user whose save is replaced
+	Slot    string       // 1 to 64 of A-Z a-z 0-9 _ . -
+	State   wire.RawJSON // the whole new state: a JSON object of at most MaxStateBytes
+	Version int64        // the version last read; 0 for the first save
+}
+
+// RestoreInput names the version whose state becomes the newest version.
+type RestoreInput struct {
+	Slot      string // 1 to 64 of A-Z a-z 0-9 _ . -
+	Version   int64  // one of those that History returns
+	MessageID string // makes a repeated message one restore; "" for none
+}
+
+// Saved describes a stored version.
 type Saved struct {
 	Slot    string    `json:"slot"`
-	Version int64     `json:"version"`
+	Version int64     `json:"version"` // counts from 1 in each slot
 	SavedAt time.Time `json:"savedAt"`
-	Size    int       `json:"size"` // bytes, without white space
+	Size    int       `json:"size"` // bytes of the state, without white space
 }
 
 // LoadedSave is a version with its state.
 type LoadedSave struct {
-	Slot    string         `json:"slot"`
-	Version int64          `json:"version"`
-	State   jsontext.Value `json:"state"`
-	SavedAt time.Time      `json:"savedAt"`
-	Size    int            `json:"size"`
+	Slot    string       `json:"slot"`
+	Version int64        `json:"version"` // counts from 1 in each slot
+	State   wire.RawJSON `json:"state"`   // a JSON object without white space
+	SavedAt time.Time    `json:"savedAt"`
+	Size    int          `json:"size"` // bytes of the state
 }
 
 // Revision is one entry of a slot's history.
 type Revision struct {
-	Version        int64     `json:"version"`
+	Version        int64     `json:"version"` // counts from 1 in each slot
 	SavedAt        time.Time `json:"savedAt"`
-	Size           int       `json:"size"`
-	SignatureValid bool      `json:"intact"` // false when it was altered in the store, so that it cannot be restored
+	Size           int       `json:"size"`   // bytes of the state, without white space
+	SignatureValid bool      `json:"intact"` // false: altered in the store, cannot be restored
 }
 
-// RestoreInput names the version that is to become the newest.
-type RestoreInput struct {
-	Slot      string
-	Version   int64
-	MessageID string // makes a repeated message one restore; "" for none
-}
-
-// address is where a save lives.
-type address struct {
+// slotID identifies a slot.
+type slotID struct {
 	user, game int64
-	slot       string
+	name       string
 }
 
-// record is one version as it is stored.
+// record is one stored version of a slot.
 type record struct {
-	version   int64 // 0: there is none
-	message   string
-	at        int64 // ms by the clock of Redis
-	size      int
-	key, sign string         // id of the signing key, and the signature
-	pace      string         // JSON: what is left of each maxGainPerMinute, in µs
-	state     jsontext.Value // nil when it was not read
+	version   int64  // 0: there is none
+	message   string // digest of the message that made the version
+	savedAtMS int64  // Unix time in ms, by the clock of Redis
+	size      int    // bytes of the state
+	keyID     string // identifies the signing key
+	signature string
+	rates     string       // rateState as JSON
+	state     wire.RawJSON // nil when it was not read
 }
 
-func (r record) savedAt() time.Time { return time.UnixMilli(r.at).UTC() }
+func (r record) savedAt() time.Time { return time.UnixMilli(r.savedAtMS).UTC() }
 
 func (r record) saved(slot string) Saved {
 	return Saved{Slot: slot, Version: r.version, SavedAt: r.savedAt(), Size: r.size}

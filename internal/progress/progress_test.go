@@ -13,35 +13,59 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 const (
-	ann   = 7
-	bob   = 8
+	ann   = 7 // plays chess
+	bob   = 8 // plays chess
+	cleo  = 9 // plays poker
 	chess = 3
+	poker = 4
 )
 
-var oneKey = [][]byte{bytes.Repeat([]byte("k"), 32)}
+var (
+	oneKey = [][]byte{bytes.Repeat([]byte("k"), 32)}
 
-// demands is a game that has these rules.
-type demands string
+	annPlayer = player(ann, chess)
+)
 
-func (d demands) ProgressRules(context.Context, int64) ([]byte, error) { return []byte(d), nil }
+func player(user, game int64) principal.Caller {
+	return principal.Caller{Role: principal.Player, User: user, Game: game}
+}
 
-func service(t testing.TB, db *redisdb.DB, rules string, keys ...[]byte) *Service {
+// gameRules are the rules of every game.
+type gameRules string
+
+func (r gameRules) ProgressRules(context.Context, int64) ([]byte, error) { return []byte(r), nil }
+
+// gameOfUsers is the game of each user, by user id.
+type gameOfUsers map[int64]int64
+
+func (g gameOfUsers) Game(_ context.Context, id int64) (int64, error) {
+	game, ok := g[id]
+	if !ok {
+		return 0, apierror.UserNotFound
+	}
+	return game, nil
+}
+
+var everybody = gameOfUsers{ann: chess, bob: chess, cleo: poker}
+
+func newService(t testing.TB, db *redisdb.DB, rules string, keys ...[]byte) *Service {
 	t.Helper()
 	if keys == nil {
 		keys = oneKey
 	}
-	s, err := New(db, demands(rules), Options{SigningKeys: keys})
+	s, err := New(db, gameRules(rules), everybody, Options{SigningKeys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +74,8 @@ func service(t testing.TB, db *redisdb.DB, rules string, keys ...[]byte) *Servic
 
 func (s *Service) mustSave(t testing.TB, slot, state string, version int64) Saved {
 	t.Helper()
-	saved, err := s.Save(context.Background(), ann, chess, SaveInput{Slot: slot, State: jsontext.Value(state), Version: version})
+	in := SaveInput{Slot: slot, State: wire.RawJSON(state), Version: version}
+	saved, err := s.Save(context.Background(), annPlayer, in)
 	if err != nil {
 		t.Fatalf("save %s over version %d: %v", state, version, err)
 	}
@@ -62,7 +87,7 @@ func (s *Service) mustSave(t testing.TB, slot, state string, version int64) Save
 
 func (s *Service) mustLoad(t testing.TB, slot, state string, version int64) {
 	t.Helper()
-	loaded, err := s.Load(context.Background(), ann, chess, slot)
+	loaded, err := s.Load(context.Background(), annPlayer, slot)
 	if err != nil {
 		t.Fatalf("load %s: %v", slot, err)
 	}
@@ -71,7 +96,7 @@ func (s *Service) mustLoad(t testing.TB, slot, state string, version int64) {
 	}
 }
 
-func refused(t testing.TB, err error, want *apierror.Error) *apierror.Error {
+func wantError(t testing.TB, err error, want *apierror.Error) *apierror.Error {
 	t.Helper()
 	got, ok := apierror.As(err)
 	if !ok || !errors.Is(got, want) {
@@ -80,8 +105,8 @@ func refused(t testing.TB, err error, want *apierror.Error) *apierror.Error {
 	return got
 }
 
-// everywhere runs a story on a single Redis, a Cluster and the embedded store.
-func everywhere(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
+// onEveryStore runs a test on a single Redis, a Cluster and the embedded store.
+func onEveryStore(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 	t.Helper()
 	redistest.Each(t, test)
 	t.Run("embedded", func(t *testing.T) {
@@ -95,12 +120,12 @@ func everywhere(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 }
 
 func TestSavesAreLoadedListedAndRestored(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, ""), t.Context()
-		if _, err := s.Load(ctx, ann, chess, "main"); !errors.Is(err, apierror.SlotNotFound) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, ""), t.Context()
+		if _, err := s.Load(ctx, annPlayer, "main"); !errors.Is(err, apierror.SlotNotFound) {
 			t.Fatalf("load an empty slot: %v", err)
 		}
-		if _, err := s.History(ctx, ann, chess, "main"); !errors.Is(err, apierror.SlotNotFound) {
+		if _, err := s.History(ctx, annPlayer, "main"); !errors.Is(err, apierror.SlotNotFound) {
 			t.Fatalf("history of an empty slot: %v", err)
 		}
 		first := s.mustSave(t, "main", ` { "gold" : 1.50, "name":"\u00e9<é>" } `, 0)
@@ -114,11 +139,12 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 		}
 		s.mustSave(t, "a.b-c_1", `{}`, 0)
 
-		list, err := s.List(ctx, ann, chess)
-		if err != nil || len(list) != 2 || list[0].Slot != "a.b-c_1" || list[1].Slot != "main" || list[1].Version != 7 || list[1].Size != len(`{"gold":7}`) {
+		list, err := s.List(ctx, annPlayer)
+		if err != nil || len(list) != 2 || list[0].Slot != "a.b-c_1" || list[1].Slot != "main" || list[1].Version != 7 ||
+			list[1].Size != len(`{"gold":7}`) {
 			t.Fatalf("list: %+v, %v", list, err)
 		}
-		history, err := s.History(ctx, ann, chess, "main")
+		history, err := s.History(ctx, annPlayer, "main")
 		if err != nil || len(history) != MaxVersions {
 			t.Fatalf("history: %+v, %v", history, err)
 		}
@@ -128,49 +154,49 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 			}
 		}
 
-		_, err = s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 2})
-		refused(t, err, apierror.SaveVersionNotFound)
-		_, err = s.Restore(ctx, ann, chess, RestoreInput{Slot: "other", Version: 2})
-		refused(t, err, apierror.SlotNotFound)
-		_, err = s.Restore(ctx, ann, chess, RestoreInput{Slot: "/", Version: 0})
-		if r := refused(t, err, apierror.InvalidRequest); len(r.FieldErrors) != 2 {
-			t.Fatalf("faults: %+v", r.FieldErrors)
+		_, err = s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 2})
+		wantError(t, err, apierror.SaveVersionNotFound)
+		_, err = s.Restore(ctx, annPlayer, RestoreInput{Slot: "other", Version: 2})
+		wantError(t, err, apierror.SlotNotFound)
+		_, err = s.Restore(ctx, annPlayer, RestoreInput{Slot: "/", Version: 0})
+		if r := wantError(t, err, apierror.InvalidRequest); len(r.FieldErrors) != 2 {
+			t.Fatalf("field errors: %+v", r.FieldErrors)
 		}
-		restored, err := s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 3})
+		restored, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 3})
 		if err != nil || restored.Version != 8 {
 			t.Fatalf("restore: %+v, %v", restored, err)
 		}
 		s.mustLoad(t, "main", `{"gold":3}`, 8)
 
-		// Nobody else sees any of it.
-		for _, other := range [][2]int64{{bob, chess}, {ann, chess + 1}} {
-			if list, err := s.List(ctx, other[0], other[1]); err != nil || len(list) != 0 {
+		// Other players, and the same player in other games, see none of it.
+		for _, other := range []principal.Caller{player(bob, chess), player(ann, poker)} {
+			if list, err := s.List(ctx, other); err != nil || len(list) != 0 {
 				t.Fatalf("list of %v: %v, %v", other, list, err)
 			}
-			_, err := s.Load(ctx, other[0], other[1], "main")
-			refused(t, err, apierror.SlotNotFound)
+			_, err := s.Load(ctx, other, "main")
+			wantError(t, err, apierror.SlotNotFound)
 		}
 	})
 }
 
-func TestThePlayerHearsOfEverySaveInOrder(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, ""), t.Context()
-		heard := db.Client.Subscribe(ctx, keys.UserEvents(ann))
+func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, ""), t.Context()
+		subscription := db.Client.Subscribe(ctx, keys.UserEvents(ann))
 		if db.PublishCommand == "SPUBLISH" {
-			heard = db.Client.SSubscribe(ctx, keys.UserEvents(ann))
+			subscription = db.Client.SSubscribe(ctx, keys.UserEvents(ann))
 		}
-		defer func() { _ = heard.Close() }()
-		if _, err := heard.Receive(ctx); err != nil {
+		defer func() { _ = subscription.Close() }()
+		if _, err := subscription.Receive(ctx); err != nil {
 			t.Fatal(err)
 		}
 		saved := s.mustSave(t, "main", `{"a":1}`, 0)
 		s.mustSave(t, "main", `{}`, 1)
-		if _, err := s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 1}); err != nil {
+		if _, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 1}); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{
-			`"data":{"gameId":3,"slot":"main","version":1,"savedAt":"` + saved.SavedAt.Format(milliseconds) + `","size":7}}`,
+			`"data":{"gameId":3,"slot":"main","version":1,"savedAt":"` + wire.FormatTime(saved.SavedAt) + `","size":7}}`,
 			`"version":2,`,
 			`"restoredFrom":1}`,
 		}
@@ -179,36 +205,37 @@ func TestThePlayerHearsOfEverySaveInOrder(t *testing.T) {
 			t.Fatalf("stream: %v, %v", entries, err)
 		}
 		for i, entry := range entries {
-			message, err := heard.ReceiveMessage(ctx)
+			message, err := subscription.ReceiveMessage(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			event := entry.Values["e"].(string)
-			if !strings.Contains(event, want[i]) || !strings.HasPrefix(event, `{"type":"user.progress","seq":`+strconv.Itoa(i+1)+`,`) {
+			if !strings.Contains(event, want[i]) ||
+				!strings.HasPrefix(event, `{"type":"user.progress","seq":`+strconv.Itoa(i+1)+`,`) {
 				t.Errorf("event %d: %s", i, event)
 			}
 			if message.Payload != entry.ID+"|"+event {
 				t.Errorf("channel: %s, stream: %s", message.Payload, event)
 			}
-			if !jsontext.Value(event).IsValid() {
+			if !wire.RawJSON(event).IsValid() {
 				t.Errorf("event %d is no JSON: %s", i, event)
 			}
 		}
 	})
 }
 
-func TestAStaleSaveConflictsAndShowsTheServersCopy(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
-		_, err := s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"n":1}`), Version: 4})
-		if r := refused(t, err, apierror.VersionConflict); r.Members["current"] != nil {
+func TestAStaleSaveConflictsAndReturnsTheStoredState(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
+		_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":1}`), Version: 4})
+		if r := wantError(t, err, apierror.VersionConflict); r.Members["current"] != nil {
 			t.Fatalf("an empty slot has a current state: %v", r.Members)
 		}
 		s.mustSave(t, "main", `{"n":1}`, 0)
 		s.mustSave(t, "main", `{"n":2}`, 1)
 		for _, version := range []int64{0, 1, 3, 1 << 60} {
-			_, err := s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"n":9}`), Version: version})
-			current, ok := refused(t, err, apierror.VersionConflict).Members["current"].(LoadedSave)
+			_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":9}`), Version: version})
+			current, ok := wantError(t, err, apierror.VersionConflict).Members["current"].(LoadedSave)
 			if !ok || current.Version != 2 || string(current.State) != `{"n":2}` || current.SavedAt.IsZero() {
 				t.Fatalf("version %d: current %+v", version, current)
 			}
@@ -217,16 +244,17 @@ func TestAStaleSaveConflictsAndShowsTheServersCopy(t *testing.T) {
 	})
 }
 
-func TestOfAHundredSavesAtOnceOneWins(t *testing.T) {
+func TestOfAHundredConcurrentSavesOneWins(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
+		s, ctx := newService(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
 		for version := range int64(3) {
 			var won, lost atomic.Int64
 			var all sync.WaitGroup
 			for i := range 100 {
 				all.Go(func() {
-					_, err := s.Save(ctx, ann, chess, SaveInput{
-						Slot: "main", State: jsontext.Value(fmt.Sprintf(`{"n":%d}`, 1000*(version+1)+int64(i))), Version: version, MessageID: "1",
+					_, err := s.Save(ctx, annPlayer, SaveInput{
+						Slot: "main", State: wire.RawJSON(fmt.Sprintf(`{"n":%d}`, 1000*(version+1)+int64(i))),
+						Version: version, MessageID: "1",
 					})
 					switch {
 					case err == nil:
@@ -243,15 +271,15 @@ func TestOfAHundredSavesAtOnceOneWins(t *testing.T) {
 				t.Fatalf("version %d: %d won, %d lost", version, won.Load(), lost.Load())
 			}
 		}
-		if loaded, err := s.Load(ctx, ann, chess, "main"); err != nil || loaded.Version != 3 {
+		if loaded, err := s.Load(ctx, annPlayer, "main"); err != nil || loaded.Version != 3 {
 			t.Fatalf("%+v, %v", loaded, err)
 		}
 	})
 }
 
-func TestRestoresAndSavesAtOnceMakeOneChain(t *testing.T) {
+func TestConcurrentRestoresAndSavesMakeOneChain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, ""), t.Context()
+		s, ctx := newService(t, db, ""), t.Context()
 		s.mustSave(t, "main", `{"n":0}`, 0)
 		var all sync.WaitGroup
 		var made sync.Map
@@ -267,44 +295,45 @@ func TestRestoresAndSavesAtOnceMakeOneChain(t *testing.T) {
 			}
 		}
 		for i := range 10 {
-			all.Go(func() { record(s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 1})) })
+			all.Go(func() { record(s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 1})) })
 			all.Go(func() {
-				record(s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{}`), Version: int64(i)}))
+				record(s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), Version: int64(i)}))
 			})
 		}
 		all.Wait()
-		loaded, err := s.Load(ctx, ann, chess, "main")
+		loaded, err := s.Load(ctx, annPlayer, "main")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for v := range loaded.Version {
 			if _, ok := made.Load(v + 1); !ok {
-				t.Errorf("version %d of %d was answered to nobody", v+1, loaded.Version)
+				t.Errorf("version %d of %d was returned to nobody", v+1, loaded.Version)
 			}
 		}
 	})
 }
 
 func TestTheSameMessageIsOneSave(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
-		message := SaveInput{Slot: "main", State: jsontext.Value(`{"n":1}`), MessageID: "1"}
-		first, err := s.Save(ctx, ann, chess, message)
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
+		message := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":1}`), MessageID: "1"}
+		first, err := s.Save(ctx, annPlayer, message)
 		if err != nil {
 			t.Fatal(err)
 		}
 		again := func(versions int64) {
 			t.Helper()
-			if saved, err := s.Save(ctx, ann, chess, message); err != nil || saved != first {
+			if saved, err := s.Save(ctx, annPlayer, message); err != nil || saved != first {
 				t.Fatalf("the same message again: %+v, %v; first %+v", saved, err, first)
 			}
-			if loaded, err := s.Load(ctx, ann, chess, "main"); err != nil || loaded.Version != versions {
+			if loaded, err := s.Load(ctx, annPlayer, "main"); err != nil || loaded.Version != versions {
 				t.Fatalf("%+v, %v", loaded, err)
 			}
 		}
 		again(1)
 		// Ids count per connection: another save may come with the same.
-		if _, err := s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"n":2}`), Version: 1, MessageID: "1"}); err != nil {
+		other := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":2}`), Version: 1, MessageID: "1"}
+		if _, err := s.Save(ctx, annPlayer, other); err != nil {
 			t.Fatal(err)
 		}
 		again(2)
@@ -313,21 +342,21 @@ func TestTheSameMessageIsOneSave(t *testing.T) {
 		s.mustSave(t, "main", `{"n":5}`, 4)
 		again(5)
 		s.mustSave(t, "main", `{"n":6}`, 5)
-		_, err = s.Save(ctx, ann, chess, message) // forgotten, and still nothing is overwritten
-		refused(t, err, apierror.VersionConflict)
-		_, err = s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"n":7}`), MessageID: "1"})
-		refused(t, err, apierror.VersionConflict)
+		_, err = s.Save(ctx, annPlayer, message) // no longer known, and still nothing is overwritten
+		wantError(t, err, apierror.VersionConflict)
+		_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":7}`), MessageID: "1"})
+		wantError(t, err, apierror.VersionConflict)
 
 		back := RestoreInput{Slot: "main", Version: 4, MessageID: "9"}
-		restored, err := s.Restore(ctx, ann, chess, back)
+		restored, err := s.Restore(ctx, annPlayer, back)
 		if err != nil || restored.Version != 7 {
 			t.Fatalf("%+v, %v", restored, err)
 		}
-		if same, err := s.Restore(ctx, ann, chess, back); err != nil || same != restored {
+		if same, err := s.Restore(ctx, annPlayer, back); err != nil || same != restored {
 			t.Fatalf("the same restore again: %+v, %v", same, err)
 		}
 		s.mustSave(t, "main", `{"n":8}`, 7)
-		if later, err := s.Restore(ctx, ann, chess, back); err != nil || later.Version != 9 {
+		if later, err := s.Restore(ctx, annPlayer, back); err != nil || later.Version != 9 {
 			t.Fatalf("a restore after a save: %+v, %v", later, err)
 		}
 	})
@@ -335,16 +364,16 @@ func TestTheSameMessageIsOneSave(t *testing.T) {
 
 func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, ""), t.Context()
-		a := address{ann, chess, "main"}
-		r := s.signer.seal(a, record{version: 1, message: messageOf("", "save", 0, nil), at: 1000, size: 2, pace: "{}", state: jsontext.Value(`{}`)})
-		for i, want := range []string{"ok", "replay"} {
-			word, before, err := s.store.write(ctx, a, 0, 0, r, []byte(`{}`))
-			if err != nil || word != want {
-				t.Fatalf("time %d: %s, %v", i, word, err)
-			}
-			if word == "replay" && (before.version != 1 || before.at != 1000 || before.size != 2) {
-				t.Fatalf("replay: %+v", before)
+		s, ctx := newService(t, db, ""), t.Context()
+		id := slotID{ann, chess, "main"}
+		next := s.signer.sign(id, record{
+			version: 1, message: messageDigest("", "save", 0, nil), savedAtMS: 1000, size: 2, rates: "{}",
+			state: wire.RawJSON(`{}`),
+		})
+		for i := range 2 {
+			stored, err := s.store.write(ctx, id, versionWrite{next: next, event: []byte(`{}`)})
+			if err != nil || stored.version != 1 || stored.savedAtMS != 1000 || stored.size != 2 {
+				t.Fatalf("time %d: %+v, %v", i, stored, err)
 			}
 		}
 		if n := db.Client.XLen(ctx, keys.UserEvents(ann)).Val(); n != 1 {
@@ -353,14 +382,17 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 	})
 }
 
-func TestASaveThatWasJudgedAgainstAnotherVersionIsNotWritten(t *testing.T) {
+func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, ""), t.Context()
+		s, ctx := newService(t, db, ""), t.Context()
 		s.mustSave(t, "main", `{"n":1}`, 0)
-		a := address{ann, chess, "main"}
-		r := s.signer.seal(a, record{version: 2, message: "m", pace: "{}", state: jsontext.Value(`{"n":0}`)})
-		if word, _, err := s.store.write(ctx, a, 1, -1, r, []byte(`{}`)); err != nil || word != "stale" {
-			t.Fatalf("%s, %v", word, err)
+		id := slotID{ann, chess, "main"}
+		next := s.signer.sign(id, record{version: 2, message: "m", rates: "{}", state: wire.RawJSON(`{"n":0}`)})
+		for _, checked := range []int64{notChecked, 0} {
+			w := versionWrite{base: 1, checked: checked, next: next, event: []byte(`{}`)}
+			if _, err := s.store.write(ctx, id, w); !errors.Is(err, errStale) {
+				t.Fatalf("checked against %d: %v", checked, err)
+			}
 		}
 		s.mustLoad(t, "main", `{"n":1}`, 1)
 	})
@@ -368,7 +400,7 @@ func TestASaveThatWasJudgedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 
 func TestLimitsOfASave(t *testing.T) {
 	db := redistest.Single(t)
-	s := service(t, db, "")
+	s := newService(t, db, "")
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n-1) + "{}" + strings.Repeat("}", n-1) }
 	sized := func(n int) string { return `{"s":"` + strings.Repeat("x", n-len(`{"s":""}`)) + `"}` }
 	for _, c := range []struct {
@@ -401,7 +433,7 @@ func TestLimitsOfASave(t *testing.T) {
 		{"line end", "main\n", `{}`, 0, apierror.InvalidRequest, "slot format"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := s.Save(t.Context(), ann, chess, SaveInput{Slot: c.slot, State: jsontext.Value(c.state), Version: c.version})
+			_, err := s.Save(t.Context(), annPlayer, SaveInput{Slot: c.slot, State: wire.RawJSON(c.state), Version: c.version})
 			if c.want == nil {
 				if err != nil {
 					t.Fatal(err)
@@ -409,30 +441,30 @@ func TestLimitsOfASave(t *testing.T) {
 				return
 			}
 			var fields []string
-			for _, f := range refused(t, err, c.want).FieldErrors {
+			for _, f := range wantError(t, err, c.want).FieldErrors {
 				fields = append(fields, f.Field+" "+f.Code)
 			}
 			if got := strings.Join(fields, ", "); got != c.fields {
-				t.Fatalf("faults: %s, want %s", got, c.fields)
+				t.Fatalf("field errors: %s, want %s", got, c.fields)
 			}
 		})
 	}
 	for _, slot := range []string{"", "a b", "é"} {
-		_, err := s.Load(t.Context(), ann, chess, slot)
-		refused(t, err, apierror.InvalidRequest)
-		_, err = s.History(t.Context(), ann, chess, slot)
-		refused(t, err, apierror.InvalidRequest)
+		_, err := s.Load(t.Context(), annPlayer, slot)
+		wantError(t, err, apierror.InvalidRequest)
+		_, err = s.History(t.Context(), annPlayer, slot)
+		wantError(t, err, apierror.InvalidRequest)
 	}
 }
 
 func TestThereAreSixteenSlots(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, ""), t.Context()
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, ""), t.Context()
 		var full, won atomic.Int64
 		var all sync.WaitGroup
 		for i := range 2 * MaxSlots {
 			all.Go(func() {
-				_, err := s.Save(ctx, ann, chess, SaveInput{Slot: "s" + strconv.Itoa(i), State: jsontext.Value(`{}`)})
+				_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "s" + strconv.Itoa(i), State: wire.RawJSON(`{}`)})
 				switch {
 				case err == nil:
 					won.Add(1)
@@ -447,20 +479,20 @@ func TestThereAreSixteenSlots(t *testing.T) {
 		if won.Load() != MaxSlots || full.Load() != MaxSlots {
 			t.Fatalf("%d won, %d were refused", won.Load(), full.Load())
 		}
-		list, err := s.List(ctx, ann, chess)
+		list, err := s.List(ctx, annPlayer)
 		if err != nil || len(list) != MaxSlots {
 			t.Fatalf("%d slots, %v", len(list), err)
 		}
 		s.mustSave(t, list[0].Slot, `{"a":1}`, 1)
-		if _, err := s.Save(ctx, bob, chess, SaveInput{Slot: "mine", State: jsontext.Value(`{}`)}); err != nil {
+		if _, err := s.Save(ctx, player(bob, chess), SaveInput{Slot: "mine", State: wire.RawJSON(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-func TestAnAlteredSaveIsNeverHandedOut(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, `[{"path":"gold","maxGainPerMinute":100}]`), t.Context()
+func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, `[{"path":"gold","maxGainPerMinute":100}]`), t.Context()
 		s.mustSave(t, "main", `{"gold":1}`, 0)
 		s.mustSave(t, "main", `{"gold":2}`, 1)
 		s.mustSave(t, "main", `{"gold":3}`, 2)
@@ -468,124 +500,247 @@ func TestAnAlteredSaveIsNeverHandedOut(t *testing.T) {
 		if err := db.Client.HSet(ctx, key, "3", `{"gold":9}`).Err(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.Load(ctx, ann, chess, "main")
-		r := refused(t, err, apierror.SaveTampered)
+		_, err := s.Load(ctx, annPlayer, "main")
+		r := wantError(t, err, apierror.SaveTampered)
 		intact, ok := r.Members["intact"].([]Revision)
 		if !ok || len(intact) != 2 || intact[0].Version != 2 || r.Members["version"] != int64(3) {
 			t.Fatalf("members: %+v", r.Members)
 		}
-		for _, version := range []int64{1, 3} { // neither as the server's copy of a conflict nor to compare with
-			_, err = s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"gold":10}`), Version: version})
-			refused(t, err, apierror.SaveTampered)
+		for _, version := range []int64{1, 3} { // neither as the current state of a conflict nor to compare with
+			_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"gold":10}`), Version: version})
+			wantError(t, err, apierror.SaveTampered)
 		}
-		_, err = s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 3})
-		refused(t, err, apierror.SaveTampered)
-		history, err := s.History(ctx, ann, chess, "main")
+		_, err = s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 3})
+		wantError(t, err, apierror.SaveTampered)
+		history, err := s.History(ctx, annPlayer, "main")
 		if err != nil || len(history) != 3 || history[0].SignatureValid || !history[1].SignatureValid {
 			t.Fatalf("%+v, %v", history, err)
 		}
-		if _, err := s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 2}); err != nil {
+		if _, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 2}); err != nil {
 			t.Fatal(err)
 		}
 		s.mustLoad(t, "main", `{"gold":2}`, 4)
 		s.mustSave(t, "main", `{"gold":4}`, 4)
 
-		// Whole records of other places and versions, other times, fuller banks.
+		// Records of other slots and versions, other times, fuller buckets.
 		mark, state := db.Client.HGet(ctx, key, "5:mark").Val(), db.Client.HGet(ctx, key, "5").Val()
-		parts := strings.Split(mark, " ")
 		for name, fields := range map[string][]any{
 			"another version": {"6:mark", mark, "6", state, "ver", "6"},
-			"another time":    {"5:mark", strings.Join([]string{parts[0], "1", parts[2], parts[3], parts[4], parts[5]}, " ")},
-			"a full bank":     {"5:mark", strings.Join([]string{parts[0], parts[1], parts[2], parts[3], parts[4], "{}"}, " ")},
-			"another key":     {"5:mark", strings.Join([]string{parts[0], parts[1], parts[2], "00000000", parts[4], parts[5]}, " ")},
+			"another time":    {"5:mark", markWith(mark, 1, "1")},
+			"another size":    {"5:mark", markWith(mark, 2, "1")},
+			"another key":     {"5:mark", markWith(mark, 3, "00000000")},
+			"a full bucket":   {"5:mark", markWith(mark, 5, "{}")},
 			"nothing":         {"5:mark", ""},
 		} {
 			if err := db.Client.HSet(ctx, key, fields...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Load(ctx, ann, chess, "main"); !errors.Is(err, apierror.SaveTampered) {
+			if _, err := s.Load(ctx, annPlayer, "main"); !errors.Is(err, apierror.SaveTampered) {
 				t.Errorf("%s: %v", name, err)
 			}
 			db.Client.HDel(ctx, key, "6", "6:mark")
 			db.Client.HSet(ctx, key, "5:mark", mark, "5", state, "ver", "5")
 			s.mustLoad(t, "main", `{"gold":4}`, 5)
 		}
+		for _, other := range []principal.Caller{player(bob, chess), player(ann, poker)} {
+			db.Client.HSet(ctx, keys.Save(other.User, other.Game, "main"), "5:mark", mark, "5", state, "ver", "5")
+			_, err = s.Load(ctx, other, "main")
+			wantError(t, err, apierror.SaveTampered)
+		}
 		db.Client.HSet(ctx, keys.Save(ann, chess, "copy"), "5:mark", mark, "5", state, "ver", "5")
-		_, err = s.Load(ctx, ann, chess, "copy")
-		if r := refused(t, err, apierror.SaveTampered); len(r.Members["intact"].([]Revision)) != 0 {
+		_, err = s.Load(ctx, annPlayer, "copy")
+		if r := wantError(t, err, apierror.SaveTampered); len(r.Members["intact"].([]Revision)) != 0 {
 			t.Fatalf("members: %+v", r.Members)
 		}
-		// With nothing left to trust, the player may begin again.
+		// Without a valid version the player may start again.
 		s.mustSave(t, "copy", `{"gold":1}`, 5)
 		s.mustLoad(t, "copy", `{"gold":1}`, 6)
 	})
 }
 
+// markWith returns what is stored beside a state, with another value of one part.
+func markWith(mark string, part int, value string) string {
+	parts := strings.Split(mark, " ")
+	parts[part] = value
+	return strings.Join(parts, " ")
+}
+
 func TestKeysRotate(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		old, young := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("y"), 32)
-		service(t, db, "", old).mustSave(t, "main", `{"a":1}`, 0)
-		both := service(t, db, "", young, old)
+		oldKey, newKey := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("y"), 32)
+		newService(t, db, "", oldKey).mustSave(t, "main", `{"a":1}`, 0)
+		both := newService(t, db, "", newKey, oldKey)
 		both.mustLoad(t, "main", `{"a":1}`, 1)
-		_, err := service(t, db, "", young).Load(t.Context(), ann, chess, "main")
-		refused(t, err, apierror.SaveTampered)
+		_, err := newService(t, db, "", newKey).Load(t.Context(), annPlayer, "main")
+		wantError(t, err, apierror.SaveTampered)
 		both.mustSave(t, "main", `{"a":2}`, 1)
-		service(t, db, "", young).mustLoad(t, "main", `{"a":2}`, 2)
-		_, err = service(t, db, "", old).Load(t.Context(), ann, chess, "main")
-		refused(t, err, apierror.SaveTampered)
+		newService(t, db, "", newKey).mustLoad(t, "main", `{"a":2}`, 2)
+		_, err = newService(t, db, "", oldKey).Load(t.Context(), annPlayer, "main")
+		wantError(t, err, apierror.SaveTampered)
 	})
-	if _, err := New(nil, demands(""), Options{}); err == nil {
+	if _, err := New(nil, gameRules(""), everybody, Options{}); err == nil {
 		t.Error("a service without a key")
 	}
 }
 
-func TestASaveThatBreaksARuleChangesNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, `[{"path":"hero.gold","maxGainPerMinute":100},{"path":"hero.level","max":9}]`), t.Context()
+func TestASaveThatViolatesARuleChangesNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		ctx := t.Context()
+		s := newService(t, db, `[{"path":"hero.gold","maxGainPerMinute":100},{"path":"hero.level","max":9}]`)
 		s.mustSave(t, "main", `{"hero":{"gold":10,"level":1}}`, 0)
 		s.mustSave(t, "main", `{"hero":{"gold":60,"level":1}}`, 1)
-		_, err := s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"hero":{"gold":1000000,"level":10}}`), Version: 2, MessageID: "1"})
-		r := refused(t, err, apierror.SaveRejected)
-		if r.Members["rule"] != "maxGainPerMinute" || r.Members["path"] != "hero.gold" || len(r.FieldErrors) != 2 || r.FieldErrors[1].Field != "state.hero.level" {
+		_, err := s.Save(ctx, annPlayer, SaveInput{
+			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":1000000,"level":10}}`), Version: 2, MessageID: "1",
+		})
+		r := wantError(t, err, apierror.SaveRejected)
+		if r.Members["rule"] != "maxGainPerMinute" || r.Members["path"] != "hero.gold" || len(r.FieldErrors) != 2 ||
+			r.FieldErrors[1].Field != "state.hero.level" {
 			t.Fatalf("%+v", r)
 		}
 		s.mustLoad(t, "main", `{"hero":{"gold":60,"level":1}}`, 2)
-		// The bank is spent: no more than 50 and what the moments since then allow.
-		_, err = s.Save(ctx, ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{"hero":{"gold":155,"level":1}}`), Version: 2})
-		refused(t, err, apierror.SaveRejected)
+		// The bucket is empty: no more than 50 and what the time since then allows.
+		_, err = s.Save(ctx, annPlayer, SaveInput{
+			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":155,"level":1}}`), Version: 2,
+		})
+		wantError(t, err, apierror.SaveRejected)
 		s.mustSave(t, "main", `{"hero":{"gold":110,"level":1}}`, 2)
 	})
 }
 
 func TestServerOnlyFieldsAreTheServers(t *testing.T) {
-	everywhere(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, `[{"path":"hero.gems","serverOnly":true},{"path":"hero.xp","monotonic":"up"}]`), t.Context()
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		ctx := t.Context()
+		s := newService(t, db, `[{"path":"hero.gems","serverOnly":true},{"path":"hero.xp","monotonic":"up"}]`)
 		s.mustSave(t, "main", `{"hero":{"gems":999,"xp":1},"a":1}`, 0)
 		s.mustLoad(t, "main", `{"hero":{"xp":1},"a":1}`, 1)
-		if _, err := s.Save(ctx, ann, chess, SaveInput{
-			Slot: "main", State: jsontext.Value(`{"hero":{"gems":5,"xp":0}}`), Version: 1, ByServer: true,
-		}); err != nil {
+		server := principal.Caller{Role: principal.Server, Game: chess}
+		replace := func(state string, version int64) error {
+			_, err := s.ReplaceState(ctx, server, ReplaceInput{
+				User: ann, Slot: "main", State: wire.RawJSON(state), Version: version,
+			})
+			return err
+		}
+		wantError(t, replace(`{"hero":{"gems":5,"xp":0}}`, 1), apierror.SaveRejected) // xp goes down
+		if err := replace(`{"hero":{"gems":5,"xp":1}}`, 1); err != nil {
 			t.Fatal(err)
 		}
 		s.mustSave(t, "main", `{"hero":{"xp":2},"b":1}`, 2)
 		s.mustLoad(t, "main", `{"hero":{"xp":2,"gems":5},"b":1}`, 3)
-		if _, err := s.Save(ctx, ann, chess, SaveInput{
-			Slot: "main", State: jsontext.Value(`{"hero":{"gems":0,"xp":2}}`), Version: 3, ByServer: true,
-		}); err != nil {
+		if err := replace(`{"hero":{"gems":0,"xp":2}}`, 3); err != nil {
 			t.Fatal(err)
 		}
-		// What was spent does not come back with the past.
-		if _, err := s.Restore(ctx, ann, chess, RestoreInput{Slot: "main", Version: 3}); err != nil {
+		// What was spent does not come back with an older version.
+		if _, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 3}); err != nil {
 			t.Fatal(err)
 		}
 		s.mustLoad(t, "main", `{"hero":{"xp":2,"gems":0},"b":1}`, 5)
+		if err := replace(`{"hero":{"xp":3}}`, 5); err != nil { // the whole state: gems are gone
+			t.Fatal(err)
+		}
+		s.mustLoad(t, "main", `{"hero":{"xp":3}}`, 6)
+	})
+}
+
+func TestWhoMayUseWhichSave(t *testing.T) {
+	db := redistest.Single(t)
+	s, ctx := newService(t, db, ""), t.Context()
+	s.mustSave(t, "main", `{}`, 0)
+	if _, err := s.Save(ctx, player(cleo, poker), SaveInput{Slot: "main", State: wire.RawJSON(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	server := func(game int64) principal.Caller { return principal.Caller{Role: principal.Server, Game: game} }
+	forbidden, unknown, ok := apierror.Forbidden, apierror.UserNotFound, (*apierror.Error)(nil)
+	type results map[int64]*apierror.Error
+	operator := principal.Caller{Role: principal.Operator}
+	nobodys := results{ann: forbidden, bob: forbidden, cleo: forbidden, 999: forbidden, 0: forbidden}
+	for _, c := range []struct {
+		name    string
+		caller  principal.Caller
+		own     *apierror.Error // of the verbs for the caller's own saves
+		replace results         // of ReplaceState, by user
+	}{
+		{"nobody", principal.Caller{}, forbidden, nobodys},
+		{"player", annPlayer, ok, nobodys},
+		{"server", server(chess), forbidden, results{ann: ok, cleo: unknown, 999: unknown, 0: unknown}},
+		{"another server", server(poker), forbidden, results{ann: unknown, cleo: ok, 999: unknown}},
+		{"operator", operator, forbidden, results{ann: ok, cleo: ok, 999: unknown, 0: unknown}},
+		{"system", principal.Caller{Role: principal.System}, forbidden, nobodys},
+	} {
+		for verb, call := range map[string]func() error{
+			"save": func() error {
+				_, err := s.Save(ctx, c.caller, SaveInput{Slot: c.name[:1], State: wire.RawJSON(`{}`)})
+				return err
+			},
+			"load":    func() error { _, err := s.Load(ctx, c.caller, "main"); return err },
+			"list":    func() error { _, err := s.List(ctx, c.caller); return err },
+			"history": func() error { _, err := s.History(ctx, c.caller, "main"); return err },
+			"restore": func() error { _, err := s.Restore(ctx, c.caller, RestoreInput{Slot: "main", Version: 1}); return err },
+		} {
+			if got := call(); !sameError(got, c.own) {
+				t.Errorf("%s by %s: got %v, want %v", verb, c.name, got, c.own)
+			}
+		}
+		for user, want := range c.replace {
+			in := ReplaceInput{User: user, Slot: "of-" + string(c.caller.Role), State: wire.RawJSON(`{}`)}
+			if _, err := s.ReplaceState(ctx, c.caller, in); !sameError(err, want) {
+				t.Errorf("replace of user %d by %s: got %v, want %v", user, c.name, err, want)
+			}
+		}
+	}
+}
+
+// sameError reports whether an error has the code of want, or is nil when want is.
+func sameError(got error, want *apierror.Error) bool {
+	if want == nil {
+		return got == nil
+	}
+	return errors.Is(got, want)
+}
+
+func TestAReplacedStateIsAVersionLikeAnyOther(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, `[{"path":"n","max":9}]`), t.Context()
+		server := principal.Caller{Role: principal.Server, Game: chess}
+		in := ReplaceInput{User: ann, Slot: "main", State: wire.RawJSON(` {"n":1} `)}
+		first, err := s.ReplaceState(ctx, server, in)
+		if err != nil || first.Version != 1 || first.Slot != "main" || first.Size != len(`{"n":1}`) {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		// The same request again, after its response was lost.
+		if again, err := s.ReplaceState(ctx, server, in); err != nil || again != first {
+			t.Fatalf("again: %+v, %v; first %+v", again, err, first)
+		}
+		s.mustLoad(t, "main", `{"n":1}`, 1)
+		in.State = wire.RawJSON(`{"n":2}`)
+		_, err = s.ReplaceState(ctx, server, in)
+		current, ok := wantError(t, err, apierror.VersionConflict).Members["current"].(LoadedSave)
+		if !ok || current.Version != 1 {
+			t.Fatalf("current %+v", current)
+		}
+		s.mustSave(t, "main", `{"n":3}`, 1)
+		in.Version, in.State = 2, wire.RawJSON(`{"n":10}`)
+		_, err = s.ReplaceState(ctx, server, in)
+		wantError(t, err, apierror.SaveRejected)
+		in.Slot, in.Version, in.State = "/", -1, wire.RawJSON(`[]`)
+		_, err = s.ReplaceState(ctx, server, in)
+		if e := wantError(t, err, apierror.InvalidRequest); len(e.FieldErrors) != 3 {
+			t.Fatalf("field errors: %+v", e.FieldErrors)
+		}
+		s.mustLoad(t, "main", `{"n":3}`, 2)
+		if n := db.Client.XLen(ctx, keys.UserEvents(ann)).Val(); n != 2 {
+			t.Errorf("the player got %d events, want 2", n)
+		}
 	})
 }
 
 func TestShadowRulesAreOnlyLogged(t *testing.T) {
 	var log bytes.Buffer
-	s, err := New(redistest.Single(t), demands(`[{"path":"n","max":5,"mode":"shadow"},{"path":"g","serverOnly":true,"mode":"shadow"}]`),
-		Options{SigningKeys: oneKey, Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	s, err := New(
+		redistest.Single(t),
+		gameRules(`[{"path":"n","max":5,"mode":"shadow"},{"path":"g","serverOnly":true,"mode":"shadow"}]`),
+		everybody,
+		Options{SigningKeys: oneKey, Log: slog.New(slog.NewJSONHandler(&log, nil))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -598,42 +753,42 @@ func TestShadowRulesAreOnlyLogged(t *testing.T) {
 	}
 }
 
-func TestRulesThatCannotBeReadStopSaves(t *testing.T) {
-	s := service(t, redistest.Single(t), `[{"path":"n"}]`)
-	_, err := s.Save(t.Context(), ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{}`)})
-	if _, refusal := apierror.As(err); err == nil || refusal {
-		t.Fatalf("got %v, want a failure that is no refusal", err)
+func TestRulesThatCannotBeParsedStopSaves(t *testing.T) {
+	s := newService(t, redistest.Single(t), `[{"path":"n"}]`)
+	_, err := s.Save(t.Context(), annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`)})
+	if _, expected := apierror.As(err); err == nil || expected {
+		t.Fatalf("got %v, want an internal error", err)
 	}
 }
 
-func TestAStoreThatIsGoneIsSaidToBe(t *testing.T) {
+func TestAnUnreachableStoreIsReported(t *testing.T) {
 	server := redistest.StartFor(t)
 	db, err := redisdb.Open(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	s := service(t, db, "")
+	s := newService(t, db, "")
 	s.mustSave(t, "main", `{}`, 0)
 	server.Kill()
-	_, err = s.Save(t.Context(), ann, chess, SaveInput{Slot: "main", State: jsontext.Value(`{}`), Version: 1})
-	refused(t, err, apierror.StoreUnavailable)
-	_, err = s.Load(t.Context(), ann, chess, "main")
-	refused(t, err, apierror.StoreUnavailable)
-	_, err = s.List(t.Context(), ann, chess)
-	refused(t, err, apierror.StoreUnavailable)
-	_, err = s.History(t.Context(), ann, chess, "main")
-	refused(t, err, apierror.StoreUnavailable)
+	_, err = s.Save(t.Context(), annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), Version: 1})
+	wantError(t, err, apierror.StoreUnavailable)
+	_, err = s.Load(t.Context(), annPlayer, "main")
+	wantError(t, err, apierror.StoreUnavailable)
+	_, err = s.List(t.Context(), annPlayer)
+	wantError(t, err, apierror.StoreUnavailable)
+	_, err = s.History(t.Context(), annPlayer, "main")
+	wantError(t, err, apierror.StoreUnavailable)
 }
 
-// model is what a slot must be, whatever was asked of it.
+// model is the expected content of a slot.
 type model struct {
 	states []string // version n is states[n-1]
 }
 
 func TestAnySequenceKeepsTheChain(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := service(t, db, `[{"path":"n","max":50}]`), t.Context()
+		s, ctx := newService(t, db, `[{"path":"n","max":50}]`), t.Context()
 		run := int64(0)
 		rapid.Check(t, func(t *rapid.T) {
 			run++
@@ -648,8 +803,8 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 				case 0, 1:
 					n := rapid.IntRange(0, 60).Draw(t, "n")
 					state := fmt.Sprintf(`{"n":%d,"v":%d}`, n, newest)
-					in := SaveInput{Slot: slot, State: jsontext.Value(state), Version: version, MessageID: "m"}
-					saved, err := s.Save(ctx, user, chess, in)
+					in := SaveInput{Slot: slot, State: wire.RawJSON(state), Version: version, MessageID: "m"}
+					saved, err := s.Save(ctx, player(user, chess), in)
 					switch {
 					case version != newest:
 						if !errors.Is(err, apierror.VersionConflict) {
@@ -663,7 +818,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 						t.Fatalf("save over %d: %+v, %v", version, saved, err)
 					default:
 						m.states = append(m.states, state)
-						if again, err := s.Save(ctx, user, chess, in); err != nil || again != saved {
+						if again, err := s.Save(ctx, player(user, chess), in); err != nil || again != saved {
 							t.Fatalf("again: %+v, %v", again, err)
 						}
 					}
@@ -671,7 +826,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 					if version == 0 {
 						continue
 					}
-					_, err := s.Restore(ctx, user, chess, RestoreInput{Slot: slot, Version: version})
+					_, err := s.Restore(ctx, player(user, chess), RestoreInput{Slot: slot, Version: version})
 					switch {
 					case newest == 0:
 						if !errors.Is(err, apierror.SlotNotFound) {
@@ -688,7 +843,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 					}
 				}
 				newest = int64(len(m.states))
-				loaded, err := s.Load(ctx, user, chess, slot)
+				loaded, err := s.Load(ctx, player(user, chess), slot)
 				if newest == 0 {
 					if !errors.Is(err, apierror.SlotNotFound) {
 						t.Fatalf("load: %v", err)
@@ -698,7 +853,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 				if err != nil || loaded.Version != newest || string(loaded.State) != m.states[newest-1] {
 					t.Fatalf("load: %+v, %v; want %d %s", loaded, err, newest, m.states[newest-1])
 				}
-				history, err := s.History(ctx, user, chess, slot)
+				history, err := s.History(ctx, player(user, chess), slot)
 				if err != nil || len(history) != min(len(m.states), MaxVersions) {
 					t.Fatalf("history: %+v, %v", history, err)
 				}
@@ -714,10 +869,12 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 
 func BenchmarkSave(b *testing.B) {
 	for _, size := range []int{1 << 10, MaxStateBytes} {
-		for name, rules := range map[string]string{"free": "", "ruled": `[{"path":"gold","maxGainPerMinute":100},{"path":"name","maxLength":9}]`} {
+		for name, rules := range map[string]string{
+			"no rules": "", "rules": `[{"path":"gold","maxGainPerMinute":100},{"path":"name","maxLength":9}]`,
+		} {
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
-				s := service(b, redistest.Single(b), rules)
-				state := jsontext.Value(`{"gold":1,"name":"ann","data":["` + strings.Repeat(`word","`, size/7-10) + `"]}`)
+				s := newService(b, redistest.Single(b), rules)
+				state := wire.RawJSON(`{"gold":1,"name":"ann","data":["` + strings.Repeat(`word","`, size/7-10) + `"]}`)
 				b.ReportAllocs()
 				var version int64
 				for b.Loop() {

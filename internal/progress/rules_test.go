@@ -5,18 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-func TestRulesAreReadOrRefusedWithEveryFault(t *testing.T) {
+func TestRulesAreParsedOrRejectedWithEveryError(t *testing.T) {
 	long := strings.Repeat("a.", 31) + "a"
-	for _, c := range []struct{ rules, faults string }{
+	for _, c := range []struct{ rules, errors string }{
 		{``, ""},
 		{`null`, ""},
 		{` [] `, ""},
 		{`[{"path":"a","min":-1.5,"max":1e3,"monotonic":"down","mode":"shadow"}]`, ""},
-		{`[{"path":"a","maxGainPerMinute":0.5,"initial":7},{"path":"a","immutable":true},{"path":"b","serverOnly":true},{"path":"c","maxLength":0}]`, ""},
+		{`[{"path":"a","maxGainPerMinute":0.5,"initial":7},{"path":"a","immutable":true}]`, ""},
+		{`[{"path":"b","serverOnly":true},{"path":"c","maxLength":0}]`, ""},
 		{`[`, "progressRules syntax"},
 		{`[{"path":"a","path":"b","max":1}]`, "progressRules syntax"},
 		{`{}`, "progressRules type"},
@@ -27,15 +28,21 @@ func TestRulesAreReadOrRefusedWithEveryFault(t *testing.T) {
 		{`[{"path":"a","initial":1}]`, "progressRules[0].maxGainPerMinute required"},
 		{
 			`[{"path":"","max":1},{"path":"a..b","max":1},{"path":5,"max":1},{"path":"` + long + `","max":1}]`,
-			"progressRules[0].path format, progressRules[1].path format, progressRules[2].path type, progressRules[2].path format, progressRules[3].path format",
+			"progressRules[0].path format, progressRules[1].path format, progressRules[2].path type, " +
+				"progressRules[2].path format, progressRules[3].path format",
 		},
 		{
-			`[{"path":"a","maxGainPerMinute":-1},{"path":"b","monotonic":"sideways"},{"path":"c","maxLength":-1},{"path":"d","maxLength":1.5}]`,
-			"progressRules[0].maxGainPerMinute range, progressRules[1].monotonic range, progressRules[2].maxLength type, progressRules[3].maxLength type",
+			`[{"path":"a","maxGainPerMinute":-1},{"path":"b","monotonic":"sideways"},` +
+				`{"path":"c","maxLength":-1},{"path":"d","maxLength":1.5}]`,
+			"progressRules[0].maxGainPerMinute range, progressRules[1].monotonic range, " +
+				"progressRules[2].maxLength type, progressRules[3].maxLength type",
 		},
 		{`[{"path":"a","min":2,"max":1}]`, "progressRules[0].min range"},
 		{`[{"path":"a","serverOnly":true,"max":1}]`, "progressRules[0].serverOnly range"},
-		{`[{"path":"a","immutable":1,"mode":"off","colour":1}]`, "progressRules[0].immutable type, progressRules[0].mode range, progressRules[0].colour unknown"},
+		{
+			`[{"path":"a","immutable":1,"mode":"off","colour":1}]`,
+			"progressRules[0].immutable type, progressRules[0].mode range, progressRules[0].colour unknown",
+		},
 		{`[{"path":"a","max":1},{"path":"a","min":0,"max":2}]`, "progressRules[1].max duplicate"},
 		{`[{"path":"a","max":1e999999999}]`, "progressRules[0].max type"},
 		{"[" + manyRules(65) + "]", "progressRules[63] range"},
@@ -51,8 +58,8 @@ func TestRulesAreReadOrRefusedWithEveryFault(t *testing.T) {
 				got = append(got, strings.TrimPrefix(f.Field, "settings.")+" "+f.Code)
 			}
 		}
-		if strings.Join(got, ", ") != c.faults {
-			t.Errorf("%s\n got %s\nwant %s", c.rules, strings.Join(got, ", "), c.faults)
+		if strings.Join(got, ", ") != c.errors {
+			t.Errorf("%s\n got %s\nwant %s", c.rules, strings.Join(got, ", "), c.errors)
 		}
 	}
 }
@@ -65,22 +72,22 @@ func manyRules(n int) string {
 	return strings.Join(rules, ",")
 }
 
-func TestRulesJudge(t *testing.T) {
+func TestRulesCheckAState(t *testing.T) {
 	const minute = 60_000
 	for _, c := range []struct {
 		name, rule     string
 		previous, next string
 		elapsed        int64
-		want           string // condition and code of each breach
+		want           string // condition and code of each violation
 		stored         string // when it is not next
 	}{
 		{"min", `"min":1`, ``, `{"n":1}`, 0, "", ""},
 		{"below min", `"min":1`, ``, `{"n":0.999999999999999999999}`, 0, "min range", ""},
 		{"max", `"max":9007199254740993`, ``, `{"n":9007199254740993}`, 0, "", ""},
-		{"above max by what a float cannot tell", `"max":9007199254740993`, ``, `{"n":9007199254740994}`, 0, "max range", ""},
+		{"above max, equal as float64", `"max":9007199254740993`, ``, `{"n":9007199254740994}`, 0, "max range", ""},
 		{"both bounds", `"min":0,"max":1`, ``, `{"n":2}`, 0, "max range", ""},
 		{"exponents", `"max":100`, ``, `{"n":1.0e2}`, 0, "", ""},
-		{"a monstrous exponent", `"max":100`, ``, `{"n":1e-999999999}`, 0, "max type", ""},
+		{"a huge exponent", `"max":100`, ``, `{"n":1e-999999999}`, 0, "max type", ""},
 		{"missing", `"max":1`, ``, `{}`, 0, "max required", ""},
 		{"null", `"max":1`, ``, `{"n":null}`, 0, "max type", ""},
 		{"a string of digits", `"max":1`, ``, `{"n":"1"}`, 0, "max type", ""},
@@ -100,42 +107,43 @@ func TestRulesJudge(t *testing.T) {
 
 		{"immutable is set once", `"immutable":true`, `{}`, `{"n":1}`, 0, "", ""},
 		{"immutable stays away", `"immutable":true`, `{}`, `{}`, 0, "", ""},
-		{"immutable means the same", `"immutable":true`, `{"n":{"a":1,"b":["x",null]}}`, `{"n":{"b":["\u0078",null],"a":1.0}}`, 0, "", ""},
+		{"immutable is equal", `"immutable":true`, `{"n":{"a":1,"b":[null]}}`, `{"n":{"b":[null],"a":1.0}}`, 0, "", ""},
+		{"immutable is equal text", `"immutable":true`, `{"n":"x"}`, `{"n":"\u0078"}`, 0, "", ""},
 		{"immutable changes", `"immutable":true`, `{"n":[1,2]}`, `{"n":[1,2,3]}`, 0, "immutable immutable", ""},
 		{"immutable changes its kind", `"immutable":true`, `{"n":1}`, `{"n":"1"}`, 0, "immutable immutable", ""},
-		{"immutable loses a member", `"immutable":true`, `{"n":{"a":1,"b":2}}`, `{"n":{"a":1}}`, 0, "immutable immutable", ""},
+		{"immutable lost a member", `"immutable":true`, `{"n":{"a":1,"b":2}}`, `{"n":{"a":1}}`, 0, "immutable immutable", ""},
 		{"immutable vanishes", `"immutable":true`, `{"n":true}`, `{}`, 0, "immutable immutable", ""},
 		{"immutable becomes null", `"immutable":true`, `{"n":false}`, `{"n":null}`, 0, "immutable immutable", ""},
 
 		{"a first save is free", `"maxGainPerMinute":1`, ``, `{"n":1000}`, 0, "", ""},
 		{"a first save is bounded", `"maxGainPerMinute":1,"initial":10`, ``, `{"n":11}`, 0, "initial range", ""},
 		{"so is a field that is new", `"maxGainPerMinute":1,"initial":10`, `{}`, `{"n":11}`, minute, "initial range", ""},
-		{"the bank", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":8}`, 0, "", ""},
-		{"more than the bank", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":8.000000001}`, 0, "maxGainPerMinute range", ""},
-		{"bank and time", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":15}`, minute, "", ""},
-		{"more than bank and time", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":15.1}`, minute, "maxGainPerMinute range", ""},
+		{"a full bucket", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":8}`, 0, "", ""},
+		{"more than the bucket", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":8.000000001}`, 0, "maxGainPerMinute range", ""},
+		{"bucket and time", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":15}`, minute, "", ""},
+		{"more than bucket and time", `"maxGainPerMinute":7`, `{"n":1}`, `{"n":15.1}`, minute, "maxGainPerMinute range", ""},
 		{"an hour", `"maxGainPerMinute":0.5`, `{"n":0}`, `{"n":30.5}`, 60 * minute, "", ""},
-		{"an age", `"maxGainPerMinute":1`, `{"n":0}`, `{"n":1000000}`, 1 << 62, "", ""},
+		{"a very long time", `"maxGainPerMinute":1`, `{"n":0}`, `{"n":1000000}`, 1 << 62, "", ""},
 		{"a loss", `"maxGainPerMinute":0`, `{"n":5}`, `{"n":-5}`, 0, "", ""},
 		{"no gain at all", `"maxGainPerMinute":0`, `{"n":5}`, `{"n":5.1}`, minute, "maxGainPerMinute range", ""},
 		{"gain missing", `"maxGainPerMinute":1`, `{"n":5}`, `{}`, minute, "maxGainPerMinute required", ""},
 
 		{"server only is dropped", `"serverOnly":true`, ``, `{"a":1,"n":5}`, 0, "", `{"a":1}`},
 		{"server only stays", `"serverOnly":true`, `{"n":7}`, `{"n":5,"a":1}`, 0, "", `{"n":7,"a":1}`},
-		{"server only comes back", `"serverOnly":true`, `{"n":7}`, `{}`, 0, "", `{"n":7}`},
+		{"server only is restored", `"serverOnly":true`, `{"n":7}`, `{}`, 0, "", `{"n":7}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rules, err := ParseRules([]byte(`[{"path":"n",` + c.rule + `}]`))
 			if err != nil {
 				t.Fatal(err)
 			}
-			state, _, breaches := rules.judge(jsontext.Value(c.previous), jsontext.Value(c.next), nil, c.elapsed)
+			state, _, violations := rules.check(wire.RawJSON(c.previous), wire.RawJSON(c.next), nil, c.elapsed)
 			var got []string
-			for _, b := range breaches {
-				got = append(got, b.rule+" "+b.code)
+			for _, v := range violations {
+				got = append(got, v.condition+" "+v.code)
 			}
 			if strings.Join(got, ", ") != c.want {
-				t.Errorf("got %q, want %q: %+v", strings.Join(got, ", "), c.want, breaches)
+				t.Errorf("got %q, want %q: %+v", strings.Join(got, ", "), c.want, violations)
 			}
 			if c.stored == "" {
 				c.stored = c.next
@@ -147,30 +155,30 @@ func TestRulesJudge(t *testing.T) {
 	}
 }
 
-func TestNoGainPassesTheSpeedHoweverOftenThePlayerSaves(t *testing.T) {
+func TestNoGainExceedsTheRateHoweverOftenThePlayerSaves(t *testing.T) {
 	rules, err := ParseRules([]byte(`[{"path":"n","maxGainPerMinute":60}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A cheater gains 5 a second, and takes each refusal as a hint to save again.
-	have, banks := 0, pace(nil)
+	// A cheater gains 5 a second and saves again after each rejection.
+	have, rates := 0, rateState(nil)
 	const seconds = 600
 	since := int64(0)
 	for range seconds {
 		since += 1000
 		previous, next := fmt.Sprintf(`{"n":%d}`, have), fmt.Sprintf(`{"n":%d}`, have+5)
-		_, left, breaches := rules.judge(jsontext.Value(previous), jsontext.Value(next), banks, since)
-		if len(breaches) == 0 {
-			have, banks, since = have+5, parsePace(left.String()), 0
+		_, left, violations := rules.check(wire.RawJSON(previous), wire.RawJSON(next), rates, since)
+		if len(violations) == 0 {
+			have, rates, since = have+5, parseRateState(left.String()), 0
 		}
 	}
 	if have > seconds+60 || have < seconds {
-		t.Errorf("gained %d in %d s at 1 a second and a bank of 60", have, seconds)
+		t.Errorf("gained %d in %d s at 1 a second and a bucket of 60", have, seconds)
 	}
 }
 
 func TestServerOnlyFieldsDeepInAState(t *testing.T) {
-	for _, c := range []struct{ stored, sent, want, breach string }{
+	for _, c := range []struct{ stored, sent, want, violation string }{
 		{`{"a":{"b":{"c":1}}}`, `{}`, `{"a":{"b":{"c":1}}}`, ""},
 		{`{"a":{"b":{"c":1}}}`, `{"x":1,"a":{"y":2}}`, `{"x":1,"a":{"y":2,"b":{"c":1}}}`, ""},
 		{`{"a":{"b":{"c":1}}}`, `{"a":{"b":{"c":[{"d":2}],"e":3}}}`, `{"a":{"b":{"c":1,"e":3}}}`, ""},
@@ -183,49 +191,53 @@ func TestServerOnlyFieldsDeepInAState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, _, breaches := rules.judge(jsontext.Value(c.stored), jsontext.Value(c.sent), nil, 0)
-		if c.breach != "" {
-			if len(breaches) != 1 || breaches[0].rule+" "+breaches[0].code != c.breach {
-				t.Errorf("%s over %s: %+v", c.sent, c.stored, breaches)
+		state, _, violations := rules.check(wire.RawJSON(c.stored), wire.RawJSON(c.sent), nil, 0)
+		if c.violation != "" {
+			if len(violations) != 1 || violations[0].condition+" "+violations[0].code != c.violation {
+				t.Errorf("%s over %s: %+v", c.sent, c.stored, violations)
 			}
 			continue
 		}
-		if string(state) != c.want || len(breaches) > 0 {
-			t.Errorf("%s over %s: %s %+v, want %s", c.sent, c.stored, state, breaches, c.want)
+		if string(state) != c.want || len(violations) > 0 {
+			t.Errorf("%s over %s: %s %+v, want %s", c.sent, c.stored, state, violations, c.want)
 		}
 	}
 }
 
 func FuzzState(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":{"b":1e5},"n":-0.0}`, `[1,"x"]`, `{"a":{"b":"\ud83d\ude00"}}`, ` {"a":[[]]}`, `{"a":1,"a":2}`} {
+	for _, seed := range []string{
+		`{}`, `{"a":{"b":1e5},"n":-0.0}`, `[1,"x"]`, `{"a":{"b":"\ud83d\ude00"}}`, ` {"a":[[]]}`, `{"a":1,"a":2}`,
+	} {
 		f.Add([]byte(seed), []byte(`{"a":{"b":2},"n":1}`))
 	}
-	rules, err := ParseRules([]byte(`[{"path":"a.b","serverOnly":true},{"path":"n","maxGainPerMinute":5,"min":0,"max":9},` +
-		`{"path":"s","maxLength":4},{"path":"i.j","immutable":true},{"path":"m","monotonic":"up"}]`))
+	rules, err := ParseRules(
+		[]byte(`[{"path":"a.b","serverOnly":true},{"path":"n","maxGainPerMinute":5,"min":0,"max":9},` +
+			`{"path":"s","maxLength":4},{"path":"i.j","immutable":true},{"path":"m","monotonic":"up"}]`),
+	)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, sent, stored []byte) {
-		in, err := SaveInput{Slot: "main", State: sent}.checked()
-		before, errBefore := SaveInput{Slot: "main", State: stored}.checked()
+		in, err := SaveInput{Slot: "main", State: sent}.normalized()
+		before, errBefore := SaveInput{Slot: "main", State: stored}.normalized()
 		if err != nil || errBefore != nil {
 			return
 		}
-		if !same(in.State, in.State) {
-			t.Fatalf("%s is not itself", in.State)
+		if !equalJSON(in.State, in.State) {
+			t.Fatalf("%s does not equal itself", in.State)
 		}
-		state, left, breaches := rules.judge(before.State, in.State, nil, 1000)
-		again, err := SaveInput{Slot: "main", State: state}.checked()
+		state, left, violations := rules.check(before.State, in.State, nil, 1000)
+		again, err := SaveInput{Slot: "main", State: state}.normalized()
 		if err != nil || string(again.State) != string(state) {
 			t.Fatalf("%s became %s: %v", in.State, state, err)
 		}
-		for _, bank := range parsePace(left.String()) {
-			if bank < 0 || bank >= fullBank {
-				t.Fatalf("bank: %d", bank)
+		for _, accumulated := range parseRateState(left.String()) {
+			if accumulated < 0 || accumulated >= fullBucket {
+				t.Fatalf("accumulated: %d", accumulated)
 			}
 		}
-		for _, b := range breaches {
-			if b.rule == ruleServerOnly {
+		for _, v := range violations {
+			if v.condition == ruleServerOnly {
 				return
 			}
 		}
@@ -240,9 +252,9 @@ func FuzzParseRules(f *testing.F) {
 	f.Add([]byte(`[{"path":"\u0061","min":1e2,"max":3}]`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		rules, err := ParseRules(raw)
-		if _, refusal := apierror.As(err); err != nil && !refusal {
-			t.Fatalf("a failure, not a refusal: %v", err)
+		if _, expected := apierror.As(err); err != nil && !expected {
+			t.Fatalf("an internal error: %v", err)
 		}
-		_, _, _ = rules.judge(jsontext.Value(`{"a":1}`), jsontext.Value(`{"a":{"b":2}}`), nil, 0)
+		_, _, _ = rules.check(wire.RawJSON(`{"a":1}`), wire.RawJSON(`{"a":{"b":2}}`), nil, 0)
 	})
 }

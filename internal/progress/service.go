@@ -8,38 +8,47 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
+	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/cache"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// Service saves and loads.
+// Service stores and loads saves. It is safe for concurrent use.
 type Service struct {
 	store  store
 	games  Games
+	users  Users
 	signer signer
 	log    *slog.Logger
-	parsed sync.Map // game id to *rulebook
+	parsed *cache.Cache[int64, parsedRules] // by game id
 }
 
-// Games knows what each game demands of saves: the text for ParseRules, or nothing.
+// Games returns the rules of each game: the text for ParseRules, or nothing. *games.Service is one.
 type Games interface {
 	ProgressRules(ctx context.Context, game int64) ([]byte, error)
 }
 
-// Options are what a node must say about saves.
-type Options struct {
-	// SigningKeys sign and verify what is stored: the first signs, all verify. A key may go once no save signed by it is
-	// to be read any more; each save and restore signs with the first.
-	SigningKeys [][]byte
-	Log         *slog.Logger // for breaches of rules in shadow mode and for altered saves
+// Users returns the game that a player belongs to, or user_not_found. *users.Service is one.
+type Users interface {
+	Game(ctx context.Context, userID int64) (int64, error)
 }
 
-// New makes the service. It fails without a key.
-func New(db *redisdb.DB, games Games, o Options) (*Service, error) {
+// Options configure the service.
+type Options struct {
+	// SigningKeys sign and verify what is stored: the first signs, all verify. A key may be removed
+	// once no save that it signed has to be read; each save and restore signs with the first.
+	SigningKeys [][]byte
+	Log         *slog.Logger // gets violations of rules in shadow mode, and altered saves; nil discards them
+}
+
+const maxCachedRules = 4096 // games; each has at most maxRules rules
+
+// New returns a service. It returns an error without a signing key.
+func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) {
 	keys, err := newSigner(o.SigningKeys)
 	if err == nil && len(keys) == 0 {
 		err = errors.New("saves need a signing key")
@@ -50,138 +59,199 @@ func New(db *redisdb.DB, games Games, o Options) (*Service, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{store: store{db}, games: games, signer: keys, log: o.Log}, nil
+	return &Service{
+		store: store{db}, games: games, users: users, signer: keys, log: o.Log,
+		parsed: cache.New[int64, parsedRules]("progress_rules", maxCachedRules, 0),
+	}, nil
 }
 
-// Save makes a state the newest version of its slot. It is refused with version_conflict, and the server's copy as the
-// member "current", when in.Version is not the newest; with save_rejected, and the members "rule" and "path", when it breaks
-// a rule of the game; with save_tampered when the rules would compare with a version that was altered in the store; with
-// payload_too_large, invalid_request or slots_full.
-func (s *Service) Save(ctx context.Context, user, game int64, in SaveInput) (Saved, error) {
-	in, err := in.checked()
+// ownSlot returns the slot of a player. It returns forbidden for other callers, invalid_request for
+// a malformed name.
+func ownSlot(caller principal.Caller, name string) (slotID, error) {
+	if caller.Role != principal.Player {
+		return slotID{}, apierror.Forbidden
+	}
+	var invalid apierror.FieldErrors
+	checkSlotName(&invalid, name)
+	return slotID{caller.User, caller.Game, name}, invalid.Err()
+}
+
+// Save makes a state the newest version of the player's slot. It returns forbidden,
+// payload_too_large, invalid_request, slots_full;
+// version_conflict, with the stored save as member "current", when in.Version is not the newest;
+// save_rejected, with the members "rule" and "path", when the state violates a rule of the game;
+// save_tampered when the rules would compare with a version that was altered in the store.
+func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInput) (Saved, error) {
+	if caller.Role != principal.Player {
+		return Saved{}, apierror.Forbidden
+	}
+	in, err := in.normalized()
 	if err != nil {
 		return Saved{}, err
 	}
-	rules, err := s.rules(ctx, game)
+	rules, err := s.rulesOf(ctx, caller.Game)
 	if err != nil {
 		return Saved{}, err
 	}
-	if in.ByServer {
-		rules = Rules{}
+	id := slotID{caller.User, caller.Game, in.Slot}
+	message := messageDigest(in.MessageID, "save", in.Version, in.State)
+	return s.saveVersion(ctx, id, rules, in, message)
+}
+
+// ReplaceState makes a state the newest version of a user's slot, for the server of the user's game
+// or the operator. All rules of the game hold but serverOnly: such members are stored as given. The
+// same state over the same version is stored once, however often the same caller sends it.
+// It returns forbidden for players, user_not_found for users of other games, and what Save returns.
+func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in ReplaceInput) (Saved, error) {
+	if caller.Role != principal.Server && caller.Role != principal.Operator {
+		return Saved{}, apierror.Forbidden
 	}
-	a := address{user, game, in.Slot}
-	message := messageOf(in.MessageID, "save", in.Version, in.State)
+	game, err := s.users.Game(ctx, in.User)
+	if err != nil {
+		return Saved{}, err
+	}
+	if !caller.CanAccessGame(game) {
+		return Saved{}, apierror.UserNotFound
+	}
+	save, err := SaveInput{Slot: in.Slot, State: in.State, Version: in.Version}.normalized()
+	if err != nil {
+		return Saved{}, err
+	}
+	rules, err := s.rulesOf(ctx, game)
+	if err != nil {
+		return Saved{}, err
+	}
+	id := slotID{in.User, game, in.Slot}
+	message := messageDigest(caller.ActorID(), "replace", in.Version, save.State)
+	return s.saveVersion(ctx, id, rules.withoutServerOnly(), save, message)
+}
+
+// saveVersion stores a normalized state as the version after in.Version.
+func (s *Service) saveVersion(
+	ctx context.Context,
+	id slotID,
+	rules Rules,
+	in SaveInput,
+	message string,
+) (Saved, error) {
 	for {
-		newest, _, now, err := s.store.read(ctx, a, rules.compare(), 0)
+		read, err := s.store.read(ctx, id, rules.needPrevious(), 0)
 		if err != nil {
 			return Saved{}, err
 		}
-		next := record{version: in.Version + 1, message: message, at: now, state: in.State, pace: newest.pace}
-		judged := int64(-1) // another version than the newest is a replay or a conflict: nothing to judge
+		newest := read.newest
+		w := versionWrite{base: in.Version, checked: notChecked, next: record{
+			version: in.Version + 1, message: message, savedAtMS: read.nowMS, state: in.State, rates: newest.rates,
+		}}
 		if in.Version == newest.version {
-			if judged = newest.version; !in.ByServer {
-				if next, err = s.judge(ctx, a, rules, newest, next); err != nil {
-					return Saved{}, err
-				}
+			w.checked = newest.version
+			if w.next, err = s.checkRules(ctx, id, rules, newest, w.next); err != nil {
+				return Saved{}, err
 			}
 		}
-		saved, word, err := s.write(ctx, a, in.Version, judged, next, 0)
+		saved, err := s.write(ctx, id, w, 0)
 		switch {
-		case err != nil:
-			return Saved{}, err
-		case word == "stale": // the version that the caller names has come into being since the read
-			continue
-		case word == "version_conflict":
-			return Saved{}, s.conflict(ctx, a)
+		case errors.Is(err, errStale): // the version that the caller named was stored since the read
+		case errors.Is(err, apierror.VersionConflict):
+			return Saved{}, s.versionConflict(ctx, id)
 		default:
-			return saved, nil
+			return saved, err
 		}
 	}
 }
 
-// judge checks a player's state against the rules and answers it as it is to be stored.
-func (s *Service) judge(ctx context.Context, a address, rules Rules, newest, next record) (record, error) {
-	var previous jsontext.Value
-	if newest.version > 0 && rules.compare() {
-		if s.signer.intact(a, newest) {
-			previous = newest.state
-		} else if tampered, usable := s.tampered(ctx, a, newest.version); usable {
-			return next, tampered
-		} // else no version can be trusted, and the save is like a first one
-	}
-	state, left, breaches := rules.judge(previous, next.state, parsePace(newest.pace), max(0, next.at-newest.at))
-	if err := s.rejected(ctx, a, breaches); err != nil {
+// checkRules returns the record as it is to be stored. It returns save_rejected or save_tampered.
+func (s *Service) checkRules(ctx context.Context, id slotID, rules Rules, newest, next record) (record, error) {
+	previous, err := s.previousState(ctx, id, rules, newest)
+	if err != nil {
 		return next, err
 	}
-	next.state, next.pace = state, left.String()
+	elapsedMS := max(0, next.savedAtMS-newest.savedAtMS)
+	state, rates, violations := rules.check(previous, next.state, parseRateState(newest.rates), elapsedMS)
+	if err := s.reject(ctx, id, violations); err != nil {
+		return next, err
+	}
+	next.state, next.rates = state, rates.String()
 	return next, nil
 }
 
-// rejected logs what is broken in shadow mode and refuses what is broken in earnest.
-func (s *Service) rejected(ctx context.Context, a address, breaches []breach) error {
-	refusal := apierror.SaveRejected
-	for _, b := range breaches {
-		if b.shadow {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "a save breaks a rule in shadow mode", slog.Int64("user", a.user), slog.Int64("game", a.game),
-				slog.String("slot", a.slot), slog.String("rule", b.rule), slog.String("path", b.path), slog.String("reason", b.reason))
-			continue
-		}
-		if len(refusal.FieldErrors) == 0 {
-			refusal = refusal.WithReason("%s: %s (%s)", b.path, b.reason, b.rule).WithMember("rule", b.rule).WithMember("path", b.path)
-		}
-		refusal = refusal.WithField("state."+b.path, b.code, b.reason)
+// previousState returns the state that the rules compare with, nil when there is none. It returns
+// save_tampered when the newest version was altered and an older one can be restored. When none
+// can, the next save counts as a first one.
+func (s *Service) previousState(ctx context.Context, id slotID, rules Rules, newest record) (wire.RawJSON, error) {
+	switch {
+	case newest.version == 0 || !rules.needPrevious():
+		return nil, nil
+	case s.signer.verify(id, newest):
+		return newest.state, nil
 	}
-	if len(refusal.FieldErrors) == 0 {
-		return nil
+	valid, err := s.reportTampered(ctx, id, newest.version)
+	if err == nil && len(valid) > 0 {
+		err = tamperedError(newest.version, valid)
 	}
-	return refusal
+	return nil, err
 }
 
-// write signs and stores a record. It answers the script's word where the caller has to go on: "stale", "version_conflict".
-func (s *Service) write(ctx context.Context, a address, base, judged int64, next record, restored int64) (Saved, string, error) {
-	if next.size = len(next.state); next.size > MaxStateBytes { // with the server's fields
-		return Saved{}, "", tooLarge
+// reject logs the violations of rules in shadow mode and returns save_rejected for the others.
+func (s *Service) reject(ctx context.Context, id slotID, violations []violation) error {
+	rejected := apierror.SaveRejected
+	for _, v := range violations {
+		if v.shadow {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "a save violates a rule in shadow mode",
+				slog.Int64("user", id.user), slog.Int64("game", id.game), slog.String("slot", id.name),
+				slog.String("rule", v.condition), slog.String("path", v.path), slog.String("reason", v.reason))
+			continue
+		}
+		if len(rejected.FieldErrors) == 0 {
+			rejected = rejected.WithReason("%s: %s (%s)", v.path, v.reason, v.condition).
+				WithMember("rule", v.condition).WithMember("path", v.path)
+		}
+		rejected = rejected.WithField("state."+v.path, v.code, v.reason)
 	}
-	if next.pace == "" {
-		next.pace = pace{}.String()
+	if len(rejected.FieldErrors) == 0 {
+		return nil
 	}
-	next = s.signer.seal(a, next)
-	event, err := json.Marshal(changed{
-		Game: a.game, Slot: a.slot, Version: next.version, SavedAt: next.savedAt().Format(milliseconds), Size: next.size, Restored: restored,
-	})
-	if err != nil {
-		return Saved{}, "", fmt.Errorf("encode user.progress: %w", err)
-	}
-	word, before, err := s.store.write(ctx, a, base, judged, next, event)
-	switch {
-	case err != nil:
-		return Saved{}, "", err
-	case word == "ok":
-		return next.saved(a.slot), word, nil
-	case word == "replay":
-		return before.saved(a.slot), word, nil
-	case word == "slots_full":
-		return Saved{}, word, apierror.SlotsFull.WithReason("a player has at most %d slots in a game", MaxSlots)
-	default: // "stale", "version_conflict"
-		return Saved{}, word, nil
-	}
+	return rejected
 }
 
 // changed is the data of user.progress.
 type changed struct {
-	Game     int64  `json:"gameId"`
-	Slot     string `json:"slot"`
-	Version  int64  `json:"version"`
-	SavedAt  string `json:"savedAt"`
-	Size     int    `json:"size"`
-	Restored int64  `json:"restoredFrom,omitzero"`
+	Game     int64     `json:"gameId"`
+	Slot     string    `json:"slot"`
+	Version  int64     `json:"version"`
+	SavedAt  time.Time `json:"savedAt"`
+	Size     int       `json:"size"`                  // bytes
+	Restored int64     `json:"restoredFrom,omitzero"` // the version whose state was restored
 }
 
-const milliseconds = "2006-01-02T15:04:05.000Z"
+// write signs and stores a version. It returns payload_too_large, and what store.write returns.
+func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restoredFrom int64) (Saved, error) {
+	w.next.size = len(w.next.state)
+	if w.next.size > MaxStateBytes { // the serverOnly members were added to what the player sent
+		return Saved{}, errTooLarge
+	}
+	if w.next.rates == "" {
+		w.next.rates = rateState{}.String()
+	}
+	w.next = s.signer.sign(id, w.next)
+	event, err := wire.Marshal(changed{
+		Game: id.game, Slot: id.name, Version: w.next.version, SavedAt: w.next.savedAt(), Size: w.next.size,
+		Restored: restoredFrom,
+	})
+	if err != nil {
+		return Saved{}, fmt.Errorf("encode user.progress: %w", err)
+	}
+	w.event = event
+	stored, err := s.store.write(ctx, id, w)
+	if err != nil {
+		return Saved{}, err
+	}
+	return stored.saved(id.name), nil
+}
 
-// conflict is the refusal that puts the server's copy in the player's hands.
-func (s *Service) conflict(ctx context.Context, a address) error {
-	current, err := s.load(ctx, a)
+// versionConflict returns version_conflict with the stored save.
+func (s *Service) versionConflict(ctx context.Context, id slotID) error {
+	current, err := s.load(ctx, id)
 	switch {
 	case errors.Is(err, apierror.SlotNotFound):
 		return apierror.VersionConflict.WithReason("the slot is empty: its first save has the version 0")
@@ -191,132 +261,179 @@ func (s *Service) conflict(ctx context.Context, a address) error {
 	return apierror.VersionConflict.WithReason("the newest version is %d", current.Version).WithMember("current", current)
 }
 
-// Load answers the newest version of a slot, or slot_not_found. One that was altered in the store is refused with
-// save_tampered, whose member "intact" lists the versions that Restore can bring back, newest first.
-func (s *Service) Load(ctx context.Context, user, game int64, slot string) (LoadedSave, error) {
-	if err := checkSlot(slot); len(err.FieldErrors) > 0 {
-		return LoadedSave{}, err
-	}
-	return s.load(ctx, address{user, game, slot})
-}
-
-func (s *Service) load(ctx context.Context, a address) (LoadedSave, error) {
-	newest, _, _, err := s.store.read(ctx, a, true, 0)
+// Load returns the newest version of the player's slot. It returns forbidden, invalid_request,
+// slot_not_found; save_tampered for a version that was altered in the store, with the member
+// "intact": the revisions that Restore can bring back, newest first.
+func (s *Service) Load(ctx context.Context, caller principal.Caller, slot string) (LoadedSave, error) {
+	id, err := ownSlot(caller, slot)
 	if err != nil {
 		return LoadedSave{}, err
 	}
-	if newest.version == 0 {
+	return s.load(ctx, id)
+}
+
+func (s *Service) load(ctx context.Context, id slotID) (LoadedSave, error) {
+	read, err := s.store.read(ctx, id, true, 0)
+	if err != nil {
+		return LoadedSave{}, err
+	}
+	if read.newest.version == 0 {
 		return LoadedSave{}, apierror.SlotNotFound
 	}
-	if !s.signer.intact(a, newest) {
-		err, _ := s.tampered(ctx, a, newest.version)
-		return LoadedSave{}, err
+	if !s.signer.verify(id, read.newest) {
+		return LoadedSave{}, s.tampered(ctx, id, read.newest.version)
 	}
-	return newest.loaded(a.slot), nil
+	return read.newest.loaded(id.name), nil
 }
 
-// List answers the slots of a player in a game, by name.
-func (s *Service) List(ctx context.Context, user, game int64) ([]Saved, error) {
-	return s.store.list(ctx, user, game)
+// List returns the newest version of each of the player's slots, ordered by name. It returns
+// forbidden.
+func (s *Service) List(ctx context.Context, caller principal.Caller) ([]Saved, error) {
+	if caller.Role != principal.Player {
+		return nil, apierror.Forbidden
+	}
+	return s.store.list(ctx, caller.User, caller.Game)
 }
 
-// History answers the versions of a slot that are kept, newest first, or slot_not_found.
-func (s *Service) History(ctx context.Context, user, game int64, slot string) ([]Revision, error) {
-	if err := checkSlot(slot); len(err.FieldErrors) > 0 {
-		return nil, err
-	}
-	a := address{user, game, slot}
-	records, err := s.store.history(ctx, a)
+// History returns the kept versions of the player's slot, newest first. It returns forbidden,
+// invalid_request, slot_not_found.
+func (s *Service) History(ctx context.Context, caller principal.Caller, slot string) ([]Revision, error) {
+	id, err := ownSlot(caller, slot)
 	if err != nil {
 		return nil, err
 	}
-	if len(records) == 0 {
-		return nil, apierror.SlotNotFound
+	revisions, err := s.revisions(ctx, id)
+	if err == nil && len(revisions) == 0 {
+		err = apierror.SlotNotFound
+	}
+	return revisions, err
+}
+
+func (s *Service) revisions(ctx context.Context, id slotID) ([]Revision, error) {
+	records, err := s.store.history(ctx, id)
+	if err != nil {
+		return nil, err
 	}
 	revisions := make([]Revision, len(records))
 	for i, r := range records {
-		revisions[i] = Revision{Version: r.version, SavedAt: r.savedAt(), Size: r.size, SignatureValid: s.signer.intact(a, r)}
+		revisions[i] = Revision{
+			Version: r.version, SavedAt: r.savedAt(), Size: r.size, SignatureValid: s.signer.verify(id, r),
+		}
 	}
 	return revisions, nil
 }
 
-// tampered is the refusal of a version that was altered, with the versions that are intact, and whether there are any.
-func (s *Service) tampered(ctx context.Context, a address, version int64) (error, bool) { //nolint:revive // the refusal is the answer
-	s.log.LogAttrs(ctx, slog.LevelError, "a save was altered in the store, or its signing key is gone",
-		slog.Int64("user", a.user), slog.Int64("game", a.game), slog.String("slot", a.slot), slog.Int64("version", version))
-	history, err := s.History(ctx, a.user, a.game, a.slot)
-	if err != nil && !errors.Is(err, apierror.SlotNotFound) {
-		return err, true
+// tampered logs that a version was altered and returns save_tampered.
+func (s *Service) tampered(ctx context.Context, id slotID, version int64) error {
+	valid, err := s.reportTampered(ctx, id, version)
+	if err != nil {
+		return err
 	}
-	intact := make([]Revision, 0, MaxVersions)
-	for _, r := range history {
-		if r.SignatureValid {
-			intact = append(intact, r)
-		}
-	}
-	return apierror.SaveTampered.WithReason("version %d was altered in the store", version).WithMember("version", version).WithMember("intact", intact), len(intact) > 0
+	return tamperedError(version, valid)
 }
 
-// Restore makes the state of an older version the newest version. The rules' bounds hold for it; the rules that compare
-// do not, since it was accepted once; serverOnly fields stay as they are in the newest version. It is refused with
-// slot_not_found, save_version_not_found, save_tampered or save_rejected.
-func (s *Service) Restore(ctx context.Context, user, game int64, in RestoreInput) (Saved, error) {
-	if err := checkSlot(in.Slot); len(err.FieldErrors) > 0 || in.Version < 1 {
-		if in.Version < 1 {
-			err = err.WithField("version", "range", "must be a version that history lists")
+// reportTampered logs that a version was altered and returns the revisions with a valid signature.
+func (s *Service) reportTampered(ctx context.Context, id slotID, version int64) ([]Revision, error) {
+	s.log.LogAttrs(
+		ctx,
+		slog.LevelError,
+		"a save was altered in the store, or its signing key is gone",
+		slog.Int64(
+			"user",
+			id.user,
+		),
+		slog.Int64("game", id.game),
+		slog.String("slot", id.name),
+		slog.Int64("version", version),
+	)
+	revisions, err := s.revisions(ctx, id)
+	valid := make([]Revision, 0, MaxVersions)
+	for _, r := range revisions {
+		if r.SignatureValid {
+			valid = append(valid, r)
 		}
+	}
+	return valid, err
+}
+
+func tamperedError(version int64, valid []Revision) error {
+	return apierror.SaveTampered.WithReason("version %d was altered in the store", version).
+		WithMember("version", version).WithMember("intact", valid)
+}
+
+// Restore makes the state of an older version of the player's slot the newest version. Rules about
+// the state alone hold; rules that compare with the previous state do not, since the state was
+// accepted once. serverOnly members stay as they are in the newest version. It returns forbidden,
+// invalid_request, slot_not_found, save_version_not_found, save_tampered, save_rejected.
+func (s *Service) Restore(ctx context.Context, caller principal.Caller, in RestoreInput) (Saved, error) {
+	if caller.Role != principal.Player {
+		return Saved{}, apierror.Forbidden
+	}
+	var invalid apierror.FieldErrors
+	checkSlotName(&invalid, in.Slot)
+	if in.Version < 1 {
+		invalid.Add("version", "range", "must be a version that history lists")
+	}
+	if err := invalid.Err(); err != nil {
 		return Saved{}, err
 	}
-	rules, err := s.rules(ctx, game)
+	rules, err := s.rulesOf(ctx, caller.Game)
 	if err != nil {
 		return Saved{}, err
 	}
-	a := address{user, game, in.Slot}
-	unnamed := rand.Text()
+	if in.MessageID == "" {
+		in.MessageID = rand.Text()
+	}
 	for {
-		newest, old, now, err := s.store.read(ctx, a, true, in.Version)
-		if err != nil {
-			return Saved{}, err
+		saved, err := s.restoreOnce(ctx, slotID{caller.User, caller.Game, in.Slot}, rules, in)
+		// After another save since the read, that save is part of the history and this version follows
+		// it.
+		if !errors.Is(err, errStale) && !errors.Is(err, apierror.VersionConflict) {
+			return saved, err
 		}
-		message := func(base int64) string {
-			if in.MessageID == "" {
-				return messageOf(unnamed, "restore", base, nil)
-			}
-			return messageOf(in.MessageID, fmt.Sprint("restore ", in.Version), base, nil)
-		}
-		switch {
-		case newest.version == 0:
-			return Saved{}, apierror.SlotNotFound
-		case newest.message == message(newest.version-1): // the same message was here just now
-			return newest.saved(a.slot), nil
-		case old.version == 0:
-			return Saved{}, apierror.SaveVersionNotFound.WithReason("the slot keeps no version %d", in.Version)
-		case !s.signer.intact(a, old):
-			err, _ := s.tampered(ctx, a, old.version)
-			return Saved{}, err
-		}
-		standing := newest.state
-		if !s.signer.intact(a, newest) {
-			standing = old.state
-		}
-		state, breaches := rules.judgeOld(standing, old.state)
-		if err := s.rejected(ctx, a, breaches); err != nil {
-			return Saved{}, err
-		}
-		next := record{version: newest.version + 1, message: message(newest.version), at: now, state: state, pace: newest.pace}
-		saved, word, err := s.write(ctx, a, newest.version, newest.version, next, in.Version)
-		if err != nil {
-			return Saved{}, err
-		}
-		if word == "ok" || word == "replay" {
-			return saved, nil
-		} // somebody saved since the read: their version is history now, and this one comes after it
 	}
 }
 
-// messageOf names a message by everything that it asks for, so that only the same is the same. A message without an id is like
-// no other, but for the copies that the connection to the store may send of it.
-func messageOf(id, verb string, base int64, state []byte) string {
+// restoreOnce tries to restore a version over the newest one. It returns errStale or
+// version_conflict when another version was stored since it read the slot.
+func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in RestoreInput) (Saved, error) {
+	read, err := s.store.read(ctx, id, true, in.Version)
+	if err != nil {
+		return Saved{}, err
+	}
+	newest, old := read.newest, read.other
+	message := func(base int64) string {
+		return messageDigest(in.MessageID, fmt.Sprint("restore ", in.Version), base, nil)
+	}
+	switch {
+	case newest.version == 0:
+		return Saved{}, apierror.SlotNotFound
+	case newest.message == message(newest.version-1): // the same message made the newest version
+		return newest.saved(id.name), nil
+	case old.version == 0:
+		return Saved{}, apierror.SaveVersionNotFound.WithReason("the slot keeps no version %d", in.Version)
+	case !s.signer.verify(id, old):
+		return Saved{}, s.tampered(ctx, id, old.version)
+	}
+	current := newest.state
+	if !s.signer.verify(id, newest) {
+		current = old.state
+	}
+	state, violations := rules.checkRestored(current, old.state)
+	if err := s.reject(ctx, id, violations); err != nil {
+		return Saved{}, err
+	}
+	next := record{
+		version: newest.version + 1, message: message(newest.version), savedAtMS: read.nowMS,
+		state: state, rates: newest.rates,
+	}
+	return s.write(ctx, id, versionWrite{base: newest.version, checked: newest.version, next: next}, in.Version)
+}
+
+// messageDigest identifies a message by all that it asks for, so that only the same message is a
+// repetition. A message without an id equals no other, except the copies of it that the client
+// library sends to Redis after a lost reply.
+func messageDigest(id, verb string, base int64, state []byte) string {
 	if id == "" {
 		id = rand.Text()
 	}
@@ -326,26 +443,26 @@ func messageOf(id, verb string, base int64, state []byte) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }
 
-// rulebook is the rules of a game with the text that they were read from.
-type rulebook struct {
+// parsedRules are the rules of a game with the text that they were parsed from.
+type parsedRules struct {
 	text  string
 	rules Rules
 }
 
-// rules answers the rules of a game as they stand now.
-func (s *Service) rules(ctx context.Context, game int64) (Rules, error) {
+// rulesOf returns the current rules of a game. Rules that cannot be parsed are an internal error:
+// the player did nothing wrong, and nothing is saved until the game's settings are corrected.
+func (s *Service) rulesOf(ctx context.Context, game int64) (Rules, error) {
 	raw, err := s.games.ProgressRules(ctx, game)
 	if err != nil {
 		return Rules{}, err
 	}
-	if known, ok := s.parsed.Load(game); ok && known.(*rulebook).text == string(raw) {
-		return known.(*rulebook).rules, nil
+	if known, ok := s.parsed.Get(game); ok && known.text == string(raw) {
+		return known.rules, nil
 	}
 	rules, err := ParseRules(raw)
 	if err != nil {
-		// Not a refusal: the player is not to blame. Nothing is saved until the game's settings are right.
-		return Rules{}, fmt.Errorf("read the rules of game %d: %s", game, err)
+		return Rules{}, fmt.Errorf("parse the rules of game %d: %s", game, err)
 	}
-	s.parsed.Store(game, &rulebook{text: string(raw), rules: rules})
+	s.parsed.Add(game, parsedRules{text: string(raw), rules: rules})
 	return rules, nil
 }

@@ -11,55 +11,55 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 var slotName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// checked answers the request with its state free of white space, or everything that is wrong with it.
-func (in SaveInput) checked() (SaveInput, error) {
-	// White space may not cost more than the state it surrounds: nothing larger is even parsed.
+// normalized returns the input with its state free of white space. It returns payload_too_large, or
+// invalid_request with everything that is wrong.
+func (in SaveInput) normalized() (SaveInput, error) {
+	// White space may not cost more than the state that it surrounds: nothing larger is even parsed.
 	if len(in.State) > 2*MaxStateBytes {
-		return in, tooLarge
+		return in, errTooLarge
 	}
-	faults := checkSlot(in.Slot)
+	var invalid apierror.FieldErrors
+	checkSlotName(&invalid, in.Slot)
 	if in.Version < 0 {
-		faults = faults.WithField("version", "range", "must not be negative")
+		invalid.Add("version", "range", "must not be negative")
 	}
 	if len(in.State) == 0 {
-		return in, faults.WithField("state", "required", "is required")
+		invalid.Add("state", "required", "is required")
+		return in, invalid.Err()
 	}
 	state := in.State.Clone()
 	switch err := state.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		faults = faults.WithField("state", "duplicate", "names a member twice")
+		invalid.Add("state", "duplicate", "names a member twice")
 	case err != nil:
-		faults = faults.WithField("state", "syntax", "is not valid JSON in UTF-8")
+		invalid.Add("state", "syntax", "is not valid JSON in UTF-8")
 	case len(state) > MaxStateBytes:
-		return in, tooLarge
+		return in, errTooLarge
 	case state.Kind() != '{':
-		faults = faults.WithField("state", "type", "must be an object")
+		invalid.Add("state", "type", "must be an object")
 	case depth(state) > MaxDepth:
-		faults = faults.WithField("state", "depth", "may not be deeper than "+strconv.Itoa(MaxDepth)+" levels")
-	}
-	if len(faults.FieldErrors) > 0 {
-		return in, faults
+		invalid.Add("state", "depth", "may not be deeper than "+strconv.Itoa(MaxDepth)+" levels")
 	}
 	in.State = state
-	return in, nil
+	return in, invalid.Err()
 }
 
-var tooLarge = apierror.PayloadTooLarge.WithReason("a state may have at most %d bytes", MaxStateBytes)
+var errTooLarge = apierror.PayloadTooLarge.WithReason("a state may have at most %d bytes", MaxStateBytes)
 
-// checkSlot answers an invalid_request whose fields are what is wrong with the name: none when it is right.
-func checkSlot(name string) *apierror.Error {
-	if slotName.MatchString(name) {
-		return apierror.InvalidRequest
+// checkSlotName adds an error to invalid when no slot can have the name.
+func checkSlotName(invalid *apierror.FieldErrors, name string) {
+	if !slotName.MatchString(name) {
+		invalid.Add("slot", "format", "must be 1 to 64 letters, digits, '_', '.' or '-'")
 	}
-	return apierror.InvalidRequest.WithField("slot", "format", "must be 1 to 64 letters, digits, '_', '.' or '-'")
 }
 
-// depth counts the levels of valid JSON: 1 for {}.
-func depth(v jsontext.Value) int {
+// depth returns the number of nested levels of valid JSON: 1 for {}.
+func depth(v wire.RawJSON) int {
 	level, deepest, quoted := 0, 0, false
 	for i := 0; i < len(v); i++ {
 		switch c := v[i]; {
@@ -78,22 +78,22 @@ func depth(v jsontext.Value) int {
 	return deepest
 }
 
-// children walks the members of an object, with their names as they are written, or the elements of an array, without names.
-// The value must be valid.
-func children(v jsontext.Value) iter.Seq2[jsontext.Value, jsontext.Value] {
-	return func(yield func(name, value jsontext.Value) bool) {
+// members yields the members of an object, with their names as they are written, or the elements of
+// an array, without names. The value must be valid JSON.
+func members(v wire.RawJSON) iter.Seq2[wire.RawJSON, wire.RawJSON] {
+	return func(yield func(name, value wire.RawJSON) bool) {
 		kind := v.Kind()
 		if kind != '{' && kind != '[' {
 			return
 		}
 		d := jsontext.NewDecoder(bytes.NewBuffer(v), jsontext.AllowDuplicateNames(true))
-		read := func() jsontext.Value {
+		read := func() wire.RawJSON {
 			value, err := d.ReadValue()
 			if err != nil {
 				return nil
 			}
 			end := int(d.InputOffset())
-			return v[end-len(value) : end : end] // of v itself: the decoder's buffer moves on
+			return v[end-len(value) : end : end] // a slice of v: the decoder reuses its buffer
 		}
 		if _, err := d.ReadToken(); err != nil {
 			return
@@ -102,7 +102,7 @@ func children(v jsontext.Value) iter.Seq2[jsontext.Value, jsontext.Value] {
 			if next := d.PeekKind(); next == '}' || next == ']' || next == jsontext.KindInvalid {
 				return
 			}
-			var name jsontext.Value
+			var name wire.RawJSON
 			if kind == '{' {
 				name = read()
 			}
@@ -114,37 +114,38 @@ func children(v jsontext.Value) iter.Seq2[jsontext.Value, jsontext.Value] {
 	}
 }
 
-// text is a JSON string's content.
-func text(v jsontext.Value) string {
+// unquote returns the content of a JSON string.
+func unquote(v wire.RawJSON) string {
 	if bytes.IndexByte(v, '\\') < 0 {
 		return string(v[1 : len(v)-1])
 	}
-	unquoted, _ := jsontext.AppendUnquote(nil, v)
-	return string(unquoted)
+	content, _ := jsontext.AppendUnquote(nil, v)
+	return string(content)
 }
 
-// put sets the value at a path, or removes it where value is nil. It answers false where something on the way is no object.
-func put(doc jsontext.Value, path []string, value jsontext.Value) (jsontext.Value, bool) {
+// setPath sets the value at a path, or removes it when value is nil. It reports whether everything
+// on the path is an object.
+func setPath(doc wire.RawJSON, path []string, value wire.RawJSON) (wire.RawJSON, bool) {
 	if doc.Kind() != '{' {
 		return doc, false
 	}
-	out := make(jsontext.Value, 0, len(doc)+len(value)+64)
+	out := make(wire.RawJSON, 0, len(doc)+len(value)+64)
 	out = append(out, '{')
-	add := func(name, member jsontext.Value) {
+	add := func(name, member wire.RawJSON) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = append(append(append(out, name...), ':'), member...)
 	}
 	found := false
-	for name, member := range children(doc) {
-		if text(name) != path[0] {
+	for name, member := range members(doc) {
+		if unquote(name) != path[0] {
 			add(name, member)
 			continue
 		}
 		found = true
 		if len(path) > 1 {
-			inner, ok := put(member, path[1:], value)
+			inner, ok := setPath(member, path[1:], value)
 			if !ok {
 				return doc, false
 			}
@@ -155,7 +156,7 @@ func put(doc jsontext.Value, path []string, value jsontext.Value) (jsontext.Valu
 	}
 	if !found && value != nil {
 		for i := len(path) - 1; i > 0; i-- {
-			value, _ = put(jsontext.Value("{}"), path[i:i+1], value)
+			value, _ = setPath(wire.RawJSON("{}"), path[i:i+1], value)
 		}
 		name, _ := jsontext.AppendQuote(nil, path[0])
 		add(name, value)
@@ -163,15 +164,15 @@ func put(doc jsontext.Value, path []string, value jsontext.Value) (jsontext.Valu
 	return append(out, '}'), true
 }
 
-// Numbers of a state are compared exactly. Longer ones, or ones with a larger exponent, are no numbers to a rule: a few
-// bytes must not become a million digits.
+// Numbers of a state are compared exactly. Longer ones, or ones with a larger exponent, are not
+// numbers to a rule: a few bytes must not become a million digits.
 const (
 	maxDigits   = 400
 	maxExponent = 400
 )
 
-// number reads a JSON number exactly.
-func number(v jsontext.Value) (*big.Rat, bool) {
+// parseNumber returns the exact value of a JSON number.
+func parseNumber(v wire.RawJSON) (*big.Rat, bool) {
 	if len(v) == 0 || len(v) > maxDigits || v.Kind() != '0' {
 		return nil, false
 	}
@@ -184,58 +185,66 @@ func number(v jsontext.Value) (*big.Rat, bool) {
 	return new(big.Rat).SetString(string(v))
 }
 
-// same tells whether two values mean the same: 1.0 is 1, and members have no order.
-func same(a, b jsontext.Value) bool {
+// equalJSON reports whether two values mean the same: 1.0 equals 1, and members have no order.
+func equalJSON(a, b wire.RawJSON) bool {
 	if a.Kind() != b.Kind() {
 		return false
 	}
 	switch a.Kind() {
 	case '0':
-		x, okX := number(a)
-		y, okY := number(b)
+		x, okX := parseNumber(a)
+		y, okY := parseNumber(b)
 		if okX && okY {
 			return x.Cmp(y) == 0
 		}
 		return bytes.Equal(a, b)
 	case '"':
-		return text(a) == text(b)
+		return unquote(a) == unquote(b)
 	case '[':
-		next, stop := iter.Pull2(children(b))
-		defer stop()
-		for _, x := range children(a) {
-			if _, y, ok := next(); !ok || !same(x, y) {
-				return false
-			}
-		}
-		_, _, more := next()
-		return !more
+		return equalArrays(a, b)
 	case '{':
-		members := map[string]jsontext.Value{}
-		for name, x := range children(a) {
-			members[text(name)] = x
-		}
-		n := 0
-		for name, y := range children(b) {
-			x, ok := members[text(name)]
-			if !ok || !same(x, y) {
-				return false
-			}
-			n++
-		}
-		return n == len(members)
+		return equalObjects(a, b)
 	default:
 		return bytes.Equal(a, b)
 	}
 }
 
-// length is the number of characters of a string or elements of an array.
-func length(v jsontext.Value) (int, bool) {
+func equalArrays(a, b wire.RawJSON) bool {
+	next, stop := iter.Pull2(members(b))
+	defer stop()
+	for _, x := range members(a) {
+		if _, y, ok := next(); !ok || !equalJSON(x, y) {
+			return false
+		}
+	}
+	_, _, more := next()
+	return !more
+}
+
+func equalObjects(a, b wire.RawJSON) bool {
+	values := map[string]wire.RawJSON{}
+	for name, x := range members(a) {
+		values[unquote(name)] = x
+	}
+	n := 0
+	for name, y := range members(b) {
+		x, ok := values[unquote(name)]
+		if !ok || !equalJSON(x, y) {
+			return false
+		}
+		n++
+	}
+	return n == len(values)
+}
+
+// length returns the number of characters of a string or elements of an array.
+func length(v wire.RawJSON) (int, bool) {
 	switch v.Kind() {
 	case '"':
-		return utf8.RuneCountInString(text(v)), true
+		return utf8.RuneCountInString(unquote(v)), true
 	case '[':
 		n := 0
-		for range children(v) {
+		for range members(v) {
 			n++
 		}
 		return n, true

@@ -1,7 +1,7 @@
-// Package redisdb opens the store and runs scripts on it: a single Redis, one behind Sentinel,
-// a Cluster, or the embedded store, all behind one URL. It also holds the locks that elect a
-// leader and tells whether the store can be reached.
+// Package redisdb opens the store and runs scripts on it: a single Redis, one behind Sentinel, a
+// Cluster, or the embedded store, each behind a URL. It also checks the store before a node serves,
+// and elects leaders.
 //
-// It knows no domain, and no key but that of the installation itself. A store that cannot be reached is the refusal
-// apierror.StoreUnavailable; every other trouble is a failure.
+// It knows no domain, and no key but that of the installation itself. A store that cannot be
+// reached is apierror.StoreUnavailable; all other errors are internal.
 package redisdb

@@ -10,11 +10,11 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// embedded is miniredis with a clock that runs: by itself it lets no key expire.
+// embedded is miniredis with a running clock: without one its keys never expire.
 type embedded struct {
 	server *miniredis.Miniredis
 	quit   chan struct{}
-	done   sync.WaitGroup
+	clock  sync.WaitGroup
 }
 
 const embeddedTick = 100 * time.Millisecond
@@ -25,10 +25,10 @@ func openEmbedded() (*DB, error) {
 		return nil, fmt.Errorf("start the embedded store: %w", err)
 	}
 	e := &embedded{server: server, quit: make(chan struct{})}
-	e.done.Go(e.runClock)
+	e.clock.Go(e.runClock)
 	client := redis.NewClient(&redis.Options{
-		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true, DialerRetries: dialTries, Protocol: protocol,
+		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout,
+		MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: protocol,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	db, err := newDB(client, KindEmbedded)
@@ -39,7 +39,7 @@ func openEmbedded() (*DB, error) {
 	return db, nil
 }
 
-// runClock lets times to live pass by the time that really passed.
+// runClock advances the times to live by the time that has passed.
 func (e *embedded) runClock() {
 	tick := time.NewTicker(embeddedTick)
 	defer tick.Stop()
@@ -57,6 +57,6 @@ func (e *embedded) runClock() {
 
 func (e *embedded) stop() {
 	close(e.quit)
-	e.done.Wait()
+	e.clock.Wait()
 	e.server.Close()
 }

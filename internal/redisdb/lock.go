@@ -3,8 +3,6 @@ package redisdb
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -12,13 +10,16 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 )
 
-// RunAsLeader tries once to become the holder of a lock and, when it succeeds, runs work and lets the lock go.
-// It answers false without an error when somebody else holds the lock.
+// RunAsLeader tries once to acquire a lock and, when it succeeds, runs work and releases the lock.
+// It returns false without an error when another process holds the lock. lock and fence are keys.
 //
-// A lock is a lease on wall clocks: a process that was paused may believe in a lock that has passed on.
-// So work gets a fence, a number that grows with every holder, for the scripts that it guards to refuse older
-// ones; its context ends when the lease does. No invariant of Parlor rests on a lock being held.
-func (db *DB) RunAsLeader(ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error) (bool, error) {
+// A lock is a lease on wall clocks: a process that was paused may still believe that it holds a
+// lock which another one has acquired. Therefore work gets a fence, a number that grows with every
+// holder, so that the scripts it runs can reject older ones; its context ends when the lease does.
+// No invariant of Parlor depends on a lock being held.
+func (db *DB) RunAsLeader(
+	ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error,
+) (bool, error) {
 	m := redsync.New(goredis.NewPool(db.Client)).NewMutex(lock, redsync.WithExpiry(lease), redsync.WithTries(1))
 	if err := m.TryLockContext(ctx); err != nil {
 		var taken *redsync.ErrTaken
@@ -27,23 +28,24 @@ func (db *DB) RunAsLeader(ctx context.Context, lock, fence string, lease time.Du
 		}
 		return false, WrapError("lock "+lock, err)
 	}
-	// The lock must be let go even when the caller has gone: redsync's release would die with its context.
+	// The lock must be released even after the caller's context has ended.
 	defer func() {
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), ioTimeout)
 		defer cancel()
-		_, _ = m.UnlockContext(release) // a lease that ran out is somebody else's by now
+		_, _ = m.UnlockContext(release) // fails when the lease has expired: nothing is left to release
 	}()
 
-	word, rest, err := db.Run(ctx, scripts.FencingTokenIssue, []string{lock, fence}, m.Value())
+	reply, err := db.RunScript(ctx, scripts.FencingTokenIssue, []string{lock, fence}, m.Value())
 	if err != nil {
 		return false, err
 	}
-	if word != "ok" {
+	if reply.Status != scripts.OK {
 		return false, nil
 	}
-	number, err := strconv.ParseInt(rest[0], 10, 64)
-	if err != nil {
-		return false, fmt.Errorf("read the fence of %s: %w", lock, err)
+	values := NewValues("the fence of "+lock, reply.Values)
+	number := values.Int()
+	if err := values.Err(); err != nil {
+		return false, err
 	}
 	leased, cancel := context.WithDeadline(ctx, m.Until())
 	defer cancel()

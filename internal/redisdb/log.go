@@ -8,8 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// SetLogger sends what go-redis itself has to say, such as every failed dial, to a log at the level debug. Whoever asked the
-// store is told by an error; these lines would only repeat it. It holds for the whole process.
+// SetLogger sends the messages of go-redis itself, such as every failed dial, to a log at the level
+// debug. The caller of the failed command gets an error; these lines only repeat it. SetLogger
+// holds for the whole process.
 func SetLogger(log *slog.Logger) { redis.SetLogger(driverLog{log}) }
 
 type driverLog struct{ log *slog.Logger }

@@ -15,24 +15,27 @@ import (
 
 // DB is an open store. It is safe for concurrent use; Close it once.
 type DB struct {
-	// Client sends single commands. Stores use it for what is read now and then; every change goes through Run.
+	// Client sends single commands. Stores use it for reads off the hot paths; every change is a
+	// script.
 	Client redis.UniversalClient
-	// AutoPipelined sends a command in one round trip with those of other requests that wait at the same moment. It is for single reads
-	// on hot paths, and Run uses it. It returns when the reply is there; a context that ends meanwhile does not end the wait.
+	// AutoPipelined sends a command in one round trip with those of other requests that wait at the
+	// same moment. It is for single reads on hot paths, and RunScript uses it. Measured side by side
+	// in `make bench` on two busy cores, a request cost the node a quarter to a third less CPU than
+	// with one connection a command (docs/decisions/0008-shared-round-trips.md). Its price: a context
+	// that ends does not end the wait for the reply; the connection's time-outs do.
 	AutoPipelined redis.Cmdable
-	// PublishCommand is the verb that scripts use to ring a channel: SPUBLISH on Cluster, where a message
-	// then stays on the shard of its hash tag, else PUBLISH.
+	// PublishCommand is what scripts use to publish: SPUBLISH on Cluster, where a message then stays
+	// on the shard of its hash tag, else PUBLISH.
 	PublishCommand string
 
 	kind     Kind
-	scripts  processor
-	embedded *embedded
+	embedded *embedded // nil for other kinds
 }
 
-// Kind is the shape of the store.
+// Kind is how the store is deployed.
 type Kind string
 
-// The shapes.
+// The kinds of stores.
 const (
 	KindSingle   Kind = "single"
 	KindSentinel Kind = "sentinel"
@@ -40,29 +43,31 @@ const (
 	KindEmbedded Kind = "embedded"
 )
 
-// Kind tells the shape of the store.
+// Kind returns how the store is deployed.
 func (db *DB) Kind() Kind { return db.kind }
 
-// EmbeddedURL opens a store inside this process; its data is gone when the process ends.
+// EmbeddedURL opens a store inside this process. Its data is lost when the process ends.
 const EmbeddedURL = "embedded:"
 
-// Every command has these bounds. go-redis resends a command whose reply was lost, up to maxRetries
-// times; that is harmless because every script is idempotent, by a receipt or by nature.
+// Every command has these limits. go-redis resends a command whose reply was lost, up to maxRetries
+// times. That is harmless, since every script is idempotent, by a receipt or by nature.
 const (
-	dialTimeout = 2 * time.Second
-	dialTries   = 1 // a store that is gone is told at once; whoever asks decides whether to ask again
-	ioTimeout   = 3 * time.Second
-	maxRetries  = 2
-	protocol    = 2 // RESP3 has nothing that is used here, and has the client look for pushes before every reply
+	dialTimeout  = 2 * time.Second
+	dialAttempts = 1 // an unreachable store is reported at once; the caller decides whether to retry
+	ioTimeout    = 3 * time.Second
+	maxRetries   = 2
+	protocol     = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
 )
 
 // Open opens the store at a URL:
 //
 //	redis://user:pass@host:port/db   rediss://… with TLS   unix:///path/to.sock?db=0
-//	redis-cluster://user:pass@host:port,host:port          redis-sentinel://user:pass@host:port,host:port/master?db=0
+//	redis-cluster://user:pass@host:port,host:port
+//	redis-sentinel://user:pass@host:port,host:port/master?db=0
 //	embedded:
 //
-// It does not wait for the store; Ping does. An error tells what is wrong with the URL, without its password.
+// It does not wait for the store; Ping does. An error describes what is wrong with the URL, without
+// its password.
 func Open(rawURL string) (*DB, error) {
 	if rawURL == EmbeddedURL {
 		return openEmbedded()
@@ -78,7 +83,7 @@ func Open(rawURL string) (*DB, error) {
 			return nil, fmt.Errorf("%s:// address: %w", scheme, withoutURL(err))
 		}
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
-		o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialTries, protocol
+		o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, protocol
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return newDB(redis.NewClient(o), KindSingle)
 	case "redis-cluster", "redis-sentinel":
@@ -97,7 +102,7 @@ func Open(rawURL string) (*DB, error) {
 		return newDB(redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: a.hosts, Username: a.user, Password: a.password,
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-			ContextTimeoutEnabled: true, DialerRetries: dialTries, Protocol: protocol,
+			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: protocol,
 		}), KindCluster)
 	}
 	if a.path == "" {
@@ -106,46 +111,42 @@ func Open(rawURL string) (*DB, error) {
 	return newDB(redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.db,
 		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true, DialerRetries: dialTries, Protocol: protocol,
+		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: protocol,
 	}), KindSentinel)
 }
 
-// batching is implemented by both kinds of client.
-type batching interface {
+// pipeliningClient is implemented by the clients of single servers and of Clusters.
+type pipeliningClient interface {
 	redis.UniversalClient
 	AutoPipeline() (*redis.AutoPipeliner, error)
 }
 
-// processor sends a command that is put together by hand; its Do would send it alone.
-type processor interface {
-	Process(ctx context.Context, cmd redis.Cmder) error
-}
-
-func newDB(client batching, kind Kind) (*DB, error) {
-	shared, err := client.AutoPipeline()
+func newDB(client pipeliningClient, kind Kind) (*DB, error) {
+	pipeliner, err := client.AutoPipeline()
 	if err != nil {
-		return nil, fmt.Errorf("share round trips: %w", err)
+		return nil, fmt.Errorf("start the auto-pipeliner: %w", err)
 	}
-	db := &DB{Client: client, AutoPipelined: shared, PublishCommand: "PUBLISH", kind: kind, scripts: shared}
+	db := &DB{Client: client, AutoPipelined: pipeliner, PublishCommand: "PUBLISH", kind: kind}
 	if kind == KindCluster {
 		db.PublishCommand = "SPUBLISH"
 	}
 	return db, nil
 }
 
-type hosts struct {
+// hostList is the part after the scheme of a URL with several hosts.
+type hostList struct {
 	user, password string
-	hosts          []string
-	path           string
-	db             int
+	hosts          []string // host:port
+	path           string   // of a Sentinel: the name of the master
+	db             int      // number of the database
 }
 
-func parseHosts(rest string) (hosts, error) {
-	var a hosts
+func parseHosts(rest string) (hostList, error) {
+	var a hostList
 	rest, query, _ := strings.Cut(rest, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return a, errors.New("its query cannot be read")
+		return a, errors.New("its query cannot be parsed")
 	}
 	if text := values.Get("db"); text != "" {
 		if a.db, err = strconv.Atoi(text); err != nil || a.db < 0 {
@@ -158,7 +159,7 @@ func parseHosts(rest string) (hosts, error) {
 			a.password, err = url.PathUnescape(password)
 		}
 		if err != nil {
-			return a, errors.New("its user or password is not escaped well")
+			return a, errors.New("its user or password is not percent-encoded correctly")
 		}
 		rest = rest[at+1:]
 	}
@@ -172,7 +173,7 @@ func parseHosts(rest string) (hosts, error) {
 	return a, nil
 }
 
-// withoutURL drops the address that net/url puts into its errors, since it may hold a password.
+// withoutURL returns err without the address that net/url puts into it: it may contain a password.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -181,12 +182,12 @@ func withoutURL(err error) error {
 	return err
 }
 
-// Ping asks the store for a sign of life.
+// Ping reports whether the store can be reached. It returns store_unavailable when it cannot.
 func (db *DB) Ping(ctx context.Context) error {
 	return WrapError("ping the store", db.Client.Ping(ctx).Err())
 }
 
-// Close ends all connections, and the store itself where it is embedded.
+// Close closes all connections, and the store itself when it is embedded.
 func (db *DB) Close() error {
 	err := db.Client.Close()
 	if db.embedded != nil {

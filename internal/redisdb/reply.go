@@ -15,8 +15,8 @@ type Reply struct {
 	Values []string
 }
 
-// Err returns nil when the status is ok, and the error with that code otherwise. Stale, replay and unknown statuses
-// are internal errors: a caller that expects them looks at Status first.
+// Err returns nil when the status is ok, and the error with that code otherwise. Stale, replay and
+// unknown statuses are internal errors: a caller that expects them looks at Status first.
 func (r Reply) Err(s *scripts.Script) error {
 	if r.Status == scripts.OK {
 		return nil
@@ -34,7 +34,7 @@ type Values struct {
 	err  error
 }
 
-// NewValues returns a decoder; name says in errors what is decoded, "a wallet".
+// NewValues returns a decoder. name describes in errors what is decoded: "a wallet".
 func NewValues(name string, values []string) *Values { return &Values{name: name, rest: values} }
 
 // Text returns the next value.
@@ -79,7 +79,7 @@ type Fields struct {
 	err  error
 }
 
-// NewFields returns a decoder; name says in errors what is decoded, "a wallet".
+// NewFields returns a decoder. name describes in errors what is decoded: "a wallet".
 func NewFields(name string, hash map[string]string) *Fields { return &Fields{name: name, hash: hash} }
 
 // Has reports whether the field is there.
@@ -104,7 +104,8 @@ func (f *Fields) Int(field string) int64 {
 	return n
 }
 
-// Time returns a field that holds milliseconds since 1970, the zero time when it is absent or empty.
+// Time returns a field that holds milliseconds since 1970, the zero time when it is absent or
+// empty.
 func (f *Fields) Time(field string) time.Time {
 	if f.hash[field] == "" {
 		return time.Time{}

@@ -12,14 +12,18 @@ import (
 
 func TestValuesAreDecodedInOrderAndTheFirstErrorIsKept(t *testing.T) {
 	v := redisdb.NewValues("a wallet", []string{"GOLD", "-5", "1700000000123"})
-	if text, n, at := v.Text(), v.Int(), v.Time(); text != "GOLD" || n != -5 || at != time.UnixMilli(1_700_000_000_123).UTC() || v.Len() != 0 || v.Err() != nil {
+	if text, n, at := v.Text(), v.Int(), v.Time(); text != "GOLD" || n != -5 ||
+		at != time.UnixMilli(1_700_000_000_123).UTC() ||
+		v.Len() != 0 ||
+		v.Err() != nil {
 		t.Errorf("%q %d %v, %v", text, n, at, v.Err())
 	}
 	if v.Text(); v.Err() == nil {
 		t.Error("a value that is not there is no error")
 	}
 	v = redisdb.NewValues("a wallet", []string{"x", "1"})
-	if v.Int(); v.Err() == nil || v.Int() != 1 || v.Err().Error() != `decode a wallet: strconv.ParseInt: parsing "x": invalid syntax` {
+	if v.Int(); v.Err() == nil || v.Int() != 1 ||
+		v.Err().Error() != `decode a wallet: strconv.ParseInt: parsing "x": invalid syntax` {
 		t.Errorf("%v", v.Err())
 	}
 }

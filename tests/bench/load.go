@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// conn is a keep-alive HTTP/1.1 connection that costs the asking side little, so that the asked side has the machine.
+// conn is a keep-alive HTTP/1.1 connection that costs the client little CPU, which leaves the
+// machine to the server.
 type conn struct {
-	c net.Conn
-	r *bufio.Reader
-	w []byte
+	net.Conn
+	reader *bufio.Reader
+	buffer []byte // of requests, reused
 }
 
 func dial(addr string) (*conn, error) {
@@ -27,46 +28,57 @@ func dial(addr string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{c: c, r: bufio.NewReaderSize(c, 16<<10)}, nil
+	return &conn{Conn: c, reader: bufio.NewReaderSize(c, 16<<10)}, nil
 }
 
-// ask sends one request and answers status and body; the body is valid until the next call.
-func (c *conn) ask(method, path, bearer, key, body string) (int, []byte, error) {
-	b := append(c.w[:0], method...)
+// request is one HTTP request. Empty fields are left out.
+type request struct {
+	method, path   string
+	bearer         string // access token
+	idempotencyKey string
+	body           string // JSON
+}
+
+// send sends a request and returns status and body.
+func (c *conn) send(r request) (int, []byte, error) {
+	b := append(c.buffer[:0], r.method...)
 	b = append(b, ' ')
-	b = append(b, path...)
+	b = append(b, r.path...)
 	b = append(b, " HTTP/1.1\r\nHost: bench\r\n"...)
-	if bearer != "" {
-		b = append(append(append(b, "Authorization: Bearer "...), bearer...), "\r\n"...)
+	if r.bearer != "" {
+		b = append(append(append(b, "Authorization: Bearer "...), r.bearer...), "\r\n"...)
 	}
-	if key != "" {
-		b = append(append(append(b, "Idempotency-Key: "...), key...), "\r\n"...)
+	if r.idempotencyKey != "" {
+		b = append(append(append(b, "Idempotency-Key: "...), r.idempotencyKey...), "\r\n"...)
 	}
-	if body != "" {
+	if r.body != "" {
 		b = append(b, "Content-Type: application/json\r\n"...)
 	}
-	if method != "GET" {
-		b = append(strconv.AppendInt(append(b, "Content-Length: "...), int64(len(body)), 10), "\r\n"...)
+	if r.method != "GET" {
+		b = append(strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.body)), 10), "\r\n"...)
 	}
-	b = append(append(b, "\r\n"...), body...)
-	c.w = b
-	if _, err := c.c.Write(b); err != nil {
+	b = append(append(b, "\r\n"...), r.body...)
+	c.buffer = b
+	if _, err := c.Write(b); err != nil {
 		return 0, nil, err
 	}
-	line, err := c.r.ReadSlice('\n')
+	return c.readResponse()
+}
+
+func (c *conn) readResponse() (status int, body []byte, err error) {
+	line, err := c.reader.ReadSlice('\n')
 	if err != nil {
 		return 0, nil, err
 	}
 	if len(line) < 12 {
 		return 0, nil, errors.New("no status line")
 	}
-	status, err := strconv.Atoi(string(line[9:12]))
-	if err != nil {
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return 0, nil, err
 	}
 	length := -1
 	for {
-		if line, err = c.r.ReadSlice('\n'); err != nil {
+		if line, err = c.reader.ReadSlice('\n'); err != nil {
 			return 0, nil, err
 		}
 		line = bytes.TrimRight(line, "\r\n")
@@ -80,24 +92,24 @@ func (c *conn) ask(method, path, bearer, key, body string) (int, []byte, error) 
 		}
 	}
 	if length < 0 {
-		return 0, nil, errors.New("an answer without Content-Length")
+		return 0, nil, errors.New("a response without Content-Length")
 	}
-	answer := make([]byte, length)
-	_, err = io.ReadFull(c.r, answer)
-	return status, answer, err
+	body = make([]byte, length)
+	_, err = io.ReadFull(c.reader, body)
+	return status, body, err
 }
 
-// measured is what one measurement saw.
-type measured struct {
+// measurement is the result of one measurement.
+type measurement struct {
 	operations, failed int64
-	cpu, wall          time.Duration
+	cpu, wall          time.Duration // CPU time of the process, elapsed time
 	firstFailure       string
 }
 
-// measure lets workers repeat an operation for a span and tells what it cost the process pid. The operation answers an error
-// when it did not do what it should; io.EOF-like errors end the run.
-func measure(workers int, span time.Duration, pid int, operation func(worker, turn int) error) (measured, error) {
-	var m measured
+// measure has workers repeat an operation for a time and returns what it cost the process pid. The
+// operation returns errExhausted to end its worker, and other errors for failed operations.
+func measure(workers int, span time.Duration, pid int, operation func(worker, turn int) error) (measurement, error) {
+	var m measurement
 	var stop atomic.Bool
 	var done, failed atomic.Int64
 	var first atomic.Value
@@ -112,16 +124,16 @@ func measure(workers int, span time.Duration, pid int, operation func(worker, tu
 	for w := range workers {
 		all.Go(func() {
 			for turn := 0; !stop.Load(); turn++ {
-				if err := operation(w, turn); err != nil {
-					failed.Add(1)
-					first.CompareAndSwap(nil, err.Error())
-					if errors.Is(err, errExhausted) {
-						failed.Add(-1)
-						return
-					}
+				err := operation(w, turn)
+				if err == nil {
+					done.Add(1)
 					continue
 				}
-				done.Add(1)
+				first.CompareAndSwap(nil, err.Error())
+				if errors.Is(err, errExhausted) {
+					return
+				}
+				failed.Add(1)
 			}
 		})
 	}
@@ -133,12 +145,12 @@ func measure(workers int, span time.Duration, pid int, operation func(worker, tu
 	return m, err
 }
 
-// errExhausted ends a worker that has nothing left to do.
+// errExhausted ends a worker that has no more to do.
 var errExhausted = errors.New("nothing left to do")
 
 const ticksPerSecond = 100 // USER_HZ of Linux
 
-// cpuTime is the user and system time that a process has used, from /proc.
+// cpuTime returns the user and system time that a process has used, from /proc.
 func cpuTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

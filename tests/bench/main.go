@@ -1,10 +1,11 @@
-// Command bench measures what Parlor costs, in one run on one machine, as CPU seconds and as ratios to a bare
-// gin handler that makes one Redis round trip. It starts its own servers and ends them.
+// Command bench measures what Parlor costs, in one run on one machine, as CPU seconds and as ratios
+// to a baseline: a gin handler that makes one Redis round trip. It starts and stops its own
+// servers.
 //
 //	go run ./tests/bench            # or: make bench
 //
-// Wall-clock rates depend on the machine and on what else it does; CPU time of the measured process and ratios
-// within a run do so much less. Every figure is the median of the passes.
+// Wall-clock rates depend on the machine and its other load. CPU time of the measured process and
+// ratios within a run depend on them much less. Every figure is the median of the passes.
 package main
 
 import (
@@ -18,16 +19,16 @@ import (
 
 func main() {
 	var o options
-	flag.IntVar(&o.passes, "passes", 3, "how often every row is measured; the median is shown")
-	flag.IntVar(&o.workers, "workers", 64, "connections that ask at the same time")
+	flag.IntVar(&o.passes, "passes", 3, "how often every row is measured; the median is printed")
+	flag.IntVar(&o.workers, "workers", 64, "connections that send requests at the same time")
 	flag.DurationVar(&o.span, "span", 2*time.Second, "how long one measurement of a row takes")
 	flag.StringVar(&o.only, "only", "", "measure only rows whose name contains this")
 	flag.StringVar(&o.profiles, "profiles", "", "a folder for CPU profiles of the node, one for each row of the last pass")
-	bare := flag.String("bare", "", "internal: serve the bare handler on this address")
-	store := flag.String("store", "", "internal: the store of the bare handler")
+	baseline := flag.String("baseline", "", "internal: serve the baseline on this address")
+	store := flag.String("store", "", "internal: the store of the baseline")
 	flag.Parse()
-	if *bare != "" {
-		serveBare(*bare, *store)
+	if *baseline != "" {
+		serveBaseline(*baseline, *store)
 		return
 	}
 	if err := run(o); err != nil {
@@ -38,18 +39,18 @@ func main() {
 
 type options struct {
 	passes, workers int
-	span            time.Duration
-	only            string
-	profiles        string
+	span            time.Duration // of one measurement
+	only            string        // part of the names of the rows to measure; "" for all
+	profiles        string        // folder for CPU profiles; "" for none
 }
 
-// row is one line of the report: the name of a measured operation and what each pass gave.
+// row is one line of the report: a measured operation and the results of each pass.
 type row struct {
 	name    string
 	perCPU  []float64 // operations per CPU second of the node, or of Redis
-	ratio   []float64 // to the bare handler of the same pass; empty where there is none
+	ratio   []float64 // to the baseline of the same pass; empty for the CPU of Redis
 	perWall []float64 // operations per second of wall clock, everything on this machine
-	of      string    // whose CPU: "node" or "redis"
+	process string    // whose CPU: "node" or "redis"
 	failed  int64
 }
 
@@ -59,15 +60,15 @@ func median(values []float64) float64 {
 }
 
 func report(rows []*row) {
-	fmt.Printf("\n%-44s %14s %12s %14s %8s\n", "", "per CPU-second", "µs CPU each", "ratio to bare", "failed")
-	of := ""
+	fmt.Printf("\n%-44s %14s %12s %14s %8s\n", "", "per CPU-second", "µs CPU each", "ratio to base", "failed")
+	process := ""
 	for _, r := range rows {
 		if len(r.perCPU) == 0 {
 			continue
 		}
-		if r.of != of {
-			of = r.of
-			fmt.Printf("%s\n", strings.ToUpper(of)+" CPU")
+		if r.process != process {
+			process = r.process
+			fmt.Printf("%s\n", strings.ToUpper(process)+" CPU")
 		}
 		perCPU, ratio := median(r.perCPU), "-"
 		if len(r.ratio) > 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,44 +15,48 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"
 
-// site is the servers under measurement: one store that writes to disk before it answers, one node, the bare handler.
-type site struct {
-	redis      *redistest.Server
-	node, bare string // host:port
-	internal   string // host:port of the node's metrics and profiles
-	nodePID    int
-	barePID    int
-	processes  []*exec.Cmd
-	dir        string
+// servers are what is measured: a store that writes to disk before it replies, a node, and the
+// baseline.
+type servers struct {
+	redis       *redistest.Server
+	node        string // host:port
+	baseline    string // host:port
+	internal    string // host:port of the node's metrics and profiles
+	nodePID     int
+	baselinePID int
+	processes   []*exec.Cmd
+	dir         string // for binaries
 }
 
 func run(o options) error {
-	s, err := open()
-	defer s.close()
+	s, err := startServers()
+	defer s.stop()
 	if err != nil {
 		return err
 	}
-	w, err := s.prepare(o)
+	b, err := s.prepare(o)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("one node, one Redis with appendfsync always, %d connections, %d passes of %v; rate limits are off\n", o.workers, o.passes, o.span)
-	rows := w.rows()
+	fmt.Printf("one node, one Redis with appendfsync always, %d connections, %d passes of %v; rate limits are off\n",
+		o.workers, o.passes, o.span)
+	rows := b.rows()
 	for pass := range o.passes {
-		if err := w.pass(pass, rows); err != nil {
+		if err := b.pass(pass, rows); err != nil {
 			return err
 		}
 	}
 	report(rows)
-	return w.audit()
+	return b.audit()
 }
 
-func open() (*site, error) {
-	s := &site{}
+func startServers() (*servers, error) {
+	s := &servers{}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "parlor-bench-"); err != nil {
 		return s, err
@@ -82,34 +85,37 @@ func open() (*site, error) {
 	if s.nodePID, err = s.start(node, "http://"+s.node+"/readyz"); err != nil {
 		return s, err
 	}
-	if s.bare, err = freeAddr(); err != nil {
+	if s.baseline, err = freeAddr(); err != nil {
 		return s, err
 	}
-	s.barePID, err = s.start(exec.Command(self, "-bare", s.bare, "-store", s.redis.URL()), "http://"+s.bare+"/bare")
+	baseline := exec.Command(self, "-baseline", s.baseline, "-store", s.redis.URL())
+	s.baselinePID, err = s.start(baseline, "http://"+s.baseline+baselinePath)
 	return s, err
 }
 
-func (s *site) start(c *exec.Cmd, ready string) (int, error) {
+// start starts a process, waits until the URL ready returns 200, and returns the process id.
+func (s *servers) start(c *exec.Cmd, ready string) (int, error) {
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := c.Start(); err != nil {
 		return 0, err
 	}
 	s.processes = append(s.processes, c)
-	for range 1000 {
+	err := redistest.Poll(10*time.Second, func() error {
 		response, err := http.Get(ready)
-		if err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return c.Process.Pid, nil
-			}
+		if err != nil {
+			return err
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return 0, fmt.Errorf("%s never answered", ready)
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s returns %s", ready, response.Status)
+		}
+		return nil
+	})
+	return c.Process.Pid, err
 }
 
-func (s *site) close() {
+func (s *servers) stop() {
 	for _, c := range s.processes {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -130,19 +136,19 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// world is what the load works on.
-type world struct {
-	*site
-	o       options
-	conns   []*conn
-	bares   []*conn
-	admin   *conn
-	game    int64
-	tokenID int64
-	asset   string // path of the purchase
-	players []player
-	savers  []*saver // one for each worker
-	keyed   int      // counts passes, so that keys are new in each
+// bench is the data and the connections of the load.
+type bench struct {
+	*servers
+	options   options
+	nodeConns []*conn // to the node, one for each worker
+	baseConns []*conn // to the baseline, one for each worker
+	admin     *conn
+	game      int64
+	tokenID   int64
+	purchase  string // path of the route
+	players   []player
+	savers    []*saver // one for each worker
+	keyEpoch  int      // counts measurements, so that Idempotency-Keys are new in each
 }
 
 type player struct {
@@ -150,104 +156,116 @@ type player struct {
 	token string
 }
 
-// seatsPerRoom is what the join row fills: a creator and seven who join.
+// seatsPerRoom is the size of the rooms of the row "join": a creator and seven who join.
 const seatsPerRoom = 8
 
-func (s *site) prepare(o options) (*world, error) {
-	w := &world{site: s, o: o}
+func (s *servers) prepare(o options) (*bench, error) {
+	b := &bench{servers: s, options: o}
 	for range o.workers {
-		c, err := dial(s.node)
+		toNode, err := dial(s.node)
 		if err != nil {
 			return nil, err
 		}
-		b, err := dial(s.bare)
+		toBaseline, err := dial(s.baseline)
 		if err != nil {
 			return nil, err
 		}
-		w.conns, w.bares = append(w.conns, c), append(w.bares, b)
+		b.nodeConns, b.baseConns = append(b.nodeConns, toNode), append(b.baseConns, toBaseline)
 	}
 	var err error
-	if w.admin, err = dial(s.node); err != nil {
+	if b.admin, err = dial(s.node); err != nil {
 		return nil, err
 	}
-	var token struct{ ID int64 }
-	if err := w.post(w.admin, "/api/v1/admin/tokens", adminKey,
-		`{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"67","policyId":"ab","decimals":"2"}}`, 201, &token); err != nil {
+	var token withID
+	definition := `{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"67","policyId":"ab","decimals":"2"}}`
+	if err := b.create("/api/v1/admin/tokens", adminKey, definition, &token); err != nil {
 		return nil, err
 	}
-	w.tokenID = token.ID
-	var made struct{ Game struct{ ID int64 } }
-	if err := w.post(w.admin, "/api/v1/admin/games", adminKey,
-		`{"name":"Bench","welcomeGrant":{"tokenId":"GOLD","amount":100000000}}`, 201, &made); err != nil {
+	b.tokenID = token.ID
+	var created struct {
+		Game withID `json:"game"`
+	}
+	if err := b.create("/api/v1/admin/games", adminKey,
+		`{"name":"Bench","welcomeGrant":{"tokenId":"GOLD","amount":100000000}}`, &created); err != nil {
 		return nil, err
 	}
-	w.game = made.Game.ID
-	var asset struct{ ID int64 }
-	if err := w.post(w.admin, fmt.Sprintf("/api/v1/admin/games/%d/assets", w.game), adminKey,
-		`{"name":"Coin","tokenId":"GOLD","price":0.01}`, 201, &asset); err != nil {
+	b.game = created.Game.ID
+	var asset withID
+	if err := b.create(fmt.Sprintf("/api/v1/admin/games/%d/assets", b.game), adminKey,
+		`{"name":"Coin","tokenId":"GOLD","price":0.01}`, &asset); err != nil {
 		return nil, err
 	}
-	w.asset = fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", asset.ID)
+	b.purchase = fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", asset.ID)
 	for i := range max(o.workers*2, seatsPerRoom) {
 		var guest struct {
-			AccessToken string
-			User        struct{ ID int64 }
+			AccessToken string `json:"accessToken"`
+			User        withID `json:"user"`
 		}
-		if err := w.post(w.admin, "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d,"username":"Player %d"}`, w.game, i), 201, &guest); err != nil {
+		body := fmt.Sprintf(`{"gameId":%d,"username":"Player %d"}`, b.game, i)
+		if err := b.create("/api/v1/auth/guest", "", body, &guest); err != nil {
 			return nil, err
 		}
-		w.players = append(w.players, player{id: guest.User.ID, token: guest.AccessToken})
+		b.players = append(b.players, player{id: guest.User.ID, token: guest.AccessToken})
 	}
 	for i := range o.workers {
-		saver, err := w.openSaver(w.players[2*i : 2*i+2])
+		saver, err := b.openSaver(b.players[2*i : 2*i+2])
 		if err != nil {
 			return nil, err
 		}
-		w.savers = append(w.savers, saver)
+		b.savers = append(b.savers, saver)
 	}
-	return w, nil
+	return b, nil
 }
 
-func (w *world) post(c *conn, path, bearer, body string, status int, into any) error {
-	got, answer, err := c.ask("POST", path, bearer, "", body)
+// withID decodes what has an id.
+type withID struct {
+	ID int64 `json:"id"`
+}
+
+// create sends a POST that creates something and decodes the response.
+func (b *bench) create(path, bearer, body string, response any) error {
+	status, encoded, err := b.admin.send(request{method: "POST", path: path, bearer: bearer, body: body})
 	if err != nil {
 		return err
 	}
-	if got != status {
-		return fmt.Errorf("POST %s answers %d %s", path, got, answer)
+	if status != http.StatusCreated {
+		return fmt.Errorf("POST %s returns %d %s", path, status, encoded)
 	}
-	return json.Unmarshal(answer, into)
+	return wire.Unmarshal(encoded, response)
 }
 
-// want turns a status into an error unless it is the wanted one.
-func want(status int) func(int, []byte, error) error {
-	return func(got int, body []byte, err error) error {
-		if err == nil && got != status {
-			err = fmt.Errorf("answers %d %s", got, body)
+// wantStatus returns a function that returns an error for other statuses.
+func wantStatus(want int) func(status int, body []byte, err error) error {
+	return func(status int, body []byte, err error) error {
+		if err == nil && status != want {
+			err = fmt.Errorf("returns %d %s", status, body)
 		}
 		return err
 	}
 }
 
-func (w *world) createBody(seats int) string {
-	return fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":0.01,"maxPlayers":%d}`, w.tokenID, seats)
+func (b *bench) createBody(seats int) string {
+	return fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":0.01,"maxPlayers":%d}`, b.tokenID, seats)
 }
 
-func (w *world) openRoom(c *conn, p player, seats int) (string, error) {
-	status, answer, err := c.ask("POST", "/api/v1/game-session/create", p.token, "", w.createBody(seats))
-	if err := want(201)(status, answer, err); err != nil {
+func (b *bench) openRoom(c *conn, p player, seats int) (string, error) {
+	status, body, err := c.send(request{
+		method: "POST", path: "/api/v1/game-session/create", bearer: p.token, body: b.createBody(seats),
+	})
+	if err := wantStatus(http.StatusCreated)(status, body, err); err != nil {
 		return "", err
 	}
-	const mark = `"roomId":"`
-	at := strings.Index(string(answer), mark)
-	if at < 0 {
+	const member = `"roomId":"` // found without decoding, which would cost CPU
+	_, rest, found := strings.Cut(string(body), member)
+	id, _, _ := strings.Cut(rest, `"`)
+	if !found || id == "" {
 		return "", errors.New("a room without roomId")
 	}
-	return string(answer[at+len(mark) : at+len(mark)+36]), nil
+	return id, nil
 }
 
 const (
-	rowBare = iota
+	rowBaseline = iota
 	rowGet
 	rowBalances
 	rowJoin
@@ -259,96 +277,36 @@ const (
 	rowPurchaseRedis
 )
 
-func (w *world) rows() []*row {
+func (b *bench) rows() []*row {
 	return []*row{
-		rowBare:          {name: "bare gin handler, one Redis round trip", of: "node"},
-		rowGet:           {name: "GET game-session/get", of: "node"},
-		rowBalances:      {name: "GET user-balance/token-balances", of: "node"},
-		rowJoin:          {name: "POST join, paid room of 8", of: "node"},
-		rowCycle:         {name: "cycle: create, join, leave, leave", of: "node"},
-		rowPurchase:      {name: "purchase", of: "node"},
-		rowOneWallet:     {name: fmt.Sprintf("purchase, %d workers on one wallet", w.o.workers), of: "node"},
-		rowSave:          {name: "save of 1 KiB over a WebSocket", of: "node"},
-		rowJoinRedis:     {name: "join", of: "redis"},
-		rowPurchaseRedis: {name: "purchase", of: "redis"},
+		rowBaseline:      {name: "baseline: gin handler, one Redis round trip", process: "node"},
+		rowGet:           {name: "GET game-session/get", process: "node"},
+		rowBalances:      {name: "GET user-balance/token-balances", process: "node"},
+		rowJoin:          {name: "POST join, paid room of 8", process: "node"},
+		rowCycle:         {name: "cycle: create, join, leave, leave", process: "node"},
+		rowPurchase:      {name: "purchase", process: "node"},
+		rowOneWallet:     {name: fmt.Sprintf("purchase, %d workers on one wallet", b.options.workers), process: "node"},
+		rowSave:          {name: "save of 1 KiB over a WebSocket", process: "node"},
+		rowJoinRedis:     {name: "join", process: "redis"},
+		rowPurchaseRedis: {name: "purchase", process: "redis"},
 	}
 }
 
 // pass measures every row once.
-func (w *world) pass(pass int, rows []*row) error {
-	rooms, err := w.openRooms(pass)
+func (b *bench) pass(pass int, rows []*row) error {
+	rooms, err := b.openRooms(pass)
 	if err != nil {
 		return err
 	}
-	ok, created := want(200), want(201)
-	key := func(worker, turn int) string { return fmt.Sprintf("p%d-%d-%d-%d", pass, w.keyed, worker, turn) }
-	buy := func(p func(worker int) player) func(worker, turn int) error {
-		return func(worker, turn int) error {
-			return created(w.conns[worker].ask("POST", w.asset, p(worker).token, key(worker, turn), ""))
-		}
-	}
-	joins := make([]int, w.o.workers)
-	operations := map[int]func(worker, turn int) error{
-		rowBare: func(worker, _ int) error { return ok(w.bares[worker].ask("GET", "/bare", "", "", "")) },
-		rowGet: func(worker, turn int) error {
-			return ok(w.conns[worker].ask("GET", "/api/v1/game-session/get?roomId="+rooms[(worker+turn*w.o.workers)%len(rooms)], w.players[worker].token, "", ""))
-		},
-		rowBalances: func(worker, _ int) error {
-			return ok(w.conns[worker].ask("GET", "/api/v1/user-balance/token-balances", w.players[worker].token, "", ""))
-		},
-		rowJoin: func(worker, _ int) error {
-			// Worker k fills the rooms k, k+workers, …, seat by seat; player 0 made them all.
-			n := joins[worker]
-			joins[worker]++
-			room := worker + (n/(seatsPerRoom-1))*w.o.workers
-			if room >= len(rooms) {
-				return errExhausted
-			}
-			return ok(w.conns[worker].ask("POST", "/api/v1/game-session/join", w.players[1+n%(seatsPerRoom-1)].token, "", `{"roomId":"`+rooms[room]+`"}`))
-		},
-		rowCycle: func(worker, _ int) error {
-			c, a, b := w.conns[worker], w.players[2*worker], w.players[2*worker+1]
-			room, err := w.openRoom(c, a, 2)
-			if err != nil {
-				return err
-			}
-			body := `{"roomId":"` + room + `"}`
-			return errors.Join(
-				ok(c.ask("POST", "/api/v1/game-session/join", b.token, "", body)),
-				ok(c.ask("POST", "/api/v1/game-session/leave", b.token, "", body)),
-				ok(c.ask("POST", "/api/v1/game-session/leave", a.token, "", body)),
-			)
-		},
-		rowPurchase:  buy(func(worker int) player { return w.players[worker] }),
-		rowOneWallet: buy(func(int) player { return w.players[0] }),
-		rowSave:      func(worker, turn int) error { return w.savers[worker].save(turn) },
-	}
-	onRedis := map[int]int{rowJoin: rowJoinRedis, rowPurchase: rowPurchaseRedis}
-	bare := 0.0
-	for i := rowBare; i <= rowSave; i++ {
-		if !strings.Contains(rows[i].name, w.o.only) && i != rowBare {
+	operations := b.operations(pass, rooms)
+	baseline := 0.0 // operations per CPU second
+	for i := rowBaseline; i <= rowSave; i++ {
+		if !strings.Contains(rows[i].name, b.options.only) && i != rowBaseline {
 			continue
 		}
-		w.keyed++
-		pid := w.nodePID
-		if i == rowBare {
-			pid = w.barePID
-		}
-		redisBefore, err := cpuTime(w.redis.Pid())
-		if err != nil {
-			return err
-		}
-		profile := make(chan error, 1)
-		if w.o.profiles != "" && pass == w.o.passes-1 {
-			go func() { profile <- w.profile(rows[i].name) }()
-		} else {
-			profile <- nil
-		}
-		m, err := measure(w.o.workers, w.o.span, pid, operations[i])
-		if err = errors.Join(err, <-profile); err != nil {
-			return err
-		}
-		redisAfter, err := cpuTime(w.redis.Pid())
+		b.keyEpoch++
+		withProfile := b.options.profiles != "" && pass == b.options.passes-1
+		m, redisCPU, err := b.measureRow(i, rows[i].name, withProfile, operations[i])
 		if err != nil {
 			return err
 		}
@@ -359,21 +317,119 @@ func (w *world) pass(pass int, rows []*row) error {
 		rows[i].perCPU = append(rows[i].perCPU, perCPU)
 		rows[i].perWall = append(rows[i].perWall, float64(m.operations)/m.wall.Seconds())
 		rows[i].failed += m.failed
-		if i == rowBare {
-			bare = perCPU
+		if i == rowBaseline {
+			baseline = perCPU
 		} else {
-			rows[i].ratio = append(rows[i].ratio, perCPU/bare)
+			rows[i].ratio = append(rows[i].ratio, perCPU/baseline)
 		}
-		if j, also := onRedis[i]; also {
-			rows[j].perCPU = append(rows[j].perCPU, float64(m.operations)/(redisAfter-redisBefore).Seconds())
+		if j, ok := redisRows[i]; ok {
+			rows[j].perCPU = append(rows[j].perCPU, float64(m.operations)/redisCPU.Seconds())
 		}
 	}
 	return nil
 }
 
-// profile keeps a CPU profile of the node over about the span of a row.
-func (w *world) profile(name string) error {
-	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", w.internal, max(1, w.o.span.Seconds()-1)))
+// redisRows are the rows for the CPU of Redis, by the row for the CPU of the node.
+var redisRows = map[int]int{rowJoin: rowJoinRedis, rowPurchase: rowPurchaseRedis}
+
+// measureRow measures one row, and the CPU time that Redis used meanwhile.
+func (b *bench) measureRow(
+	row int, name string, withProfile bool, operation operation,
+) (m measurement, redisCPU time.Duration, err error) {
+	pid := b.nodePID
+	if row == rowBaseline {
+		pid = b.baselinePID
+	}
+	before, err := cpuTime(b.redis.Pid())
+	if err != nil {
+		return m, 0, err
+	}
+	profile := make(chan error, 1)
+	if withProfile {
+		go func() { profile <- b.profile(name) }()
+	} else {
+		profile <- nil
+	}
+	m, err = measure(b.options.workers, b.options.span, pid, operation)
+	if err = errors.Join(err, <-profile); err != nil {
+		return m, 0, err
+	}
+	after, err := cpuTime(b.redis.Pid())
+	return m, after - before, err
+}
+
+// operation is what a worker repeats; turn counts from 0 in each measurement.
+type operation = func(worker, turn int) error
+
+// operations returns the operation of each row.
+func (b *bench) operations(pass int, rooms []string) map[int]operation {
+	ok, created := wantStatus(http.StatusOK), wantStatus(http.StatusCreated)
+	get := func(worker int, path string) error {
+		return ok(b.nodeConns[worker].send(request{method: "GET", path: path, bearer: b.players[worker].token}))
+	}
+	buy := func(player func(worker int) player) operation {
+		return func(worker, turn int) error {
+			return created(b.nodeConns[worker].send(request{
+				method: "POST", path: b.purchase, bearer: player(worker).token,
+				idempotencyKey: fmt.Sprintf("p%d-%d-%d-%d", pass, b.keyEpoch, worker, turn),
+			}))
+		}
+	}
+	return map[int]operation{
+		rowBaseline: func(worker, _ int) error {
+			return ok(b.baseConns[worker].send(request{method: "GET", path: baselinePath}))
+		},
+		rowGet: func(worker, turn int) error {
+			return get(worker, "/api/v1/game-session/get?roomId="+rooms[(worker+turn*b.options.workers)%len(rooms)])
+		},
+		rowBalances:  func(worker, _ int) error { return get(worker, "/api/v1/user-balance/token-balances") },
+		rowJoin:      b.joinOperation(rooms),
+		rowCycle:     func(worker, _ int) error { return b.cycle(worker) },
+		rowPurchase:  buy(func(worker int) player { return b.players[worker] }),
+		rowOneWallet: buy(func(int) player { return b.players[0] }),
+		rowSave:      func(worker, turn int) error { return b.savers[worker].save(turn) },
+	}
+}
+
+// joinOperation fills the rooms seat by seat: worker k the rooms k, k+workers, …. Player 0 created
+// them.
+func (b *bench) joinOperation(rooms []string) operation {
+	ok := wantStatus(http.StatusOK)
+	joined := make([]int, b.options.workers)
+	return func(worker, _ int) error {
+		n := joined[worker]
+		joined[worker]++
+		room := worker + (n/(seatsPerRoom-1))*b.options.workers
+		if room >= len(rooms) {
+			return errExhausted
+		}
+		return ok(b.nodeConns[worker].send(request{
+			method: "POST", path: "/api/v1/game-session/join", bearer: b.players[1+n%(seatsPerRoom-1)].token,
+			body: `{"roomId":"` + rooms[room] + `"}`,
+		}))
+	}
+}
+
+// cycle creates a room, and two players join and leave it.
+func (b *bench) cycle(worker int) error {
+	c, host, guest := b.nodeConns[worker], b.players[2*worker], b.players[2*worker+1]
+	room, err := b.openRoom(c, host, 2)
+	if err != nil {
+		return err
+	}
+	ok := wantStatus(http.StatusOK)
+	post := func(verb string, p player) error {
+		return ok(c.send(request{
+			method: "POST", path: "/api/v1/game-session/" + verb, bearer: p.token, body: `{"roomId":"` + room + `"}`,
+		}))
+	}
+	return errors.Join(post("join", guest), post("leave", guest), post("leave", host))
+}
+
+// profile writes a CPU profile of the node over about the time of a measurement.
+func (b *bench) profile(name string) error {
+	seconds := max(1, b.options.span.Seconds()-1)
+	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", b.internal, seconds))
 	if err != nil {
 		return err
 	}
@@ -384,7 +440,7 @@ func (w *world) profile(name string) error {
 		}
 		return '-'
 	}, name)
-	f, err := os.Create(filepath.Join(w.o.profiles, file+".pprof"))
+	f, err := os.Create(filepath.Join(b.options.profiles, file+".pprof"))
 	if err != nil {
 		return err
 	}
@@ -392,21 +448,21 @@ func (w *world) profile(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// openRooms makes the rooms of one pass, all by the first player.
-func (w *world) openRooms(pass int) ([]string, error) {
-	rooms := make([]string, 60*w.o.workers)
-	failures := make(chan error, w.o.workers)
-	for worker := range w.o.workers {
+// openRooms creates the rooms of one pass, all by the first player.
+func (b *bench) openRooms(pass int) ([]string, error) {
+	rooms := make([]string, 60*b.options.workers)
+	failures := make(chan error, b.options.workers)
+	for worker := range b.options.workers {
 		go func() {
 			var err error
-			for i := worker; i < len(rooms) && err == nil; i += w.o.workers {
-				rooms[i], err = w.openRoom(w.conns[worker], w.players[0], seatsPerRoom)
+			for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
+				rooms[i], err = b.openRoom(b.nodeConns[worker], b.players[0], seatsPerRoom)
 			}
 			failures <- err
 		}()
 	}
 	var err error
-	for range w.o.workers {
+	for range b.options.workers {
 		err = errors.Join(err, <-failures)
 	}
 	if err != nil {
@@ -415,22 +471,22 @@ func (w *world) openRooms(pass int) ([]string, error) {
 	return rooms, nil
 }
 
-// audit asks the node to prove that the load made and lost no money.
-func (w *world) audit() error {
-	status, answer, err := w.admin.ask("GET", "/api/v1/admin/audit", adminKey, "", "")
-	if err := want(200)(status, answer, err); err != nil {
+// audit checks that the load neither made nor lost money.
+func (b *bench) audit() error {
+	status, body, err := b.admin.send(request{method: "GET", path: "/api/v1/admin/audit", bearer: adminKey})
+	if err := wantStatus(http.StatusOK)(status, body, err); err != nil {
 		return err
 	}
 	var a struct {
-		Balanced bool
-		Tokens   []json.RawMessage
+		Balanced bool           `json:"balanced"`
+		Tokens   []wire.RawJSON `json:"tokens"`
 	}
-	if err := json.Unmarshal(answer, &a); err != nil {
+	if err := wire.Unmarshal(body, &a); err != nil {
 		return err
 	}
 	if !a.Balanced {
-		return fmt.Errorf("the audit does not balance: %s", answer)
+		return fmt.Errorf("the audit does not balance: %s", body)
 	}
-	fmt.Println("\nthe audit balances after all of it: " + strconv.Itoa(len(a.Tokens)) + " token")
+	fmt.Println("\nthe audit balances: " + strconv.Itoa(len(a.Tokens)) + " token")
 	return nil
 }

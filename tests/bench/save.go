@@ -9,7 +9,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// saver saves progress over several connections by turns, so that none passes the 60 messages a second of the contract.
+// saver saves progress over several connections in turn, so that none exceeds 60 messages a second.
 type saver struct {
 	conns    []*websocket.Conn
 	slots    []string
@@ -17,14 +17,15 @@ type saver struct {
 	state    string
 }
 
-// socketsPerPlayer keeps below what one player may open on a node.
+// socketsPerPlayer is less than a player may open on a node.
 const socketsPerPlayer = 4
 
-func (w *world) openSaver(players []player) (*saver, error) {
+func (b *bench) openSaver(players []player) (*saver, error) {
 	s := &saver{state: `{"level":7,"inventory":"` + strings.Repeat("abcdefgh", 120) + `"}`}
 	for _, p := range players {
 		for slot := range socketsPerPlayer {
-			conn, _, err := websocket.DefaultDialer.Dial("ws://"+w.node+"/api/v1/game-data/save", http.Header{"Authorization": {"Bearer " + p.token}})
+			header := http.Header{"Authorization": {"Bearer " + p.token}}
+			conn, _, err := websocket.DefaultDialer.Dial("ws://"+b.node+"/api/v1/game-data/save", header)
 			if err != nil {
 				return nil, fmt.Errorf("open a socket for saves: %w", err)
 			}
@@ -36,19 +37,20 @@ func (w *world) openSaver(players []player) (*saver, error) {
 	return s, nil
 }
 
-// save makes the next version of one slot.
+// save stores the next version of one slot.
 func (s *saver) save(turn int) error {
 	i := turn % len(s.conns)
-	message := fmt.Sprintf(`{"id":"%d-%d","type":"save","data":{"slot":"%s","version":%d,"state":%s}}`, i, s.versions[i]+1, s.slots[i], s.versions[i], s.state)
+	message := fmt.Sprintf(`{"id":"%d-%d","type":"save","data":{"slot":"%s","version":%d,"state":%s}}`,
+		i, s.versions[i]+1, s.slots[i], s.versions[i], s.state)
 	if err := s.conns[i].WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
 		return errors.Join(errExhausted, err)
 	}
-	_, answer, err := s.conns[i].ReadMessage()
+	_, reply, err := s.conns[i].ReadMessage()
 	if err != nil {
 		return errors.Join(errExhausted, err)
 	}
-	if !strings.Contains(string(answer), `"ok":true`) {
-		return fmt.Errorf("a save answers %s", answer)
+	if !strings.Contains(string(reply), `"ok":true`) {
+		return fmt.Errorf("a save returns %s", reply)
 	}
 	s.versions[i]++
 	return nil

@@ -1,11 +1,11 @@
-// Package nodetest runs real Parlor nodes as processes of their own, for tests that play a story over HTTP,
-// kill a node, or take its store away. It is for tests only.
+// Package nodetest runs Parlor nodes as processes of their own, for tests that send requests over
+// HTTP, kill a node, or stop its store. It is for tests only.
 package nodetest
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,11 +14,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // AdminKey is the operator's key of every node that this package starts.
@@ -33,7 +39,8 @@ var binary struct {
 	err  error
 }
 
-// Binary builds parlor once for the test binary, with the race detector when race is on for the tests, and answers its path.
+// Binary builds parlor once for the test binary and returns its path. It has the race detector when
+// the tests have it.
 func Binary(t testing.TB) string {
 	t.Helper()
 	binary.once.Do(func() {
@@ -78,7 +85,8 @@ type Node struct {
 	t    testing.TB
 }
 
-// Start runs `parlor serve` on a store, with further settings as NAME=value, and waits until it is ready. It ends with the test.
+// Start runs `parlor serve` on a store, with further settings as NAME=value, and waits until it is
+// ready. The node is killed when the test ends.
 func Start(t testing.TB, redisURL string, settings ...string) *Node {
 	t.Helper()
 	bin := Binary(t)
@@ -92,7 +100,8 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
-	// The parent-death signal follows the thread that started the process: this goroutine keeps it.
+	// The parent-death signal is sent when the thread that started the process ends: this goroutine
+	// keeps the thread.
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -122,65 +131,72 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 
 var serving = regexp.MustCompile(`msg=serving listen=(\S+) internal=(\S+)`)
 
-// waitServing waits until the node says which ports it took: one that was only free a moment ago may be somebody else's by now.
+const startLimit = 30 * time.Second // far longer than a start takes on a busy machine
+
+// waitServing waits until the log has the ports that the node took. A port found free before the
+// start might be taken by another process in between.
 func (n *Node) waitServing() {
 	n.t.Helper()
-	deadline := time.After(30 * time.Second)
-	for {
+	err := redistest.Poll(startLimit, func() error {
 		if m := serving.FindStringSubmatch(n.log.String()); m != nil {
 			n.URL, n.Internal = "http://"+m[1], "http://"+m[2]
-			return
+			return nil
 		}
-		select {
-		case <-n.done:
-			n.t.Fatalf("the node ended:\n%s", n.log.String())
-		case <-deadline:
-			n.t.Fatalf("the node never served:\n%s", n.log.String())
-		case <-time.After(5 * time.Millisecond):
-		}
+		n.failIfEnded()
+		return errors.New("it does not serve")
+	})
+	if err != nil {
+		n.t.Fatalf("%v:\n%s", err, n.log.String())
 	}
 }
 
-// At is a node that somebody else runs, or a balancer in front of several; it can only be asked.
-func At(t testing.TB, url string) *Node { return &Node{URL: url, t: t, done: make(chan struct{})} }
+// Remote returns a node that another process runs, or a load balancer. It can only be called.
+func Remote(t testing.TB, url string) *Node { return &Node{URL: url, t: t, done: make(chan struct{})} }
 
-// WaitReady waits until /readyz answers the status.
+// WaitReady waits until /readyz returns the status.
 func (n *Node) WaitReady(status int) {
 	n.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
+	err := redistest.Poll(startLimit, func() error {
+		n.failIfEnded()
 		response, err := http.Get(n.URL + "/readyz")
-		if err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == status {
-				return
-			}
+		if err != nil {
+			return err
 		}
-		select {
-		case <-n.done:
-			n.t.Fatalf("the node ended:\n%s", n.log.String())
-		case <-time.After(10 * time.Millisecond):
+		_ = response.Body.Close()
+		if response.StatusCode != status {
+			return fmt.Errorf("/readyz returns %s, want %d", response.Status, status)
 		}
-		if time.Now().After(deadline) {
-			n.t.Fatalf("the node at %s never answered %d on /readyz (%v):\n%s", n.URL, status, err, n.log.String())
-		}
+		return nil
+	})
+	if err != nil {
+		n.t.Fatalf("the node at %s: %v\n%s", n.URL, err, n.log.String())
+	}
+}
+
+// failIfEnded fails the test when the process has ended.
+func (n *Node) failIfEnded() {
+	n.t.Helper()
+	select {
+	case <-n.done:
+		n.t.Fatalf("the node ended:\n%s", n.log.String())
+	default:
 	}
 }
 
 // Kill ends the node at once, as a crash would.
 func (n *Node) Kill() { _ = n.cmd.Process.Kill(); <-n.done }
 
-// Terminate asks the node to end and answers its exit status.
+// Terminate sends SIGTERM to the node, waits for its end and returns the exit status.
 func (n *Node) Terminate() int {
 	_ = n.cmd.Process.Signal(syscall.SIGTERM)
 	<-n.done
 	return n.cmd.ProcessState.ExitCode()
 }
 
-// Pid is the node's process id.
+// Pid returns the process id.
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
 
-// Log is what the node has printed so far.
+// Log returns what the node has printed so far.
 func (n *Node) Log() string { return n.log.String() }
 
 type syncBuffer struct {
@@ -200,36 +216,55 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// Response is what a node said.
+// Response is the response of a node.
 type Response struct {
 	Status int
 	Header http.Header
-	Body   map[string]any // numbers are json.Number
+	Body   map[string]any // the decoded object, numbers as Number; nil for other bodies
 	Raw    []byte
 }
 
-// Code is the refusal's word, or "".
-func (a Response) Code() string {
-	if a.Status < 400 {
-		return "" // a room has a code of its own
+// Number is a JSON number as it is written, so that amounts are compared exactly.
+type Number string
+
+// Int64 returns the number as an integer.
+func (n Number) Int64() (int64, error) { return strconv.ParseInt(string(n), 10, 64) }
+
+// asNumbers decodes numbers as Number instead of float64.
+var asNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
 	}
-	code, _ := a.Body["code"].(string)
+	number, err := d.ReadValue()
+	*v = Number(number)
+	return err
+}))
+
+// Code returns the error code, "" for a success.
+func (r Response) Code() string {
+	if r.Status < 400 {
+		return "" // a room has a member "code" too
+	}
+	code, _ := r.Body["code"].(string)
 	return code
 }
 
-// String shows status and body, for messages.
-func (a Response) String() string { return fmt.Sprintf("%d %s", a.Status, a.Raw) }
+// String returns status and body, for messages.
+func (r Response) String() string { return fmt.Sprintf("%d %s", r.Status, r.Raw) }
 
 var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConns: 2000, MaxIdleConnsPerHost: 1000},
 	Timeout:   60 * time.Second,
 }
 
-// Do sends a request. body is encoded as JSON unless it is nil; headers are name, value, name, value….
-func (n *Node) Do(ctx context.Context, method, path, bearer string, body any, headers ...string) (Response, error) {
+// Do sends a request. body is encoded as JSON unless it is nil; bearer is the token, or ""; headers
+// are name, value, name, value ….
+func (n *Node) Do(
+	ctx context.Context, method, path, bearer string, body any, headers ...string,
+) (Response, error) {
 	var reader io.Reader
 	if body != nil {
-		encoded, err := json.Marshal(body)
+		encoded, err := wire.Marshal(body)
 		if err != nil {
 			return Response{}, err
 		}
@@ -253,25 +288,25 @@ func (n *Node) Do(ctx context.Context, method, path, bearer string, body any, he
 		return Response{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	a := Response{Status: response.StatusCode, Header: response.Header}
-	if a.Raw, err = io.ReadAll(response.Body); err != nil {
+	r := Response{Status: response.StatusCode, Header: response.Header}
+	if r.Raw, err = io.ReadAll(response.Body); err != nil {
 		return Response{}, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(a.Raw))
-	decoder.UseNumber()
-	_ = decoder.Decode(&a.Body) // an answer that is no JSON object has no Body
-	return a, nil
+	if json.Unmarshal(r.Raw, &r.Body, asNumbers) != nil {
+		r.Body = nil
+	}
+	return r, nil
 }
 
-// Must is Do for calls whose status is certain; another one ends the test.
+// Must is Do for a request whose status is certain. Another status fails the test.
 func (n *Node) Must(t testing.TB, status int, method, path, bearer string, body any, headers ...string) Response {
 	t.Helper()
-	a, err := n.Do(t.Context(), method, path, bearer, body, headers...)
+	r, err := n.Do(t.Context(), method, path, bearer, body, headers...)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
-	if a.Status != status {
-		t.Fatalf("%s %s answers %s; want %d", method, path, a, status)
+	if r.Status != status {
+		t.Fatalf("%s %s returns %s; want %d", method, path, r, status)
 	}
-	return a
+	return r
 }

@@ -16,39 +16,44 @@ import (
 const masters = 3
 
 var (
-	clusterOnce sync.Once
-	clusterURL  string
-	clusterErr  error
-	clusterBusy sync.Mutex
+	clusterOnce  sync.Once
+	clusterURL   string
+	clusterErr   error
+	clusterInUse sync.Mutex
 )
 
-// Cluster opens the binary's Cluster of three masters, emptied. Tests take turns: a Cluster has one database.
+// Cluster opens the test binary's Cluster of three masters and empties it. One test at a time has
+// it, since a Cluster has one database.
 func Cluster(t testing.TB) *redisdb.DB {
 	t.Helper()
 	clusterOnce.Do(func() { clusterURL, clusterErr = startCluster() })
 	if clusterErr != nil {
 		t.Fatalf("start a Redis Cluster: %v", clusterErr)
 	}
-	clusterBusy.Lock()
-	t.Cleanup(clusterBusy.Unlock)
+	clusterInUse.Lock()
+	t.Cleanup(clusterInUse.Unlock)
 	db := open(t, clusterURL)
-	err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
-		return node.FlushAll(ctx).Err()
-	})
+	err := db.Client.(*redis.ClusterClient).ForEachMaster(
+		t.Context(),
+		func(ctx context.Context, node *redis.Client) error {
+			return node.FlushAll(ctx).Err()
+		},
+	)
 	if err != nil {
 		t.Fatalf("empty the Cluster: %v", err)
 	}
 	return db
 }
 
-// startCluster deals the 16,384 slots to three masters and waits until each of them says that all is well.
+// startCluster assigns the 16,384 slots to three masters and waits until each of them reports that
+// the Cluster is ok.
 func startCluster() (string, error) {
 	ctx := context.Background()
 	var addrs []string
 	var nodes []*redis.Client
 	for i := range masters {
-		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "yes",
-			"--appendonly", "yes", "--appendfsync", "always")
+		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+			"--cluster-require-full-coverage", "yes", "--appendonly", "yes", "--appendfsync", "always")
 		if err != nil {
 			return "", err
 		}
@@ -69,13 +74,14 @@ func startCluster() (string, error) {
 			return "", err
 		}
 	}
-	err := until(20*time.Second, func() error {
+	err := Poll(20*time.Second, func() error {
 		for _, node := range nodes {
 			info, err := node.ClusterInfo(ctx).Result()
 			if err != nil {
 				return err
 			}
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", masters)) {
+			if !strings.Contains(info, "cluster_state:ok") ||
+				!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", masters)) {
 				return errors.New("the nodes do not agree yet:\n" + info)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// EachMaster visits every server that holds a part of the store, one after the other.
+// EachMaster calls visit for every server that holds a part of the store, one after the other.
 func EachMaster(t testing.TB, db *redisdb.DB, visit func(ctx context.Context, server *redis.Client) error) {
 	t.Helper()
 	var err error
@@ -33,7 +33,8 @@ func EachMaster(t testing.TB, db *redisdb.DB, visit func(ctx context.Context, se
 	}
 }
 
-// Dump is all strings and hashes of the store as text, for tests that look for what must not be there.
+// Dump returns all strings and hashes of the store as text, for tests that search for what must not
+// be stored.
 func Dump(t testing.TB, db *redisdb.DB) string {
 	t.Helper()
 	var text strings.Builder

@@ -1,6 +1,6 @@
-// Package redistest gives tests real redis-server processes: one single server and one
-// Cluster of three masters for each test binary, started at the first use, on unix sockets and free
-// ports. It is for tests only.
+// Package redistest starts real redis-server processes for tests: a single server and a Cluster of
+// three masters for each test binary, started at the first use, on unix sockets and free ports. It
+// also has the one helper that waits for a condition. It is for tests only.
 //
 // A package that uses it has, once:
 //
@@ -10,6 +10,7 @@ package redistest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,31 +28,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Main runs the tests of a package and then ends the servers that they started.
+// Main runs the tests of a package and then stops the servers that they started.
 func Main(m *testing.M) int {
 	code := m.Run()
-	endAll()
+	stopAll()
 	return code
 }
 
-// Wrap puts Main around another package's Main.
+// Wrap returns another package's Main that also stops the servers.
 func Wrap(run func(m *testing.M) int) func(m *testing.M) int {
 	return func(m *testing.M) int {
 		code := run(m)
-		endAll()
+		stopAll()
 		return code
 	}
 }
 
-// Each runs a test on a single server and on a Cluster; every test of a domain does.
+// Each runs a test on a single server and on a Cluster. Every test of a domain uses it.
 func Each(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) { test(t, Single(t)) })
 	t.Run("cluster", func(t *testing.T) { test(t, Cluster(t)) })
 }
 
-// EachURL is Each for tests that hand the store's address to other processes; the stores write to disk before
-// they answer, as a node that keeps money demands.
+// EachURL is Each for tests that pass the store's address to other processes. The stores write to
+// disk before they reply, as nodes require.
 func EachURL(t *testing.T, test func(t *testing.T, url string, db *redisdb.DB)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) {
@@ -73,8 +74,9 @@ var (
 	nextDB     atomic.Int64
 )
 
-// Single opens an empty database of the binary's single server. Tests that run at the same time get
-// different databases; channels, which databases do not separate, are theirs to keep apart.
+// Single opens an empty database of the test binary's single server. Tests that run at the same
+// time get different databases. Databases do not separate channels: such tests must use different
+// ones.
 func Single(t testing.TB) *redisdb.DB {
 	t.Helper()
 	singleOnce.Do(func() { single, singleErr = Start("--databases", strconv.Itoa(databases)) })
@@ -98,11 +100,11 @@ func open(t testing.TB, url string) *redisdb.DB {
 	return db
 }
 
-// Server is one redis-server process of its own, for tests that stop, cut or restart it.
+// Server is a redis-server process of its own, for tests that stop, pause or restart it.
 type Server struct {
 	Socket string // unix socket
 	Addr   string // host:port on loopback
-	Dir    string // working directory: the append-only file stands here
+	Dir    string // working directory, with the append-only file
 
 	args []string
 	cmd  *exec.Cmd
@@ -110,7 +112,7 @@ type Server struct {
 	log  bytes.Buffer
 }
 
-// Start starts a server with further arguments and waits until it answers.
+// Start starts a server with further arguments and waits until it replies.
 func Start(args ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "parlor-redis-")
 	if err != nil {
@@ -129,7 +131,7 @@ func Start(args ...string) (*Server, error) {
 	return s, s.Restart()
 }
 
-// StartSentinel starts a sentinel with the settings in a file of its own, which it rewrites.
+// StartSentinel starts a sentinel with the settings in a file, which it rewrites.
 func StartSentinel(file string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
@@ -137,11 +139,14 @@ func StartSentinel(file string) (*Server, error) {
 	}
 	dir := filepath.Dir(file)
 	s := &Server{Dir: dir, Socket: filepath.Join(dir, "sentinel.sock"), Addr: "127.0.0.1:" + strconv.Itoa(port)}
-	s.args = []string{file, "--sentinel", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir, "--loglevel", "warning"}
+	s.args = []string{
+		file, "--sentinel", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", s.Socket,
+		"--dir", dir, "--loglevel", "warning",
+	}
 	return s, s.Restart()
 }
 
-// Dial opens a plain client to a server, which ends with the test.
+// Dial returns a client of a server. It is closed when the test ends.
 func Dial(t testing.TB, s *Server) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, PoolSize: 1})
@@ -149,7 +154,7 @@ func Dial(t testing.TB, s *Server) *redis.Client {
 	return client
 }
 
-// StartFor starts a server that ends with the test.
+// StartFor starts a server that is removed when the test ends.
 func StartFor(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := Start(args...)
@@ -160,7 +165,7 @@ func StartFor(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// URL is the address for redisdb.Open, over the unix socket.
+// URL returns the address for redisdb.Open, over the unix socket.
 func (s *Server) URL() string { return "unix://" + s.Socket }
 
 var (
@@ -175,7 +180,8 @@ func (s *Server) Restart() error {
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	s.done = make(chan struct{})
 	started := make(chan error)
-	// The parent-death signal follows the thread that started the process: this goroutine keeps it.
+	// The parent-death signal is sent when the thread that started the process ends: this goroutine
+	// keeps the thread.
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -194,7 +200,7 @@ func (s *Server) Restart() error {
 	runningMu.Unlock()
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, MaxRetries: -1})
 	defer func() { _ = client.Close() }()
-	return until(10*time.Second, func() error {
+	return Poll(10*time.Second, func() error {
 		select {
 		case <-s.done:
 			return fmt.Errorf("redis-server ended: %s", s.log.String())
@@ -204,21 +210,21 @@ func (s *Server) Restart() error {
 	})
 }
 
-// Kill ends the process at once, as a power cut would, and waits until it is gone.
+// Kill ends the process at once, as a power cut would, and waits for its end.
 func (s *Server) Kill() { s.signal(syscall.SIGKILL); <-s.done }
 
-// Pause stops the process without ending it; Resume lets it go on.
+// Pause stops the process without ending it. Resume continues it.
 func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
 
-// Resume lets a paused process go on.
+// Resume continues a paused process.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
-// Pid is the process id, to read its CPU time.
+// Pid returns the process id, to read its CPU time.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
 func (s *Server) signal(sig os.Signal) { _ = s.cmd.Process.Signal(sig) }
 
-// Remove ends the process and takes away its files.
+// Remove ends the process and removes its files.
 func (s *Server) Remove() {
 	s.Resume()
 	s.Kill()
@@ -228,7 +234,7 @@ func (s *Server) Remove() {
 	runningMu.Unlock()
 }
 
-func endAll() {
+func stopAll() {
 	runningMu.Lock()
 	var servers []*Server
 	for s := range running {
@@ -240,19 +246,41 @@ func endAll() {
 	}
 }
 
-// until tries again, every few milliseconds, until try succeeds or the time is over.
-func until(limit time.Duration, try func() error) error {
+// Poll calls try every few milliseconds until it succeeds, and returns its last error when the time
+// is over. It is the only place where a test sleeps: a test waits for a condition, never for a
+// time.
+func Poll(limit time.Duration, try func() error) error {
 	deadline := time.Now().Add(limit)
 	for {
 		err := try()
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(pollInterval)
 	}
 }
 
-// freePort answers a port that nobody listens on, whose Cluster bus port (10,000 above) is free too. Somebody may take it before its user does.
+const (
+	pollInterval = 5 * time.Millisecond
+	pollLimit    = 30 * time.Second // far longer than any condition takes on a busy machine
+)
+
+// Eventually waits until the condition holds. It fails the test when that takes too long.
+func Eventually(t testing.TB, condition string, holds func() bool) {
+	t.Helper()
+	err := Poll(pollLimit, func() error {
+		if holds() {
+			return nil
+		}
+		return errors.New("not yet")
+	})
+	if err != nil {
+		t.Fatalf("after %v it is still not true that %s", pollLimit, condition)
+	}
+}
+
+// freePort returns a port that is free, and whose Cluster bus port (10,000 above) is free too.
+// Another process may take it before it is used.
 func freePort() (int, error) {
 	for range 100 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestTheGateOpensForASoundStoreAndRefusesOtherHomes(t *testing.T) {
+func TestAStoreMustBeUsedWithTheShardsOfItsFirstUse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 4}); err != nil {
 			t.Fatal(err)
@@ -22,32 +22,45 @@ func TestTheGateOpensForASoundStoreAndRefusesOtherHomes(t *testing.T) {
 			t.Errorf("the second start: %v", err)
 		}
 		err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 5})
-		if unfit := (redisdb.RequirementError{}); !errors.As(err, &unfit) || len(unfit) != 1 || !strings.Contains(unfit[0], "PARLOR_ROOM_SHARDS=4") {
-			t.Errorf("other homes: %v", err)
+		if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || len(unmet) != 1 ||
+			!strings.Contains(unmet[0], "PARLOR_ROOM_SHARDS=4") {
+			t.Errorf("another number of shards: %v", err)
 		}
 	})
 }
 
-func TestTheGateLooksAtEveryMaster(t *testing.T) {
+func TestEveryMasterIsChecked(t *testing.T) {
 	db := redistest.Cluster(t)
-	evict := func(policy string) {
-		err := db.Client.(*redis.ClusterClient).ForEachMaster(context.WithoutCancel(t.Context()), func(ctx context.Context, node *redis.Client) error {
-			return node.ConfigSet(ctx, "maxmemory-policy", policy).Err()
-		})
+	setPolicy := func(policy string) {
+		err := db.Client.(*redis.ClusterClient).ForEachMaster(
+			context.WithoutCancel(t.Context()),
+			func(ctx context.Context, node *redis.Client) error {
+				return node.ConfigSet(ctx, "maxmemory-policy", policy).Err()
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	evict("allkeys-lru")
-	defer evict("noeviction")
+	setPolicy("allkeys-lru")
+	defer setPolicy("noeviction")
 	err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1})
-	if unfit := (redisdb.RequirementError{}); !errors.As(err, &unfit) || len(unfit) != 3 || !strings.Contains(unfit[0], "set maxmemory-policy noeviction") {
+	if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || len(unmet) != 3 ||
+		!strings.Contains(unmet[0], "set maxmemory-policy noeviction") {
 		t.Errorf("three masters that evict: %v", err)
 	}
 }
 
-func TestTheGateTellsAllThatIsWrong(t *testing.T) {
-	server := redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru", "--replicaof", "127.0.0.1 1", "--replica-read-only", "no")
+func TestAllUnmetRequirementsAreReported(t *testing.T) {
+	server := redistest.StartFor(
+		t,
+		"--maxmemory-policy",
+		"allkeys-lru",
+		"--replicaof",
+		"127.0.0.1 1",
+		"--replica-read-only",
+		"no",
+	)
 	db := openServer(t, server.URL())
 	err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1, Disk: true})
 	for _, want := range []string{"maxmemory-policy noeviction", "appendonly yes", "address of the master"} {
@@ -57,18 +70,22 @@ func TestTheGateTellsAllThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTheGateOpensForAStoreWithAnAppendOnlyFile(t *testing.T) {
+func TestAStoreWithAnAppendOnlyFileIsDurable(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes")
-	if err := openServer(t, server.URL()).CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1, Disk: true}); err != nil {
+	required := redisdb.Requirements{Shards: 1, Disk: true}
+	if err := openServer(t, server.URL()).CheckRequirements(t.Context(), required); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTheGateWaitsForAStoreButNotForEver(t *testing.T) {
+func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
 	server := redistest.StartFor(t)
 	db := openServer(t, server.URL())
 	server.Kill()
-	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1}); !errors.Is(err, apierror.StoreUnavailable) {
+	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1}); !errors.Is(
+		err,
+		apierror.StoreUnavailable,
+	) {
 		t.Fatalf("no store: %v", err)
 	}
 	opened := make(chan error)
@@ -83,7 +100,7 @@ func TestTheGateWaitsForAStoreButNotForEver(t *testing.T) {
 	}
 }
 
-func TestTheGateDoesNotWaitWhereWaitingDoesNotHelp(t *testing.T) {
+func TestTheCheckDoesNotWaitWhenWaitingCannotHelp(t *testing.T) {
 	server := redistest.StartFor(t)
 	if err := openServer(t, server.URL()).Client.ConfigSet(t.Context(), "requirepass", "right").Err(); err != nil {
 		t.Fatal(err)

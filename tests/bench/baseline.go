@@ -11,14 +11,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// serveBare is the yardstick: gin, go-redis, one round trip, one small JSON object, nothing else.
-func serveBare(addr, store string) {
+const (
+	baselineKey  = "{bench}:baseline"
+	baselinePath = "/baseline"
+)
+
+// serveBaseline serves the baseline of the ratios: a gin handler that makes one Redis round trip
+// with go-redis and writes one small JSON object.
+func serveBaseline(addr, store string) {
 	gin.SetMode(gin.ReleaseMode)
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: strings.TrimPrefix(store, "unix://")})
-	_ = client.HSet(context.Background(), "{bench}:bare", "a", "1", "b", "2").Err() // an empty answer would measure the same
+	_ = client.HSet(context.Background(), baselineKey, "a", "1", "b", "2").Err() // without it every response is {}
 	engine := gin.New()
-	engine.GET("/bare", func(c *gin.Context) {
-		fields, err := client.HGetAll(c.Request.Context(), "{bench}:bare").Result()
+	engine.GET(baselinePath, func(c *gin.Context) {
+		fields, err := client.HGetAll(c.Request.Context(), baselineKey).Result()
 		if err != nil {
 			c.Status(http.StatusServiceUnavailable)
 			return

@@ -1,0 +1,166 @@
+package redisdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/redis/go-redis/v9"
+)
+
+// Requirements are what a node requires of the store before it serves.
+type Requirements struct {
+	Wait   time.Duration // how long to wait for a store that cannot be reached
+	Disk   bool          // an acknowledged change must survive a crash of the store
+	Shards int           // number of shards for free rooms
+}
+
+// RequirementError lists the requirements that a store does not meet, each with what to set.
+type RequirementError []string
+
+func (e RequirementError) Error() string { return strings.Join(e, "\n") }
+
+// layoutVersion is the version of the schema in package keys. It changes when old keys can no
+// longer be read.
+const layoutVersion = "1"
+
+const (
+	minMajorVersion = 7 // of Redis
+	pingInterval    = 100 * time.Millisecond
+)
+
+// CheckRequirements waits for the store and returns a RequirementError when it could lose money, or
+// was first used with another number of shards. It returns store_unavailable when the store cannot
+// be reached in time.
+func (db *DB) CheckRequirements(ctx context.Context, required Requirements) error {
+	if err := db.waitUntilReachable(ctx, required.Wait); err != nil {
+		return err
+	}
+	unmet, err := db.checkServers(ctx, required)
+	if err != nil {
+		return err
+	}
+	mismatches, err := db.checkInstallation(ctx, required)
+	if err != nil {
+		return err
+	}
+	if unmet = append(unmet, mismatches...); len(unmet) > 0 {
+		return unmet
+	}
+	return nil
+}
+
+// waitUntilReachable pings the store until it replies. It returns other errors at once: waiting
+// does not cure a wrong password.
+func (db *DB) waitUntilReachable(ctx context.Context, limit time.Duration) error {
+	deadline := time.Now().Add(limit)
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for {
+		err := db.Ping(ctx)
+		if !errors.Is(err, apierror.StoreUnavailable) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// checkServers checks every server that accepts writes.
+func (db *DB) checkServers(ctx context.Context, required Requirements) (RequirementError, error) {
+	var mu sync.Mutex
+	var unmet RequirementError
+	checkServer := func(ctx context.Context, server *redis.Client) error {
+		info, err := server.Info(ctx).Result()
+		if err != nil {
+			return WrapError("read INFO of "+server.Options().Addr, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, problem := range checkInfo(parseInfo(info), required) {
+			unmet = append(unmet, "the store "+server.Options().Addr+" "+problem)
+		}
+		return nil
+	}
+	var err error
+	switch client := db.Client.(type) {
+	case *redis.ClusterClient:
+		err = client.ForEachMaster(ctx, checkServer)
+	case *redis.Client:
+		if db.kind != KindEmbedded { // has no INFO, evicts nothing and promises nothing
+			err = checkServer(ctx, client)
+		}
+	}
+	slices.Sort(unmet)
+	return unmet, err
+}
+
+// checkInfo returns the requirements that a server with this INFO does not meet.
+func checkInfo(info map[string]string, required Requirements) (problems []string) {
+	version := info["redis_version"]
+	major, _, _ := strings.Cut(version, ".")
+	if number, _ := strconv.Atoi(major); number < minMajorVersion {
+		problems = append(problems, fmt.Sprintf("is Redis %q; Parlor needs %d.0 or newer", version, minMajorVersion))
+	}
+	if role := info["role"]; role != "master" {
+		problems = append(
+			problems,
+			fmt.Sprintf("is a replica (role %q) and accepts no writes; set the address of the master", role),
+		)
+	}
+	if policy := info["maxmemory_policy"]; policy != "noeviction" {
+		problems = append(problems, fmt.Sprintf("would lose balances when its memory is full (maxmemory-policy %s); "+
+			"set maxmemory-policy noeviction", policy))
+	}
+	if required.Disk && info["aof_enabled"] != "1" {
+		problems = append(problems, "loses acknowledged money when it restarts; "+
+			"set appendonly yes (and appendfsync always, to lose nothing in a power cut)")
+	}
+	return problems
+}
+
+func parseInfo(text string) map[string]string {
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
+			info[name] = value
+		}
+	}
+	return info
+}
+
+// checkInstallation stores, at the first use of the store, what can never change after it, and
+// compares with it at every later one.
+func (db *DB) checkInstallation(ctx context.Context, required Requirements) (RequirementError, error) {
+	meta := keys.Meta()
+	want := map[string]string{keys.MetaLayout: layoutVersion, keys.MetaShards: strconv.Itoa(required.Shards)}
+	for field, value := range want {
+		if err := db.Client.HSetNX(ctx, meta, field, value).Err(); err != nil {
+			return nil, WrapError("write the installation's record", err)
+		}
+	}
+	have, err := db.Client.HGetAll(ctx, meta).Result()
+	if err != nil {
+		return nil, WrapError("read the installation's record", err)
+	}
+	var mismatches RequirementError
+	if have[keys.MetaLayout] != layoutVersion {
+		mismatches = append(mismatches, fmt.Sprintf("the store has layout %s and this release reads layout %s; "+
+			"run the release that made it", have[keys.MetaLayout], layoutVersion))
+	}
+	if shards := have[keys.MetaShards]; shards != want[keys.MetaShards] {
+		mismatches = append(mismatches, fmt.Sprintf("the store was first used with %s room shards and the setting is %d; "+
+			"set PARLOR_ROOM_SHARDS=%s", shards, required.Shards, shards))
+	}
+	return mismatches, nil
+}
