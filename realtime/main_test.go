@@ -42,11 +42,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// emitter writes events as the scripts of the domains do, with the same Lua helper.
+// emitter writes events as the scripts of the domains do, with the same Lua libraries.
 var emitter = sync.OnceValue(func() *redis.Script {
 	var source strings.Builder
-	for _, part := range []string{"clock", "event"} {
-		text, err := os.ReadFile("../scripts/part_" + part + ".lua")
+	for _, library := range []string{"clock", "int_to_string", "format_time", "emit_event"} {
+		text, err := os.ReadFile("../scripts/lib_" + library + ".lua")
 		if err != nil {
 			panic(err)
 		}
@@ -54,9 +54,9 @@ var emitter = sync.OnceValue(func() *redis.Script {
 	}
 	source.WriteString(`
 local state, stream = KEYS[1], KEYS[2]
-local seq = whole(redis.call('HINCRBY', state, 'seq', 1))
+local seq = int_to_string(redis.call('HINCRBY', state, 'seq', 1))
 redis.call('HSET', state, 'position', seq .. '-' .. ARGV[2])
-emit(ARGV[1], stream, tonumber(ARGV[3]), ARGV[2], seq, ARGV[5], '"roomId":"' .. stream .. '",',
+emit_event(ARGV[1], stream, tonumber(ARGV[3]), ARGV[2], seq, ARGV[5], '"roomId":"' .. stream .. '",',
   '{"pad":"' .. ARGV[4] .. '"}')
 return seq .. '-' .. ARGV[2]`)
 	return redis.NewScript(source.String())

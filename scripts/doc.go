@@ -1,23 +1,33 @@
 // Package scripts holds every atomic change of state: one Lua file each, with its contract
 // in its header.
 //
-// A header has these lines, in this order (USES and KEEPS where there is something to say):
+// A header has these lines, in this order; those with nothing to declare are left out:
 //
-//	-- room_join: seats a player and takes the stake, or changes nothing.
-//	-- USES  clock money event receipt
-//	-- KEYS  1 room  2 events  3 wallet …
-//	-- ARGV  1 publish  2 nonce  3 uid …
-//	-- GIVES ok room_full insufficient_funds …
-//	-- KEEPS pot is the sum of the live stakes
+//	-- room_kick: removes a player before the start and returns the stake, or changes nothing.
+//	-- INCLUDES  clock int_to_string room_params room …
+//	-- KEYS      1 room  2 events …
+//	-- ARGV      9 target  10 ban: 1 or 0
+//	-- RETURNS   ok replay room_not_found …
+//	-- INVARIANT pot is the sum of the stakes
 //
-// A line that starts with "--" and spaces continues the one above. USES names the parts
-// (part_*.lua) that stand in front of the script when it runs, less the functions that it never reaches. GIVES lists every word that the
-// script can answer: "ok", "stale" (the caller read an older version: read again) or a word of
-// package apierror; a receipt adds "replay". the architecture tests hold the headers to the code.
+// A line that starts with "--" and two spaces continues the one above. INCLUDES names the
+// libraries (lib_*.lua) that the loader puts in front of the script, these alone and in this order:
+// all that the script needs, and what they need. A library's own INCLUDES names only what its code
+// names itself. KEYS and ARGV go on where those of the included libraries end; "then" begins a list
+// of any length. RETURNS lists every status that the script can return: "ok", "stale" (the caller
+// read an older version and must read again), "replay" (the first reply follows) or an error code
+// of package apierror. The architecture tests compare the headers with the code.
 //
-// Rules that every script keeps: ask, then write: after the first write nothing may refuse, for
-// Redis does not roll back. All keys come through KEYS and share one hash tag. Amounts stay
-// strings; numbers are printed with whole(). An answer is an array of strings whose first is the word.
+// Rules for every script:
 //
-// The package embeds the sources and knows no Redis client.
+//   - Check, then write: after the first write nothing may be refused, since Redis does not roll
+//     back.
+//   - All keys come through KEYS and share one hash tag.
+//   - Amounts are decimal texts of minor units. Lua's numbers are exact to 2^53 - 1, and winnings
+//     may pass that: what has more than 15 digits is added by Redis, and balances are compared as
+//     texts.
+//   - Numbers are printed with int_to_string.
+//   - A reply is an array of texts; the first is the status.
+//
+// The package embeds the sources and imports no Redis client.
 package scripts

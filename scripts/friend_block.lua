@@ -1,12 +1,12 @@
--- friend_block: shuts a player out for another; friendship and requests between them end.
--- USES  clock
--- KEYS  1 pair
--- ARGV  1 me
--- GIVES ok
--- KEEPS while one blocks the other they are not friends
-local pair = KEYS[1]
-local me = ARGV[1]
+-- friend_block: blocks another player; friendship and requests between the two end.
+-- INCLUDES  clock
+-- KEYS      1 pair
+-- ARGV      1 user who blocks
+-- RETURNS   ok
+-- INVARIANT while one blocks the other they are not friends
+local pair_key = KEYS[1]
+local user = ARGV[1]
 
-redis.call('HDEL', pair, 'rel', 'since')
-redis.call('HSETNX', pair, 'block:' .. me, whole(now_ms))
-return {'ok', redis.call('HGET', pair, 'block:' .. me)}
+redis.call('HDEL', pair_key, 'rel', 'since')
+redis.call('HSETNX', pair_key, 'block:' .. user, now_text)
+return {'ok', redis.call('HGET', pair_key, 'block:' .. user)}

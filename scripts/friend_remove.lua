@@ -1,10 +1,10 @@
--- friend_remove: takes back a request, a friendship and one's own block, whichever there is.
--- KEYS  1 pair
--- ARGV  1 me
--- GIVES ok
--- KEEPS the other's block stays; a pair with nothing between them has no record
-local pair = KEYS[1]
-local me = ARGV[1]
+-- friend_remove: removes a request, a friendship and the user's own block, whichever there is.
+-- KEYS      1 pair
+-- ARGV      1 user
+-- RETURNS   ok
+-- INVARIANT the other's block stays; a pair with nothing between them has no record
+local pair_key = KEYS[1]
+local user = ARGV[1]
 
-redis.call('HDEL', pair, 'rel', 'since', 'block:' .. me)
+redis.call('HDEL', pair_key, 'rel', 'since', 'block:' .. user)
 return {'ok'}

@@ -1,18 +1,18 @@
--- friend_request: asks another player to be friends, or accepts when the other has asked; or changes nothing.
--- USES  clock
--- KEYS  1 pair
--- ARGV  1 me  2 other
--- GIVES ok forbidden
--- KEEPS one who is blocked cannot tell: the request stands, seen by its sender alone
-local pair = KEYS[1]
-local me, other = ARGV[1], ARGV[2]
+-- friend_request: requests a friendship, or accepts when the other has requested it; or changes
+-- nothing.
+-- INCLUDES  clock
+-- KEYS      1 pair
+-- ARGV      1 user  2 other user
+-- RETURNS   ok forbidden
+-- INVARIANT a blocked user cannot find out: the request is stored, and only its sender sees it
+local pair_key = KEYS[1]
+local user, other = ARGV[1], ARGV[2]
 
-local now = redis.call('HMGET', pair, 'rel', 'since', 'block:' .. me)
-local rel, since, blocked = now[1], now[2], now[3]
-if blocked then return {'forbidden'} end
-if rel == 'friends' or rel == me then return {'ok', rel, since} end
--- What the other asked was asked by one who does not block: a block ends every request.
-rel = rel == other and 'friends' or me
-since = whole(now_ms)
-redis.call('HSET', pair, 'rel', rel, 'since', since)
-return {'ok', rel, since}
+local values = redis.call('HMGET', pair_key, 'rel', 'since', 'block:' .. user)
+local relation, since, has_blocked = values[1], values[2], values[3]
+if has_blocked then return {'forbidden'} end
+if relation == 'friends' or relation == user then return {'ok', relation, since} end
+-- A request of the other means that the other does not block: a block ends every request.
+relation = relation == other and 'friends' or user
+redis.call('HSET', pair_key, 'rel', relation, 'since', now_text)
+return {'ok', relation, now_text}

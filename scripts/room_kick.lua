@@ -1,30 +1,36 @@
--- room_kick: takes a player out before the start, gives the stake back and perhaps bars the way back; or changes nothing.
--- USES  clock event money receipt room
--- KEYS  1 room 2 events 3 receipt 4 due 5 open 6 created 7 started 8 finished 9 cancelled 10 all 11 every 12 totals 13 ledger
---       then wallet, lines and events of each in purses …
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
---       9 target 10 ban
--- GIVES ok replay idempotency_key_reused room_not_found room_closed not_host already_started not_participant
--- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
+-- room_kick: removes a user before the start, returns the stake and may ban the user; or changes
+-- nothing.
+-- INCLUDES  clock int_to_string format_time format_decimal hincrby_many emit_event
+--           apply_balance_change post_ledger_entry receipt room_params room_wallets room
+--           build_reply room_reply is_resend begin_change find_seat list_active_seats remove_seat
+--           move_money post_room_entry return_stake emit_room_event format_participants
+--           format_amount elect_host start_room autostart_room close_room cancel_room
+-- ARGV      9 target  10 ban: 1 or 0
+-- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host already_started
+--           not_participant
+-- INVARIANT pot is the sum of the stakes; seq and position are those of the last event; an index
+--           names a room exactly while it is so
 local target, ban = ARGV[9], ARGV[10]
 
-local again = seen(receipt_key, fingerprint)
-if again then return again end
-if not open_room() or R.game ~= game then return refuse('room_not_found') end
-if repeated() then return done() end
-if R.vis == 'private' and uid ~= '' and not seat_of(uid) then return refuse('room_not_found') end
-if R.status == 'FINISHED' or R.status == 'CANCELLED' then return refuse('room_closed') end
-if uid ~= '' and uid ~= R.host then return refuse('not_host') end
-if R.status ~= 'CREATED' then return refuse('already_started') end
-local seat = seat_of(target)
+local first_reply = find_receipt(receipt_key, fingerprint)
+if first_reply then return first_reply end
+local room = load_room(room_key, events_key)
+if not room or room.game ~= game then return refuse('room_not_found') end
+if is_resend(room) then return ok(room) end
+if room.visibility == 'private' and user ~= '' and not find_seat(room, user) then return refuse('room_not_found') end
+if room.status == 'FINISHED' or room.status == 'CANCELLED' then return refuse('room_closed') end
+if user ~= '' and user ~= room.host then return refuse('not_host') end
+if room.status ~= 'CREATED' then return refuse('already_started') end
+local seat = find_seat(room, target)
 if not seat then return refuse('not_participant') end
 
-change()
-if ban == '1' then put('ban:' .. target, '1') end
-give_back(seat)
-rise(target)
-tell('room.left', '"userId":' .. target .. ',"reason":"' .. (ban == '1' and 'banned' or 'kicked') .. '",' .. members())
-rehost()
-if #active() == 0 then cancel('empty') else autostart() end
-save()
-return done()
+begin_change(room)
+if ban == '1' then set_field(room, 'ban:' .. target, '1') end
+return_stake(room, seat)
+remove_seat(room, target)
+emit_room_event(room, 'room.left', '"userId":' .. target ..
+  ',"reason":"' .. (ban == '1' and 'banned' or 'kicked') .. '",' .. format_participants(room))
+elect_host(room)
+if #list_active_seats(room) == 0 then cancel_room(room, 'empty') else autostart_room(room) end
+save_room(room)
+return ok(room)

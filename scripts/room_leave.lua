@@ -1,43 +1,54 @@
--- room_leave: takes a player out before the start and gives the stake back; forfeits the seat after it; or changes nothing.
--- USES  clock event money receipt room
--- KEYS  1 room 2 events 3 receipt 4 due 5 open 6 created 7 started 8 finished 9 cancelled 10 all 11 every 12 totals 13 ledger
---       then wallet, lines and events of each in purses …
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
---       9 results 10 plan 11 rake 12 ver (what the last one left over gets, computed for that version; empty when not known yet)
--- GIVES ok replay stale idempotency_key_reused room_not_found room_closed not_participant
--- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
-local results, plan, rake, ver = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+-- room_leave: removes a user before the start and returns the stake; forfeits the seat after it;
+-- or changes nothing.
+-- INCLUDES  clock int_to_string format_time format_decimal hincrby_many emit_event
+--           apply_balance_change post_ledger_entry receipt room_params room_wallets room
+--           build_reply room_reply is_resend begin_change find_seat list_active_seats
+--           set_seat_field remove_seat is_wallet_missing move_money post_room_entry return_stake
+--           emit_room_event format_participants format_amount elect_host start_room
+--           autostart_room close_room cancel_room is_balanced pay_out
+-- ARGV      9 results  10 payouts  11 rake  12 version for which these were computed (what the
+--           last user left over gets; '' when not known yet)
+-- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_participant
+-- INVARIANT pot is the sum of the stakes; seq and position are those of the last event; an index
+--           names a room exactly while it is so
+local results, payouts, rake, version = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
 
-local again = seen(receipt_key, fingerprint)
-if again then return again end
-if not open_room() or R.game ~= game then return refuse('room_not_found') end
-if repeated() then return done() end
-local seat = seat_of(uid)
-if R.vis == 'private' and not seat then return refuse('room_not_found') end
-if R.status == 'FINISHED' or R.status == 'CANCELLED' then return refuse('room_closed') end
+local first_reply = find_receipt(receipt_key, fingerprint)
+if first_reply then return first_reply end
+local room = load_room(room_key, events_key)
+if not room or room.game ~= game then return refuse('room_not_found') end
+if is_resend(room) then return ok(room) end
+local seat = find_seat(room, user)
+if room.visibility == 'private' and not seat then return refuse('room_not_found') end
+if room.status == 'FINISHED' or room.status == 'CANCELLED' then return refuse('room_closed') end
 if not seat or seat.state == 'forfeited' then return refuse('not_participant') end
-local left = #active() - (seat.state == 'active' and 1 or 0)
-local void = left == 0
-local won = R.status == 'STARTED' and left == 1 and R.entry ~= '0'
-if R.status == 'STARTED' and (void or won) and staked_without_purse() then return answer('stale') end
-if won and (ver ~= R.ver or not balanced(plan, rake)) then return answer('stale') end
+local active_left = #list_active_seats(room) - (seat.state == 'active' and 1 or 0)
+local is_empty = active_left == 0
+local is_won = room.status == 'STARTED' and active_left == 1 and room.entry ~= '0'
+if room.status == 'STARTED' and (is_empty or is_won) and is_wallet_missing(room) then
+  return build_reply('stale', room)
+end
+if is_won and (version ~= room.version or not is_balanced(room, payouts, rake)) then
+  return build_reply('stale', room)
+end
 
-change()
-if R.status == 'STARTED' then
-  alter(seat, 'state', 'forfeited')
-  tell('room.left', '"userId":' .. uid .. ',"reason":"forfeited",' .. members())
+begin_change(room)
+local reason = 'left'
+if room.status == 'STARTED' then
+  reason = 'forfeited'
+  set_seat_field(room, seat, 'state', 'forfeited')
 else
-  give_back(seat)
-  rise(uid)
-  tell('room.left', '"userId":' .. uid .. ',"reason":"left",' .. members())
+  return_stake(room, seat)
+  remove_seat(room, user)
 end
-rehost()
-if void then
-  cancel('empty')
-elseif won then
-  settle(results, plan, rake)
+emit_room_event(room, 'room.left', '"userId":' .. user .. ',"reason":"' .. reason .. '",' .. format_participants(room))
+elect_host(room)
+if is_empty then
+  cancel_room(room, 'empty')
+elseif is_won then
+  pay_out(room, results, payouts, rake)
 else
-  autostart()
+  autostart_room(room)
 end
-save()
-return done()
+save_room(room)
+return ok(room)

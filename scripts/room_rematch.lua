@@ -1,46 +1,52 @@
--- room_rematch: opens a room with the settings of one that ended, seats the caller and holds seats for the others; or changes nothing.
--- USES  clock event money receipt room
--- KEYS  1 room 2 events 3 receipt 4 due 5 open 6 created 7 started 8 finished 9 cancelled 10 all 11 every 12 totals 13 ledger
---       14 new_room 15 new_events 16 new_code 17 next
---       then wallet, lines and events of each in purses …
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
---       9 new_id 10 code 11 step 12 number 13 profile
--- GIVES ok replay stale idempotency_key_reused room_not_found not_participant not_started already_started insufficient_funds
--- KEEPS a room has one rematch, whoever asks first
-local new_room_key, new_stream_key, new_code_key, next_key = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
-local new_id, code, step, number, profile = ARGV[9], ARGV[10], tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13]
+-- room_rematch: opens a room with the settings of one that ended, seats the caller and reserves
+-- seats for the others; or changes nothing.
+-- INCLUDES  clock int_to_string format_time format_decimal is_at_least hincrby_many emit_event
+--           apply_balance_change post_ledger_entry receipt room_params room_wallets room
+--           build_reply room_reply begin_change find_seat list_active_seats remove_seat add_seat
+--           check_funds move_money post_room_entry take_stake emit_room_event format_participants
+--           start_room autostart_room init_room
+-- KEYS      14 new room  15 events of the new room  16 new code  17 last room number of the shard
+-- ARGV      9 id of the new room  10 code  11 step between room numbers  12 offset of the shard's
+--           room numbers  13 profile
+-- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
+--           already_started insufficient_funds
+-- INVARIANT a room has one rematch, that of the first caller
+local new_room_key, new_events_key, new_code_key, number_key = KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local new_id, code, step, offset, profile = ARGV[9], ARGV[10], tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13]
 
-local again = seen(receipt_key, fingerprint)
-if again then return again end
-if not open_room() or R.game ~= game then return refuse('room_not_found') end
-local seat = seat_of(uid)
-if R.vis == 'private' and not seat then return refuse('room_not_found') end
+local first_reply = find_receipt(receipt_key, fingerprint)
+if first_reply then return first_reply end
+local room = load_room(room_key, events_key)
+if not room or room.game ~= game then return refuse('room_not_found') end
+local seat = find_seat(room, user)
+if room.visibility == 'private' and not seat then return refuse('room_not_found') end
 if not seat or seat.state ~= 'active' then return refuse('not_participant') end
-if R.status == 'CREATED' then return refuse('not_started') end
-if R.status == 'STARTED' then return refuse('already_started') end
-if R.rematch then
-  if R.rematch ~= new_id then return answer('stale') end
-  room_key = new_room_key
-  if not open_room() then return refuse('room_not_found') end
-  return done()
+if room.status == 'CREATED' then return refuse('not_started') end
+if room.status == 'STARTED' then return refuse('already_started') end
+if room.fields.rematch then
+  if room.fields.rematch ~= new_id then return build_reply('stale', room) end
+  local rematch = load_room(new_room_key, new_events_key)
+  if not rematch then return refuse('room_not_found') end
+  return ok(rematch)
 end
 if redis.call('EXISTS', new_code_key) == 1 then return {'stale', nonce} end
-local poor = affords(uid)
-if poor then return refuse(unpack(poor)) end
+local refusal = check_funds(room, user)
+if refusal then return refuse(unpack(refusal)) end
 
-change()
-put('rematch', new_id)
-tell('room.rematch', '"newRoomId":"' .. new_id .. '","code":"' .. code .. '","by":' .. uid)
-save()
+begin_change(room)
+set_field(room, 'rematch', new_id)
+emit_room_event(room, 'room.rematch', '"newRoomId":"' .. new_id .. '","code":"' .. code .. '","by":' .. user)
+save_room(room)
 
-local old, others = R, {}
-for _, s in ipairs(active()) do
-  if s.uid ~= uid then others[#others + 1] = s end
+local others = {}
+for _, other in ipairs(list_active_seats(room)) do
+  if other.user ~= user then others[#others + 1] = other end
 end
-room_key, stream_key = new_room_key, new_stream_key
-open_room()
-lay(new_id .. string.match(old.set, '^[^|]*(|.*|)') .. uid)
+local settings = new_id .. string.match(room.fields.set, '^[^|]*(|.*|)') .. user
+local rematch = new_room(new_room_key, new_events_key, {set = settings})
+local doc = string.match(room.fields.doc, '^.-\t.-\t.-\t(.*)$') -- without number, code and profile
+local number = int_to_string(redis.call('INCR', number_key) * step + offset)
 redis.call('SET', new_code_key, new_id)
-found(whole(redis.call('INCR', next_key) * step + number), code, string.match(old.doc, '^.-\t.-\t.-\t(.*)$'), profile, others)
-save()
-return done()
+init_room(rematch, {number = number, code = code, doc = doc, profile = profile, reserved = others})
+save_room(rematch)
+return ok(rematch)

@@ -1,22 +1,27 @@
 -- room_start: starts the game and locks the stakes, or changes nothing.
--- USES  clock event money receipt room
--- KEYS  1 room 2 events 3 receipt 4 due 5 open 6 created 7 started 8 finished 9 cancelled 10 all 11 every 12 totals 13 ledger
---       then wallet, lines and events of each in purses …
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl 5 who 6 uid 7 game 8 purses
--- GIVES ok replay idempotency_key_reused room_not_found room_closed not_host already_started not_enough_players
--- KEEPS pot is the sum of the stakes; seq and pos are those of the last event; an index names a room exactly while it is so
+-- INCLUDES  clock int_to_string format_time emit_event receipt room_params room build_reply
+--           room_reply is_resend begin_change find_seat list_active_seats remove_seat
+--           emit_room_event start_room
+-- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host already_started
+--           not_enough_players
+-- INVARIANT pot is the sum of the stakes; seq and position are those of the last event; an index
+--           names a room exactly while it is so
 
-local again = seen(receipt_key, fingerprint)
-if again then return again end
-if not open_room() or R.game ~= game then return refuse('room_not_found') end
-if repeated() then return done() end
-if R.vis == 'private' and uid ~= '' and not seat_of(uid) then return refuse('room_not_found') end
-if R.status == 'FINISHED' or R.status == 'CANCELLED' then return refuse('room_closed') end
-if uid ~= '' and uid ~= R.host then return refuse('not_host') end
-if R.status ~= 'CREATED' then return refuse('already_started') end
-if #active() < tonumber(R.min) then return refuse('not_enough_players', whole(#active()), R.min) end
+local first_reply = find_receipt(receipt_key, fingerprint)
+if first_reply then return first_reply end
+local room = load_room(room_key, events_key)
+if not room or room.game ~= game then return refuse('room_not_found') end
+if is_resend(room) then return ok(room) end
+if room.visibility == 'private' and user ~= '' and not find_seat(room, user) then return refuse('room_not_found') end
+if room.status == 'FINISHED' or room.status == 'CANCELLED' then return refuse('room_closed') end
+if user ~= '' and user ~= room.host then return refuse('not_host') end
+if room.status ~= 'CREATED' then return refuse('already_started') end
+local players = #list_active_seats(room)
+if players < tonumber(room.min_players) then
+  return refuse('not_enough_players', int_to_string(players), room.min_players)
+end
 
-change()
-start(uid ~= '' and 'host' or 'server')
-save()
-return done()
+begin_change(room)
+start_room(room, user ~= '' and 'host' or 'server')
+save_room(room)
+return ok(room)

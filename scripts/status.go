@@ -1,6 +1,7 @@
 package scripts
 
-// Status is the first string of every script's reply: one of those below or an error code of package apierror.
+// Status is the first text of every script's reply: one of those below or an error code of package
+// apierror.
 type Status = string
 
 // The statuses that are not error codes.

@@ -1,10 +1,10 @@
--- token_patch: changes what is said of a token, or changes nothing.
--- KEYS  1 token
--- ARGV  pairs of a field (name logo asset policy) and its text
--- GIVES ok token_not_found
--- KEEPS id and decimals never change
-local token = KEYS[1]
+-- token_patch: changes the description of a token, or changes nothing.
+-- KEYS      1 token
+-- ARGV      then pairs of a field (name logo asset policy) and its text
+-- RETURNS   ok token_not_found
+-- INVARIANT id and decimals never change
+local token_key = KEYS[1]
 
-if redis.call('EXISTS', token) == 0 then return {'token_not_found'} end
-for i = 1, #ARGV, 2 do redis.call('HSET', token, ARGV[i], ARGV[i + 1]) end
+if redis.call('EXISTS', token_key) == 0 then return {'token_not_found'} end
+for i = 1, #ARGV, 2 do redis.call('HSET', token_key, ARGV[i], ARGV[i + 1]) end
 return {'ok'}

@@ -1,9 +1,9 @@
 -- user_patch: changes fields of a player, or changes nothing.
--- KEYS  1 user
--- ARGV  field and value, in turns
--- GIVES ok user_not_found
-local user = KEYS[1]
+-- KEYS      1 user
+-- ARGV      then pairs of a field and its text
+-- RETURNS   ok user_not_found
+local user_key = KEYS[1]
 
-if redis.call('EXISTS', user) == 0 then return {'user_not_found'} end
-redis.call('HSET', user, unpack(ARGV))
+if redis.call('EXISTS', user_key) == 0 then return {'user_not_found'} end
+redis.call('HSET', user_key, unpack(ARGV))
 return {'ok'}

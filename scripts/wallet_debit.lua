@@ -1,23 +1,31 @@
 -- wallet_debit: burns units that a player can spend, or changes nothing.
--- USES  clock event money receipt
--- KEYS  1 wallet  2 lines  3 events  4 totals  5 ledger  6 token  7 receipt
--- ARGV  1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 code  7 decimals that units count in ('' when no token is known)
---       8 units  9 why  10 ref
--- GIVES ok stale token_not_found insufficient_funds idempotency_key_reused
--- KEEPS minted == wallets + escrow + house; what a player can spend is never below zero
-local wallet, lines, events, totals, journal, token, receipt = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local publish, nonce, fingerprint, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local user, code, decimals, units, why, ref = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+-- INCLUDES  clock int_to_string format_time format_decimal negate is_at_least hincrby_many
+--           emit_event apply_balance_change post_ledger_entry receipt read_token
+-- KEYS      1 wallet  2 lines  3 events  4 totals  5 ledger  6 token  7 receipt
+-- ARGV      1 publish command  2 nonce  3 fingerprint  4 receipt ttl in ms  5 user  6 token code
+--           7 decimals that units count in ('' when no token is known)  8 units  9 reason  10 ref
+-- RETURNS   ok stale replay token_not_found insufficient_funds idempotency_key_reused
+-- INVARIANT minted == wallets + escrow + house; what a player can spend is never below zero
+local wallet_key, lines_key, events_key, totals_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ledger_key, token_key, receipt_key = KEYS[5], KEYS[6], KEYS[7]
+local publish, nonce, fingerprint, receipt_ttl_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local user, code, decimals, units, reason, ref = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
-local t = redis.call('HMGET', token, 'id', 'decimals', 'name', 'logo', 'asset', 'policy')
-if t[1] and t[2] ~= decimals then return {'stale'} end
-local again = seen(receipt, fingerprint)
-if again then return again end
-if not t[1] then return keep(receipt, fingerprint, ttl, {'token_not_found', nonce}) end
-local available = redis.call('HGET', wallet, 'free:' .. code) or '0'
-if not covers(available, units) then return keep(receipt, fingerprint, ttl, {'insufficient_funds', nonce, available}) end
+local token = read_token(token_key)
+local token_id, token_decimals = token[1], token[2]
+if token_id and token_decimals ~= decimals then return {'stale'} end
+local first_reply = find_receipt(receipt_key, fingerprint)
+if first_reply then return first_reply end
+if not token_id then return save_receipt(receipt_key, fingerprint, receipt_ttl_ms, {'token_not_found', nonce}) end
+local balance = redis.call('HGET', wallet_key, 'free:' .. code) or '0'
+if not is_at_least(balance, units) then
+  return save_receipt(receipt_key, fingerprint, receipt_ttl_ms, {'insufficient_funds', nonce, balance})
+end
 
-local delta = negated(units)
-book(totals, journal, code, why, ref, 'm:' .. units .. ';w:' .. user .. ':' .. delta, {'minted', 'wallets'}, {delta, delta})
-local free, held = move(publish, nonce, wallet, lines, events, code, decimals, delta, '0', why, ref)
-return keep(receipt, fingerprint, ttl, {'ok', nonce, free, held, unpack(t)})
+local delta = negate(units)
+post_ledger_entry(totals_key, ledger_key, {token = code, reason = reason, ref = ref,
+  postings = 'm:' .. units .. ';w:' .. user .. ':' .. delta,
+  accounts = {'minted', 'wallets'}, deltas = {delta, delta}})
+local free, held = apply_balance_change(publish, nonce, {wallet = wallet_key, lines = lines_key, events = events_key},
+  {token = code, decimals = decimals, free = delta, held = '0', reason = reason, ref = ref})
+return save_receipt(receipt_key, fingerprint, receipt_ttl_ms, {'ok', nonce, free, held, unpack(token)})

@@ -100,7 +100,7 @@ func (l *Limiter) Allow(ctx context.Context, class Class, who string) (Decision,
 	return b.decide(class, limit, now, b.takeAlone(limit, now))
 }
 
-// takeAlone is limit_take without Redis.
+// takeAlone is rate_limit_take without Redis.
 func (b *bucket) takeAlone(limit Limit, now time.Time) bool {
 	each := time.Duration(limit.each()) * time.Microsecond
 	if b.alone.Before(now) {

@@ -100,7 +100,7 @@ func (s *store) takeTicket(ctx context.Context, digest string) (Credential, erro
 	return Credential{Caller: principal.Caller{Role: t.Role, User: t.User, Game: t.Game}, Expires: t.Expires, Session: t.Session}, nil
 }
 
-// taken is what limit_take answers.
+// taken is what rate_limit_take returns.
 type taken struct {
 	given, left int64
 	retry, full time.Duration
@@ -110,7 +110,7 @@ type taken struct {
 func (s *store) take(ctx context.Context, class Class, who string, limit Limit, wanted int64) (taken, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTimeout)
 	defer cancel()
-	word, rest, err := s.db.Run(detached, scripts.LimitTake, []string{keys.Rate(string(class), who)}, limit.each(), limit.Burst, wanted)
+	word, rest, err := s.db.Run(detached, scripts.RateLimitTake, []string{keys.Rate(string(class), who)}, limit.each(), limit.Burst, wanted)
 	if err != nil {
 		return taken{}, err
 	}
@@ -126,6 +126,6 @@ func (s *store) take(ctx context.Context, class Class, who string, limit Limit, 
 	case "rate_limited":
 		return taken{retry: time.Duration(n[0]) * time.Microsecond, full: time.Duration(n[1]) * time.Microsecond}, nil
 	default:
-		return taken{}, redisdb.StatusError(scripts.LimitTake, word)
+		return taken{}, redisdb.StatusError(scripts.RateLimitTake, word)
 	}
 }

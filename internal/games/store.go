@@ -66,13 +66,13 @@ func (s *store) patch(ctx context.Context, g Game) error {
 }
 
 func (s *store) rekey(ctx context.Context, id int64, added, dropped string) error {
-	word, _, err := s.db.Run(ctx, scripts.GameRekey, []string{keys.Game(id)}, added, dropped)
-	return answered(scripts.GameRekey, word, err)
+	word, _, err := s.db.Run(ctx, scripts.GameUpdateKeys, []string{keys.Game(id)}, added, dropped)
+	return answered(scripts.GameUpdateKeys, word, err)
 }
 
 // claim answers the game that holds the issuer after the call.
 func (s *store) claim(ctx context.Context, field string, game, former int64) (int64, error) {
-	word, rest, err := s.db.Run(ctx, scripts.GameClaim, []string{keys.Issuers()}, field, game, former)
+	word, rest, err := s.db.Run(ctx, scripts.GameClaimAudience, []string{keys.Issuers()}, field, game, former)
 	if err != nil {
 		return 0, err
 	}

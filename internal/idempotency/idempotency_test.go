@@ -158,7 +158,7 @@ func TestARunThatDiedIsForgottenWithItsLease(t *testing.T) {
 func TestAResendOfOneBeginIsTheSameRun(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		for _, call := range []struct{ owner, want string }{{"a", "ok"}, {"a", "ok"}, {"b", "request_in_progress"}} {
-			word, _, err := db.Run(t.Context(), scripts.AnswerBegin, []string{"{i:u1}:answer:x"}, "fp", call.owner, 60_000)
+			word, _, err := db.Run(t.Context(), scripts.IdempotencyBegin, []string{"{i:u1}:answer:x"}, "fp", call.owner, 60_000)
 			if err != nil || word != call.want {
 				t.Errorf("%s: %s, %v", call.owner, word, err)
 			}

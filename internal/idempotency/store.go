@@ -14,7 +14,7 @@ type store struct{ db *redisdb.DB }
 
 // begin answers ok, or replay and the sealed answer.
 func (s *store) begin(ctx context.Context, r *Execution, lease time.Duration) (word, sealed string, err error) {
-	word, rest, err := s.db.Run(ctx, scripts.AnswerBegin, []string{keys.Answer(r.who, r.digest())},
+	word, rest, err := s.db.Run(ctx, scripts.IdempotencyBegin, []string{keys.Answer(r.who, r.digest())},
 		r.fingerprint, r.owner, lease.Milliseconds())
 	switch {
 	case err != nil:
@@ -24,12 +24,12 @@ func (s *store) begin(ctx context.Context, r *Execution, lease time.Duration) (w
 	case word == "replay":
 		return word, rest[0], nil
 	default:
-		return "", "", redisdb.StatusError(scripts.AnswerBegin, word)
+		return "", "", redisdb.StatusError(scripts.IdempotencyBegin, word)
 	}
 }
 
 func (s *store) finish(ctx context.Context, r *Execution, sealed string, ttl time.Duration) error {
-	word, _, err := s.db.Run(ctx, scripts.AnswerFinish, []string{keys.Answer(r.who, r.digest())},
+	word, _, err := s.db.Run(ctx, scripts.IdempotencyFinish, []string{keys.Answer(r.who, r.digest())},
 		r.fingerprint, r.owner, sealed, ttl.Milliseconds())
 	if err == nil && word == "stale" {
 		err = fmt.Errorf("keep an answer: %w", errStale)
@@ -38,6 +38,6 @@ func (s *store) finish(ctx context.Context, r *Execution, sealed string, ttl tim
 }
 
 func (s *store) release(ctx context.Context, r *Execution) error {
-	_, _, err := s.db.Run(ctx, scripts.AnswerDrop, []string{keys.Answer(r.who, r.digest())}, r.owner)
+	_, _, err := s.db.Run(ctx, scripts.IdempotencyRelease, []string{keys.Answer(r.who, r.digest())}, r.owner)
 	return err
 }

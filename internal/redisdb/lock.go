@@ -34,7 +34,7 @@ func (db *DB) RunAsLeader(ctx context.Context, lock, fence string, lease time.Du
 		_, _ = m.UnlockContext(release) // a lease that ran out is somebody else's by now
 	}()
 
-	word, rest, err := db.Run(ctx, scripts.FenceTake, []string{lock, fence}, m.Value())
+	word, rest, err := db.Run(ctx, scripts.FencingTokenIssue, []string{lock, fence}, m.Value())
 	if err != nil {
 		return false, err
 	}

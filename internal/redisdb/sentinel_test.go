@@ -39,7 +39,7 @@ func TestBehindSentinelTheStoreOutlivesItsMaster(t *testing.T) {
 		if err := db.Client.Set(t.Context(), keys[0], "me", 0).Err(); err != nil {
 			return "", err
 		}
-		word, rest, err := db.Run(t.Context(), scripts.FenceTake, keys, "me")
+		word, rest, err := db.Run(t.Context(), scripts.FencingTokenIssue, keys, "me")
 		if err == nil && word != "ok" {
 			err = fmt.Errorf("answers %s", word)
 		}

@@ -37,7 +37,7 @@ func (s *store) holder(ctx context.Context, i Identity) (int64, error) {
 }
 
 func (s *store) bind(ctx context.Context, i Identity, id int64) (holder int64, err error) {
-	_, rest, err := s.db.Run(ctx, scripts.UserBind, []string{keys.Identity(i.Game, i.Kind, i.Digest)}, id)
+	_, rest, err := s.db.Run(ctx, scripts.UserLinkIdentity, []string{keys.Identity(i.Game, i.Kind, i.Digest)}, id)
 	if err != nil {
 		return 0, err
 	}
@@ -45,14 +45,14 @@ func (s *store) bind(ctx context.Context, i Identity, id int64) (holder int64, e
 }
 
 func (s *store) promote(ctx context.Context, id int64, from, to Kind) error {
-	word, _, err := s.db.Run(ctx, scripts.UserPromote, []string{keys.User(id)}, from, to)
+	word, _, err := s.db.Run(ctx, scripts.UserChangeKind, []string{keys.User(id)}, from, to)
 	switch {
 	case err != nil:
 		return err
 	case word == "stale":
 		return apierror.AlreadyLinked
 	case word != "ok":
-		return redisdb.StatusError(scripts.UserPromote, word)
+		return redisdb.StatusError(scripts.UserChangeKind, word)
 	}
 	return nil
 }

@@ -9,50 +9,79 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
+	"testing/fstest"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/scripts"
+	lua "github.com/yuin/gopher-lua"
+	luaast "github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
 )
 
-// script is one Lua file: its header by label, and its code without comments.
-type script struct {
-	name, code string
-	header     map[string]string
+// luaFile is one Lua file, a script or a library.
+type luaFile struct {
+	path   string
+	code   string // without comments
+	header scripts.Header
+}
+
+func (f luaFile) name() string { return strings.TrimSuffix(path.Base(f.path), ".lua") }
+
+// luaFiles returns all Lua files of the project, and an error for each whose header cannot be read.
+func (h *house) luaFiles() (list []luaFile, errs []error) {
+	for _, file := range slices.Sorted(maps.Keys(h.lua)) {
+		f := luaFile{path: file, code: withoutComments(h.lua[file])}
+		header, err := scripts.ParseHeader(f.name(), h.lua[file])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		f.header = header
+		list = append(list, f)
+	}
+	return list, errs
+}
+
+// libraries returns the libraries by the names that INCLUDES gives them.
+func (h *house) libraries() map[string]luaFile {
+	found := map[string]luaFile{}
+	list, _ := h.luaFiles()
+	for _, f := range list {
+		if name, ok := strings.CutPrefix(f.name(), scripts.LibraryPrefix); ok {
+			found[name] = f
+		}
+	}
+	return found
+}
+
+// scripts returns the scripts, loaded as the program loads them, and an error for each that cannot
+// be loaded.
+func (h *house) scripts() (list []*scripts.Script, errs []error) {
+	files := fstest.MapFS{}
+	for file, text := range h.lua {
+		files[path.Base(file)] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasPrefix(file, scripts.LibraryPrefix) {
+			continue
+		}
+		s, err := scripts.Load(files, strings.TrimSuffix(file, ".lua"))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, s)
+	}
+	return list, errs
 }
 
 var (
-	label   = regexp.MustCompile(`^-- (USES|KEYS|ARGV|GIVES|KEEPS)\s+(.*)$`)
-	tail    = regexp.MustCompile(`…|\b(each|then|turns|pairs)\b`) // the list goes on
-	wrapped = regexp.MustCompile(`([=,])\s*\n\s*`)                // a statement goes on
-	comment = regexp.MustCompile(`(?m)--.*$`)
+	comment = regexp.MustCompile(`--.*$`)
 	literal = regexp.MustCompile(`'[^'\n]*'`)
+	wrapped = regexp.MustCompile(`([=,])\s*\n\s*`) // a statement goes on
 )
-
-func (h *house) scripts() (list []script, parts map[string]script) {
-	parts = map[string]script{}
-	for _, file := range slices.Sorted(maps.Keys(h.lua)) {
-		s := script{name: strings.TrimSuffix(path.Base(file), ".lua"), header: map[string]string{}}
-		under := ""
-		for line := range strings.Lines(h.lua[file]) {
-			line = strings.TrimRight(line, "\n")
-			if !strings.HasPrefix(line, "--") {
-				break
-			}
-			text := strings.TrimSpace(strings.TrimPrefix(line, "--"))
-			if m := label.FindStringSubmatch(line); m != nil {
-				under, text = m[1], m[2]
-			}
-			s.header[under] = strings.TrimSpace(s.header[under] + " " + text)
-		}
-		s.code = withoutComments(h.lua[file])
-		if name, ok := strings.CutPrefix(s.name, "part_"); ok {
-			parts[name] = s
-		} else {
-			list = append(list, s)
-		}
-	}
-	return list, parts
-}
 
 // withoutComments drops comments, but not dashes inside a text.
 func withoutComments(text string) string {
@@ -67,26 +96,20 @@ func withoutComments(text string) string {
 	return b.String()
 }
 
-// counted is how many numbered things a header line declares: "1 room  2 events" are 2.
-func counted(line string) int {
-	n := 0
-	for _, word := range strings.Fields(line) {
-		if word == strconv.Itoa(n+1) {
-			n++
-		}
-	}
-	return n
-}
-
 var (
-	byNumber   = map[string]*regexp.Regexp{"KEYS": regexp.MustCompile(`KEYS\[(\d+)\]`), "ARGV": regexp.MustCompile(`ARGV\[(\d+)\]`)}
+	byNumber = map[string]*regexp.Regexp{
+		"KEYS": regexp.MustCompile(`KEYS\[(\d+)\]`),
+		"ARGV": regexp.MustCompile(`ARGV\[(\d+)\]`),
+	}
 	byVariable = map[string]*regexp.Regexp{
-		"KEYS": regexp.MustCompile(`#KEYS\b|\bKEYS\[[^\d\]]|\bKEYS\s*[,)]`), "ARGV": regexp.MustCompile(`#ARGV\b|\bARGV\[[^\d\]]|\bARGV\s*[,)]`),
+		"KEYS": regexp.MustCompile(`#KEYS\b|\bKEYS\[[^\d\]]|\bKEYS\s*[,)]`),
+		"ARGV": regexp.MustCompile(`#ARGV\b|\bARGV\[[^\d\]]|\bARGV\s*[,)]`),
 	}
 )
 
-// used tells the highest number with which the code reads KEYS or ARGV, and whether it reads more by a variable.
-func used(code, array string) (highest int, more bool) {
+// usedParams returns the highest number with which the code reads KEYS or ARGV, and whether it reads
+// more by a variable.
+func usedParams(code, array string) (highest int, more bool) {
 	for _, m := range byNumber[array].FindAllStringSubmatch(code, -1) {
 		n, _ := strconv.Atoi(m[1])
 		highest = max(highest, n)
@@ -94,272 +117,378 @@ func used(code, array string) (highest int, more bool) {
 	return highest, byVariable[array].MatchString(code)
 }
 
-var function = regexp.MustCompile(`(?ms)^local function (\w+)\(.*?^end$|^local function (\w+)\([^\n]* end$`)
-
-var cut = map[string]map[string]string{}
-
-// functions cuts the functions at the top level of a part by name.
-func functions(code string) map[string]string {
-	list, known := cut[code]
-	if !known {
-		list = map[string]string{}
-		for _, m := range function.FindAllStringSubmatch(code, -1) {
-			list[m[1]+m[2]] = m[0]
-		}
-		cut[code] = list
-	}
-	return list
-}
-
-// mentions tells whether a name stands in the code as a whole word.
-func mentions(code, name string) bool {
-	for rest := code; ; {
-		at := strings.Index(rest, name)
-		if at < 0 {
-			return false
-		}
-		after := rest[at+len(name):]
-		if (at == 0 || !isWord(rest[at-1])) && (after == "" || !isWord(after[0])) {
-			return true
-		}
-		rest = after
-	}
-}
-
-// calls tells whether the code calls a function by its bare name.
-func calls(code, name string) bool {
-	for rest := code; ; {
-		at := strings.Index(rest, name+"(")
-		if at < 0 {
-			return false
-		}
-		if at == 0 || !isWord(rest[at-1]) && rest[at-1] != '.' {
-			return true
-		}
-		rest = rest[at+len(name):]
-	}
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
-}
-
-// whole is the script's code with its parts, less those of their functions that it never reaches.
-func (s script) whole(parts map[string]script) string {
-	code := s.code
-	unreached := map[string]string{}
-	for _, name := range strings.Fields(s.header["USES"]) {
-		code += function.ReplaceAllString(parts[name].code, "")
-		maps.Copy(unreached, functions(parts[name].code))
-	}
-	for again := true; again; {
-		again = false
-		for name, body := range unreached {
-			if mentions(code, name) {
-				code += "\n" + body
-				delete(unreached, name)
-				again = true
-			}
-		}
-	}
-	return code
-}
-
 var (
-	answered = regexp.MustCompile(`\breturn\s*\{\s*'(\w+)'`)
-	built    = regexp.MustCompile(`(?:\w+\(|[,=]|\()\s*\{\s*'(\w+)'\s*[,}]`)
-	passed   = regexp.MustCompile(`\b(?:return|local function)?\s*(\w+)\(\s*'(\w+)'\s*[,)]`)
-	called   = regexp.MustCompile(`redis\.p?call\(\s*'[A-Za-z]+'\s*,\s*(?:[\w\[\]]+\s*\.\.|'[^']*\{)`)
-	numbered = regexp.MustCompile(`KEYS\[\d`)
-	extended = regexp.MustCompile(`KEYS\[\w+\]\s*\.\.`)
-	event    = regexp.MustCompile(`'((?:room|user|server)\.[a-z_]+)'`)
+	returned  = regexp.MustCompile(`\breturn\s*\{\s*'(\w+)'`)
+	built     = regexp.MustCompile(`(?:\w+\(|[,=]|\()\s*\{\s*'(\w+)'\s*[,}]`)
+	passed    = regexp.MustCompile(`\b(?:return|local function)?\s*(\w+)\(\s*'(\w+)'\s*[,)]`)
+	madeUpKey = regexp.MustCompile(`redis\.p?call\(\s*'[A-Za-z]+'\s*,\s*(?:[\w\[\]]+\s*\.\.|'[^']*\{)`)
+	numbered  = regexp.MustCompile(`KEYS\[\d`)
+	extended  = regexp.MustCompile(`KEYS\[\w+\]\s*\.\.`)
+	eventType = regexp.MustCompile(`'((?:room|user|server)\.[a-z_]+)'`)
 )
 
-func wordsKnown() map[string]bool {
-	known := map[string]bool{"ok": true, "stale": true, "replay": true}
-	for _, word := range apierror.Codes() {
-		known[word] = true
+func knownStatuses() map[string]bool {
+	known := map[string]bool{scripts.OK: true, scripts.Stale: true, scripts.Replay: true}
+	for _, code := range apierror.Codes() {
+		known[code] = true
 	}
 	return known
 }
 
-// says lists the words that the code can answer with.
-func says(code string, known map[string]bool) map[string]bool {
-	words := map[string]bool{}
-	for _, m := range answered.FindAllStringSubmatch(code, -1) {
-		words[m[1]] = true
+// statusesIn returns the statuses that the code can return.
+func statusesIn(code string, known map[string]bool) map[string]bool {
+	statuses := map[string]bool{}
+	for _, m := range returned.FindAllStringSubmatch(code, -1) {
+		statuses[m[1]] = true
 	}
 	for _, m := range built.FindAllStringSubmatch(code, -1) {
 		if known[m[1]] {
-			words[m[1]] = true
+			statuses[m[1]] = true
 		}
 	}
 	for _, m := range passed.FindAllStringSubmatch(code, -1) {
 		if known[m[2]] && m[1] != "call" && m[1] != "pcall" {
-			words[m[2]] = true
+			statuses[m[2]] = true
 		}
 	}
-	return words
+	return statuses
 }
 
-const goodScript = "-- room_join: seats.\n-- USES  clock\n-- KEYS  1 room\n-- ARGV  1 uid\n-- GIVES ok room_full\n" +
-	"local room = KEYS[1]\nlocal uid = ARGV[1]\nif whole(now_ms) == uid then return {'room_full'} end\nreturn {'ok', room}\n"
+// builtins are the globals that Redis gives to a script, as far as we use them.
+var builtins = []string{
+	"redis", "KEYS", "ARGV", "cjson", "string", "table", "math", "tonumber", "tostring", "ipairs", "unpack",
+}
 
-const goodPart = "-- clock: time.\n-- gives now_ms, whole(n)\nlocal now_ms = 1\nlocal function whole(n) return n end\n"
+// luaNames are the names by which a Lua file is bound to others.
+type luaNames struct {
+	defined  []string // locals at its top level: what an included library offers
+	free     []string // read, and neither a local nor a builtin: what the includes must offer
+	assigned []string // globals that are written
+}
 
-// altered is a sound script with one thing changed.
-func altered(old, changed string) map[string]string {
-	if !strings.Contains(goodScript, old) {
-		panic("house: the sound script has no " + old)
+// namesIn compiles a file by itself: to the compiler, what another file defines is a global.
+func namesIn(code string) (luaNames, error) {
+	var names luaNames
+	statements, err := parse.Parse(strings.NewReader(code), "")
+	if err != nil {
+		return names, err
 	}
-	return map[string]string{"scripts/part_clock.lua": goodPart, "scripts/room_join.lua": strings.Replace(goodScript, old, changed, 1)}
+	chunk, err := lua.Compile(statements, "")
+	if err != nil {
+		return names, err
+	}
+	for _, statement := range statements {
+		if local, ok := statement.(*luaast.LocalAssignStmt); ok {
+			names.defined = append(names.defined, local.Names...)
+		}
+	}
+	var visit func(f *lua.FunctionProto)
+	visit = func(f *lua.FunctionProto) {
+		for _, instruction := range f.Code {
+			operation, operand := int(instruction>>26), instruction&(1<<18-1) // Lua 5.1: iABx
+			if operation != lua.OP_GETGLOBAL && operation != lua.OP_SETGLOBAL {
+				continue
+			}
+			name := f.Constants[operand].String()
+			switch {
+			case operation == lua.OP_SETGLOBAL:
+				names.assigned = append(names.assigned, name)
+			case !slices.Contains(builtins, name) && !slices.Contains(names.free, name):
+				names.free = append(names.free, name)
+			}
+		}
+		for _, inner := range f.FunctionPrototypes {
+			visit(inner)
+		}
+	}
+	visit(chunk)
+	return names, nil
+}
+
+// libraryNames returns the names of every library.
+func (h *house) libraryNames() (map[string]luaNames, []string) {
+	var complaints []string
+	found := map[string]luaNames{}
+	for name, library := range h.libraries() {
+		names, err := namesIn(library.code)
+		if err != nil {
+			complaints = append(complaints, library.path+": "+err.Error())
+		}
+		found[name] = names
+	}
+	return found, complaints
+}
+
+// checkNames complains about globals that a file writes, or reads beside the builtins and what the included
+// libraries define. It returns the libraries whose names the file uses.
+func checkNames(f luaFile, libraries map[string]luaNames) (used []string, complaints []string) {
+	names, err := namesIn(f.code)
+	if err != nil {
+		return nil, []string{f.path + ": " + err.Error()}
+	}
+	for _, name := range names.assigned {
+		complaints = append(complaints, f.path+" assigns the global "+name)
+	}
+	for _, name := range names.free {
+		at := slices.IndexFunc(f.header.Includes, func(include string) bool {
+			return slices.Contains(libraries[include].defined, name)
+		})
+		if at < 0 {
+			complaints = append(complaints, fmt.Sprintf("%s uses %s, which no library that it includes defines", f.path, name))
+		} else if include := f.header.Includes[at]; !slices.Contains(used, include) {
+			used = append(used, include)
+		}
+	}
+	return used, complaints
+}
+
+// Lua files without faults.
+const (
+	goodScript = `-- room_join: seats.
+-- INCLUDES  clock
+-- KEYS      1 room
+-- ARGV      1 user
+-- RETURNS   ok room_full
+local room = KEYS[1]
+local user = ARGV[1]
+if now_ms == user then return {'room_full'} end
+return {'ok', room}
+`
+	goodLibrary = "-- lib_clock: reads the time.\nlocal now_ms = redis.call('TIME')[1]\n"
+
+	// It needs the first one.
+	secondLibrary = "-- lib_soon: adds.\n-- INCLUDES  clock\nlocal function soon() return now_ms + 1 end\n"
+
+	keysLibrary = "-- lib_room: names keys.\n-- KEYS      1 room  2 events\nlocal a, b = KEYS[1], KEYS[2]\n"
+)
+
+// changed returns the good script with parts replaced, old and new by turns, and its library.
+func changed(pairs ...string) map[string]string {
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(goodScript, pairs[i]) {
+			panic("the good script has no " + pairs[i])
+		}
+	}
+	return map[string]string{
+		"scripts/lib_clock.lua": goodLibrary,
+		"scripts/room_join.lua": strings.NewReplacer(pairs...).Replace(goodScript),
+	}
+}
+
+// withLibrary returns changed with one more library, which may not be included.
+func withLibrary(name, text string, pairs ...string) map[string]string {
+	files := changed(pairs...)
+	files["scripts/lib_"+name+".lua"] = text
+	return files
 }
 
 var scriptRules = []rule{
 	{
+		name: "headers can be read",
+		ask: func(h *house) (complaints []string) {
+			_, headers := h.luaFiles()
+			_, loads := h.scripts()
+			for _, err := range slices.Concat(headers, loads) {
+				complaints = append(complaints, err.Error())
+			}
+			return complaints
+		},
+		breaks: map[string]map[string]string{
+			"another name":              changed("room_join: seats", "room_leave: seats"),
+			"an absent library":         changed("clock", "clock money"),
+			"numbers with a gap":        changed("1 room", "2 room"),
+			"a number without name":     changed("1 room", "1"),
+			"a name without number":     changed("1 room", "room"),
+			"numbers that do not go on": withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "4 wallet"),
+		},
+	},
+	{
 		name: "headers count KEYS and ARGV as the code does",
 		ask: func(h *house) (complaints []string) {
-			list, parts := h.scripts()
+			list, _ := h.scripts()
 			for _, s := range list {
-				code := s.whole(parts)
-				for _, array := range []string{"KEYS", "ARGV"} {
-					line := s.header[array]
-					declared, open := counted(line), tail.MatchString(line)
-					highest, more := used(code, array)
+				code := withoutComments(s.Source)
+				for array, params := range map[string]scripts.Params{"KEYS": s.Keys, "ARGV": s.Args} {
+					declared, open := len(params.Names), params.Rest != ""
+					highest, more := usedParams(code, array)
 					switch {
 					case more && !open:
-						complaints = append(complaints, fmt.Sprintf("%s reads %s by a variable; the header must end in \"then …\", \"each …\" or \"pairs …\" (it says %q)", s.name, array, line))
+						complaints = append(complaints, fmt.Sprintf(
+							"%s reads %s by a variable: its header must end in \"then …\"", s.Name, array))
 					case !more && open:
-						complaints = append(complaints, fmt.Sprintf("%s has an open list of %s in its header and reads none", s.name, array))
+						complaints = append(complaints, fmt.Sprintf(
+							"%s declares %s without a number (%q) and reads none", s.Name, array, params.Rest))
 					case array == "KEYS" && declared == 1 && highest == 0: // it chooses the node of a Cluster
 					case !more && highest != declared, more && highest > declared && declared > 0:
-						complaints = append(complaints, fmt.Sprintf("%s declares %d %s and uses %d", s.name, declared, array, highest))
+						complaints = append(complaints, fmt.Sprintf("%s declares %d %s and uses %d", s.Name, declared, array, highest))
 					}
 				}
 			}
 			return complaints
 		},
 		breaks: map[string]map[string]string{
-			"a key too few":     altered("1 room\n", "\n"),
-			"a key too many":    altered("1 room\n", "1 room  2 events\n"),
-			"an argument more":  altered("local uid = ARGV[1]", "local uid, x = ARGV[1], ARGV[2]"),
-			"an open list":      altered("{'ok', room}", "{'ok', #ARGV}"),
-			"open without use":  altered("1 uid", "1 uid  then each of the others"),
-			"unpacked at large": altered("{'ok', room}", "{'ok', unpack(KEYS)}"),
+			"a key too few":                  changed("1 room\n", "\n"),
+			"a key too many":                 changed("1 room\n", "1 room  2 events\n"),
+			"an argument more":               changed("local user = ARGV[1]", "local user, x = ARGV[1], ARGV[2]"),
+			"an open list":                   changed("{'ok', room}", "{'ok', #ARGV}"),
+			"open without use":               changed("1 user", "1 user  then each of the others"),
+			"unpacked at large":              changed("{'ok', room}", "{'ok', unpack(KEYS)}"),
+			"a key after those of a library": withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "3 wallet"),
 		},
 	},
 	{
 		name: "keys come through KEYS and have names",
 		ask: func(h *house) (complaints []string) {
-			list, parts := h.scripts()
-			for _, s := range slices.Concat(list, slices.Collect(maps.Values(parts))) {
-				for line := range strings.Lines(wrapped.ReplaceAllString(s.code, "$1 ")) {
+			list, _ := h.luaFiles()
+			for _, f := range list {
+				for line := range strings.Lines(wrapped.ReplaceAllString(f.code, "$1 ")) {
 					line = strings.TrimSpace(line)
 					if numbered.MatchString(line) && !strings.HasPrefix(line, "local ") && !strings.HasPrefix(line, "for ") {
-						complaints = append(complaints, s.name+" uses a key without a name: "+line)
+						complaints = append(complaints, f.path+" uses a key without a name: "+line)
 					}
-					if called.MatchString(line) || extended.MatchString(line) || key.MatchString(strings.Join(literal.FindAllString(line, -1), " ")) {
-						complaints = append(complaints, s.name+" makes up a key: "+line)
+					texts := strings.Join(literal.FindAllString(line, -1), " ")
+					if madeUpKey.MatchString(line) || extended.MatchString(line) || key.MatchString(texts) {
+						complaints = append(complaints, f.path+" makes up a key: "+line)
 					}
 				}
 			}
 			return complaints
 		},
 		breaks: map[string]map[string]string{
-			"no name":       altered("{'ok', room}", "{'ok', redis.call('GET', KEYS[1])}"),
-			"a made-up key": altered("{'ok', room}", "{'ok', redis.call('GET', room .. ':events')}"),
-			"a spelled key": altered("{'ok', room}", "{'ok', redis.call('GET', '{e:main}:x')}"),
+			"no name":       changed("{'ok', room}", "{'ok', redis.call('GET', KEYS[1])}"),
+			"a made-up key": changed("{'ok', room}", "{'ok', redis.call('GET', room .. ':events')}"),
+			"a spelled key": changed("{'ok', room}", "{'ok', redis.call('GET', '{e:main}:x')}"),
+			"in a library":  withLibrary("room", "-- lib_room: is.\nredis.call('GET', KEYS[1])\n"),
 		},
 	},
 	{
-		name: "a script gives the words of its header, and refusals know them",
+		name: "a script returns the statuses of its header, and error codes know them",
 		ask: func(h *house) (complaints []string) {
-			known := wordsKnown()
-			list, parts := h.scripts()
+			known := knownStatuses()
+			list, _ := h.scripts()
 			for _, s := range list {
-				code := s.whole(parts)
-				gives := strings.Fields(s.header["GIVES"])
-				said := says(code, known)
-				for _, word := range gives {
-					if !known[word] {
-						complaints = append(complaints, fmt.Sprintf("%s gives %s, which is not in package apierror", s.name, word))
+				code := withoutComments(s.Source)
+				for _, status := range s.Statuses {
+					if !known[status] {
+						complaints = append(complaints, s.Name+" declares "+status+", which is not in package apierror")
 					}
-					if !strings.Contains(code, "'"+word+"'") {
-						complaints = append(complaints, fmt.Sprintf("%s promises %s and never says it", s.name, word))
+					if !strings.Contains(code, "'"+status+"'") {
+						complaints = append(complaints, s.Name+" declares "+status+" and never returns it")
 					}
 				}
-				for _, word := range slices.Sorted(maps.Keys(said)) {
-					if !slices.Contains(gives, word) {
-						complaints = append(complaints, fmt.Sprintf("%s says %s, which its header does not give", s.name, word))
+				for _, status := range slices.Sorted(maps.Keys(statusesIn(code, known))) {
+					if !slices.Contains(s.Statuses, status) {
+						complaints = append(complaints, s.Name+" returns "+status+", which its header does not declare")
 					}
 				}
 			}
 			return complaints
 		},
 		breaks: map[string]map[string]string{
-			"a word never said":      altered("ok room_full", "ok room_full room_closed"),
-			"a word not promised":    altered("ok room_full", "ok"),
-			"a word nobody knows":    {"scripts/part_clock.lua": goodPart, "scripts/room_join.lua": strings.ReplaceAll(goodScript, "room_full", "room_fulll")},
-			"a word through a call":  altered("return {'ok', room}", "return keep(room, {'sold_out'})"),
-			"a word given to a call": altered("return {'ok', room}", "return refuse('sold_out')"),
+			"never returned":  changed("ok room_full", "ok room_full room_closed"),
+			"not declared":    changed("ok room_full", "ok"),
+			"nobody knows it": changed("room_full", "room_fulll"),
+			"through a call":  changed("return {'ok', room}", "return save_receipt(room, {'sold_out'})"),
+			"given to a call": changed("return {'ok', room}", "return refuse('sold_out')"),
+			"of a library": withLibrary("room", "-- lib_room: is.\nlocal function f() return {'sold_out'} end\n",
+				"clock", "clock room"),
 		},
 	},
 	{
-		name: "parts are there, in order and of use",
+		name: "libraries include what they name, and are all of use",
 		ask: func(h *house) (complaints []string) {
-			list, parts := h.scripts()
-			inUse := map[string]bool{}
-			for _, s := range list {
-				uses := strings.Fields(s.header["USES"])
-				for i, name := range uses {
-					inUse[name] = true
-					part, ok := parts[name]
-					if !ok {
-						complaints = append(complaints, s.name+" uses part "+name+", which is not there")
-						continue
-					}
-					rest := s.code
-					for _, later := range uses[i+1:] {
-						rest += parts[later].code
-					}
-					if !slices.ContainsFunc(names(part), func(n string) bool { return mentions(rest, n) }) {
-						complaints = append(complaints, s.name+" uses part "+name+" and nothing of it")
-					}
-					for _, needed := range needs(part) {
-						if !slices.Contains(uses[:i], needed) {
-							complaints = append(complaints, fmt.Sprintf("%s: part %s needs %s in front of it", s.name, name, needed))
-						}
-					}
-				}
-				for _, name := range slices.Sorted(maps.Keys(parts)) {
-					for f := range functions(parts[name].code) {
-						if calls(s.code, f) && !slices.Contains(uses, name) && !strings.Contains(s.code, "function "+f+"(") {
-							complaints = append(complaints, fmt.Sprintf("%s calls %s and does not use part %s", s.name, f, name))
-						}
-					}
+			libraries := h.libraries()
+			names, complaints := h.libraryNames()
+			definedIn, included := map[string]string{}, map[string]bool{}
+			list, _ := h.luaFiles()
+			for _, f := range list {
+				for _, include := range f.header.Includes {
+					included[include] = true
 				}
 			}
-			for _, name := range slices.Sorted(maps.Keys(parts)) {
-				if !inUse[name] {
-					complaints = append(complaints, "no script uses part "+name)
+			for _, name := range slices.Sorted(maps.Keys(libraries)) {
+				library := libraries[name]
+				used, more := checkNames(library, names)
+				complaints = append(complaints, more...)
+				for _, include := range library.header.Includes {
+					if !slices.Contains(used, include) {
+						complaints = append(complaints, fmt.Sprintf("%s includes %s and uses nothing of it", library.path, include))
+					}
+				}
+				for _, defined := range names[name].defined {
+					if other, twice := definedIn[defined]; twice {
+						complaints = append(complaints, fmt.Sprintf("%s is defined by the libraries %s and %s", defined, other, name))
+					}
+					definedIn[defined] = name
+				}
+				if !included[name] {
+					complaints = append(complaints, "no script includes "+name)
 				}
 			}
 			return complaints
 		},
 		breaks: map[string]map[string]string{
-			"an absent part": altered("clock", "clock money"),
-			"a useless part": altered("whole(now_ms)", "'7'"),
-			"a missing part": altered("-- USES  clock\n", ""),
-			"out of order": {
-				"scripts/part_clock.lua": goodPart, "scripts/part_event.lua": "-- event: says. Needs clock.\nlocal function emit(x) return whole(x) end\n",
-				"scripts/room_join.lua": strings.NewReplacer("clock", "event clock", "{'ok', room}", "{'ok', emit(room)}").Replace(goodScript),
-			},
+			"nothing of it is used": withLibrary("room", "-- lib_room: is.\n-- INCLUDES  clock\nlocal x = 1\n",
+				"clock", "clock room"),
+			"it is not included":    withLibrary("room", "-- lib_room: is.\nlocal x = now_ms\n", "clock", "clock room"),
+			"a name of two":         withLibrary("room", "-- lib_room: is.\nlocal now_ms = 1\n", "clock", "clock room"),
+			"no script includes it": withLibrary("room", "-- lib_room: is.\nlocal x = 1\n"),
+			"it is no Lua":          withLibrary("room", "-- lib_room: is.\nlocal x = = 1\n", "clock", "clock room"),
+			"it writes a global":    withLibrary("room", "-- lib_room: is.\nlast = 1\n", "clock", "clock room"),
+		},
+	},
+	{
+		name: "scripts include what they need, in order and no more",
+		ask: func(h *house) (complaints []string) {
+			libraries := h.libraries()
+			names, _ := h.libraryNames()
+			list, _ := h.luaFiles()
+			for _, f := range list {
+				if strings.HasPrefix(f.name(), scripts.LibraryPrefix) {
+					continue
+				}
+				includes := f.header.Includes
+				needed, more := checkNames(f, names)
+				complaints = append(complaints, more...)
+				for i := 0; i < len(needed); i++ { // what is needed grows by what that needs
+					for _, include := range libraries[needed[i]].header.Includes {
+						if !slices.Contains(needed, include) {
+							needed = append(needed, include)
+						}
+					}
+				}
+				for _, include := range needed {
+					if !slices.Contains(includes, include) {
+						complaints = append(complaints, fmt.Sprintf("%s needs %s and does not include it", f.path, include))
+					}
+				}
+				for i, include := range includes {
+					if !slices.Contains(needed, include) || slices.Contains(includes[:i], include) {
+						complaints = append(complaints, fmt.Sprintf("%s includes %s and does not need it, or not again", f.path, include))
+					}
+					for _, before := range libraries[include].header.Includes {
+						if slices.Contains(includes[i:], before) {
+							complaints = append(complaints, fmt.Sprintf("%s: %s must come before %s", f.path, before, include))
+						}
+					}
+				}
+			}
+			return complaints
+		},
+		breaks: map[string]map[string]string{
+			"a useless library":                  changed("now_ms == user", "room == user"),
+			"one twice":                          changed("clock", "clock clock"),
+			"a missing library":                  changed("-- INCLUDES  clock\n", ""),
+			"a global":                           changed("local room = KEYS[1]", "local room = KEYS[1]\nremembered = room"),
+			"no Lua":                             changed("local user", "local local"),
+			"a library's own library is missing": withLibrary("soon", secondLibrary, "clock", "soon", "now_ms", "soon()"),
+			"a library's own library is behind": withLibrary("soon", secondLibrary,
+				"clock", "soon clock", "now_ms", "soon()"),
 		},
 	},
 	{
 		name: "every script has its Go name, once, and a caller",
 		ask: func(h *house) (complaints []string) {
-			list, _ := h.scripts()
 			registered, callers := map[string][]string{}, map[string]bool{}
 			for _, s := range h.code {
 				ast.Inspect(s.file, func(n ast.Node) bool {
@@ -370,7 +499,7 @@ var scriptRules = []rule{
 							if !ok || s.top() != "scripts" || len(call.Args) != 1 {
 								continue
 							}
-							if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "script" {
+							if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "mustLoad" {
 								name := strings.Trim(call.Args[0].(*ast.BasicLit).Value, `"`)
 								registered[name] = append(registered[name], x.Names[i].Name)
 							}
@@ -383,10 +512,14 @@ var scriptRules = []rule{
 					return true
 				})
 			}
-			for _, s := range list {
-				want := goName(s.name)
-				if got := registered[s.name]; len(got) != 1 || got[0] != want {
-					complaints = append(complaints, fmt.Sprintf("%s.lua is registered as %v; want %s, once", s.name, got, want))
+			list, _ := h.luaFiles()
+			for _, f := range list {
+				if strings.HasPrefix(f.name(), scripts.LibraryPrefix) {
+					continue
+				}
+				want := goName(f.name())
+				if got := registered[f.name()]; len(got) != 1 || got[0] != want {
+					complaints = append(complaints, fmt.Sprintf("%s is loaded as %v; want %s, once", f.path, got, want))
 				}
 				if !callers[want] {
 					complaints = append(complaints, "nothing runs scripts."+want)
@@ -395,58 +528,77 @@ var scriptRules = []rule{
 			return complaints
 		},
 		breaks: map[string]map[string]string{
-			"not registered": {"scripts/room_join.lua": goodScript, "rooms/store.go": `package rooms; var x = scripts.RoomJoin`},
+			"not loaded": {"scripts/room_join.lua": goodScript, "rooms/store.go": `package rooms; var x = scripts.RoomJoin`},
 			"misnamed": {
-				"scripts/room_join.lua": goodScript, "scripts/list.go": `package scripts; var JoinRoom = script("room_join")`,
+				"scripts/room_join.lua": goodScript, "scripts/list.go": `package scripts; var JoinRoom = mustLoad("room_join")`,
 				"rooms/store.go": `package rooms; var x = scripts.RoomJoin`,
 			},
-			"never run": {"scripts/room_join.lua": goodScript, "scripts/list.go": `package scripts; var RoomJoin = script("room_join")`},
+			"never run": {
+				"scripts/room_join.lua": goodScript, "scripts/list.go": `package scripts; var RoomJoin = mustLoad("room_join")`,
+			},
 		},
 	},
 	{
-		name: "scripts tell only events that are on the page",
+		name: "scripts emit only events of package events",
 		ask: func(h *house) (complaints []string) {
-			page := map[string]bool{}
+			known := map[string]bool{}
 			for _, e := range events.All() {
-				page[e.Name] = true
+				known[e.Name] = true
 			}
-			list, parts := h.scripts()
-			for _, s := range slices.Concat(list, slices.Collect(maps.Values(parts))) {
-				for _, m := range event.FindAllStringSubmatch(s.code, -1) {
-					if !page[m[1]] {
-						complaints = append(complaints, s.name+" tells "+m[1]+", which is not in package events")
+			list, _ := h.luaFiles()
+			for _, f := range list {
+				for _, m := range eventType.FindAllStringSubmatch(f.code, -1) {
+					if !known[m[1]] {
+						complaints = append(complaints, f.path+" emits "+m[1]+", which is not in package events")
 					}
 				}
 			}
 			return complaints
 		},
-		breaks: map[string]map[string]string{"an unknown event": altered("{'ok', room}", "{'ok', 'room.exploded'}")},
+		breaks: map[string]map[string]string{"an unknown event": changed("{'ok', room}", "{'ok', 'room.exploded'}")},
+	},
+	{
+		name: "a line of Lua has at most 120 columns, a comment 100",
+		ask: func(h *house) (complaints []string) {
+			for _, file := range slices.Sorted(maps.Keys(h.lua)) {
+				number := 0
+				for line := range strings.Lines(h.lua[file]) {
+					number++
+					line = strings.TrimRight(line, "\n")
+					limit := 120
+					if strings.HasPrefix(strings.TrimSpace(line), "--") {
+						limit = 100
+					}
+					if columns := len([]rune(line)); columns > limit {
+						complaints = append(complaints, fmt.Sprintf("%s:%d has %d columns", file, number, columns))
+					}
+				}
+			}
+			return complaints
+		},
+		breaks: map[string]map[string]string{
+			"code":      changed("local user", strings.Repeat(" ", 110)+"local user"),
+			"a comment": changed("seats.", strings.Repeat("seats. ", 20)),
+		},
 	},
 }
 
-// names lists what a part defines.
-func names(part script) []string {
-	var list []string
-	for _, m := range regexp.MustCompile(`(?m)^local (?:function )?(\w+)`).FindAllStringSubmatch(part.code, -1) {
-		list = append(list, m[1])
-	}
-	return list
-}
-
-// needs lists the parts that the sentence of a part asks for: "Needs clock and event."
-func needs(part script) []string {
-	m := regexp.MustCompile(`Needs ([a-z, ]+)\.`).FindStringSubmatch(part.header[""])
-	if m == nil {
-		return nil
-	}
-	return strings.FieldsFunc(strings.ReplaceAll(m[1], " and ", ","), func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// goName is noun_verb as NounVerb.
+// goName returns NounVerb for noun_verb.
 func goName(file string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(file, "_") {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
 	return b.String()
+}
+
+func TestTheGoodScriptBreaksNoRule(t *testing.T) {
+	files := changed()
+	files["scripts/list.go"] = `package scripts; var RoomJoin = mustLoad("room_join")`
+	files["rooms/store.go"] = `package rooms; var x = scripts.RoomJoin`
+	for _, r := range scriptRules {
+		for _, complaint := range r.ask(pretend(t, files)) {
+			t.Errorf("%s: %s", r.name, complaint)
+		}
+	}
 }

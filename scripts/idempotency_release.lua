@@ -1,0 +1,13 @@
+-- idempotency_release: forgets an execution without a response worth keeping, or changes nothing
+-- when another owner has the record or it has its response.
+-- KEYS      1 record
+-- ARGV      1 owner
+-- RETURNS   ok stale
+local record_key = KEYS[1]
+local owner = ARGV[1]
+
+local record = redis.call('HMGET', record_key, 'owner', 'answer')
+local holder, response = record[1], record[2]
+if holder and (holder ~= owner or response) then return {'stale'} end
+redis.call('DEL', record_key)
+return {'ok'}

@@ -1,0 +1,13 @@
+-- user_link_identity: links an identity to a player, or changes nothing; returns the player who
+-- has it.
+-- KEYS      1 identity
+-- ARGV      1 user
+-- RETURNS   ok
+-- INVARIANT an identity always belongs to the same player
+local identity_key = KEYS[1]
+local user = ARGV[1]
+
+local holder = redis.call('GET', identity_key)
+if holder then return {'ok', holder} end
+redis.call('SET', identity_key, user)
+return {'ok', user}
