@@ -191,6 +191,12 @@ func (f *fixture) credit(p player, reason string) {
 		fmt.Sprintf(`{"tokenId":"GOLD","amount":1,"reason":%q}`, reason), "Idempotency-Key", "credit-"+reason)
 }
 
+func (f *fixture) makeFriends(a, b player) {
+	f.t.Helper()
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
+}
+
 // newNode returns another node on the same store.
 func (f *fixture) newNode() *fixture {
 	f.t.Helper()

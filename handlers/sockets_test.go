@@ -575,11 +575,7 @@ func TestASubscriptionToAPrivateRoomEndsWithTheRightToSeeIt(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		far := f.newNode()
 		ann, bob, eve := f.guest("Ann"), f.guest("Bob"), f.guest("Eve")
-		befriend := func(a, b player) {
-			f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
-			f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
-		}
-		befriend(ann, bob)
+		f.makeFriends(ann, bob)
 		room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token,
 			`{"maxPlayers":4,"visibility":"private"}`).text("roomId")
 		host, guest := f.dialRealtime(ann), far.dialRealtime(bob)
@@ -607,6 +603,34 @@ func TestASubscriptionToAPrivateRoomEndsWithTheRightToSeeIt(t *testing.T) {
 		f.credit(bob, "bonus")
 		guest.expectEvent("user.balance")
 	})
+}
+
+// A reserved seat lets a player see a private room until the start.
+func TestASubscriptionByAReservedSeatEndsAtTheStart(t *testing.T) {
+	f := newGameFixture(t)
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	f.makeFriends(ann, bob)
+	const session = "/api/v1/game-session/"
+	room := f.expect(201, "POST", session+"create", ann.token, `{"maxPlayers":2,"visibility":"private"}`).text("roomId")
+	f.expect(200, "POST", session+"join", bob.token, roomBody(room))
+	f.expect(200, "POST", session+"start", ann.token, roomBody(room))
+	results := fmt.Sprintf(`[{"userId":%d,"place":1},{"userId":%d,"place":2}]`, ann.id, bob.id)
+	f.expect(200, "POST", session+"finish", f.serverKey, fmt.Sprintf(`{"roomId":%q,"results":%s}`, room, results),
+		"Idempotency-Key", "end")
+	rematch := f.expect(201, "POST", session+"rematch", ann.token, roomBody(room)).text("roomId")
+	f.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", bob.id), ann.token, "")
+
+	host, reserved := f.dialRealtime(ann), f.dialRealtime(bob)
+	host.subscribe(rematch, "")
+	reserved.subscribe(rematch, "")
+	f.expect(200, "POST", session+"start", ann.token, roomBody(rematch))
+	f.expect(200, "POST", session+"cancel", f.serverKey, roomBody(rematch))
+	for _, eventType := range []string{"room.started", "room.cancelled"} {
+		host.expectEvent(eventType)
+	}
+	reserved.expectEvent("room.started")
+	f.credit(bob, "bonus")
+	reserved.expectEvent("user.balance")
 }
 
 func TestAConnectionSubscribesToSixteenRooms(t *testing.T) {

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// emitter writes events as the scripts of the domains do, with the same Lua helper.
+// emitter writes events as the scripts of the domains do, with the same Lua libraries.
 var emitter = sync.OnceValue(func() *redis.Script {
 	var source strings.Builder
 	for _, library := range []string{"clock", "int_to_string", "format_time", "emit_event"} {
