@@ -64,7 +64,7 @@ func subscribe(
 	}
 	topic, _ := s.server.Rooms.EventTopic(room.RoomID)
 	sub := realtime.Subscription{
-		Topic: topic, After: in.After,
+		Topic: topic, After: in.After, NotBefore: room.Position,
 		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) {
 			return s.server.roomSnapshot(ctx, room.RoomID)
 		},
