@@ -78,6 +78,7 @@ func TestASnapshotIsSharedAsLongAsItIsNotTooOld(t *testing.T) {
 		}
 		want("", false, "5-1", 1)
 		s.set("7-2", nil)
+		s.topic.shrink()
 		want("", false, "5-1", 1)
 		want("5-1", false, "5-1", 1)
 		want("4-9", false, "5-1", 1)
@@ -245,6 +246,28 @@ func TestSocketsThatSubscribeAtOnceShareASnapshot(t *testing.T) {
 	if reads := n.Stats().Snapshots; reads != 2 {
 		t.Errorf("%d snapshots were taken, want 2: before the change and after it", reads)
 	}
+}
+
+func TestAnIdleSubscriptionKeepsNothingOfItsStart(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:idle:events"
+	n := startNode(t, db, Options{SnapshotTTL: 50 * time.Millisecond})
+	c := dial(t, n, "user=1").listen()
+	c.subscribe(topic, "9-9")
+	client := n.firstClient(t)
+	client.mu.Lock()
+	cur := client.cursors[0]
+	sub := cur.sub
+	client.mu.Unlock()
+	if sub.Reply != nil || sub.After != "" || sub.NotBefore != "" || sub.Topic != topic {
+		t.Errorf("the cursor has %+v", sub)
+	}
+	waitUntil(t, "the snapshot is dropped", func() bool {
+		s := &cur.topic.snapshots
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.last == nil
+	})
 }
 
 // The client may have been answered a change since the shared snapshot was taken.

@@ -54,6 +54,12 @@ func (s *Subscription) authorize(ctx context.Context) error {
 	return s.Authorize(ctx)
 }
 
+// dropStart drops what only the start of a subscription needs, which may last for hours. topic is the
+// name that all subscriptions of the topic share.
+func (s *Subscription) dropStart(topic string) {
+	s.Topic, s.After, s.NotBefore, s.Reply = topic, "", "", nil
+}
+
 // SubscribeResult is where a subscription begins.
 type SubscribeResult struct {
 	Mode     Mode
@@ -168,6 +174,7 @@ func (c *Client) addCursor(cur *cursor, start SubscribeResult) error {
 	if cur.sub.Reply != nil {
 		reply = cur.sub.Reply(start)
 	}
+	cur.sub.dropStart(cur.topic.name)
 	cur.topic.addCursor(cur)
 	c.mu.Lock()
 	if c.closing {

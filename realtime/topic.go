@@ -239,6 +239,7 @@ func (t *topic) shrink() {
 	t.batchMu.Lock()
 	t.batches, t.oldestBatch = nil, 0
 	t.batchMu.Unlock()
+	t.snapshots.evictOlderThan(t.hub.options.SnapshotTTL)
 }
 
 // Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the
@@ -327,5 +328,14 @@ func (s *snapshotCache) invalidate() {
 	s.mu.Lock()
 	s.generation++
 	s.last = nil
+	s.mu.Unlock()
+}
+
+// evictOlderThan drops the cached snapshot if it was taken at least age ago.
+func (s *snapshotCache) evictOlderThan(age time.Duration) {
+	s.mu.Lock()
+	if s.last != nil && time.Since(s.last.takenAt) >= age {
+		s.last = nil
+	}
 	s.mu.Unlock()
 }
