@@ -292,9 +292,10 @@ func TestASubscriberThatIsAheadOfTheChannelStartsABackfill(t *testing.T) {
 	db := redistest.Single(t)
 	topic := "{r1}:room:ahead:events"
 	n := startNode(t, db, Options{})
-	c := dial(t, n, "user=1").listen()
-	_, start := c.subscribe(topic, "")
+	_, start := dial(t, n, "user=1").listen().subscribe(topic, "")
 	emitWithoutPublish(t, db, topic, "room.test")
+	c := dial(t, n, "user=2").listen()
+	c.next() // hello
 	c.send(request{ID: "s", Type: "sub", Topic: topic, After: start, NotBefore: "1-1"})
 	if reply := c.next(); reply.ReplyTo != "s" || !reply.OK {
 		t.Fatalf("got %+v, want a resumed subscription", reply)
