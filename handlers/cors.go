@@ -11,7 +11,7 @@ var (
 	varyPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
 	exposedHeaders = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, " +
 		"Parlor-Durability"}
-	allowedMethods  = []string{"GET, POST, PATCH, DELETE"}
+	allowedMethods  = []string{"GET, POST, PUT, PATCH, DELETE"}
 	allowedHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"}
 	preflightMaxAge = []string{"600"} // seconds
 )

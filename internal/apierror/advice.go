@@ -43,7 +43,7 @@ var advice = map[string]string{
 	NotStarted.Code:        "Start the room first.",
 	NotEnoughPlayers.Code:  "Wait: `players` are seated and `minPlayers` are needed.",
 	VersionConflict.Code:   "Read again, apply the change to what is there now, and send it with the new version.",
-	SaveTampered.Code:      "Restore an older version of the slot.",
+	SaveTampered.Code:      "Let the player restore an older version of the slot, over a WebSocket.",
 	SlotsFull.Code:         "Save to a slot that is in use.",
 	AlreadyOwned.Code:      "Do not buy: `owned` of at most `perUserLimit` are owned.",
 	SoldOut.Code:           "Buy at most `stock`, or wait for more.",
