@@ -4,7 +4,7 @@ import "net/http"
 
 // Pages of other origins may call if the game's definition lists them. The origin itself is
 // returned, never "*", and credentials are not allowed. An origin proves nothing about the caller:
-// it only tells a browser what a page may read.
+// it only lets a browser decide what a page may read.
 
 var (
 	varyOrigin     = []string{"Origin"}

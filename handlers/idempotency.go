@@ -133,10 +133,7 @@ func (r *request) storeResponse(resp *response, body []byte) {
 	defer cancel()
 	var err error
 	if resp.isFinal() {
-		header := http.Header{}
-		if resp.contentType != nil { // nil is JSON, an empty list would be no type at all
-			header["Content-Type"] = resp.contentType
-		}
+		header := http.Header{"Content-Type": resp.contentType}
 		err = r.execution.Finish(ctx, idempotency.Response{Status: resp.status, Header: header, Body: bytes.Clone(body)})
 	} else {
 		err = r.execution.Release(ctx)
