@@ -1,5 +1,5 @@
-// Package rooms is about game sessions: who sits in a room, what is staked, how the game starts and
-// how it ends.
+// Package rooms runs game sessions: who sits in a room, what is staked, how the game starts and how
+// it ends.
 //
 //	              join leave kick ready transfer
 //	                 ┌──────┐
