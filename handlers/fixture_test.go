@@ -79,7 +79,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
 	userService := users.New(db)
 	f.wallets = wallet.New(db, userService, wallet.Options{})
-	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, OwnIssuer: auth.OwnIssuer})
+	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKey: adminKey})

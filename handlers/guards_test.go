@@ -215,7 +215,11 @@ func TestRequestsThatMeanTheSameShareTheirFingerprint(t *testing.T) {
 			t.Errorf("%s is another request: %d %s", spelling, again.status, again.raw)
 		}
 	}
-	for _, other := range [][2]string{{`1`, `{"a":1,"b":{"c":2,"d":3}}`}, {`10`, `{"a":1,"b":{"c":2,"d":4}}`}, {`10`, `{}`}} {
+	for _, other := range [][2]string{
+		{`1`, `{"a":1,"b":{"c":2,"d":3}}`},
+		{`10`, `{"a":1,"b":{"c":2,"d":4}}`},
+		{`10`, `{}`},
+	} {
 		if again := create(other[0], other[1]); again.code() != "idempotency_key_reused" {
 			t.Errorf("%s is the same request: %d %s", other, again.status, again.raw)
 		}

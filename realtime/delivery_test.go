@@ -207,7 +207,7 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 			}
 			wait(12)
 			proxy.disconnect()
-			<-time.After(300 * time.Millisecond) // how long the nodes are disconnected
+			wait(75)
 			proxy.reconnect()
 			wait(20)
 		}

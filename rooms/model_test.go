@@ -110,7 +110,7 @@ type keyedCall struct {
 	rc   idempotency.Receipt
 	code string
 	room string
-	do   func(idempotency.Receipt) (rooms.Result, error)
+	send   func(idempotency.Receipt) (rooms.Result, error)
 }
 
 // replyLoser loses replies: while it is enabled, every script runs twice and only the second reply
@@ -505,7 +505,7 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		m.requireSame(what, r, a.Room)
 	}
 	if rc.Key != "" && code != "invalid_request" {
-		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: room, do: do})
+		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: room, send: do})
 	}
 }
 
@@ -852,11 +852,11 @@ func (m *model) replay() {
 		return
 	}
 	k := m.keyedCalls[rapid.IntRange(0, len(m.keyedCalls)-1).Draw(m.t, "receipt")]
-	a, err := k.do(k.rc)
+	a, err := k.send(k.rc)
 	if code, room := describe(a, err); code != k.code || room != k.room || !a.Replayed {
 		m.t.Fatalf("%s again: %s %s (replayed: %v), first %s %s", k.rc.Fingerprint, code, room, a.Replayed, k.code, k.room)
 	}
-	a, err = k.do(idempotency.Receipt{Key: k.rc.Key, Fingerprint: "other"})
+	a, err = k.send(idempotency.Receipt{Key: k.rc.Key, Fingerprint: "other"})
 	if code, _ := describe(a, err); code != "idempotency_key_reused" {
 		m.t.Fatalf("another request with the key: %s", code)
 	}

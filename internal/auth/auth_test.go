@@ -69,7 +69,7 @@ func (validator) ParseAmount(_ context.Context, _, amount string) (int64, error)
 }
 
 func newGames(db *redisdb.DB) *games.Service {
-	return games.New(db, games.Options{Validator: validator{}, OwnIssuer: auth.OwnIssuer, LoopbackIssuers: true})
+	return games.New(db, games.Options{Validator: validator{}, ReservedIssuer: auth.OwnIssuer, LoopbackIssuers: true})
 }
 
 // fixture is one installation with a game that has a signup grant.

@@ -52,7 +52,7 @@ func (validator) ParseAmount(_ context.Context, tokenID, amount string) (int64, 
 var operator = principal.Caller{Role: principal.Operator}
 
 func open(db *redisdb.DB) *games.Service {
-	return games.New(db, games.Options{Validator: validator{}, OwnIssuer: "parlor"})
+	return games.New(db, games.Options{Validator: validator{}, ReservedIssuer: "parlor"})
 }
 
 func create(t *testing.T, s *games.Service, d games.Definition) (games.Game, string) {

@@ -30,7 +30,7 @@ type Validator interface {
 // Options is what the installation demands of games and allows them.
 type Options struct {
 	Validator Validator // required
-	OwnIssuer string    // the "iss" claim of Parlor's own tokens; no external provider can have it
+	ReservedIssuer string    // the "iss" claim of Parlor's own tokens; no external provider can have it
 
 	AnyOrigin       bool // "*" may be listed among the origins; for development
 	LoopbackIssuers bool // key sets may come from http on loopback; for development and tests

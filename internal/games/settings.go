@@ -187,7 +187,7 @@ func checkIssuers(errs *apierror.FieldErrors, issuers []Issuer, o Options) {
 		switch {
 		case issuer.Issuer == "" || len(issuer.Issuer) > maxClaimBytes:
 			add("issuer", "range", "must have 1 to 255 characters")
-		case issuer.Issuer == o.OwnIssuer:
+		case issuer.Issuer == o.ReservedIssuer:
 			add("issuer", "range", "is Parlor's own")
 		}
 		if issuer.Audience == "" || len(issuer.Audience) > maxClaimBytes {

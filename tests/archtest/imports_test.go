@@ -18,8 +18,8 @@ type importRow struct {
 	reason    string   // why these and no others
 }
 
-// importTable lists which packages of the project each package may import, from the bottom up. Test files, cmd and
-// tests may import everything.
+// importTable lists which packages of the project each package may import, from the bottom up. Test
+// files, cmd and tests may import everything.
 var importTable = []importRow{
 	{"principal", nil, "every layer names the caller, so the caller knows none of them"},
 	{"apierror", nil, "every layer returns these errors, so they know no layer"},
@@ -61,7 +61,9 @@ var importTable = []importRow{
 
 var (
 	// foundation is what every domain may import.
-	foundation      = []string{"principal", "apierror", "keys", "events", "scripts", "secret", "wire", "cache", "redisdb", "text"}
+	foundation = []string{
+		"principal", "apierror", "keys", "events", "scripts", "secret", "wire", "cache", "redisdb", "text",
+	}
 	withIdempotency = append(slices.Clone(foundation), "idempotency")
 	// domains may import the three domains below them and never each other.
 	domains = append([]string{"users", "games", "wallet"}, withIdempotency...)
@@ -264,8 +266,8 @@ func drawImports() string {
 	return b.String()
 }
 
-// drawLayers returns one line for each layer, from the top down. A package stands one layer above the highest that it
-// may import.
+// drawLayers returns one line for each layer, from the top down. A package is one layer above the
+// highest that it may import.
 func drawLayers() string {
 	layerOf := map[string]int{}
 	layers := [][]string{}
