@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -109,6 +110,10 @@ func newCipher(signingKey []byte, e *Execution) (cipher.AEAD, error) {
 }
 
 func (s *Service) encrypt(e *Execution, r Response) (string, error) {
+	// A header without a value is not sent, and must not come back as one with an empty list of
+	// values.
+	r.Header = maps.Clone(r.Header)
+	maps.DeleteFunc(r.Header, func(_ string, values []string) bool { return len(values) == 0 })
 	plain, err := wire.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("encode a response: %w", err)

@@ -38,9 +38,6 @@ type source struct {
 func (s source) dir() string  { return path.Dir(s.path) }
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") || s.top() == "tests" }
 
-// isArchtest reports whether the file is of this package, whose samples break the rules on purpose.
-func (s source) isArchtest() bool { return s.dir() == "tests/archtest" }
-
 // place returns the path without internal/: that folder is a place, not a layer.
 func (s source) place() string { return strings.TrimPrefix(s.path, "internal/") }
 
