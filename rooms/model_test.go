@@ -95,7 +95,7 @@ type model struct {
 	ctx          context.Context
 	fixture      *fixture
 	service      *rooms.Service
-	losesReplies *replyLoser
+	losesReplies *atomic.Bool
 	players      []principal.Caller
 	free, held   map[int64]int64
 	minted       int64
@@ -110,34 +110,7 @@ type keyedCall struct {
 	rc   idempotency.Receipt
 	code string
 	room string
-	send   func(idempotency.Receipt) (rooms.Result, error)
-}
-
-// replyLoser loses replies: while it is enabled, every script runs twice and only the second reply
-// arrives.
-type replyLoser struct{ enabled atomic.Bool }
-
-func (*replyLoser) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (r *replyLoser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		scripts := slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return strings.HasPrefix(c.Name(), "eval") })
-		if err != nil || !scripts || !r.enabled.Load() {
-			return err
-		}
-		return next(ctx, cmds)
-	}
-}
-
-func (r *replyLoser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if name := cmd.Name(); err != nil || !r.enabled.Load() || name != "evalsha" && name != "eval" {
-			return err
-		}
-		return next(ctx, cmd)
-	}
+	send func(idempotency.Receipt) (rooms.Result, error)
 }
 
 func (m *model) moveMoney(user, delta, held int64) {
@@ -491,9 +464,9 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		m.keyCount++
 		rc = idempotency.Receipt{Key: fmt.Sprintf("%d-%d", m.fixture.game, m.keyCount), Fingerprint: what}
 	}
-	m.losesReplies.enabled.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
+	m.losesReplies.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
 	a, err := do(rc)
-	m.losesReplies.enabled.Store(false)
+	m.losesReplies.Store(false)
 	code, room := describe(a, err)
 	if code != want || a.Replayed {
 		m.t.Fatalf("%s: %s, %v (replayed: %v); want %s", what, code, err, a.Replayed, want)
@@ -504,7 +477,7 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		}
 		m.requireSame(what, r, a.Room)
 	}
-	if rc.Key != "" && code != "invalid_request" {
+	if rc.Key != "" && code != apierror.InvalidRequest.Code {
 		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: room, send: do})
 	}
 }
@@ -682,9 +655,9 @@ func (m *model) passTime(r *modelRoom) {
 		r.gone = true
 	}
 	m.fixture.db.Client.ZAdd(m.ctx, keys.RoomsDue(shard), redis.Z{Score: 0, Member: r.id})
-	m.losesReplies.enabled.Store(rapid.Bool().Draw(m.t, "reply lost"))
+	m.losesReplies.Store(rapid.Bool().Draw(m.t, "reply lost"))
 	n, err := m.service.Sweep(m.ctx)
-	m.losesReplies.enabled.Store(false)
+	m.losesReplies.Store(false)
 	if n != 1 || err != nil {
 		m.t.Fatalf("the sweep looked at %d rooms, %v", n, err)
 	}
@@ -857,15 +830,15 @@ func (m *model) replay() {
 		m.t.Fatalf("%s again: %s %s (replayed: %v), first %s %s", k.rc.Fingerprint, code, room, a.Replayed, k.code, k.room)
 	}
 	a, err = k.send(idempotency.Receipt{Key: k.rc.Key, Fingerprint: "other"})
-	if code, _ := describe(a, err); code != "idempotency_key_reused" {
+	if code, _ := describe(a, err); code != apierror.IdempotencyKeyReused.Code {
 		m.t.Fatalf("another request with the key: %s", code)
 	}
 }
 
 func TestRoomsAgreeWithTheModel(t *testing.T) {
 	check := func(t *testing.T, db *redisdb.DB, cases string) {
-		loser := &replyLoser{}
-		db.Client.AddHook(loser)
+		var losesReplies atomic.Bool
+		redistest.LoseReplies(db, losesReplies.Load)
 		old := flag.Lookup("rapid.checks").Value.String()
 		if old == "100" { // the default: the command line sets no other number
 			_ = flag.Set("rapid.checks", cases)
@@ -875,7 +848,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			f := newFixture(t, db)
 			f.settings.IdleTimeout, f.settings.MaxAge, f.settings.MatchTimeout = modelIdle, modelAge, modelMatch
 			m := &model{
-				t: rt, ctx: t.Context(), fixture: f, losesReplies: loser, free: map[int64]int64{}, held: map[int64]int64{},
+				t: rt, ctx: t.Context(), fixture: f, losesReplies: &losesReplies, free: map[int64]int64{}, held: map[int64]int64{},
 				service: rooms.New(db, f.wallet, f, gameSource{f}, rooms.Options{Retention: modelKeep}),
 			}
 			for range 4 {
