@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire/wiretest"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/prometheus/client_golang/prometheus"
@@ -158,8 +158,8 @@ func (r *httpResult) text(path string) string {
 	switch v := r.member(path).(type) {
 	case string:
 		return v
-	case json.Number:
-		return v.String()
+	case wiretest.Number:
+		return string(v)
 	case bool:
 		return strconv.FormatBool(v)
 	case nil:
@@ -231,9 +231,7 @@ func (f *fixture) send(method, path, bearer, body string, headers ...string) *ht
 		f.t.Fatal(err)
 	}
 	if strings.Contains(got.Header.Get("Content-Type"), "json") {
-		decoder := json.NewDecoder(bytes.NewReader(resp.raw))
-		decoder.UseNumber()
-		if err := decoder.Decode(&resp.body); err != nil {
+		if err := wiretest.Unmarshal(resp.raw, &resp.body); err != nil {
 			f.t.Fatalf("%s %s does not return JSON: %s", method, path, resp.raw)
 		}
 	}

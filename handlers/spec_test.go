@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -257,10 +258,9 @@ func indentJSON(t *testing.T, raw []byte) []byte {
 	if len(raw) == 0 || raw[0] != '{' {
 		return raw
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
+	indented := jsontext.Value(bytes.Clone(raw))
+	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
 		t.Fatal(err)
 	}
-	b.WriteByte('\n')
-	return b.Bytes()
+	return append(indented, '\n')
 }

@@ -87,6 +87,7 @@ var libraryTable = []libraryRow{
 	{"./keys", storeFiles, "a key is read and written in one file of a package"},
 	{"./scripts", append([]string{"idempotency/receipt.go"}, storeFiles...), "as keys; a receipt compares a status"},
 	{"./redisdb/redistest", nil, "starts servers, for tests only"},
+	{"./wire/wiretest", nil, "decodes exact numbers, for tests only"},
 	{"github.com/redis/go-redis", storeFiles, "what is known of Redis stands in one file of a package"},
 	{"github.com/go-redsync", []string{"redisdb/"}, "locks elect leaders and nothing else"},
 	{"github.com/alicebob", []string{"redisdb/"}, "the embedded store is one way to open a store"},
@@ -178,6 +179,25 @@ var importRules = []rule{
 			"gin outside handlers":            {"rooms/store.go": `package rooms; import _ "github.com/gin-gonic/gin"`},
 			"melody in a handler of requests": {"handlers/rooms.go": `package handlers; import _ "github.com/olahol/melody"`},
 			"a cache of its own":              {"auth/a.go": `package auth; import _ "github.com/hashicorp/golang-lru/v2"`},
+		},
+	},
+	{
+		// encoding/json accepts duplicate members and names in other case. Two decoders of one text
+		// must not differ, not even in tests.
+		name: "encoding/json is imported nowhere",
+		check: func(p *project) (violations []string) {
+			for _, s := range p.code {
+				for _, i := range s.imports() {
+					if i == "encoding/json" || strings.HasPrefix(i, "encoding/json/") {
+						violations = append(violations, s.path+": imports "+i+": use package wire")
+					}
+				}
+			}
+			return violations
+		},
+		samples: map[string]map[string]string{
+			"in a package": {"rooms/a.go": `package rooms; import _ "encoding/json"`},
+			"in a test":    {"rooms/a_test.go": `package rooms; import _ "encoding/json/v2"`},
 		},
 	},
 	{
