@@ -341,7 +341,7 @@ func TestARequestThatIsNoUpgradeGetsAnErrorResponse(t *testing.T) {
 		r.Header = valid.Clone()
 		change(r.Header)
 		err := n.socket.Serve(httptest.NewRecorder(), r, Session{})
-		if e, ok := apierror.As(err); !ok || e.Code != "invalid_request" {
+		if e, ok := apierror.As(err); !ok || e.Code != apierror.InvalidRequest.Code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

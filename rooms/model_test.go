@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/scripts"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
@@ -228,7 +229,7 @@ func (m *model) join(r *modelRoom, p principal.Caller) string {
 	case r.ended():
 		return "room_closed"
 	case s != nil && s.state == rooms.Active:
-		return "ok"
+		return scripts.OK
 	case r.status == rooms.Started:
 		return "already_started"
 	case r.banned[p.User]:
@@ -244,7 +245,7 @@ func (m *model) join(r *modelRoom, p principal.Caller) string {
 	r.version++
 	r.addEvent("room.joined")
 	m.startAutomatically(r)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) isHidden(r *modelRoom, p principal.Caller) bool {
@@ -280,7 +281,7 @@ func (m *model) leave(r *modelRoom, p principal.Caller) string {
 	default:
 		m.startAutomatically(r)
 	}
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) ready(r *modelRoom, p principal.Caller, ready bool) string {
@@ -295,13 +296,13 @@ func (m *model) ready(r *modelRoom, p principal.Caller, ready bool) string {
 	case r.status != rooms.Created:
 		return "already_started"
 	case s.ready == ready:
-		return "ok"
+		return scripts.OK
 	}
 	s.ready = ready
 	r.version++
 	r.addEvent("room.ready")
 	m.startAutomatically(r)
-	return "ok"
+	return scripts.OK
 }
 
 // checkHost is what only the host and the server may do.
@@ -345,7 +346,7 @@ func (m *model) kick(r *modelRoom, p principal.Caller, user int64, ban bool) str
 	} else {
 		m.startAutomatically(r)
 	}
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) transfer(r *modelRoom, p principal.Caller, user int64) string {
@@ -356,12 +357,12 @@ func (m *model) transfer(r *modelRoom, p principal.Caller, user int64) string {
 	case s == nil || s.state != rooms.Active:
 		return "not_participant"
 	case user == r.host:
-		return "ok"
+		return scripts.OK
 	}
 	r.version++
 	r.host = user
 	r.addEvent("room.host_changed")
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) startByHost(r *modelRoom, p principal.Caller) string {
@@ -376,7 +377,7 @@ func (m *model) startByHost(r *modelRoom, p principal.Caller) string {
 	}
 	r.version++
 	m.start(r)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
@@ -384,7 +385,7 @@ func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
 	case r.gone:
 		return "room_not_found"
 	case r.status == rooms.Finished && maps.Equal(places, r.places):
-		return "ok"
+		return scripts.OK
 	case r.status == rooms.Finished:
 		return "result_conflict"
 	case r.status == rooms.Cancelled:
@@ -396,7 +397,7 @@ func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
 	}
 	r.version++
 	m.settle(r, places)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) cancelByCaller(r *modelRoom, p principal.Caller) string {
@@ -412,7 +413,7 @@ func (m *model) cancelByCaller(r *modelRoom, p principal.Caller) string {
 	}
 	r.version++
 	m.cancel(r, reason)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
@@ -429,7 +430,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	case r.rematch != nil && r.rematch.gone:
 		return "room_not_found", nil
 	case r.rematch != nil:
-		return "ok", r.rematch
+		return scripts.OK, r.rematch
 	case m.free[p.User] < r.entry:
 		return "insufficient_funds", nil
 	}
@@ -442,7 +443,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.User })
 	m.openRoom(n, p, others)
 	r.rematch = n
-	return "ok", n
+	return scripts.OK, n
 }
 
 func (m *model) openRoom(n *modelRoom, p principal.Caller, reserved []int64) {
@@ -471,7 +472,7 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 	if code != want || a.Replayed {
 		m.t.Fatalf("%s: %s, %v (replayed: %v); want %s", what, code, err, a.Replayed, want)
 	}
-	if code == "ok" {
+	if code == scripts.OK {
 		if r.id == "" {
 			r.id, r.code = a.Room.RoomID, a.Room.Code
 		}
@@ -488,7 +489,7 @@ func describe(a rooms.Result, err error) (code, room string) {
 		if err != nil {
 			return err.Error(), ""
 		}
-		return "ok", string(text)
+		return scripts.OK, string(text)
 	}
 	if refusal, ok := apierror.As(err); ok {
 		return refusal.Code, ""
@@ -780,7 +781,7 @@ func (m *model) create(p principal.Caller) {
 	code := "insufficient_funds"
 	if m.free[p.User] >= entry {
 		m.openRoom(n, p, nil)
-		code = "ok"
+		code = scripts.OK
 	}
 	m.call("create", code, n, func(rc idempotency.Receipt) (rooms.Result, error) {
 		return m.service.Create(m.ctx, p, in, rc)

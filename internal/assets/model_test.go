@@ -243,7 +243,7 @@ func (m *model) reuseKey(t *rapid.T) {
 	}
 	r := rapid.SampledFrom(m.requests).Draw(t, "request")
 	got := r.send(idempotency.Receipt{Key: r.key, Fingerprint: "other"})
-	if got.summary != "idempotency_key_reused" {
+	if got.summary != apierror.IdempotencyKeyReused.Code {
 		t.Fatalf("another request under the key returns %s", got.summary)
 	}
 }

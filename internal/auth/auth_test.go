@@ -349,7 +349,7 @@ func TestAResendOfOneRefreshIsNotAReuse(t *testing.T) {
 		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
 		presented := db.Client.HGet(t.Context(), family, "current").Val()
 		for _, call := range []struct{ nonce, want string }{
-			{"7", scripts.OK}, {"7", scripts.OK}, {"8", "refresh_reused"}, {"7", "refresh_reused"},
+			{"7", scripts.OK}, {"7", scripts.OK}, {"8", apierror.RefreshReused.Code}, {"7", apierror.RefreshReused.Code},
 		} {
 			reply, err := db.RunScript(
 				t.Context(),

@@ -29,7 +29,7 @@ type Validator interface {
 
 // Options is what the installation demands of games and allows them.
 type Options struct {
-	Validator Validator // required
+	Validator      Validator // required
 	ReservedIssuer string    // the "iss" claim of Parlor's own tokens; no external provider can have it
 
 	AnyOrigin       bool // "*" may be listed among the origins; for development
