@@ -73,7 +73,8 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
 		return s, fmt.Errorf("seed the game: %w", err)
 	}
-	existing, _, err := d.assets.List(ctx, operator, s.game.ID, assets.ListQuery{Limit: wire.MaxPageSize, IncludeInactive: true})
+	everyAsset := assets.ListQuery{Limit: wire.MaxPageSize, IncludeInactive: true}
+	existing, _, err := d.assets.List(ctx, operator, s.game.ID, everyAsset)
 	if err != nil {
 		return s, fmt.Errorf("seed the assets: %w", err)
 	}

@@ -34,8 +34,8 @@ var (
 	byName = map[string]*counts{}
 )
 
-// New returns an empty cache of at most size values. A value expires after ttl, or never when ttl is
-// 0. Caches with the same name share one pair of counters. New panics when size is not positive.
+// New returns an empty cache of at most size values. A value expires after ttl, or never if ttl is
+// 0. Caches with the same name share their counters. New panics when size is not positive.
 func New[K comparable, V any](name string, size int, ttl time.Duration) *Cache[K, V] {
 	entries, err := lru.New[K, entry[V]](size)
 	if err != nil {

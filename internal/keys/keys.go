@@ -122,8 +122,8 @@ func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:"
 func Progress(userID int64) string { return "{u:" + id(userID) + "}:progress" }
 
 // UserEvents (stream of about 32, 1 h; and a channel of the same name) carries user.progress to the
-// player: entries "<seq>-<nonce>" with "t" its type, "e" the event as JSON. It shares the hash tag of the saves,
-// as WalletEvents shares that of the money.
+// player: entries "<seq>-<nonce>" with "t" its type, "e" the event as JSON. It shares the hash tag
+// of the saves, as WalletEvents shares that of the money.
 func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
 
 // Pair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is

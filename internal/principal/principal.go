@@ -22,8 +22,8 @@ type Caller struct {
 	Game int64 // game id in which a player or server acts; 0 for operator and system
 }
 
-// ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server of
-// game 3, "op" for the operator.
+// ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server
+// of game 3, "op" for the operator.
 func (c Caller) ActorID() string {
 	switch c.Role {
 	case Player:
@@ -35,6 +35,6 @@ func (c Caller) ActorID() string {
 	}
 }
 
-// CanAccessGame reports whether the caller may act on what belongs to the game. The operator may for
-// every game, players and servers for their own.
+// CanAccessGame reports whether the caller may act on what belongs to the game. The operator may
+// for every game, players and servers for their own.
 func (c Caller) CanAccessGame(gameID int64) bool { return c.Role == Operator || c.Game == gameID }

@@ -20,8 +20,8 @@ const (
 	maxCommentColumns = 100
 )
 
-// longLines returns the lines of a file that are too long. A tab counts as one column. inComment has
-// the numbers of the lines that have a comment only. Lines that begin with "--" are comments, too.
+// longLines returns the lines of a file that are too long. A tab counts as one column. inComment
+// has the numbers of the lines with a comment only. Lines that begin with "--" are comments, too.
 func longLines(name, text string, inComment map[int]bool) (violations []string) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -55,8 +55,8 @@ func commentLines(p *project, s source) map[int]bool {
 // pollingHelper matches the names of helpers that may use a timer in tests.
 var pollingHelper = regexp.MustCompile(`^(wait|poll|retry|Wait|Poll|Retry)`)
 
-// timers returns the uses of time.Sleep and its like below n, except in a case of a select that fails
-// the test: that is a deadline.
+// timers returns the uses of time.Sleep and its like below n, except in a case of a select that
+// fails the test: that is a deadline.
 func timers(n ast.Node) (uses []*ast.SelectorExpr) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CommClause); ok && failsTest(c.Body) {

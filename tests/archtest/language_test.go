@@ -67,8 +67,8 @@ var (
 	elsewhere = regexp.MustCompile(`\bcontract(\.md)?,? \d|(^|[^{\w])[mr]\d+\b`)
 )
 
-// retired lists by package the names that common terms have replaced. They may not be declared again
-// at the top level, as a method or as a field.
+// retired lists by package the names that common terms have replaced. They may not be declared
+// again at the top level, as a method or as a field.
 var retired = map[string][]string{
 	"apierror":    {"Refusal", "Faults", "Because", "At", "vocabulary"},
 	"idempotency": {"Answer", "Run", "FirstAnswer", "again", "ForCall"},

@@ -1,6 +1,6 @@
-// Package archtest checks the rules of the project that no compiler checks: what CONTRIBUTING.md and
-// the package comments promise. A rule is a function from the sources to violations, with samples
-// that show that it can fail.
+// Package archtest checks the rules of the project that no compiler checks: what CONTRIBUTING.md
+// and the package comments promise. A rule is a function from the sources to violations, with
+// samples that show that it can fail.
 package archtest
 
 import (
