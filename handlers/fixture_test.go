@@ -236,10 +236,10 @@ func (f *fixture) send(method, path, bearer, body string, headers ...string) *ht
 		}
 	}
 	if resp.header.Get("X-Request-Id") == "" || resp.header.Get("X-Content-Type-Options") != "nosniff" {
-		f.t.Errorf("%s %s returns without the headers of every response: %v", method, path, resp.header)
+		f.t.Errorf("%s %s returned without the headers of every response: %v", method, path, resp.header)
 	}
 	if int64(len(resp.raw)) != got.ContentLength && resp.status != http.StatusNotModified {
-		f.t.Errorf("%s %s returns %d bytes with the Content-Length %d", method, path, len(resp.raw), got.ContentLength)
+		f.t.Errorf("%s %s returned %d bytes with the Content-Length %d", method, path, len(resp.raw), got.ContentLength)
 	}
 	spec.check(f.t, r, []byte(body), resp)
 	return resp
@@ -252,7 +252,7 @@ func (f *fixture) expect(status int, method, path, bearer, body string, headers 
 	f.t.Helper()
 	resp := f.send(method, path, bearer, body, headers...)
 	if resp.status != status {
-		f.t.Fatalf("%s %s %s returns %d %s; want %d", method, path, body, resp.status, resp.raw, status)
+		f.t.Fatalf("%s %s %s returned %d %s; want %d", method, path, body, resp.status, resp.raw, status)
 	}
 	return resp
 }
@@ -262,7 +262,7 @@ func (f *fixture) expectError(status int, code, method, path, bearer, body strin
 	f.t.Helper()
 	resp := f.expect(status, method, path, bearer, body, headers...)
 	if code != "" && resp.code() != code {
-		f.t.Fatalf("%s %s %s returns %s; want %s", method, path, body, resp.raw, code)
+		f.t.Fatalf("%s %s %s returned %s; want %s", method, path, body, resp.raw, code)
 	}
 	return resp
 }

@@ -120,7 +120,8 @@ func TestAPanicOfOnRefusedOrOnCloseEndsTheSession(t *testing.T) {
 	})
 }
 
-// melody extends the read deadline by pongs only, and some clients answer no ping while they send.
+// melody extends the read deadline by pongs only, and some clients do not reply to pings while they
+// send.
 func TestAnActiveClientThatDoesNotPongStays(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{

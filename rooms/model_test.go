@@ -491,8 +491,8 @@ func describe(a rooms.Result, err error) (code, room string) {
 		}
 		return scripts.OK, string(text)
 	}
-	if refusal, ok := apierror.As(err); ok {
-		return refusal.Code, ""
+	if e, ok := apierror.As(err); ok {
+		return e.Code, ""
 	}
 	return err.Error(), ""
 }

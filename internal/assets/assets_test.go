@@ -105,7 +105,7 @@ func (f fixture) wantBalanced() {
 	f.t.Helper()
 	d, err := f.wallets.AuditDeep(f.t.Context())
 	if err != nil || !d.Balanced || !d.HeldCounted {
-		f.t.Fatalf("the audit returns %+v, %v", d, err)
+		f.t.Fatalf("the audit returned %+v, %v", d, err)
 	}
 }
 

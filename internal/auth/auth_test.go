@@ -405,7 +405,7 @@ func TestLogoutRevokesTheFamily(t *testing.T) {
 				}
 			}
 			if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%s: Refresh returns %v", name, err)
+				t.Errorf("%s: Refresh returned %v", name, err)
 			}
 		}
 		for _, bad := range [][2]string{{"", ""}, {"x", ""}, {"", "x"}} {

@@ -42,7 +42,7 @@ type keySet struct {
 	triedAt         time.Time // of the last attempt to load it
 }
 
-// CheckKeySet returns an error that says what is wrong with a JSON Web Key Set (RFC 7517).
+// CheckKeySet returns an error that describes what is wrong with a JSON Web Key Set (RFC 7517).
 func CheckKeySet(raw []byte) error {
 	_, err := parseKeySet(raw)
 	return err

@@ -20,7 +20,7 @@ type Validator interface {
 	// CheckProgressRules returns invalid_request with the faulty fields, such as
 	// settings.progressRules[2].min.
 	CheckProgressRules(rules []byte) error
-	// CheckKeySet returns an error that says what is wrong with a JSON Web Key Set.
+	// CheckKeySet returns an error that describes what is wrong with a JSON Web Key Set.
 	CheckKeySet(keySet []byte) error
 	// ParseAmount returns a positive amount of a token in minor units. It returns token_not_found and
 	// invalid_amount.
@@ -350,7 +350,7 @@ func (g Game) findIssuer(wanted Issuer) (Issuer, bool) {
 }
 
 // claimIssuers writes the game into the index of issuers before the game itself is written. An
-// entry whose game does not list the pair (any more) counts for nothing and is taken over.
+// entry whose game does not list the pair (any more) is ignored and replaced.
 func (s *Service) claimIssuers(ctx context.Context, g Game) error {
 	for n, issuer := range g.Settings.Issuers {
 		formerOwner := int64(0)

@@ -140,8 +140,8 @@ func setIfGiven[T any](field, value *T) {
 	}
 }
 
-// check adds every fault of a patch of the current settings but those of the progress rules, which
-// Validator checks.
+// check adds an error for each faulty field of a patch of the current settings, except the progress
+// rules, which Validator checks.
 func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Options) {
 	checkBps(errs, "settings.rakeBps", p.RakeBps)
 	checkBps(errs, "settings.minRakeBps", p.MinRakeBps)

@@ -48,7 +48,7 @@ func (f *fixture) wantError(
 	f.t.Helper()
 	a := f.must(status, method, path, bearer, body, headers...)
 	if a.Code() != code {
-		f.t.Fatalf("%s %s returns %s; want %s", method, path, a, code)
+		f.t.Fatalf("%s %s returned %s; want %s", method, path, a, code)
 	}
 	return a
 }
