@@ -557,30 +557,6 @@ var scriptRules = []rule{
 		},
 		samples: map[string]map[string]string{"an unknown event": changed("{'ok', room}", "{'ok', 'room.exploded'}")},
 	},
-	{
-		name: "a line of Lua has at most 120 columns, a comment 100",
-		check: func(p *project) (violations []string) {
-			for _, file := range slices.Sorted(maps.Keys(p.lua)) {
-				number := 0
-				for line := range strings.Lines(p.lua[file]) {
-					number++
-					line = strings.TrimRight(line, "\n")
-					limit := 120
-					if strings.HasPrefix(strings.TrimSpace(line), "--") {
-						limit = 100
-					}
-					if columns := len([]rune(line)); columns > limit {
-						violations = append(violations, fmt.Sprintf("%s:%d has %d columns", file, number, columns))
-					}
-				}
-			}
-			return violations
-		},
-		samples: map[string]map[string]string{
-			"code":      changed("local user", strings.Repeat(" ", 110)+"local user"),
-			"a comment": changed("seats.", strings.Repeat("seats. ", 20)),
-		},
-	},
 }
 
 // goName returns NounVerb for noun_verb.
