@@ -244,22 +244,16 @@ func (q *query) flag(name string) *bool {
 	}
 }
 
-// The size of a page of a list, in items.
-const (
-	defaultLimit = 20
-	maxLimit     = 100
-)
-
 // limit returns the size of the page, in items.
 func (q *query) limit() int {
 	text := q.text("limit")
 	if text == "" {
-		return defaultLimit
+		return wire.DefaultPageSize
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxLimit {
-		q.addError("limit", "range", "must be an integer from 1 to "+strconv.Itoa(maxLimit))
-		return defaultLimit
+	if err != nil || n < 1 || n > wire.MaxPageSize {
+		q.addError("limit", "range", "must be an integer from 1 to "+strconv.Itoa(wire.MaxPageSize))
+		return wire.DefaultPageSize
 	}
 	return n
 }

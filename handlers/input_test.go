@@ -43,7 +43,7 @@ func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
 		strconv.FormatInt(f.createSword(), 10))
 }
 
-// validBodies has a valid body for every operation that takes one, and who sends it.
+// validBodies has a valid body for every operation that accepts one, and the caller who sends it.
 var validBodies = []struct {
 	operation, as, body string
 	optional            bool // the whole body may be missing

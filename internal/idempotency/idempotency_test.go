@@ -198,7 +198,7 @@ func TestAnExecutionThatDiedIsForgottenAfterItsLease(t *testing.T) {
 func TestAResendOfOneBeginIsTheSameExecution(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		for _, call := range []struct{ owner, want string }{
-			{"a", scripts.OK}, {"a", scripts.OK}, {"b", "request_in_progress"},
+			{"a", scripts.OK}, {"a", scripts.OK}, {"b", apierror.RequestInProgress.Code},
 		} {
 			reply, err := db.RunScript(
 				t.Context(),

@@ -89,7 +89,7 @@ func (e *Execution) Finish(ctx context.Context, r Response) error {
 	return e.service.store.finish(ctx, e, encrypted, e.service.options.TTL)
 }
 
-// Release forgets the request, so that its key can be used again. It is called when the response
+// Release deletes the request, so that its key can be used again. It is called when the response
 // must not be stored: after a malformed request or an internal error.
 func (e *Execution) Release(ctx context.Context) error { return e.service.store.release(ctx, e) }
 

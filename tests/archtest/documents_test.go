@@ -19,8 +19,8 @@ var (
 	luaFunction   = regexp.MustCompile(`(?m)^(?:local )?function (\w+)|^local (\w+) = function`)
 )
 
-// symbols returns what a Go file declares at its top level: "Name", for methods "Type.Name" as well, for fields
-// "Type.Name" only.
+// symbols returns what a Go file declares at its top level: "Name", for methods also "Type.Name",
+// for fields "Type.Name" only.
 func symbols(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range file.Decls {

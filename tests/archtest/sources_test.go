@@ -1,5 +1,6 @@
-// Package archtest holds the rules of the project that no compiler checks: what CONTRIBUTING.md and the package
-// comments promise. Every rule is a function from the sources to violations, and samples show that it can fail.
+// Package archtest checks the rules of the project that no compiler checks: what CONTRIBUTING.md
+// and the package comments promise. A rule is a function from the sources to violations, with
+// samples that show that it can fail.
 package archtest
 
 import (
@@ -154,8 +155,8 @@ type rule struct {
 	check   func(*project) (violations []string) // each starts with the path of the file
 	samples map[string]map[string]string         // why it must fail → files
 
-	// pending lists the folders that do not keep the rule yet, without those below them. It only gets shorter: a
-	// folder that keeps the rule must be taken out.
+	// pending lists the folders that do not keep the rule yet, without those below them. A folder
+	// that keeps the rule must be removed from it.
 	pending []string
 }
 
