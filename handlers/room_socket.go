@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -62,11 +63,12 @@ func subscribe(
 	if err != nil {
 		return nil, err
 	}
-	topic, _ := s.server.Rooms.EventTopic(room.RoomID)
+	roomID := strings.Clone(room.RoomID) // what the subscription refers to stays as long as it does
+	topic, _ := s.server.Rooms.EventTopic(roomID)
 	sub := realtime.Subscription{
-		Topic: topic, After: in.After,
+		Topic: topic, After: in.After, NotBefore: room.Position,
 		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) {
-			return s.server.roomSnapshot(ctx, room.RoomID)
+			return s.server.roomSnapshot(ctx, roomID)
 		},
 		Reply: func(start realtime.SubscribeResult) []byte {
 			data := subscribedData{start.Mode, start.State, start.Position}
@@ -75,7 +77,7 @@ func subscribe(
 	}
 	if room.Visibility == rooms.Private {
 		sub.Authorize = func(ctx context.Context) error {
-			_, err := s.server.Rooms.Get(ctx, s.caller, room.RoomID)
+			_, err := s.server.Rooms.Get(ctx, s.caller, roomID)
 			return err
 		}
 		sub.NeedsReauthorization = func(eventType string, _ []byte) bool { return rooms.MayUnseat(eventType) }

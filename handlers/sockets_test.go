@@ -460,6 +460,35 @@ func TestALostPositionIsReplacedByASnapshot(t *testing.T) {
 	}
 }
 
+// The node shares a snapshot among all who subscribe within a moment. It must not be shared with a
+// client that was answered a later change already.
+func TestASnapshotIsNeverOlderThanWhatItsClientWasAnswered(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		for name, changed := range map[string]*fixture{"changed on this node": f, "changed on another node": f.newNode()} {
+			t.Run(name, func(t *testing.T) {
+				ann, bob := f.guest("Ann"), f.guest("Bob")
+				room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+				f.expect(200, "POST", "/join", bob.token, roomBody(room))
+				follower, subscriber := f.dialRealtime(ann), f.dialRealtime(bob)
+				follower.subscribe(room, "")
+				const rounds = 40
+				outdated := 0
+				for i := range rounds {
+					body := fmt.Sprintf(`{"roomId":%q,"ready":%t}`, room, i%2 == 0)
+					answered := changed.expect(200, "POST", "/api/v1/game-session/ready", bob.token, body).id("seq")
+					got := subscriber.subscribe(room, "")
+					if seq, _ := got.data("room.seq").(float64); int64(seq) < answered {
+						outdated++
+					}
+				}
+				if outdated > 0 {
+					t.Errorf("%d of %d snapshots are older than the change before them", outdated, rounds)
+				}
+			})
+		}
+	})
+}
+
 func TestMessagesGoToTheOtherParticipants(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		far := f.newNode()

@@ -24,7 +24,7 @@ type Options struct {
 	Subscriptions    int           // topics per connection: 16
 	PerUser          int           // connections per user on this node: 10
 	TopicLinger      time.Duration // how long a topic without subscribers stays subscribed: 30 s
-	SnapshotTTL      time.Duration // how long a snapshot is shared by all who need one: 150 ms
+	SnapshotTTL      time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
 	GapCheckInterval time.Duration // silence after which a topic is compared with its stream: 30 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s

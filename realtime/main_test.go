@@ -136,12 +136,13 @@ type testNode struct {
 }
 
 type request struct {
-	ID      string  `json:"id"`
-	Type    string  `json:"type"`
-	Topic   string  `json:"topic"`
-	After   string  `json:"after"`
-	To      []int64 `json:"to"`
-	Payload string  `json:"payload"`
+	ID        string  `json:"id"`
+	Type      string  `json:"type"`
+	Topic     string  `json:"topic"`
+	After     string  `json:"after"`
+	NotBefore string  `json:"notBefore"`
+	To        []int64 `json:"to"`
+	Payload   string  `json:"payload"`
 }
 
 func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *testNode {
@@ -234,7 +235,7 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 
 func (n *testNode) subscription(c *Client, m request) Subscription {
 	return Subscription{
-		Topic: m.Topic, After: m.After,
+		Topic: m.Topic, After: m.After, NotBefore: m.NotBefore,
 		Authorize: func(context.Context) error {
 			if n.authorize == nil {
 				return nil

@@ -23,6 +23,9 @@ const (
 type Subscription struct {
 	Topic string // the stream's key, which is the channel's name too
 	After string // "<seq>-<nonce>", the last position that the client has; "" for none
+	// NotBefore is the last position "<seq>-<nonce>" that the caller knows of, "" for none. A snapshot
+	// that was taken before it, for another subscriber, is not used.
+	NotBefore string
 	// Snapshot reads the topic's state, on behalf of all subscribers. It is called at the start of a
 	// subscription that cannot resume, and when a session lost its position. If it is nil, a
 	// subscription begins with the next event, and a session that lost its position is closed with
@@ -49,6 +52,12 @@ func (s *Subscription) authorize(ctx context.Context) error {
 		return nil
 	}
 	return s.Authorize(ctx)
+}
+
+// dropStart drops what only the start of a subscription needs, which may last for hours. topic is the
+// name that all subscriptions of the topic share.
+func (s *Subscription) dropStart(topic string) {
+	s.Topic, s.After, s.NotBefore, s.Reply = topic, "", "", nil
 }
 
 // SubscribeResult is where a subscription begins.
@@ -115,14 +124,21 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 	case <-ctx.Done():
 		return SubscribeResult{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
 	}
+	notBefore, _ := parsePosition(cur.sub.NotBefore)
 	if pos, ok := parsePosition(cur.sub.After); ok {
 		contained, err := t.backfillTo(ctx, pos)
 		if err != nil {
 			return SubscribeResult{}, err
 		}
 		if contained {
+			if t.head().seq < notBefore.seq {
+				t.requestBackfill(false) // the channel is late, or has lost something
+			}
 			cur.pos = pos
 			return SubscribeResult{Mode: ModeResume, Position: pos.String()}, nil
+		}
+		if pos.seq > notBefore.seq {
+			notBefore = pos // the client must not go back
 		}
 	}
 	if cur.sub.Snapshot == nil {
@@ -130,7 +146,7 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 		return SubscribeResult{Mode: ModeLive, Position: cur.pos.String()}, nil
 	}
 	for fresh := false; ; fresh = true {
-		s, pos, err := t.snapshot(ctx, fresh, cur.sub.Snapshot)
+		s, pos, err := t.snapshot(ctx, notBefore, fresh, cur.sub.Snapshot)
 		if err != nil {
 			return SubscribeResult{}, err
 		}
@@ -158,6 +174,7 @@ func (c *Client) addCursor(cur *cursor, start SubscribeResult) error {
 	if cur.sub.Reply != nil {
 		reply = cur.sub.Reply(start)
 	}
+	cur.sub.dropStart(cur.topic.name)
 	cur.topic.addCursor(cur)
 	c.mu.Lock()
 	if c.closing {
@@ -263,9 +280,10 @@ var errSnapshotOutdated = errors.New("the snapshot is older than the ring buffer
 // or the socket is closed. A refusal (the room is gone, or the player may no longer see it) closes
 // the socket: the reply to a new subscription tells the client why.
 func (c *Client) fetchSnapshot(cur *cursor) {
-	fresh := false
 	refused := c.retryUntilRefused(func(ctx context.Context) error {
-		s, pos, err := cur.topic.snapshot(ctx, fresh, cur.sub.Snapshot)
+		// What the client was answered since it subscribed is not known here, so the snapshot must be a
+		// fresh one.
+		s, pos, err := cur.topic.snapshot(ctx, position{}, true, cur.sub.Snapshot)
 		if err == nil {
 			// The snapshot is shared by all subscribers, so it says nothing about this one's right to see
 			// it.
@@ -280,7 +298,6 @@ func (c *Client) fetchSnapshot(cur *cursor) {
 		case ahead:
 			cur.topic.requestBackfill(false)
 		case !contained:
-			fresh = true
 			return errSnapshotOutdated
 		}
 		c.mu.Lock()

@@ -239,6 +239,7 @@ func (t *topic) shrink() {
 	t.batchMu.Lock()
 	t.batches, t.oldestBatch = nil, 0
 	t.batchMu.Unlock()
+	t.snapshots.evictOlderThan(t.hub.options.SnapshotTTL)
 }
 
 // Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the
@@ -249,69 +250,92 @@ type Snapshot struct {
 	Frame    []byte // the event that replaces everything up to Position, for a session that lost its position
 }
 
-// snapshotCache keeps the last snapshot for Options.SnapshotTTL and lets only one be taken at a
-// time.
+// takenSnapshot is the result of one read of the topic's state.
+type takenSnapshot struct {
+	Snapshot
+	pos     position
+	read    int // number of the read, from 1
+	takenAt time.Time
+}
+
+// snapshotCache keeps the last snapshot and lets only one be taken at a time.
 type snapshotCache struct {
 	mu         sync.Mutex
-	last       Snapshot
-	pos        position
-	takenAt    time.Time
-	inFlight   chan struct{} // closed when the one that is being taken is done
+	last       *takenSnapshot // nil: none
+	reads      int            // begun
+	inFlight   chan struct{}  // closed when the one that is being taken is done
 	err        error
 	generation int // incremented when the buffer is replaced; a snapshot of an older generation is not cached
 }
 
-// snapshot returns a snapshot that is younger than Options.SnapshotTTL. If fresh is set, it returns
-// one that was started after the call.
+// snapshot returns a snapshot that was started after the call, or one that is younger than
+// Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was started
+// after the call. A snapshot that was started after the call may be older than notBefore: a failover
+// can undo what the caller knows.
 func (t *topic) snapshot(
-	ctx context.Context, fresh bool, take func(context.Context) (Snapshot, error),
+	ctx context.Context, notBefore position, fresh bool, take func(context.Context) (Snapshot, error),
 ) (Snapshot, position, error) {
 	s := &t.snapshots
+	s.mu.Lock()
+	callersReads := s.reads // begun before the call
 	for {
-		s.mu.Lock()
-		if !fresh && time.Since(s.takenAt) < t.hub.options.SnapshotTTL {
-			defer s.mu.Unlock()
-			return s.last, s.pos, nil
-		}
-		if done := s.inFlight; done != nil {
-			s.mu.Unlock()
-			select {
-			case <-done:
-			case <-ctx.Done():
-				return Snapshot{}, position{}, ctx.Err()
+		if last := s.last; last != nil {
+			recent := time.Since(last.takenAt) < t.hub.options.SnapshotTTL && last.pos.includes(notBefore)
+			if last.read > callersReads || recent && !fresh {
+				s.mu.Unlock()
+				return last.Snapshot, last.pos, nil
 			}
-			s.mu.Lock()
-			err := s.err
-			s.mu.Unlock()
-			if err != nil {
-				return Snapshot{}, position{}, err
-			}
-			continue // if fresh is set: that one may have been started before the call
 		}
-		done, generation := make(chan struct{}), s.generation
-		s.inFlight = done
-		s.mu.Unlock()
-
-		last, pos, err := callSnapshot(ctx, take)
-		t.hub.counters.snapshots.Add(1)
-		s.mu.Lock()
-		s.inFlight, s.err = nil, err
-		if ctx.Err() != nil {
-			s.err = nil // it failed because its caller left; the next caller tries for itself
-		}
-		if err == nil && s.generation == generation {
-			s.last, s.pos, s.takenAt = last, pos, time.Now()
+		done := s.inFlight
+		if done == nil {
+			break
 		}
 		s.mu.Unlock()
-		close(done)
-		return last, pos, err
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return Snapshot{}, position{}, ctx.Err()
+		}
+		s.mu.Lock()
+		if err := s.err; err != nil {
+			s.mu.Unlock()
+			return Snapshot{}, position{}, err
+		}
 	}
+	done, generation := make(chan struct{}), s.generation
+	s.reads++
+	read := s.reads
+	s.inFlight = done
+	s.mu.Unlock()
+
+	taken, pos, err := callSnapshot(ctx, take)
+	t.hub.counters.snapshots.Add(1)
+	s.mu.Lock()
+	s.inFlight, s.err = nil, err
+	if ctx.Err() != nil {
+		s.err = nil // it failed because its caller left; the next caller tries for itself
+	}
+	if err == nil && s.generation == generation {
+		s.last = &takenSnapshot{Snapshot: taken, pos: pos, read: read, takenAt: time.Now()}
+	}
+	s.mu.Unlock()
+	close(done)
+	return taken, pos, err
 }
 
 // invalidate drops the cached snapshot.
 func (s *snapshotCache) invalidate() {
 	s.mu.Lock()
 	s.generation++
-	s.last, s.takenAt = Snapshot{}, time.Time{}
+	s.last = nil
+	s.mu.Unlock()
+}
+
+// evictOlderThan drops the cached snapshot if it was taken at least age ago.
+func (s *snapshotCache) evictOlderThan(age time.Duration) {
+	s.mu.Lock()
+	if s.last != nil && time.Since(s.last.takenAt) >= age {
+		s.last = nil
+	}
 	s.mu.Unlock()
 }
