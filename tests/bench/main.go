@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -47,10 +46,9 @@ type options struct {
 // row is one line of the report: a measured operation and the results of each pass.
 type row struct {
 	name    string
-	perCPU  []float64 // operations per CPU second of the node, or of Redis
-	ratio   []float64 // to the baseline of the same pass; empty for the CPU of Redis
+	perCPU  []float64 // operations per CPU second of the node
+	ratio   []float64 // to the baseline of the same pass; empty for the baseline
 	perWall []float64 // operations per second of wall clock, everything on this machine
-	process string    // whose CPU: "node" or "redis"
 	failed  int64
 }
 
@@ -61,14 +59,10 @@ func median(values []float64) float64 {
 
 func report(rows []*row) {
 	fmt.Printf("\n%-44s %14s %12s %14s %8s\n", "", "per CPU-second", "µs CPU each", "ratio to base", "failed")
-	process := ""
+	fmt.Println("NODE CPU")
 	for _, r := range rows {
 		if len(r.perCPU) == 0 {
 			continue
-		}
-		if r.process != process {
-			process = r.process
-			fmt.Printf("%s\n", strings.ToUpper(process)+" CPU")
 		}
 		perCPU, ratio := median(r.perCPU), "-"
 		if len(r.ratio) > 0 {

@@ -23,8 +23,9 @@ const (
 	documentEnd   = "<!-- end of ceilings -->\n"
 
 	// allowance is how far a ceiling is above what was measured. Counts of the same tree differ by 1
-	// to 2 %.
+	// to 2 %, those of a small call by some hundred instructions of the server's own clock.
 	allowance = 1.05
+	clockKIr  = 1
 )
 
 // figures are what was measured, or the ceilings of it. Both maps have the titles of the rows.
@@ -47,7 +48,7 @@ func (f figures) ceilings() figures {
 	c := figures{Calls: map[string]callFigures{}, Sizes: map[string]float64{}}
 	for title, m := range f.Calls {
 		c.Calls[title] = callFigures{
-			KIr: ceiling(m.KIr), KIrWithAOF: ceiling(m.KIrWithAOF), AOFBytes: ceiling(m.AOFBytes),
+			KIr: ceiling(m.KIr + clockKIr), KIrWithAOF: ceiling(m.KIrWithAOF + clockKIr), AOFBytes: ceiling(m.AOFBytes),
 			Commands: math.Ceil(m.Commands), Beside: m.Beside,
 		}
 	}
@@ -93,7 +94,8 @@ func compare(to io.Writer, measured, ceilings figures) (exceeded []string) {
 	for _, r := range callRows() {
 		m, c := measured.Calls[r.title()], ceilings.Calls[r.title()]
 		if m.Beside != c.Beside {
-			exceeded = append(exceeded, fmt.Sprintf("%s: sends %q beside its script, not %q", r.title(), m.Beside, c.Beside))
+			exceeded = append(exceeded,
+				fmt.Sprintf("%s: sends %q beside its script, not %q", r.title(), m.Beside, c.Beside))
 		}
 		fmt.Fprintln(table, r.title()+"\t"+cell(r.title(), "kIr", m.KIr, c.KIr)+
 			cell(r.title(), "kIr with AOF", m.KIrWithAOF, c.KIrWithAOF)+
@@ -102,7 +104,8 @@ func compare(to io.Writer, measured, ceilings figures) (exceeded []string) {
 	}
 	fmt.Fprintln(table, "\t\t\t\t\t\t")
 	for _, s := range sizes {
-		fmt.Fprintln(table, s.name+"\t"+cell(s.name, s.unit, measured.Sizes[s.name], ceilings.Sizes[s.name])+s.unit+"\t\t\t\t")
+		figure := cell(s.name, s.unit, measured.Sizes[s.name], ceilings.Sizes[s.name])
+		fmt.Fprintln(table, s.name+"\t"+figure+s.unit+"\t\t\t\t")
 	}
 	return exceeded
 }

@@ -163,21 +163,8 @@ func (c *counter) dump(ctx context.Context) (instructions float64, err error) {
 type info struct{ commands, connections, aofBytes float64 }
 
 func (c *counter) info(ctx context.Context) (info, error) {
-	values, err := readInfo(ctx, c.client)
+	values, err := redistest.ReadInfo(ctx, c.client)
 	return info{values["total_commands_processed"], values["total_connections_received"], values["aof_current_size"]}, err
-}
-
-// readInfo returns the numbers of INFO by their names.
-func readInfo(ctx context.Context, client *redis.Client) (map[string]float64, error) {
-	text, err := client.Info(ctx).Result()
-	values := map[string]float64{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if number, err := strconv.ParseFloat(value, 64); err == nil {
-			values[name] = number
-		}
-	}
-	return values, err
 }
 
 // countRows counts every row with n calls.

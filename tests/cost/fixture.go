@@ -92,7 +92,9 @@ func newReceipt() idempotency.Receipt {
 	return idempotency.Receipt{Key: secret.New(), Fingerprint: secret.New()} // as long as the digests of the API
 }
 
-func (f *fixture) credit(ctx context.Context, p principal.Caller, amount wallet.AmountInput, rc idempotency.Receipt) error {
+func (f *fixture) credit(
+	ctx context.Context, p principal.Caller, amount wallet.AmountInput, rc idempotency.Receipt,
+) error {
 	in := wallet.CreditInput{UserID: p.User, TokenID: f.token.TokenID, Amount: amount, Reason: "daily bonus"}
 	_, err := f.wallet.Credit(ctx, operator, in, rc)
 	return err
@@ -108,7 +110,9 @@ func (f *fixture) creditAll(ctx context.Context, n int) error {
 	return nil
 }
 
-func (f *fixture) create(ctx context.Context, p principal.Caller, seats int, rc idempotency.Receipt) (rooms.Room, error) {
+func (f *fixture) create(
+	ctx context.Context, p principal.Caller, seats int, rc idempotency.Receipt,
+) (rooms.Room, error) {
 	result, err := f.rooms.Create(ctx, p, rooms.CreateInput{
 		EntryTokenID: f.token.ID, RoomEntry: "2.50", MaxPlayers: seats,
 	}, rc)

@@ -288,7 +288,7 @@ func (s *sizing) keep(ctx context.Context, match keyMatch) error {
 
 // usedMemory returns used_memory without the buffers of connections.
 func (s *sizing) usedMemory(ctx context.Context) (float64, error) {
-	values, err := readInfo(ctx, s.client)
+	values, err := redistest.ReadInfo(ctx, s.client)
 	return values["used_memory"] - values["mem_clients_normal"], err
 }
 
