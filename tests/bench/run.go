@@ -413,7 +413,7 @@ func (b *bench) measureRow(
 // operation is what a worker repeats; turn counts from 0 in each measurement.
 type operation = func(worker, turn int) error
 
-// operations returns the operation of each row. The newcomer is the player of the row of one wallet.
+// operations returns the operation of each row. The newcomer is who buys in the row of one wallet.
 func (b *bench) operations(pass int, rooms []string, newcomer player) map[int]operation {
 	ok, created := wantStatus(http.StatusOK), wantStatus(http.StatusCreated)
 	get := func(worker int, path string) error {
@@ -510,7 +510,7 @@ func roomBody(roomID string) string { return `{"roomId":"` + roomID + `"}` }
 
 // openRooms creates the rooms of one pass, each by the first player of a worker's group.
 func (b *bench) openRooms(pass int) ([]string, error) {
-	rooms := make([]string, 60*b.options.workers)
+	rooms := make([]string, 30*b.options.workers)
 	err := b.forEachWorker(func(worker int) (err error) {
 		for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
 			rooms[i], err = b.openRoom(b.nodeConns[worker], b.group(worker)[0], seatsPerRoom)
