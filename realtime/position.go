@@ -29,8 +29,8 @@ func parsePosition(text string) (position, bool) {
 	return position{seq, nonce}, err == nil
 }
 
-// includes reports whether a state at p contains everything that a state at q does. Of two histories
-// with the same number, neither does.
+// includes reports whether a state at p contains everything that a state at q does. Of two
+// histories with the same number, neither does.
 func (p position) includes(q position) bool { return p == q || p.seq > q.seq }
 
 // entry is one event, encoded once for all sessions. Its bytes must not be changed.

@@ -1,8 +1,9 @@
 package realtime
 
 import (
+	"github.com/parlor-games/parlor/internal/wire"
+
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -201,7 +202,7 @@ func TestASubscriptionBeginsAtLeastWhereItsCallerOrClientIs(t *testing.T) {
 		c.send(request{ID: "s", Type: "sub", Topic: topic, After: after, NotBefore: notBefore})
 		var start struct{ Mode, Position string }
 		c.next() // hello
-		if reply := c.next(); json.Unmarshal(reply.Data, &start) != nil || start.Mode != "snapshot" {
+		if reply := c.next(); wire.Unmarshal(reply.Data, &start) != nil || start.Mode != "snapshot" {
 			t.Fatalf("after %q, not before %q: %+v", after, notBefore, reply)
 		}
 		return start.Position
@@ -239,7 +240,7 @@ func TestSocketsThatSubscribeAtOnceShareASnapshot(t *testing.T) {
 	}
 	for _, c := range clients {
 		var start struct{ Position string }
-		if reply := c.next(); json.Unmarshal(reply.Data, &start) != nil || start.Position != known {
+		if reply := c.next(); wire.Unmarshal(reply.Data, &start) != nil || start.Position != known {
 			t.Fatalf("got %+v, want a snapshot at %s", reply, known)
 		}
 	}

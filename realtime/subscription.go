@@ -54,8 +54,8 @@ func (s *Subscription) authorize(ctx context.Context) error {
 	return s.Authorize(ctx)
 }
 
-// dropStart drops what only the start of a subscription needs, which may last for hours. topic is the
-// name that all subscriptions of the topic share.
+// dropStart drops what only the start of a subscription needs, which may last for hours. topic is
+// the name that all subscriptions of the topic share.
 func (s *Subscription) dropStart(topic string) {
 	s.Topic, s.After, s.NotBefore, s.Reply = topic, "", "", nil
 }

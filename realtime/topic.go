@@ -269,9 +269,9 @@ type snapshotCache struct {
 }
 
 // snapshot returns a snapshot that was started after the call, or one that is younger than
-// Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was started
-// after the call. A snapshot that was started after the call may be older than notBefore: a failover
-// can undo what the caller knows.
+// Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was
+// started after the call. A snapshot that was started after the call may be older than notBefore: a
+// failover can undo what the caller knows.
 func (t *topic) snapshot(
 	ctx context.Context, notBefore position, fresh bool, take func(context.Context) (Snapshot, error),
 ) (Snapshot, position, error) {
