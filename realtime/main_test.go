@@ -276,6 +276,12 @@ type received struct {
 	frame    int          // number of the frame that it came in
 }
 
+// startData is the data of a reply to a subscription.
+type startData struct {
+	Mode     string `json:"mode"`
+	Position string `json:"position"`
+}
+
 // testClient is the client's end of a socket.
 type testClient struct {
 	t    testing.TB
@@ -400,10 +406,7 @@ func (c *testClient) subscribe(topic, after string) (mode, pos string) {
 		if e.ReplyTo != "s" {
 			continue
 		}
-		var d struct {
-			Mode     string `json:"mode"`
-			Position string `json:"position"`
-		}
+		var d startData
 		if err := wire.Unmarshal(e.Data, &d); err != nil || !e.OK {
 			c.t.Fatalf("subscribe: %+v", e)
 		}

@@ -160,6 +160,5 @@ var documentRules = []rule{
 			"a name by package": {"docs/a.md": "`rooms.Join`", "rooms/a.go": "package rooms; func Leave() {}"},
 			"a link":            {"docs/a.md": "[it](gone.md)"},
 		},
-		pending: []string{},
 	},
 }

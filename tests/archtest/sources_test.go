@@ -154,10 +154,6 @@ type rule struct {
 	name    string
 	check   func(*project) (violations []string) // each starts with the path of the file
 	samples map[string]map[string]string         // why it must fail → files
-
-	// pending lists the folders that do not keep the rule yet, without those below them. A folder
-	// that keeps the rule must be removed from it.
-	pending []string
 }
 
 var rules = slices.Concat(importRules, codeRules, languageRules, documentRules, scriptRules)
@@ -166,19 +162,8 @@ func TestTheProjectKeepsItsRules(t *testing.T) {
 	p := readProject(t)
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
-			stillPending := map[string]bool{}
-			for _, v := range r.check(p) {
-				file, _, _ := strings.Cut(v, ":")
-				if dir := path.Dir(file); slices.Contains(r.pending, dir) {
-					stillPending[dir] = true
-				} else {
-					t.Error(v)
-				}
-			}
-			for _, dir := range r.pending {
-				if !stillPending[dir] {
-					t.Errorf("%s keeps this rule now: take it out of the pending folders", dir)
-				}
+			for _, violation := range r.check(p) {
+				t.Error(violation)
 			}
 		})
 	}
