@@ -48,6 +48,17 @@ bench: servers ## Measure requests, saves, deliveries and idle connections
 	go run ./tests/bench
 	go test ./realtime -run '^$$' -bench . -benchtime 1x
 
+.PHONY: cost
+cost: servers valgrind ## Count what each call costs the store, and fail above a ceiling of docs/cost.md
+	go run ./tests/cost
+
+.PHONY: valgrind
+valgrind: ## Install valgrind if it is missing (needs root)
+	@command -v valgrind >/dev/null && command -v callgrind_control >/dev/null || { \
+		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "missing: valgrind; install it" >&2; exit 1; }; \
+		echo "installing valgrind"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind >/dev/null; }
+
 .PHONY: servers
 servers: ## Install redis-server and haproxy if they are missing (needs root)
 	@missing="$$(for s in redis-server haproxy; do command -v $$s >/dev/null || test -x /usr/sbin/$$s || echo $$s; done)"; \

@@ -4,14 +4,14 @@ import "net/http"
 
 // Pages of other origins may call if the game's definition lists them. The origin itself is
 // returned, never "*", and credentials are not allowed. An origin proves nothing about the caller:
-// it only tells a browser what a page may read.
+// it only lets a browser decide what a page may read.
 
 var (
 	varyOrigin     = []string{"Origin"}
 	varyPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
 	exposedHeaders = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, " +
 		"Parlor-Durability"}
-	allowedMethods  = []string{"GET, POST, PATCH, DELETE"}
+	allowedMethods  = []string{"GET, POST, PUT, PATCH, DELETE"}
 	allowedHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"}
 	preflightMaxAge = []string{"600"} // seconds
 )

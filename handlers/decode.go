@@ -16,21 +16,30 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// maxBodyBytes is the size of the largest request body.
-const maxBodyBytes = 64 << 10
+// The size of the largest request body, in bytes.
+const (
+	maxBodyBytes = 64 << 10
+	maxSaveBytes = 320 << 10 // with a state of 256 KiB, its white space and the members around it
+)
 
-// decode reads the body into in. An optional body that is missing is the same as {}.
-func (r *request) decode(in any, optional bool) error {
-	if r.Request.ContentLength > maxBodyBytes {
-		return &http.MaxBytesError{Limit: maxBodyBytes}
+// bodyRule is what an operation accepts as a body.
+type bodyRule struct {
+	maxBytes int64
+	optional bool // a missing body is the same as {}
+}
+
+// decode reads the body into in.
+func (r *request) decode(in any, rule bodyRule) error {
+	if r.Request.ContentLength > rule.maxBytes {
+		return &http.MaxBytesError{Limit: rule.maxBytes}
 	}
 	buffer := getBuffer()
 	defer putBuffer(buffer)
-	if _, err := buffer.ReadFrom(http.MaxBytesReader(r.Writer, r.Request.Body, maxBodyBytes)); err != nil {
+	if _, err := buffer.ReadFrom(http.MaxBytesReader(r.Writer, r.Request.Body, rule.maxBytes)); err != nil {
 		return fromReadError(err)
 	}
 	if buffer.Len() == 0 {
-		if optional {
+		if rule.optional {
 			return nil
 		}
 		return apierror.InvalidJSON.WithReason("a JSON object is needed as the body")
@@ -235,22 +244,16 @@ func (q *query) flag(name string) *bool {
 	}
 }
 
-// The size of a page of a list, in items.
-const (
-	defaultLimit = 20
-	maxLimit     = 100
-)
-
 // limit returns the size of the page, in items.
 func (q *query) limit() int {
 	text := q.text("limit")
 	if text == "" {
-		return defaultLimit
+		return wire.DefaultPageSize
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxLimit {
-		q.addError("limit", "range", "must be an integer from 1 to "+strconv.Itoa(maxLimit))
-		return defaultLimit
+	if err != nil || n < 1 || n > wire.MaxPageSize {
+		q.addError("limit", "range", "must be an integer from 1 to "+strconv.Itoa(wire.MaxPageSize))
+		return wire.DefaultPageSize
 	}
 	return n
 }

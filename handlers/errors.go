@@ -27,7 +27,7 @@ func (rt *route) commonErrors() errorList {
 			list = append(list, apierror.Forbidden)
 		}
 	}
-	if rt.method == http.MethodPost || rt.method == http.MethodPatch {
+	if rt.method == http.MethodPost || rt.method == http.MethodPut || rt.method == http.MethodPatch {
 		list = append(list, apierror.InvalidJSON, apierror.InvalidRequest, apierror.PayloadTooLarge,
 			apierror.UnsupportedMediaType)
 	}

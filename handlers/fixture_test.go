@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire/wiretest"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/rooms"
 	"github.com/prometheus/client_golang/prometheus"
@@ -79,7 +79,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	hub := realtime.New(db, realtime.Options{Log: log, DrainSpread: time.Millisecond})
 	userService := users.New(db)
 	f.wallets = wallet.New(db, userService, wallet.Options{})
-	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, OwnIssuer: auth.OwnIssuer})
+	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKey: adminKey})
@@ -158,8 +158,8 @@ func (r *httpResult) text(path string) string {
 	switch v := r.member(path).(type) {
 	case string:
 		return v
-	case json.Number:
-		return v.String()
+	case wiretest.Number:
+		return string(v)
 	case bool:
 		return strconv.FormatBool(v)
 	case nil:
@@ -231,17 +231,15 @@ func (f *fixture) send(method, path, bearer, body string, headers ...string) *ht
 		f.t.Fatal(err)
 	}
 	if strings.Contains(got.Header.Get("Content-Type"), "json") {
-		decoder := json.NewDecoder(bytes.NewReader(resp.raw))
-		decoder.UseNumber()
-		if err := decoder.Decode(&resp.body); err != nil {
+		if err := wiretest.Unmarshal(resp.raw, &resp.body); err != nil {
 			f.t.Fatalf("%s %s does not return JSON: %s", method, path, resp.raw)
 		}
 	}
 	if resp.header.Get("X-Request-Id") == "" || resp.header.Get("X-Content-Type-Options") != "nosniff" {
-		f.t.Errorf("%s %s returns without the headers of every response: %v", method, path, resp.header)
+		f.t.Errorf("%s %s returned without the headers of every response: %v", method, path, resp.header)
 	}
 	if int64(len(resp.raw)) != got.ContentLength && resp.status != http.StatusNotModified {
-		f.t.Errorf("%s %s returns %d bytes with the Content-Length %d", method, path, len(resp.raw), got.ContentLength)
+		f.t.Errorf("%s %s returned %d bytes with the Content-Length %d", method, path, len(resp.raw), got.ContentLength)
 	}
 	spec.check(f.t, r, []byte(body), resp)
 	return resp
@@ -254,7 +252,7 @@ func (f *fixture) expect(status int, method, path, bearer, body string, headers 
 	f.t.Helper()
 	resp := f.send(method, path, bearer, body, headers...)
 	if resp.status != status {
-		f.t.Fatalf("%s %s %s returns %d %s; want %d", method, path, body, resp.status, resp.raw, status)
+		f.t.Fatalf("%s %s %s returned %d %s; want %d", method, path, body, resp.status, resp.raw, status)
 	}
 	return resp
 }
@@ -264,7 +262,7 @@ func (f *fixture) expectError(status int, code, method, path, bearer, body strin
 	f.t.Helper()
 	resp := f.expect(status, method, path, bearer, body, headers...)
 	if code != "" && resp.code() != code {
-		f.t.Fatalf("%s %s %s returns %s; want %s", method, path, body, resp.raw, code)
+		f.t.Fatalf("%s %s %s returned %s; want %s", method, path, body, resp.raw, code)
 	}
 	return resp
 }

@@ -18,7 +18,7 @@ import (
 
 // socketOnly are the errors that only messages on a WebSocket get; asyncapi.yaml describes them.
 var socketOnly = []*apierror.Error{
-	apierror.SlotNotFound, apierror.SaveVersionNotFound, apierror.SaveTampered, apierror.SlotsFull, apierror.SaveRejected,
+	apierror.SlotNotFound, apierror.SaveVersionNotFound,
 }
 
 // withoutOperation are the errors of requests that no operation matches.
@@ -143,7 +143,7 @@ const generatedMark = "    # Errors, generated from handlers/routes.go by `make 
 
 var (
 	pathLine   = regexp.MustCompile(`^  (/\S*):$`)
-	methodLine = regexp.MustCompile(`^    (get|post|patch|delete):$`)
+	methodLine = regexp.MustCompile(`^    (get|post|put|patch|delete):$`)
 	errorLine  = regexp.MustCompile(`^        ('[45][0-9]{2}'|default):`)
 )
 

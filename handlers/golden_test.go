@@ -140,6 +140,10 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/debit", cid.id), f.serverKey,
 			`{"tokenId":"GOLD","amount":0.05,"reason":"taken back"}`, "Idempotency-Key", "debit-1")
 		goldenOnSingle("user", f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/users/%d", cid.id), f.serverKey, ""))
+		goldenOnSingle("save_replaced", f.expect(200, "PUT",
+			fmt.Sprintf("/api/v1/admin/users/%d/saves/main", cid.id), f.serverKey, `{"state":{"level":7},"version":0}`))
+		goldenOnSingle("save_conflict", f.expectError(409, "version_conflict", "PUT",
+			fmt.Sprintf("/api/v1/admin/users/%d/saves/main", cid.id), adminKey, `{"state":{"level":8},"version":0}`))
 		f.expectBalancedAudit()
 		if t.Name() == "TestEveryOperationReturnsTheGoldenResponse/single" {
 			goldenOnSingle("audit", f.expect(200, "GET", "/api/v1/admin/audit", adminKey, ""))

@@ -34,7 +34,7 @@ func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 		last = send("/api/v1/me", "an invalid token", "192.0.2.1")
 	}
 	if last.status != 429 || last.header.Get("Retry-After") != "1" {
-		t.Errorf("after the burst an invalid token returns %d and Retry-After %q", last.status,
+		t.Errorf("after the burst an invalid token returned %d and Retry-After %q", last.status,
 			last.header.Get("Retry-After"))
 	}
 	if policy := last.header.Get("Ratelimit-Policy"); !strings.HasPrefix(policy, `"address"`) {
@@ -44,14 +44,14 @@ func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 		last = send("/healthz", "", "192.0.2.1")
 	}
 	if last.status != 200 {
-		t.Errorf("/healthz returns %d, but has no limit", last.status)
+		t.Errorf("/healthz returned %d, but has no limit", last.status)
 	}
 	if other := send("/api/v1/me", "an invalid token", "192.0.2.2"); other.status != 401 {
-		t.Errorf("another address returns %d", other.status)
+		t.Errorf("another address returned %d", other.status)
 	}
 	unlimited := send("/api/v1/admin/games", adminKey, "192.0.2.3")
 	if policy := unlimited.header.Get("Ratelimit-Policy"); unlimited.status != 200 || policy != "" {
-		t.Errorf("an operation without a limit of its own returns %d and shows the limit %s", unlimited.status, policy)
+		t.Errorf("an operation without a limit of its own returned %d and shows the limit %s", unlimited.status, policy)
 	}
 }
 
@@ -215,7 +215,11 @@ func TestRequestsThatMeanTheSameShareTheirFingerprint(t *testing.T) {
 			t.Errorf("%s is another request: %d %s", spelling, again.status, again.raw)
 		}
 	}
-	for _, other := range [][2]string{{`1`, `{"a":1,"b":{"c":2,"d":3}}`}, {`10`, `{"a":1,"b":{"c":2,"d":4}}`}, {`10`, `{}`}} {
+	for _, other := range [][2]string{
+		{`1`, `{"a":1,"b":{"c":2,"d":3}}`},
+		{`10`, `{"a":1,"b":{"c":2,"d":4}}`},
+		{`10`, `{}`},
+	} {
 		if again := create(other[0], other[1]); again.code() != "idempotency_key_reused" {
 			t.Errorf("%s is the same request: %d %s", other, again.status, again.raw)
 		}

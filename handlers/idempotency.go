@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	rawjson "encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -32,17 +31,9 @@ const (
 // the spelling of amounts make no difference.
 var canonicalOptions = json.JoinOptions(
 	json.Deterministic(true), jsontext.ReorderRawObjects(true),
-	json.WithMarshalers(json.JoinMarshalers(
-		json.MarshalToFunc(func(e *jsontext.Encoder, a wallet.AmountInput) error {
-			return e.WriteToken(jsontext.String(trimDecimal(string(a))))
-		}),
-		json.MarshalToFunc(func(e *jsontext.Encoder, raw rawjson.RawMessage) error {
-			if raw == nil {
-				return e.WriteToken(jsontext.Null)
-			}
-			return e.WriteValue(jsontext.Value(raw))
-		}),
-	)),
+	json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, a wallet.AmountInput) error {
+		return e.WriteToken(jsontext.String(trimDecimal(string(a))))
+	})),
 )
 
 // trimDecimal removes the trailing zeros of a fraction: 2.50 is 2.5. It does not check that the

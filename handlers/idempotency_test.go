@@ -104,13 +104,13 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 
 			first := f.send(method, path, bearer, body, "Idempotency-Key", key)
 			if first.status >= 300 || first.header.Get("Idempotent-Replayed") != "" {
-				t.Errorf("%s returns %d %s at first", p.operation, first.status, first.raw)
+				t.Errorf("%s returned %d %s at first", p.operation, first.status, first.raw)
 				continue
 			}
 			again := f.send(method, path, bearer, withOtherSpacing(body), "Idempotency-Key", key)
 			if again.status != first.status || string(again.raw) != string(first.raw) ||
 				again.header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("%s returns at first\n%d %s\nand then\n%d %s", p.operation, first.status, first.raw, again.status,
+				t.Errorf("%s returned at first\n%d %s\nand then\n%d %s", p.operation, first.status, first.raw, again.status,
 					again.raw)
 			}
 			if p.other != "" {
@@ -119,7 +119,7 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 			for _, bad := range []string{"two words", strings.Repeat("k", 256), "ümlaut"} {
 				if resp := f.expectError(400, "invalid_request", method, path, bearer, body, "Idempotency-Key",
 					bad); resp.text("errors.0.field") != "Idempotency-Key" {
-					t.Errorf("the key %q returns %s", bad, resp.raw)
+					t.Errorf("the key %q returned %s", bad, resp.raw)
 				}
 			}
 		}
@@ -204,7 +204,7 @@ func TestBothPathsOfJoinShareTheirIdempotencyKeys(t *testing.T) {
 	first := f.expect(200, "POST", "/join", cid.token, room, "Idempotency-Key", "j1")
 	again := f.expect(200, "POST", "/api/v1/game-session/join", cid.token, room, "Idempotency-Key", "j1")
 	if again.header.Get("Idempotent-Replayed") != "true" || string(again.raw) != string(first.raw) {
-		t.Errorf("the other path returns %v %s", again.header, again.raw)
+		t.Errorf("the other path returned %v %s", again.header, again.raw)
 	}
 }
 
@@ -228,11 +228,11 @@ func TestConcurrentCopiesOfARequestAreExecutedOnce(t *testing.T) {
 	for range 32 {
 		wg.Go(func() {
 			if resp := f.send("POST", buy, ann.token, `{"quantity":1}`, "Idempotency-Key", "storm"); resp.status != 201 {
-				t.Errorf("a copy of the purchase returns %d %s", resp.status, resp.raw)
+				t.Errorf("a copy of the purchase returned %d %s", resp.status, resp.raw)
 			}
 			if resp := f.send("POST", "/api/v1/admin/games", adminKey, `{"name":"Storm"}`, "Idempotency-Key",
 				"storm"); resp.status != 201 && resp.code() != "request_in_progress" {
-				t.Errorf("a copy of the game returns %d %s", resp.status, resp.raw)
+				t.Errorf("a copy of the game returned %d %s", resp.status, resp.raw)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
 		strconv.FormatInt(f.createSword(), 10))
 }
 
-// validBodies has a valid body for every operation that takes one, and who sends it.
+// validBodies has a valid body for every operation that accepts one, and the caller who sends it.
 var validBodies = []struct {
 	operation, as, body string
 	optional            bool // the whole body may be missing
@@ -101,9 +101,16 @@ var validBodies = []struct {
 	},
 	{"POST /api/v1/admin/users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, false},
 	{"POST /api/v1/admin/users/<ann>/debit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, false},
+	{"PUT /api/v1/admin/users/<ann>/saves/main", "server", `{"state":{"a":1},"version":0}`, false},
 }
 
 func TestEveryBodyIsDecodedStrictly(t *testing.T) {
+	withBody := slices.DeleteFunc(operations(), func(operation string) bool {
+		return strings.HasPrefix(operation, "GET ") || strings.HasPrefix(operation, "DELETE ")
+	})
+	if len(validBodies) != len(withBody) {
+		t.Errorf("%d operations take a body, %d are tested", len(withBody), len(validBodies))
+	}
 	for _, b := range validBodies {
 		t.Run(b.operation, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +143,11 @@ func TestEveryBodyIsDecodedStrictly(t *testing.T) {
 			expectError(400, "invalid_request", "body", "[]")
 			expectError(400, "invalid_request", "body", "null")
 			expectError(400, "invalid_json", "", more("\"\xff\":1"))
-			expectError(413, "payload_too_large", "", more(`"surplus":"`+strings.Repeat("x", 64<<10)+`"`))
+			maxBytes := 64 << 10
+			if strings.Contains(b.operation, "/saves/") {
+				maxBytes = 320 << 10
+			}
+			expectError(413, "payload_too_large", "", more(`"surplus":"`+strings.Repeat("x", maxBytes)+`"`))
 			expectError(415, "unsupported_media_type", "", good, "Content-Type", "text/plain")
 			expectError(415, "unsupported_media_type", "", good, "Content-Type", "application/json; charset=latin1")
 			expectError(415, "unsupported_media_type", "", good, "Content-Type", "")
@@ -360,6 +371,14 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 			"POST " + admin + "users/<ann>/debit", "operator", `{"tokenId":"GOLD","amount":1000,"reason":"x"}`,
 			"402 insufficient_funds",
 		},
+		{"PUT " + admin + "users/<ann>/saves/main", "server", `{"version":1}`, "400 invalid_request state"},
+		{
+			"PUT " + admin + "users/<ann>/saves/a%20b", "server", `{"state":[],"version":-1}`,
+			"400 invalid_request slot version state",
+		},
+		{"PUT " + admin + "users/<ann>/saves/main", "server", `{"state":{},"version":2}`, "409 version_conflict"},
+		{"PUT " + admin + "users/x/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
+		{"PUT " + admin + "users/999/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"GET " + admin + "rooms?status=x", "operator", "", "400 invalid_request status"},
 		{"GET /api/v1/nothing", "ann", "", "404 not_found"},
 		{"DELETE /api/v1/me", "ann", "", "405 method_not_allowed"},

@@ -8,14 +8,10 @@ import (
 	"github.com/parlor-games/parlor/realtime"
 )
 
-// maxSaveFrame is the largest frame on a socket of saves, in bytes: a state of 256 KiB, with white
-// space, and the members around it.
-const maxSaveFrame = 320 << 10
-
 // newSaveEndpoint returns the endpoint of /game-data/save and /game-data/load, which accept the
 // same messages.
 func (e *Server) newSaveEndpoint() *socketEndpoint {
-	limits := realtime.Limits{MaxFrame: maxSaveFrame, Rate: framesPerSecond, Burst: frameBurst}
+	limits := realtime.Limits{MaxFrame: maxSaveBytes, Rate: framesPerSecond, Burst: frameBurst}
 	return &socketEndpoint{
 		socket: e.Realtime.Socket(limits),
 		handlers: map[string]messageHandler{

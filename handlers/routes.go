@@ -64,6 +64,7 @@ func (c callers) String() string {
 const (
 	get   = http.MethodGet
 	post  = http.MethodPost
+	put   = http.MethodPut
 	patch = http.MethodPatch
 	del   = http.MethodDelete
 )
@@ -253,6 +254,13 @@ func (s *Server) routes() []route {
 			post, admin + "users/{userId}/debit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.debit),
 			errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
 		},
+		{
+			put, admin + "users/{userId}/saves/{slot}", staff, auth.Admin, noKey, true, withSaveBody(s.replaceSave),
+			errorList{
+				apierror.UserNotFound, apierror.VersionConflict, apierror.SlotsFull, apierror.SaveRejected,
+				apierror.SaveTampered,
+			},
+		},
 		{get, admin + "rooms", staff, auth.Admin, noKey, true, s.adminRooms, listErrors},
 		{get, admin + "audit", operator, auth.Admin, noKey, true, s.audit, nil},
 
@@ -270,24 +278,29 @@ func (s *Server) routes() []route {
 // withBody returns the handler of an operation with a body: it decodes the body, claims the
 // Idempotency-Key and calls handle.
 func withBody[T any](handle func(*request, *T) (response, error)) func(*request) (response, error) {
-	return decodeThen(handle, false)
+	return decodeThen(handle, bodyRule{maxBytes: maxBodyBytes})
 }
 
 // withOptionalBody is withBody for operations whose members are all optional, so that the body may
 // be missing.
 func withOptionalBody[T any](handle func(*request, *T) (response, error)) func(*request) (response, error) {
-	return decodeThen(handle, true)
+	return decodeThen(handle, bodyRule{maxBytes: maxBodyBytes, optional: true})
 }
 
 // withoutBody is withBody for operations without members.
 func withoutBody(handle func(*request) (response, error)) func(*request) (response, error) {
-	return decodeThen(func(r *request, _ *struct{}) (response, error) { return handle(r) }, true)
+	return withOptionalBody(func(r *request, _ *struct{}) (response, error) { return handle(r) })
 }
 
-func decodeThen[T any](handle func(*request, *T) (response, error), optional bool) func(*request) (response, error) {
+// withSaveBody is withBody for operations whose body contains the state of a save.
+func withSaveBody[T any](handle func(*request, *T) (response, error)) func(*request) (response, error) {
+	return decodeThen(handle, bodyRule{maxBytes: maxSaveBytes})
+}
+
+func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRule) func(*request) (response, error) {
 	return func(r *request) (response, error) {
 		in := new(T)
-		if err := r.decode(in, optional); err != nil {
+		if err := r.decode(in, rule); err != nil {
 			return response{}, err
 		}
 		if err := validate(in); err != nil {

@@ -23,11 +23,11 @@ func TestAValidRequestIDOfTheCallerIsKept(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{"/healthz", "/nothing"} {
 		if got := f.send("GET", path, "", "", "X-Request-Id", "mine-1").header.Get("X-Request-Id"); got != "mine-1" {
-			t.Errorf("%s returns the id %q", path, got)
+			t.Errorf("%s returned the id %q", path, got)
 		}
 		for _, bad := range []string{"two words", strings.Repeat("x", 129), "ümlaut"} {
 			if got := f.send("GET", path, "", "", "X-Request-Id", bad).header.Get("X-Request-Id"); got == bad || len(got) != 36 {
-				t.Errorf("%s returns the id %q to %q", path, got, bad)
+				t.Errorf("%s returned the id %q to %q", path, got, bad)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 	} {
 		want, got := f.send("GET", path, ann.token, ""), head(path)
 		if got.StatusCode != want.status {
-			t.Errorf("HEAD %s returns %d, GET %d", path, got.StatusCode, want.status)
+			t.Errorf("HEAD %s returned %d, GET %d", path, got.StatusCode, want.status)
 		}
 		for _, name := range []string{"Content-Type", "Etag", "Cache-Control"} {
 			if got.Header.Get(name) != want.header.Get(name) {
@@ -78,7 +78,7 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 		}
 	}
 	if got := head("/join"); got.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("HEAD of a POST returns %d", got.StatusCode)
+		t.Errorf("HEAD of a POST returned %d", got.StatusCode)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestRateLimitsAreAppliedAndShownInHeaders(t *testing.T) {
 	}
 	if last.status != 429 || last.code() != "rate_limited" || last.header.Get("Retry-After") == "" ||
 		last.text("retryable") != "true" {
-		t.Errorf("the fifth read returns %d %s %v", last.status, last.raw, last.header)
+		t.Errorf("the fifth read returned %d %s %v", last.status, last.raw, last.header)
 	}
 	f.expect(200, "GET", "/api/v1/me", bob.token, "") // has a limit of its own
 	f.expect(200, "PATCH", "/api/v1/me", ann.token, "{}")
@@ -175,7 +175,7 @@ func TestRateLimitsAreAppliedAndShownInHeaders(t *testing.T) {
 		last = f.send("POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game), "X-Forwarded-For", "192.0.2.77")
 	}
 	if last.status != 429 {
-		t.Errorf("the sixth sign-in from one address returns %d", last.status)
+		t.Errorf("the sixth sign-in from one address returned %d", last.status)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = hangingStore{} })
 	began := time.Now()
 	if resp := f.send("GET", "/readyz", "", ""); resp.status != 503 || time.Since(began) > 5*time.Second {
-		t.Errorf("/readyz returns %d after %v", resp.status, time.Since(began))
+		t.Errorf("/readyz returned %d after %v", resp.status, time.Since(began))
 	}
 }
 
@@ -389,7 +389,7 @@ func TestABodyThatEndsEarlyReturns400(t *testing.T) {
 	}
 	defer func() { _ = got.Body.Close() }()
 	if got.StatusCode != 400 {
-		t.Errorf("a body that ends early returns %d", got.StatusCode)
+		t.Errorf("a body that ends early returned %d", got.StatusCode)
 	}
 	chunked, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/join",
 		io.MultiReader(strings.NewReader(`{"roomId":"`), strings.NewReader(strings.Repeat("x", 70<<10))))
@@ -404,6 +404,6 @@ func TestABodyThatEndsEarlyReturns400(t *testing.T) {
 	}
 	_ = got.Body.Close()
 	if got.StatusCode != 413 {
-		t.Errorf("a body of 70 KiB in chunks returns %d", got.StatusCode)
+		t.Errorf("a body of 70 KiB in chunks returned %d", got.StatusCode)
 	}
 }

@@ -141,7 +141,7 @@ func (f *fixture) checkUpgradeError(path string, response *http.Response) *httpR
 }
 
 // expectUpgradeError requires that a socket cannot be opened. A response that is worth a retry must
-// say when.
+// have a Retry-After.
 func (f *fixture) expectUpgradeError(status int, code, path, bearer string, headers ...string) {
 	f.t.Helper()
 	s, r := f.tryDial(path, bearer, headers...)

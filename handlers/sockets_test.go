@@ -281,7 +281,7 @@ func TestTheNumberOfSocketsIsLimited(t *testing.T) {
 func TestASocketEndsWithItsToken(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
-	expires := time.Now().Add(300 * time.Millisecond).Truncate(time.Millisecond) // as a ticket has it
+	expires := time.Now().Add(300 * time.Millisecond).Truncate(time.Millisecond) // as precise as the stored ticket
 	caller := principal.Caller{Role: principal.Player, User: ann.id, Game: f.game}
 	ticket, err := f.deps.Auth.Ticket(t.Context(), auth.Authentication{Caller: caller, Expires: expires})
 	if err != nil {

@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -107,7 +108,7 @@ func (c *contractChecker) check(t testing.TB, r *http.Request, sent []byte, resp
 	if err != nil || strings.HasSuffix(r.URL.Path, "/") { // the router of the checker ignores a final slash
 		if resp.status != http.StatusNotFound && resp.status != http.StatusMethodNotAllowed &&
 			r.Method != http.MethodOptions {
-			t.Errorf("%s %s is not in openapi.yaml and returns %d", r.Method, r.URL.Path, resp.status)
+			t.Errorf("%s %s is not in openapi.yaml and returned %d", r.Method, r.URL.Path, resp.status)
 		}
 		return
 	}
@@ -126,7 +127,7 @@ func (c *contractChecker) check(t testing.TB, r *http.Request, sent []byte, resp
 		Options: options,
 	}
 	if err := openapi3filter.ValidateRequest(t.Context(), requestInput); err != nil && resp.status < 300 {
-		t.Errorf("%s %s returns %d to a request that is not valid by openapi.yaml: %v", r.Method, r.URL.Path, resp.status,
+		t.Errorf("%s %s returned %d to a request that is not valid by openapi.yaml: %v", r.Method, r.URL.Path, resp.status,
 			err)
 	}
 	responseInput := &openapi3filter.ResponseValidationInput{
@@ -135,7 +136,7 @@ func (c *contractChecker) check(t testing.TB, r *http.Request, sent []byte, resp
 	}
 	responseInput.SetBodyBytes(resp.raw)
 	if err := openapi3filter.ValidateResponse(t.Context(), responseInput); err != nil {
-		t.Errorf("%s %s returns a response that is not valid by openapi.yaml: %v\n%d %s", r.Method, r.URL.Path, err,
+		t.Errorf("%s %s returned a response that is not valid by openapi.yaml: %v\n%d %s", r.Method, r.URL.Path, err,
 			resp.status, resp.raw)
 	}
 }
@@ -257,10 +258,9 @@ func indentJSON(t *testing.T, raw []byte) []byte {
 	if len(raw) == 0 || raw[0] != '{' {
 		return raw
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
+	indented := jsontext.Value(bytes.Clone(raw))
+	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
 		t.Fatal(err)
 	}
-	b.WriteByte('\n')
-	return b.Bytes()
+	return append(indented, '\n')
 }

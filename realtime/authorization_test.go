@@ -53,7 +53,7 @@ func TestASubscriptionNeedsAuthorization(t *testing.T) {
 	c.next()
 	c.send(request{ID: "s", Type: "sub", Topic: "{r1}:room:secret:events"})
 	if e := c.next(); e.ReplyTo != "s" || e.OK {
-		t.Errorf("got %+v, want a refusal", e)
+		t.Errorf("got %+v, want an error", e)
 	}
 	if n.firstClient(t).IsSubscribed("{r1}:room:secret:events") {
 		t.Error("the client is subscribed")

@@ -28,9 +28,9 @@ const (
 
 // Client is one socket. Its methods are safe for concurrent use.
 //
-// A frame is chosen when there is room for it, never before: by turns from the outbox and from the
-// topics, with everything in it that the topic's cursor has not had yet. So a session that keeps up
-// gets the same frame as all others, and one that does not gets fewer and larger frames.
+// The next frame is built when the session can take it, not before: alternately from the outbox and
+// from a topic, with every event after the topic's cursor. So a session that keeps up gets the same
+// frames as all others, and a slower one gets fewer and larger frames.
 type Client struct {
 	hub     *Hub
 	socket  *Socket
@@ -285,8 +285,8 @@ func (c *Client) checkWriteStall(tick int64) {
 	}
 }
 
-// retryUntilRefused calls try until it succeeds, the socket is closed, or the error is a refusal
-// that a retry cannot change. It returns true in the last case.
+// retryUntilRefused calls try until it succeeds, the socket is closed, or the error is one that a
+// retry cannot change. It returns true in the last case.
 func (c *Client) retryUntilRefused(try func(context.Context) error) (refused bool) {
 	ctx, cancel := c.contextUntilDone(c.hub.baseCtx)
 	defer cancel()

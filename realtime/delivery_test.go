@@ -191,8 +191,8 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 		clients = append(clients, c)
 	}
 	var sent atomic.Int64
-	var faults sync.WaitGroup
-	faults.Go(func() {
+	var failures sync.WaitGroup
+	failures.Go(func() {
 		wait := func(events int64) {
 			goal := sent.Load() + events
 			waitUntil(t, "more events", func() bool { return sent.Load() >= goal })
@@ -207,7 +207,7 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 			}
 			wait(12)
 			proxy.disconnect()
-			<-time.After(300 * time.Millisecond) // how long the nodes are disconnected
+			wait(75)
 			proxy.reconnect()
 			wait(20)
 		}
@@ -219,7 +219,7 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 		sent.Add(1)
 		<-pace.C
 	}
-	faults.Wait()
+	failures.Wait()
 	for i, c := range clients {
 		for want := range uint64(events) {
 			if e := c.next(); e.Seq != want+1 || e.Type != "room.test" {
@@ -231,7 +231,7 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 	for _, n := range nodes {
 		s := n.Stats()
 		if s.Reconnects < 8 {
-			t.Errorf("only %d reconnects: the faults did not reach the node", s.Reconnects)
+			t.Errorf("only %d reconnects: the failures did not reach the node", s.Reconnects)
 		}
 		t.Logf("%+v", s)
 	}

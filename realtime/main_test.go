@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
@@ -201,7 +201,7 @@ func (n *testNode) onRefused(c *Client, _ []byte, err error) {
 
 func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 	var m request
-	if err := json.Unmarshal(raw, &m); err != nil {
+	if err := wire.Unmarshal(raw, &m); err != nil {
 		_ = c.Send([]byte(`{"ok":false,"error":"invalid_json"}`))
 		return
 	}
@@ -265,13 +265,21 @@ func (n *testNode) subscription(c *Client, m request) Subscription {
 
 // received is one event, reply or direct message that a client received.
 type received struct {
-	Type, RoomID, Position string
-	Seq                    uint64
-	ReplyTo                string
-	OK                     bool
-	Error                  string
-	Data                   json.RawMessage
-	frame                  int // number of the frame that it came in
+	Type     string       `json:"type"`
+	RoomID   string       `json:"roomId"`
+	Position string       `json:"position"`
+	Seq      uint64       `json:"seq"`
+	ReplyTo  string       `json:"replyTo"`
+	OK       bool         `json:"ok"`
+	Error    string       `json:"error"`
+	Data     wire.RawJSON `json:"data"`
+	frame    int          // number of the frame that it came in
+}
+
+// startData is the data of a reply to a subscription.
+type startData struct {
+	Mode     string `json:"mode"`
+	Position string `json:"position"`
 }
 
 // testClient is the client's end of a socket.
@@ -339,10 +347,10 @@ func parseFrame(t testing.TB, raw []byte) []received {
 	var many []received
 	var err error
 	if raw[0] == '[' {
-		err = json.Unmarshal(raw, &many)
+		err = wire.Unmarshal(raw, &many)
 	} else {
 		many = make([]received, 1)
-		err = json.Unmarshal(raw, &many[0])
+		err = wire.Unmarshal(raw, &many[0])
 	}
 	if err != nil {
 		t.Errorf("a frame is not JSON: %v: %.200s", err, raw)
@@ -383,7 +391,7 @@ func (c *testClient) nextEvent() received {
 
 func (c *testClient) send(m request) {
 	c.t.Helper()
-	raw, _ := json.Marshal(m)
+	raw, _ := wire.Marshal(m)
 	if err := c.conn.WriteMessage(websocket.TextMessage, raw); err != nil {
 		c.t.Fatalf("send %s: %v", m.Type, err)
 	}
@@ -398,8 +406,8 @@ func (c *testClient) subscribe(topic, after string) (mode, pos string) {
 		if e.ReplyTo != "s" {
 			continue
 		}
-		var d struct{ Mode, Position string }
-		if err := json.Unmarshal(e.Data, &d); err != nil || !e.OK {
+		var d startData
+		if err := wire.Unmarshal(e.Data, &d); err != nil || !e.OK {
 			c.t.Fatalf("subscribe: %+v", e)
 		}
 		return d.Mode, d.Position

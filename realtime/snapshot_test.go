@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/parlor-games/parlor/internal/wire"
 
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
@@ -199,9 +200,9 @@ func TestASubscriptionBeginsAtLeastWhereItsCallerOrClientIs(t *testing.T) {
 		t.Helper()
 		c := dial(t, n, "user=2").listen()
 		c.send(request{ID: "s", Type: "sub", Topic: topic, After: after, NotBefore: notBefore})
-		var start struct{ Mode, Position string }
+		var start startData
 		c.next() // hello
-		if reply := c.next(); json.Unmarshal(reply.Data, &start) != nil || start.Mode != "snapshot" {
+		if reply := c.next(); wire.Unmarshal(reply.Data, &start) != nil || start.Mode != "snapshot" {
 			t.Fatalf("after %q, not before %q: %+v", after, notBefore, reply)
 		}
 		return start.Position
@@ -238,8 +239,8 @@ func TestSocketsThatSubscribeAtOnceShareASnapshot(t *testing.T) {
 		c.send(request{ID: "s", Type: "sub", Topic: topic, NotBefore: known})
 	}
 	for _, c := range clients {
-		var start struct{ Position string }
-		if reply := c.next(); json.Unmarshal(reply.Data, &start) != nil || start.Position != known {
+		var start startData
+		if reply := c.next(); wire.Unmarshal(reply.Data, &start) != nil || start.Position != known {
 			t.Fatalf("got %+v, want a snapshot at %s", reply, known)
 		}
 	}

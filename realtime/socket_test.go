@@ -120,7 +120,8 @@ func TestAPanicOfOnRefusedOrOnCloseEndsTheSession(t *testing.T) {
 	})
 }
 
-// melody extends the read deadline by pongs only, and some clients answer no ping while they send.
+// melody extends the read deadline by pongs only, and some clients do not reply to pings while they
+// send.
 func TestAnActiveClientThatDoesNotPongStays(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{
@@ -341,7 +342,7 @@ func TestARequestThatIsNoUpgradeGetsAnErrorResponse(t *testing.T) {
 		r.Header = valid.Clone()
 		change(r.Header)
 		err := n.socket.Serve(httptest.NewRecorder(), r, Session{})
-		if e, ok := apierror.As(err); !ok || e.Code != "invalid_request" {
+		if e, ok := apierror.As(err); !ok || e.Code != apierror.InvalidRequest.Code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

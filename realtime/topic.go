@@ -268,9 +268,10 @@ type snapshotCache struct {
 	generation int // incremented when the buffer is replaced; a snapshot of an older generation is not cached
 }
 
-// snapshot returns a snapshot that was started after the call. Unless fresh is set, it may also
-// return one that is younger than Options.SnapshotTTL and includes notBefore. A snapshot that was
-// started after the call need not include notBefore: a failover can undo what the caller knows.
+// snapshot returns a snapshot that was started after the call, or one that is younger than
+// Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was
+// started after the call. A snapshot that was started after the call may be older than notBefore: a
+// failover can undo what the caller knows.
 func (t *topic) snapshot(
 	ctx context.Context, notBefore position, fresh bool, take func(context.Context) (Snapshot, error),
 ) (Snapshot, position, error) {

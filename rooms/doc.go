@@ -1,5 +1,5 @@
-// Package rooms is about game sessions: who sits in a room, what is staked, how the game starts and
-// how it ends.
+// Package rooms runs game sessions: who sits in a room, what is staked, how the game starts and how
+// it ends.
 //
 //	              join leave kick ready transfer
 //	                 ┌──────┐
@@ -51,11 +51,12 @@
 //	rake                   minor units
 //	rematch                room id of the rematch
 //	ban:<user>             1: the player may not join
-//	did:<actor>            nonces of the caller's last two calls, to recognise a resend
+//	marks                  nonces of the last calls, to recognise a resend
 //
 // Amounts are minor units. Profiles, metadata and the entry token are JSON without tabs and line
 // breaks; a profile may contain "|" and is therefore the last value. "set" and "doc" never change;
-// of the scripts only room_rematch reads "doc". A script's reply leaves out changed, ban: and did:.
+// of the scripts only room_rematch reads "doc". A script's reply leaves out changed, ban:
+// and marks.
 //
 // Profiles and the entry token are those of the moment of joining or creation, so that reading a
 // room needs no other package.

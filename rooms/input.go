@@ -22,8 +22,8 @@ type CreateInput struct {
 	Tie          Tie                `json:"tie"`        // default: split
 }
 
-// ListQuery filters a list of rooms. A zero member does not filter; Service.List says what no
-// Status means.
+// ListQuery filters a list of rooms. A zero member does not filter, except that Service.List
+// defines what no Status means.
 type ListQuery struct {
 	GameID       int64
 	Status       Status

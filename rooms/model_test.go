@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/scripts"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
@@ -95,7 +96,7 @@ type model struct {
 	ctx          context.Context
 	fixture      *fixture
 	service      *rooms.Service
-	losesReplies *replyLoser
+	losesReplies *atomic.Bool
 	players      []principal.Caller
 	free, held   map[int64]int64
 	minted       int64
@@ -110,34 +111,7 @@ type keyedCall struct {
 	rc   idempotency.Receipt
 	code string
 	room string
-	do   func(idempotency.Receipt) (rooms.Result, error)
-}
-
-// replyLoser loses replies: while it is enabled, every script runs twice and only the second reply
-// arrives.
-type replyLoser struct{ enabled atomic.Bool }
-
-func (*replyLoser) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (r *replyLoser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		scripts := slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return strings.HasPrefix(c.Name(), "eval") })
-		if err != nil || !scripts || !r.enabled.Load() {
-			return err
-		}
-		return next(ctx, cmds)
-	}
-}
-
-func (r *replyLoser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if name := cmd.Name(); err != nil || !r.enabled.Load() || name != "evalsha" && name != "eval" {
-			return err
-		}
-		return next(ctx, cmd)
-	}
+	send func(idempotency.Receipt) (rooms.Result, error)
 }
 
 func (m *model) moveMoney(user, delta, held int64) {
@@ -255,7 +229,7 @@ func (m *model) join(r *modelRoom, p principal.Caller) string {
 	case r.ended():
 		return "room_closed"
 	case s != nil && s.state == rooms.Active:
-		return "ok"
+		return scripts.OK
 	case r.status == rooms.Started:
 		return "already_started"
 	case r.banned[p.User]:
@@ -271,7 +245,7 @@ func (m *model) join(r *modelRoom, p principal.Caller) string {
 	r.version++
 	r.addEvent("room.joined")
 	m.startAutomatically(r)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) isHidden(r *modelRoom, p principal.Caller) bool {
@@ -307,7 +281,7 @@ func (m *model) leave(r *modelRoom, p principal.Caller) string {
 	default:
 		m.startAutomatically(r)
 	}
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) ready(r *modelRoom, p principal.Caller, ready bool) string {
@@ -322,13 +296,13 @@ func (m *model) ready(r *modelRoom, p principal.Caller, ready bool) string {
 	case r.status != rooms.Created:
 		return "already_started"
 	case s.ready == ready:
-		return "ok"
+		return scripts.OK
 	}
 	s.ready = ready
 	r.version++
 	r.addEvent("room.ready")
 	m.startAutomatically(r)
-	return "ok"
+	return scripts.OK
 }
 
 // checkHost is what only the host and the server may do.
@@ -372,7 +346,7 @@ func (m *model) kick(r *modelRoom, p principal.Caller, user int64, ban bool) str
 	} else {
 		m.startAutomatically(r)
 	}
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) transfer(r *modelRoom, p principal.Caller, user int64) string {
@@ -383,12 +357,12 @@ func (m *model) transfer(r *modelRoom, p principal.Caller, user int64) string {
 	case s == nil || s.state != rooms.Active:
 		return "not_participant"
 	case user == r.host:
-		return "ok"
+		return scripts.OK
 	}
 	r.version++
 	r.host = user
 	r.addEvent("room.host_changed")
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) startByHost(r *modelRoom, p principal.Caller) string {
@@ -403,7 +377,7 @@ func (m *model) startByHost(r *modelRoom, p principal.Caller) string {
 	}
 	r.version++
 	m.start(r)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
@@ -411,7 +385,7 @@ func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
 	case r.gone:
 		return "room_not_found"
 	case r.status == rooms.Finished && maps.Equal(places, r.places):
-		return "ok"
+		return scripts.OK
 	case r.status == rooms.Finished:
 		return "result_conflict"
 	case r.status == rooms.Cancelled:
@@ -423,7 +397,7 @@ func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
 	}
 	r.version++
 	m.settle(r, places)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) cancelByCaller(r *modelRoom, p principal.Caller) string {
@@ -439,7 +413,7 @@ func (m *model) cancelByCaller(r *modelRoom, p principal.Caller) string {
 	}
 	r.version++
 	m.cancel(r, reason)
-	return "ok"
+	return scripts.OK
 }
 
 func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
@@ -456,7 +430,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	case r.rematch != nil && r.rematch.gone:
 		return "room_not_found", nil
 	case r.rematch != nil:
-		return "ok", r.rematch
+		return scripts.OK, r.rematch
 	case m.free[p.User] < r.entry:
 		return "insufficient_funds", nil
 	}
@@ -469,7 +443,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.User })
 	m.openRoom(n, p, others)
 	r.rematch = n
-	return "ok", n
+	return scripts.OK, n
 }
 
 func (m *model) openRoom(n *modelRoom, p principal.Caller, reserved []int64) {
@@ -491,21 +465,21 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		m.keyCount++
 		rc = idempotency.Receipt{Key: fmt.Sprintf("%d-%d", m.fixture.game, m.keyCount), Fingerprint: what}
 	}
-	m.losesReplies.enabled.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
+	m.losesReplies.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
 	a, err := do(rc)
-	m.losesReplies.enabled.Store(false)
+	m.losesReplies.Store(false)
 	code, room := describe(a, err)
 	if code != want || a.Replayed {
 		m.t.Fatalf("%s: %s, %v (replayed: %v); want %s", what, code, err, a.Replayed, want)
 	}
-	if code == "ok" {
+	if code == scripts.OK {
 		if r.id == "" {
 			r.id, r.code = a.Room.RoomID, a.Room.Code
 		}
 		m.requireSame(what, r, a.Room)
 	}
-	if rc.Key != "" && code != "invalid_request" {
-		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: room, do: do})
+	if rc.Key != "" && code != apierror.InvalidRequest.Code {
+		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: room, send: do})
 	}
 }
 
@@ -515,10 +489,10 @@ func describe(a rooms.Result, err error) (code, room string) {
 		if err != nil {
 			return err.Error(), ""
 		}
-		return "ok", string(text)
+		return scripts.OK, string(text)
 	}
-	if refusal, ok := apierror.As(err); ok {
-		return refusal.Code, ""
+	if e, ok := apierror.As(err); ok {
+		return e.Code, ""
 	}
 	return err.Error(), ""
 }
@@ -682,9 +656,9 @@ func (m *model) passTime(r *modelRoom) {
 		r.gone = true
 	}
 	m.fixture.db.Client.ZAdd(m.ctx, keys.RoomsDue(shard), redis.Z{Score: 0, Member: r.id})
-	m.losesReplies.enabled.Store(rapid.Bool().Draw(m.t, "reply lost"))
+	m.losesReplies.Store(rapid.Bool().Draw(m.t, "reply lost"))
 	n, err := m.service.Sweep(m.ctx)
-	m.losesReplies.enabled.Store(false)
+	m.losesReplies.Store(false)
 	if n != 1 || err != nil {
 		m.t.Fatalf("the sweep looked at %d rooms, %v", n, err)
 	}
@@ -807,7 +781,7 @@ func (m *model) create(p principal.Caller) {
 	code := "insufficient_funds"
 	if m.free[p.User] >= entry {
 		m.openRoom(n, p, nil)
-		code = "ok"
+		code = scripts.OK
 	}
 	m.call("create", code, n, func(rc idempotency.Receipt) (rooms.Result, error) {
 		return m.service.Create(m.ctx, p, in, rc)
@@ -852,20 +826,20 @@ func (m *model) replay() {
 		return
 	}
 	k := m.keyedCalls[rapid.IntRange(0, len(m.keyedCalls)-1).Draw(m.t, "receipt")]
-	a, err := k.do(k.rc)
+	a, err := k.send(k.rc)
 	if code, room := describe(a, err); code != k.code || room != k.room || !a.Replayed {
 		m.t.Fatalf("%s again: %s %s (replayed: %v), first %s %s", k.rc.Fingerprint, code, room, a.Replayed, k.code, k.room)
 	}
-	a, err = k.do(idempotency.Receipt{Key: k.rc.Key, Fingerprint: "other"})
-	if code, _ := describe(a, err); code != "idempotency_key_reused" {
+	a, err = k.send(idempotency.Receipt{Key: k.rc.Key, Fingerprint: "other"})
+	if code, _ := describe(a, err); code != apierror.IdempotencyKeyReused.Code {
 		m.t.Fatalf("another request with the key: %s", code)
 	}
 }
 
 func TestRoomsAgreeWithTheModel(t *testing.T) {
 	check := func(t *testing.T, db *redisdb.DB, cases string) {
-		loser := &replyLoser{}
-		db.Client.AddHook(loser)
+		var losesReplies atomic.Bool
+		redistest.LoseReplies(db, losesReplies.Load)
 		old := flag.Lookup("rapid.checks").Value.String()
 		if old == "100" { // the default: the command line sets no other number
 			_ = flag.Set("rapid.checks", cases)
@@ -875,7 +849,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			f := newFixture(t, db)
 			f.settings.IdleTimeout, f.settings.MaxAge, f.settings.MatchTimeout = modelIdle, modelAge, modelMatch
 			m := &model{
-				t: rt, ctx: t.Context(), fixture: f, losesReplies: loser, free: map[int64]int64{}, held: map[int64]int64{},
+				t: rt, ctx: t.Context(), fixture: f, losesReplies: &losesReplies, free: map[int64]int64{}, held: map[int64]int64{},
 				service: rooms.New(db, f.wallet, f, gameSource{f}, rooms.Options{Retention: modelKeep}),
 			}
 			for range 4 {

@@ -177,8 +177,8 @@ func decodeInts(text string) ([]int, error) {
 	return list, v.Err()
 }
 
-// decodeReply returns the hash in a script's reply: fields and values by turns with line breaks
-// between them.
+// decodeReply returns the hash in a script's reply: field, value, field, value …, separated by line
+// breaks.
 func decodeReply(text string) map[string]string {
 	hash := make(map[string]string, 16)
 	for text != "" {

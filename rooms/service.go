@@ -368,7 +368,7 @@ func (s *Service) EventTopic(roomID string) (topic string, ok bool) {
 }
 
 // Sweep looks once at each room that is due: it cancels rooms whose time is over and removes rooms
-// that ended long ago. It returns how many rooms it looked at. It leaves out shards that another
+// that ended long ago. It returns how many rooms it read. It leaves out shards that another
 // node is sweeping.
 func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweep(ctx) }
 

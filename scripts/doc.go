@@ -20,8 +20,8 @@
 //
 // Rules for every script:
 //
-//   - Check, then write: after the first write nothing may be refused, since Redis does not roll
-//     back.
+//   - Check, then write: after the first write a script must not return an error, since Redis does
+//     not roll back.
 //   - All keys come through KEYS and share one hash tag.
 //   - Amounts are decimal texts of minor units. Lua's numbers are exact to 2^53 - 1, and winnings
 //     may pass that: what has more than 15 digits is added by Redis, and balances are compared as

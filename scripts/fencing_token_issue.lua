@@ -1,4 +1,4 @@
--- fencing_token_issue: gives the holder of a lock its fencing token, or changes nothing.
+-- fencing_token_issue: issues a fencing token to the holder of a lock, or changes nothing.
 -- INCLUDES  int_to_string
 -- KEYS      1 lock  2 fence
 -- ARGV      1 value of the lock

@@ -1,4 +1,4 @@
--- idempotency_release: forgets an execution without a response worth keeping, or changes nothing
+-- idempotency_release: deletes an execution without a response worth keeping, or changes nothing
 -- when another owner has the record or it has its response.
 -- KEYS      1 record
 -- ARGV      1 owner

@@ -3,8 +3,7 @@
 local function begin_change(room)
   room.version = int_to_string(room.version + 1)
   set_field(room, 'changed', now_text)
-  if actor ~= '' then
-    local last = string.match(room.fields['did:' .. actor] or '', '(%d+),$')
-    set_field(room, 'did:' .. actor, ',' .. (last and last .. ',' or '') .. nonce .. ',')
-  end
+  local marks = (room.fields.marks or ',') .. nonce .. ','
+  if #marks > 512 then marks = string.match(marks, '^,%d+(,.*)$') end
+  set_field(room, 'marks', marks)
 end

@@ -1,7 +1,7 @@
 -- lib_build_reply: returns a reply of a status, the nonce and the whole room as one text.
 -- INCLUDES  room_params
--- The nonce tells a resend of this call from another call with its key. With the room in the
--- reply a call is one round trip. No value has a line break: all free text is in JSON.
+-- The nonce distinguishes a resend of this call from another call with its key. Having the room
+-- in the reply makes a call one round trip. No value has a line break: all free text is in JSON.
 local function build_reply(status, room)
   local fields = room.fields
   local list = {'set', fields.set, 'doc', fields.doc, 'created', fields.created, 'state', fields.state,

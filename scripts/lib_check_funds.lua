@@ -1,4 +1,4 @@
--- lib_check_funds: returns nil when a user can pay the entry, else what to refuse with.
+-- lib_check_funds: returns nil when a user can pay the entry, else the arguments of refuse.
 -- INCLUDES  is_at_least room_wallets
 local function check_funds(room, id)
   if room.entry == '0' then return nil end

@@ -1,4 +1,4 @@
--- lib_close_room: gives the room its last status, and the time at which it is deleted.
+-- lib_close_room: sets the last status of the room, and the time at which it is deleted.
 -- INCLUDES  clock int_to_string room_params room
 local function close_room(room, status)
   room.status = status

@@ -1,9 +1,9 @@
 -- lib_is_resend: reports whether this very call was done before: its reply was lost and it came
 -- again.
 -- INCLUDES  room_params
--- Two calls of each actor are remembered, so that another call of the same actor in between does
--- no harm.
+-- The nonces of the last 32 or more changes of the room are remembered, in 512 bytes: a call is
+-- resent within seconds, and a field for each actor would grow with everybody who ever came.
 local function is_resend(room)
-  local done = room.fields['did:' .. actor]
-  return done and string.find(done, ',' .. nonce .. ',', 1, true) ~= nil
+  local marks = room.fields.marks
+  return marks and string.find(marks, ',' .. nonce .. ',', 1, true) ~= nil
 end

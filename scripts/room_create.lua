@@ -6,7 +6,7 @@
 --           start_room autostart_room init_room
 -- KEYS      14 code  15 last room number of the shard
 -- ARGV      9 step between room numbers  10 offset of the shard's room numbers  11 profile
---           12 code  13 settings ('' to ask for the receipt alone)  14 doc
+--           12 code  13 settings ('' to look up the receipt only)  14 doc
 -- RETURNS   ok replay stale idempotency_key_reused insufficient_funds
 -- INVARIANT a code names one room; room numbers are unique over all shards
 local code_key, number_key = KEYS[14], KEYS[15]
@@ -20,8 +20,8 @@ local existing = load_room(room_key, events_key)
 if existing then return ok(existing) end -- a resend
 local room = new_room(room_key, events_key, {set = settings})
 if redis.call('EXISTS', code_key) == 1 then return {'stale', nonce} end
-local refusal = check_funds(room, user)
-if refusal then return refuse(unpack(refusal)) end
+local shortage = check_funds(room, user)
+if shortage then return refuse(unpack(shortage)) end
 
 redis.call('SET', code_key, room.id)
 local number = int_to_string(redis.call('INCR', number_key) * step + offset)

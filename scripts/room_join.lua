@@ -29,8 +29,8 @@ if room.status ~= 'CREATED' then return refuse('already_started') end
 if room.fields['ban:' .. user] then return refuse('banned') end
 if friend == '0' and for_friends and not seat then return refuse('friends_only') end
 if not seat and count_taken_seats(room) >= tonumber(room.max_players) then return refuse('room_full') end
-local refusal = check_funds(room, user)
-if refusal then return refuse(unpack(refusal)) end
+local shortage = check_funds(room, user)
+if shortage then return refuse(unpack(shortage)) end
 
 begin_change(room)
 add_seat(room, user, 'active', room.entry, profile)

@@ -30,8 +30,8 @@ if room.fields.rematch then
   return ok(rematch)
 end
 if redis.call('EXISTS', new_code_key) == 1 then return {'stale', nonce} end
-local refusal = check_funds(room, user)
-if refusal then return refuse(unpack(refusal)) end
+local shortage = check_funds(room, user)
+if shortage then return refuse(unpack(shortage)) end
 
 begin_change(room)
 set_field(room, 'rematch', new_id)

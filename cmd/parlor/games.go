@@ -8,7 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// gameValidator is the games.Validator of a node: it asks the domains to which the parts of a
+// gameValidator is the games.Validator of a node: it calls the domains to which the parts of a
 // definition belong.
 type gameValidator struct{ wallet *wallet.Service }
 

@@ -40,7 +40,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	}
 	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.games = games.New(db, games.Options{
-		Validator: gameValidator{d.wallet}, OwnIssuer: auth.OwnIssuer, AnyOrigin: isDev, LoopbackIssuers: isDev,
+		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AnyOrigin: isDev, LoopbackIssuers: isDev,
 	})
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{

@@ -186,7 +186,7 @@ func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 	listen := strings.TrimPrefix(n.URL, "http://")
 	for _, url := range []string{n.URL + "/healthz", n.Internal + "/metrics"} {
 		if got := get(t, url); got != http.StatusOK {
-			t.Errorf("%s returns %d", url, got)
+			t.Errorf("%s returned %d", url, got)
 		}
 	}
 	must(t, "healthcheck", "--listen", listen)
@@ -194,7 +194,7 @@ func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 	store.Kill()
 	n.WaitReady(http.StatusServiceUnavailable)
 	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
-		t.Errorf("without a store /healthz returns %d", got)
+		t.Errorf("without a store /healthz returned %d", got)
 	}
 	if status, _, stderr := command(t, "healthcheck", "--listen", listen); status != 1 ||
 		!strings.Contains(stderr, "not ready") {
@@ -209,7 +209,7 @@ func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 	go func() { exited <- n.Terminate() }()
 	n.WaitReady(http.StatusServiceUnavailable)
 	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
-		t.Errorf("a draining node returns %d on /healthz", got)
+		t.Errorf("a draining node returned %d on /healthz", got)
 	}
 	if status := <-exited; status != 0 {
 		t.Errorf("after SIGTERM the node exits with %d:\n%s", status, n.Log())
@@ -356,7 +356,7 @@ func TestATokenIsValidForItsPlayer(t *testing.T) {
 	)
 	n := nodetest.Start(t, store)
 	if a := n.Must(t, http.StatusOK, http.MethodGet, "/api/v1/me", token, nil); !strings.Contains(string(a.Raw), `"bob"`) {
-		t.Errorf("GET /me returns %s", a)
+		t.Errorf("GET /me returned %s", a)
 	}
 	status, _, stderr := command(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey,
 		"--game", "2", "--user", "2")

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
 )
 
@@ -72,7 +73,8 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
 		return s, fmt.Errorf("seed the game: %w", err)
 	}
-	existing, _, err := d.assets.List(ctx, operator, s.game.ID, assets.ListQuery{Limit: 100, IncludeInactive: true})
+	everyAsset := assets.ListQuery{Limit: wire.MaxPageSize, IncludeInactive: true}
+	existing, _, err := d.assets.List(ctx, operator, s.game.ID, everyAsset)
 	if err != nil {
 		return s, fmt.Errorf("seed the assets: %w", err)
 	}
@@ -97,7 +99,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 // seedGame returns the game with the name of the example, and creates it when there is none.
 func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, string, error) {
 	for after := int64(0); ; {
-		page, next, err := d.games.List(ctx, principal.Caller{Role: principal.Operator}, after, 100)
+		page, next, err := d.games.List(ctx, operator, after, wire.MaxPageSize)
 		if err != nil {
 			return games.Game{}, "", err
 		}
@@ -107,7 +109,7 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 			}
 		}
 		if next == 0 {
-			return d.games.Create(ctx, principal.Caller{Role: principal.Operator}, games.Definition{Name: seededGame, Origins: origins})
+			return d.games.Create(ctx, operator, games.Definition{Name: seededGame, Origins: origins})
 		}
 		after = next
 	}

@@ -5,7 +5,7 @@ package apierror
 func Advice(code string) string { return advice[code] }
 
 var advice = map[string]string{
-	InvalidJSON.Code:    "Correct the client: `detail` says at which byte the body stops being JSON.",
+	InvalidJSON.Code:    "Correct the client: `detail` names the byte at which the body stops being JSON.",
 	InvalidRequest.Code: "Correct the fields in `errors`.",
 	InvalidAmount.Code: "Send a decimal number of at most 2^53-1 minor units, with no more fraction digits than " +
 		"the token's `decimals`.",
@@ -18,8 +18,8 @@ var advice = map[string]string{
 
 	InsufficientFunds.Code: "Show what is missing: `required` and `available` are amounts of the token `tokenId`.",
 
-	Forbidden.Code:      "Do not send the request with this credential: `detail` says who may.",
-	NotHost.Code:        "Let the host do it. The room's `host` says who that is.",
+	Forbidden.Code:      "Do not send the request with this credential: `detail` names who may.",
+	NotHost.Code:        "Let the host do it, who is the room's `host`.",
 	NotParticipant.Code: "Join the room first, or name a player who is seated.",
 	FriendsOnly.Code:    "Become a friend of the room's creator, or choose another room.",
 	Banned.Code:         "Choose another room.",
@@ -43,7 +43,7 @@ var advice = map[string]string{
 	NotStarted.Code:        "Start the room first.",
 	NotEnoughPlayers.Code:  "Wait: `players` are seated and `minPlayers` are needed.",
 	VersionConflict.Code:   "Read again, apply the change to what is there now, and send it with the new version.",
-	SaveTampered.Code:      "Restore an older version of the slot.",
+	SaveTampered.Code:      "Let the player restore an older version of the slot, over a WebSocket.",
 	SlotsFull.Code:         "Save to a slot that is in use.",
 	AlreadyOwned.Code:      "Do not buy: `owned` of at most `perUserLimit` are owned.",
 	SoldOut.Code:           "Buy at most `stock`, or wait for more.",
@@ -54,11 +54,11 @@ var advice = map[string]string{
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 
-	PayloadTooLarge.Code:      "Send less: `detail` says how much is allowed.",
+	PayloadTooLarge.Code:      "Send less: `detail` names the limit.",
 	UnsupportedMediaType.Code: "Send `Content-Type: application/json`.",
 	IdempotencyKeyReused.Code: "Use a new Idempotency-Key for a new request.",
 	SaveRejected.Code:         "Correct the state by the rules of the game: `errors` names the rules that it breaks.",
-	RateLimited.Code:          "Wait as many seconds as the header Retry-After says.",
+	RateLimited.Code:          "Wait for the seconds in the header Retry-After.",
 
 	Internal.Code: "Send the request again with the same Idempotency-Key. If it happens again, report the `requestId`.",
 

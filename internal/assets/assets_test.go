@@ -105,7 +105,7 @@ func (f fixture) wantBalanced() {
 	f.t.Helper()
 	d, err := f.wallets.AuditDeep(f.t.Context())
 	if err != nil || !d.Balanced || !d.HeldCounted {
-		f.t.Fatalf("the audit returns %+v, %v", d, err)
+		f.t.Fatalf("the audit returned %+v, %v", d, err)
 	}
 }
 
@@ -364,7 +364,7 @@ func TestAnInvalidAssetIsRejectedWithAllItsFields(t *testing.T) {
 		in := assets.CreateInput{Stock: new(int64(-1)), PerUserLimit: new(int64(0)), Metadata: wire.RawJSON(`[]`)}
 		_, err := f.Create(t.Context(), server, game, in)
 		e, ok := apierror.As(err)
-		if !ok || e.Code != "invalid_request" {
+		if !ok || e.Code != apierror.InvalidRequest.Code {
 			t.Fatal(err)
 		}
 		var fields []string

@@ -8,6 +8,7 @@ import (
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
 )
 
 // Who may do what, without the checks of package handlers.
@@ -27,7 +28,8 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 		{Role: principal.System, Game: game},
 		{Role: "other", Game: game},
 	}
-	const ok, no, noGame, noAsset = "ok", "forbidden", "game_not_found", "asset_not_found"
+	ok, no := scripts.OK, apierror.Forbidden.Code
+	noGame, noAsset := apierror.GameNotFound.Code, apierror.AssetNotFound.Code
 	list := func(gameID int64, includeInactive bool) func(principal.Caller) error {
 		return func(c principal.Caller) error {
 			q := assets.ListQuery{Limit: 10, IncludeInactive: includeInactive}
@@ -82,10 +84,10 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	}
 }
 
-// codeOf returns the code of an error, "ok" for none.
+// codeOf returns the code of an error, scripts.OK for none.
 func codeOf(err error) string {
 	if err == nil {
-		return "ok"
+		return scripts.OK
 	}
 	if e, ok := apierror.As(err); ok {
 		return e.Code

@@ -40,7 +40,7 @@ func TestPurchasesAreMadeOnceWhenTheStoreIsKilledInTheMiddle(t *testing.T) {
 						break
 					}
 					if !errors.Is(err, apierror.StoreUnavailable) {
-						t.Errorf("a purchase returns %v", err)
+						t.Errorf("a purchase returned %v", err)
 						return
 					}
 					select {

@@ -79,7 +79,7 @@ func playCases(t *testing.T, db *redisdb.DB, hundreds int, resent bool) {
 	}
 	d, err := wallets.AuditDeep(t.Context())
 	if err != nil || !d.Balanced || !d.HeldCounted || d.Wallets == 0 || d.Entries == 0 {
-		t.Fatalf("after all cases the audit returns %+v, %v", d, err)
+		t.Fatalf("after all cases the audit returned %+v, %v", d, err)
 	}
 }
 
@@ -243,8 +243,8 @@ func (m *model) reuseKey(t *rapid.T) {
 	}
 	r := rapid.SampledFrom(m.requests).Draw(t, "request")
 	got := r.send(idempotency.Receipt{Key: r.key, Fingerprint: "other"})
-	if got.summary != "idempotency_key_reused" {
-		t.Fatalf("another request under the key returns %s", got.summary)
+	if got.summary != apierror.IdempotencyKeyReused.Code {
+		t.Fatalf("another request under the key returned %s", got.summary)
 	}
 }
 
@@ -342,7 +342,7 @@ func (m *model) grant(t *rapid.T) {
 	case m.granted[p]:
 	case !m.fits(p, n):
 		if !errors.Is(err, apierror.InvalidAmount) {
-			t.Fatalf("a grant that does not fit returns %v", err)
+			t.Fatalf("a grant that does not fit returned %v", err)
 		}
 		return
 	default:
@@ -352,7 +352,7 @@ func (m *model) grant(t *rapid.T) {
 		m.sequence++
 	}
 	if err != nil {
-		t.Fatalf("the grant returns %v", err)
+		t.Fatalf("the grant returned %v", err)
 	}
 }
 

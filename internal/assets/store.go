@@ -118,7 +118,7 @@ func (s store) readAssets(ctx context.Context, ids ...int64) ([]Asset, error) {
 		if replies[i].Val()[0] == nil {
 			continue
 		}
-		v := redisdb.HashValues("asset "+strconv.FormatInt(id, 10), replies[i].Val())
+		v := redisdb.NewValuesFromHMGet("asset "+strconv.FormatInt(id, 10), replies[i].Val())
 		found = append(found, decodeAsset(id, v))
 		if v.Err() != nil {
 			return nil, v.Err()

@@ -69,7 +69,7 @@ func (validator) ParseAmount(_ context.Context, _, amount string) (int64, error)
 }
 
 func newGames(db *redisdb.DB) *games.Service {
-	return games.New(db, games.Options{Validator: validator{}, OwnIssuer: auth.OwnIssuer, LoopbackIssuers: true})
+	return games.New(db, games.Options{Validator: validator{}, ReservedIssuer: auth.OwnIssuer, LoopbackIssuers: true})
 }
 
 // fixture is one installation with a game that has a signup grant.
@@ -349,7 +349,7 @@ func TestAResendOfOneRefreshIsNotAReuse(t *testing.T) {
 		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
 		presented := db.Client.HGet(t.Context(), family, "current").Val()
 		for _, call := range []struct{ nonce, want string }{
-			{"7", scripts.OK}, {"7", scripts.OK}, {"8", "refresh_reused"}, {"7", "refresh_reused"},
+			{"7", scripts.OK}, {"7", scripts.OK}, {"8", apierror.RefreshReused.Code}, {"7", apierror.RefreshReused.Code},
 		} {
 			reply, err := db.RunScript(
 				t.Context(),
@@ -405,7 +405,7 @@ func TestLogoutRevokesTheFamily(t *testing.T) {
 				}
 			}
 			if _, err := f.Refresh(t.Context(), s.RefreshToken); !errors.Is(err, apierror.Unauthenticated) {
-				t.Errorf("%s: Refresh returns %v", name, err)
+				t.Errorf("%s: Refresh returned %v", name, err)
 			}
 		}
 		for _, bad := range [][2]string{{"", ""}, {"x", ""}, {"", "x"}} {

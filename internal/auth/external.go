@@ -65,8 +65,8 @@ func (s *Service) authenticateExternal(ctx context.Context, bearer string) (Auth
 }
 
 // verifyExternal returns the claims of an external issuer's token and the game that accepts its
-// issuer and audience. The game's settings say where the keys are; the header of the token only
-// names one of them.
+// issuer and audience. The game's settings define where the keys are. The header of the token
+// only names one of them.
 func (s *Service) verifyExternal(ctx context.Context, bearer string) (externalClaims, games.Game, error) {
 	if len(bearer) > maxBearerBytes {
 		return externalClaims{}, games.Game{}, apierror.Unauthenticated

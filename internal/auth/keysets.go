@@ -42,7 +42,7 @@ type keySet struct {
 	triedAt         time.Time // of the last attempt to load it
 }
 
-// CheckKeySet returns an error that says what is wrong with a JSON Web Key Set (RFC 7517).
+// CheckKeySet returns an error that describes what is wrong with a JSON Web Key Set (RFC 7517).
 func CheckKeySet(raw []byte) error {
 	_, err := parseKeySet(raw)
 	return err
@@ -79,8 +79,8 @@ func parseKeySet(raw []byte) (keyfunc.Keyfunc, error) {
 }
 
 // parseKey returns a key and reports whether it is usable. The key is bound to the one algorithm of
-// its type, a second guard beside externalAlgorithms. Only the members of a public key are passed on
-// to the library: certificates and their addresses must not count.
+// its type, a second guard beside externalAlgorithms. The library gets the members of a public key
+// only: certificates and their addresses must not count.
 func parseKey(raw []byte) (jwkset.JWK, bool) {
 	var given jwkset.JWKMarshal
 	if err := wire.Unmarshal(raw, &given); err != nil || given.USE != "" && given.USE != jwkset.UseSig {

@@ -1,9 +1,7 @@
 package auth_test
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -14,29 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/redis/go-redis/v9"
 )
-
-// counter counts the commands that a client sends.
-type counter struct{ sent atomic.Int64 }
-
-func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.sent.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.sent.Add(int64(len(cmds)))
-		return next(ctx, cmds)
-	}
-}
 
 func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
@@ -111,8 +87,7 @@ func TestTwoNodesShareALimit(t *testing.T) {
 
 func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 	db := redistest.Single(t)
-	c := &counter{}
-	db.Client.AddHook(c)
+	sent := redistest.CountCommands(db)
 	l := auth.NewLimiter(db, auth.DefaultLimits())
 	allowed := int64(0)
 	for range 1000 {
@@ -120,15 +95,15 @@ func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 			allowed++
 		}
 	}
-	if allowed != 1000 || c.sent.Load() > 24 {
-		t.Errorf("%d allowed with %d commands", allowed, c.sent.Load())
+	if allowed != 1000 || sent.Load() > 24 {
+		t.Errorf("%d allowed with %d commands", allowed, sent.Load())
 	}
 	slow := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 10, Scope: auth.ByUser}})
-	before := c.sent.Load()
+	before := sent.Load()
 	for range 1000 {
 		_, _ = slow.Allow(t.Context(), auth.Read, "abuser")
 	}
-	if n := c.sent.Load() - before; n > 24 {
+	if n := sent.Load() - before; n > 24 {
 		t.Errorf("a refused caller cost %d commands", n)
 	}
 }
@@ -172,15 +147,14 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 
 func TestAClassWithoutALimitDoesNotAskTheStore(t *testing.T) {
 	db := redistest.Single(t)
-	c := &counter{}
-	db.Client.AddHook(c)
+	sent := redistest.CountCommands(db)
 	off := auth.NewLimiter(db, nil)
 	for range 10 {
 		if d, err := off.Allow(t.Context(), auth.Money, "u1"); err != nil || !d.Allowed || d.Limit != 0 {
 			t.Errorf("%+v, %v", d, err)
 		}
 	}
-	if c.sent.Load() != 0 || off.Scope(auth.Money) != "" {
+	if sent.Load() != 0 || off.Scope(auth.Money) != "" {
 		t.Error("the store was asked")
 	}
 }

@@ -96,7 +96,7 @@ type Session struct {
 type GuestInput struct {
 	GameID       int64
 	Username     *string // of a new player; nil: "Player-<id>"
-	DeviceSecret *string // 16 to 256 bytes: whoever shows it again is the same player; nil: a new player
+	DeviceSecret *string // 16 to 256 bytes; the same secret is the same player, nil a new player
 }
 
 // Bounds of credentials, in bytes.

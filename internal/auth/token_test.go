@@ -548,14 +548,14 @@ func TestAnExternalTokenOfAnotherGameCannotBeLinked(t *testing.T) {
 		token := p.token(t, "ed", nil)
 		u, err := home.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token})
 		if !errors.Is(err, apierror.Unauthenticated) {
-			t.Errorf("Link returns %+v, %v", u, err)
+			t.Errorf("Link returned %+v, %v", u, err)
 		}
 		if u, err := home.users.Find(t.Context(), guest.User); err != nil || u.Kind != users.Guest {
 			t.Errorf("the guest is now %+v, %v", u, err)
 		}
 		a, err := home.Authenticate(t.Context(), token) // the token still signs in to its own game
 		if err != nil || a.Game != other.game.ID || a.User == guest.User {
-			t.Errorf("Authenticate returns %+v, %v", a, err)
+			t.Errorf("Authenticate returned %+v, %v", a, err)
 		}
 	})
 }

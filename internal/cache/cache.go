@@ -1,5 +1,5 @@
-// Package cache keeps a bounded number of values in memory, each for a bounded time, and counts hits and misses by
-// the name of the cache. The least recently used value goes first.
+// Package cache keeps a bounded number of values in memory, each for a bounded time. It evicts the
+// least recently used value first, and counts hits and misses by the name of the cache.
 package cache
 
 import (
@@ -14,8 +14,8 @@ import (
 
 // Cache maps keys to values. It is safe for concurrent use.
 //
-// Expiry is checked when a value is read. The library's own expiring cache runs a goroutine for each cache that
-// nothing ends, so it is not used.
+// Expiry is checked when a value is read. The library's own expiring cache is not used: it starts a
+// goroutine for each cache and has no way to stop it.
 type Cache[K comparable, V any] struct {
 	entries *lru.Cache[K, entry[V]]
 	ttl     time.Duration
@@ -34,8 +34,8 @@ var (
 	byName = map[string]*counts{}
 )
 
-// New returns an empty cache of at most size values. Each is kept for ttl; 0 keeps it until it is evicted. Caches with the
-// same name share one pair of counters. New panics when size is not positive.
+// New returns an empty cache of at most size values. A value expires after ttl, or never if ttl is
+// 0. Caches with the same name share their counters. New panics when size is not positive.
 func New[K comparable, V any](name string, size int, ttl time.Duration) *Cache[K, V] {
 	entries, err := lru.New[K, entry[V]](size)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Cache[K, V]) Add(key K, value V) {
 	c.entries.Add(key, entry[V]{value, expires})
 }
 
-// AddUntil keeps a value until a time of its own, or as long as the cache keeps any value if that ends first.
+// AddUntil is Add for a value that expires at until, or after the cache's ttl if that is earlier.
 func (c *Cache[K, V]) AddUntil(key K, value V, until time.Time) {
 	if c.ttl > 0 {
 		if limit := time.Now().Add(c.ttl); limit.Before(until) {

@@ -52,9 +52,9 @@ var docs = map[string]string{
 		"a store without it.",
 	"admin-key": "The operator's key, at least 32 bytes. serve needs it; dev makes one at every start. Make one with: " +
 		"openssl rand -hex 32",
-	"signing-key": "Signs access tokens and saves; at least 32 bytes. A comma-separated list rotates: the first signs, " +
-		"all verify. A save is readable only while the key that signed it is in the list. serve needs it; dev makes " +
-		"one at every start.",
+	"signing-key": "Signs access tokens and saves, and encrypts stored responses; at least 32 bytes. A comma-separated " +
+		"list rotates: the first signs, all verify. A save is readable only while the key that signed it is in the " +
+		"list. serve needs it; dev makes one at every start.",
 	"durability": "What an acknowledged change survives. memory: nothing, for development and tests. disk: a crash of " +
 		"Redis, which must have its append-only file on. replica is not offered by this release yet.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +

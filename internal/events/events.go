@@ -22,12 +22,12 @@ type Type struct {
 // the change.
 var (
 	RoomCreated = define("room.created", ToRoom, "the room was opened; its creator is seated",
-		"code, gameId, creator, maxPlayers, tokenId (null: free), roomEntry, roomEntryAmount, participants, "+
+		"code, gameId, creator, maxPlayers, tokenId (null: free), roomEntry, roomEntryAmount, participantCount, "+
 			"totalWager, totalWagerAmount, version")
 	RoomJoined = define("room.joined", ToRoom, "a player took a seat",
-		"user, participants, totalWager, totalWagerAmount, version")
+		"user, participantCount, totalWager, totalWagerAmount, version")
 	RoomLeft = define("room.left", ToRoom, "a seat, reserved ones included, was vacated or forfeited",
-		"userId, reason: left|kicked|banned|forfeited|expired, participants, totalWager, totalWagerAmount, "+
+		"userId, reason: left|kicked|banned|forfeited|expired, participantCount, totalWager, totalWagerAmount, "+
 			"version")
 	RoomReady = define("room.ready", ToRoom, "a player became ready or not ready",
 		"userId, ready, version")

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// validator knows the token GOLD, amounts of which are minor units, and refuses what is named
+// validator knows the token GOLD, amounts of which are minor units, and rejects what is named
 // "bad".
 type validator struct{}
 
@@ -52,7 +52,7 @@ func (validator) ParseAmount(_ context.Context, tokenID, amount string) (int64, 
 var operator = principal.Caller{Role: principal.Operator}
 
 func open(db *redisdb.DB) *games.Service {
-	return games.New(db, games.Options{Validator: validator{}, OwnIssuer: "parlor"})
+	return games.New(db, games.Options{Validator: validator{}, ReservedIssuer: "parlor"})
 }
 
 func create(t *testing.T, s *games.Service, d games.Definition) (games.Game, string) {
@@ -468,14 +468,14 @@ func TestTheValidatorChecksRulesAndGrants(t *testing.T) {
 	} {
 		d := games.Definition{Name: "Go", SignupGrant: test.grant, Settings: test.settings}
 		if _, _, err := s.Create(t.Context(), operator, d); !errors.Is(err, test.want) {
-			t.Errorf("Create with %s returns %v, want %v", name, err, test.want)
+			t.Errorf("Create with %s returned %v, want %v", name, err, test.want)
 		}
 		p := games.Patch{Settings: test.settings}
 		if test.grant != nil {
 			p.SignupGrant = &test.grant
 		}
 		if _, err := s.Patch(t.Context(), operator, g.ID, p); !errors.Is(err, test.want) {
-			t.Errorf("Patch with %s returns %v, want %v", name, err, test.want)
+			t.Errorf("Patch with %s returned %v, want %v", name, err, test.want)
 		}
 	}
 }
@@ -529,7 +529,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 				}
 			}
 			if got != want {
-				t.Errorf("%s by %+v returns %s, want %s", verb.name, callers[i], got, want)
+				t.Errorf("%s by %+v returned %s, want %s", verb.name, callers[i], got, want)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type Validator interface {
 	// CheckProgressRules returns invalid_request with the faulty fields, such as
 	// settings.progressRules[2].min.
 	CheckProgressRules(rules []byte) error
-	// CheckKeySet returns an error that says what is wrong with a JSON Web Key Set.
+	// CheckKeySet returns an error that describes what is wrong with a JSON Web Key Set.
 	CheckKeySet(keySet []byte) error
 	// ParseAmount returns a positive amount of a token in minor units. It returns token_not_found and
 	// invalid_amount.
@@ -29,8 +29,8 @@ type Validator interface {
 
 // Options is what the installation demands of games and allows them.
 type Options struct {
-	Validator Validator // required
-	OwnIssuer string    // the "iss" claim of Parlor's own tokens; no external provider can have it
+	Validator      Validator // required
+	ReservedIssuer string    // the "iss" claim of Parlor's own tokens; no external provider can have it
 
 	AnyOrigin       bool // "*" may be listed among the origins; for development
 	LoopbackIssuers bool // key sets may come from http on loopback; for development and tests
@@ -350,7 +350,7 @@ func (g Game) findIssuer(wanted Issuer) (Issuer, bool) {
 }
 
 // claimIssuers writes the game into the index of issuers before the game itself is written. An
-// entry whose game does not list the pair (any more) counts for nothing and is taken over.
+// entry whose game does not list the pair (any more) is ignored and replaced.
 func (s *Service) claimIssuers(ctx context.Context, g Game) error {
 	for n, issuer := range g.Settings.Issuers {
 		formerOwner := int64(0)

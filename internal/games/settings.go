@@ -140,8 +140,8 @@ func setIfGiven[T any](field, value *T) {
 	}
 }
 
-// check adds every fault of a patch of the current settings but those of the progress rules, which
-// Validator checks.
+// check adds an error for each faulty field of a patch of the current settings, except the progress
+// rules, which Validator checks.
 func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Options) {
 	checkBps(errs, "settings.rakeBps", p.RakeBps)
 	checkBps(errs, "settings.minRakeBps", p.MinRakeBps)
@@ -187,7 +187,7 @@ func checkIssuers(errs *apierror.FieldErrors, issuers []Issuer, o Options) {
 		switch {
 		case issuer.Issuer == "" || len(issuer.Issuer) > maxClaimBytes:
 			add("issuer", "range", "must have 1 to 255 characters")
-		case issuer.Issuer == o.OwnIssuer:
+		case issuer.Issuer == o.ReservedIssuer:
 			add("issuer", "range", "is Parlor's own")
 		}
 		if issuer.Audience == "" || len(issuer.Audience) > maxClaimBytes {

@@ -28,7 +28,7 @@ var (
 	newKey = []byte("a new signing key of thirty-two bytes!")
 	first  = idempotency.Response{
 		Status: 201,
-		Header: http.Header{"X-A": {"b"}},
+		Header: http.Header{"X-A": {"b"}, "X-None": nil},
 		Body:   []byte(`{"refreshToken":"prt_very_secret"}`),
 	}
 )
@@ -64,7 +64,7 @@ func TestTheFirstResponseIsStoredEncrypted(t *testing.T) {
 		for range 2 {
 			_, stored, err := rotated.Begin(t.Context(), caller, "my-key", "fp")
 			if err != nil || stored == nil || stored.Status != 201 || string(stored.Body) != string(first.Body) ||
-				stored.Header.Get("X-A") != "b" {
+				stored.Header.Get("X-A") != "b" || stored.Header["X-None"] != nil {
 				t.Errorf("replayed %+v, %v", stored, err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestAStoredResponseIsBoundToItsRequest(t *testing.T) {
 		if err := begin(t, s, "u1", "k", "fp").Finish(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
-		record, err := db.Client.HGetAll(t.Context(), keys.Answer("u1", secret.Digest("k"))).Result()
+		record, err := db.Client.HGetAll(t.Context(), keys.StoredResponse("u1", secret.Digest("k"))).Result()
 		if err != nil || len(record) == 0 {
 			t.Fatalf("%v, %v", record, err)
 		}
@@ -103,7 +103,7 @@ func TestAStoredResponseIsBoundToItsRequest(t *testing.T) {
 			"another request": {"u1", "k", "fp2"},
 		} {
 			record["fp"] = other.fingerprint
-			copied := keys.Answer(other.caller, secret.Digest(other.key))
+			copied := keys.StoredResponse(other.caller, secret.Digest(other.key))
 			if err := db.Client.HSet(t.Context(), copied, record).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -198,12 +198,12 @@ func TestAnExecutionThatDiedIsForgottenAfterItsLease(t *testing.T) {
 func TestAResendOfOneBeginIsTheSameExecution(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		for _, call := range []struct{ owner, want string }{
-			{"a", scripts.OK}, {"a", scripts.OK}, {"b", "request_in_progress"},
+			{"a", scripts.OK}, {"a", scripts.OK}, {"b", apierror.RequestInProgress.Code},
 		} {
 			reply, err := db.RunScript(
 				t.Context(),
 				scripts.IdempotencyBegin,
-				[]string{keys.Answer("u1", "x")},
+				[]string{keys.StoredResponse("u1", "x")},
 				"fp",
 				call.owner,
 				60_000,

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -88,7 +89,7 @@ func (e *Execution) Finish(ctx context.Context, r Response) error {
 	return e.service.store.finish(ctx, e, encrypted, e.service.options.TTL)
 }
 
-// Release forgets the request, so that its key can be used again. It is called when the response
+// Release deletes the request, so that its key can be used again. It is called when the response
 // must not be stored: after a malformed request or an internal error.
 func (e *Execution) Release(ctx context.Context) error { return e.service.store.release(ctx, e) }
 
@@ -109,6 +110,10 @@ func newCipher(signingKey []byte, e *Execution) (cipher.AEAD, error) {
 }
 
 func (s *Service) encrypt(e *Execution, r Response) (string, error) {
+	// A header without a value is not sent, and must not come back as one with an empty list of
+	// values.
+	r.Header = maps.Clone(r.Header)
+	maps.DeleteFunc(r.Header, func(_ string, values []string) bool { return len(values) == 0 })
 	plain, err := wire.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("encode a response: %w", err)

@@ -45,4 +45,4 @@ func (s *store) release(ctx context.Context, e *Execution) error {
 }
 
 // storeKey returns the key of the request's record.
-func (e *Execution) storeKey() string { return keys.Answer(e.caller, e.keyDigest()) }
+func (e *Execution) storeKey() string { return keys.StoredResponse(e.caller, e.keyDigest()) }

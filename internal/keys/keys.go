@@ -46,7 +46,7 @@ func Fence(name string) string { return "{l:" + name + "}:fence" }
 func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 
 // Rate (string, until the bucket is full again) is the state of one rate limit for one caller.
-func Rate(class, who string) string { return "{q:" + who + "}:rate:" + class }
+func Rate(class, caller string) string { return "{q:" + caller + "}:rate:" + class }
 
 // Probe (a channel; nothing is stored) is on the same server as the topics of a hash tag: when a
 // node receives its own message there, the topics' messages arrive too.
@@ -54,10 +54,10 @@ func Probe(tag string, number uint64) string {
 	return "{" + tag + "}:probe:" + strconv.FormatUint(number, 36)
 }
 
-// Answer (hash, at least 24 h; 30 s while the request runs) is the first response to a POST that
-// carried an Idempotency-Key and has no receipt in a script: "fp" fingerprint, "owner" the
+// StoredResponse (hash, at least 24 h; 30 s while the request runs) is the first response to a POST
+// that carried an Idempotency-Key and has no receipt in a script: "fp" fingerprint, "owner" the
 // execution, "answer" the encrypted response, absent while the request runs.
-func Answer(who, key string) string { return "{i:" + who + "}:answer:" + key }
+func StoredResponse(caller, keyDigest string) string { return "{i:" + caller + "}:answer:" + keyDigest }
 
 // A game.
 
@@ -122,8 +122,8 @@ func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:"
 func Progress(userID int64) string { return "{u:" + id(userID) + "}:progress" }
 
 // UserEvents (stream of about 32, 1 h; and a channel of the same name) carries user.progress to the
-// player: entries "<seq>-<nonce>" with "e" the event as JSON. It shares the hash tag of the saves,
-// as WalletEvents shares that of the money.
+// player: entries "<seq>-<nonce>" with "t" its type and "e" the event as JSON. It shares the tag of
+// the saves, as WalletEvents shares that of the money.
 func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
 
 // Pair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is
@@ -148,7 +148,7 @@ func Wallet(userID int64) string { return economy + "wallet:" + id(userID) }
 func WalletLines(userID int64) string { return economy + "wallet:" + id(userID) + ":lines" }
 
 // WalletEvents (stream of about 32, 1 h; and a channel of the same name) carries user.balance and
-// user.asset to the player: entries "<seq>-<nonce>" with "e" the event as JSON.
+// user.asset to the player: entries "<seq>-<nonce>" with "t" its type, "e" the event as JSON.
 func WalletEvents(userID int64) string { return economy + "wallet:" + id(userID) + ":events" }
 
 // Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>"
@@ -185,7 +185,7 @@ func Inventory(userID int64) string { return economy + "inventory:" + id(userID)
 // MoneyReceipt (string, at least 24 h) is the result of one money request with an Idempotency-Key,
 // of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the script's reply, each
 // followed by "\x1f".
-func MoneyReceipt(who, key string) string { return economy + "receipt:" + who + ":" + key }
+func MoneyReceipt(caller, key string) string { return economy + "receipt:" + caller + ":" + key }
 
 // Rooms, on their shard.
 
@@ -194,7 +194,7 @@ func MoneyReceipt(who, key string) string { return economy + "receipt:" + who + 
 func Room(s Shard, roomID string) string { return s.tag() + "room:" + roomID }
 
 // RoomEvents (stream of about 256, as the room; and a channel of the same name): entries
-// "<seq>-<nonce>" with "e" the event as JSON.
+// "<seq>-<nonce>" with "t" its type, "e" the event as JSON.
 func RoomEvents(s Shard, roomID string) string { return s.tag() + "room:" + roomID + ":events" }
 
 // RoomNext (string counter, no expiry) counts the rooms that were made on a shard.
@@ -221,4 +221,6 @@ func RoomsFence(s Shard) string { return s.tag() + "rooms:fence" }
 
 // RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in the economy it
 // is the same record.
-func RoomReceipt(s Shard, who, key string) string { return s.tag() + "receipt:" + who + ":" + key }
+func RoomReceipt(s Shard, caller, key string) string {
+	return s.tag() + "receipt:" + caller + ":" + key
+}

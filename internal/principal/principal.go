@@ -1,5 +1,5 @@
-// Package principal names who is calling, and in which role. Every verb that changes something takes a
-// Caller and decides by it what the caller may do.
+// Package principal identifies who makes a call, and in which role. Every function of a domain that
+// changes something takes a Caller and authorizes the call by it.
 package principal
 
 import "strconv"
@@ -22,8 +22,8 @@ type Caller struct {
 	Game int64 // game id in which a player or server acts; 0 for operator and system
 }
 
-// ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server of game 3,
-// "op" for the operator.
+// ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server
+// of game 3, "op" for the operator.
 func (c Caller) ActorID() string {
 	switch c.Role {
 	case Player:
@@ -35,6 +35,6 @@ func (c Caller) ActorID() string {
 	}
 }
 
-// CanAccessGame reports whether the caller may act on what belongs to the game: the operator on every game,
-// players and servers on their own.
+// CanAccessGame reports whether the caller may act on what belongs to the game. The operator may
+// for every game, players and servers for their own.
 func (c Caller) CanAccessGame(gameID int64) bool { return c.Role == Operator || c.Game == gameID }

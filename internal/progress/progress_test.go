@@ -214,7 +214,7 @@ func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
 				!strings.HasPrefix(event, `{"type":"user.progress","seq":`+strconv.Itoa(i+1)+`,`) {
 				t.Errorf("event %d: %s", i, event)
 			}
-			if message.Payload != entry.ID+"|"+event {
+			if entry.Values["t"] != "user.progress" || message.Payload != entry.ID+"|user.progress|"+event {
 				t.Errorf("channel: %s, stream: %s", message.Payload, event)
 			}
 			if !wire.RawJSON(event).IsValid() {

@@ -14,9 +14,9 @@ import (
 // It returns false without an error when another process holds the lock. lock and fence are keys.
 //
 // A lock is a lease on wall clocks: a process that was paused may still believe that it holds a
-// lock which another one has acquired. Therefore work gets a fence, a number that grows with every
-// holder, so that the scripts it runs can reject older ones; its context ends when the lease does.
-// No invariant of Parlor depends on a lock being held.
+// lock which another one has acquired. Therefore work gets a fencing token, a number that grows
+// with every holder, so that the scripts it runs can reject older ones; its context ends when the
+// lease does. No invariant of Parlor depends on a lock being held.
 func (db *DB) RunAsLeader(
 	ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error,
 ) (bool, error) {

@@ -3,7 +3,6 @@ package redisdb
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -37,12 +36,12 @@ func (p *Packed) Join(values map[string]any) string {
 
 // Split returns the values of a text. When their number is wrong, the record has an error.
 func (p *Packed) Split(text string) Record {
-	r := Record{packed: p}
+	r := Record{decoding: decoding{name: p.Name}, packed: p}
 	last := len(p.Names) - 1
 	for i := range last {
 		value, rest, found := strings.Cut(text, p.Separator)
 		if !found {
-			r.err = fmt.Errorf("decode %s: %d values, want %d", p.Name, i+1, len(p.Names))
+			r.fail(fmt.Errorf("%d values, want %d", i+1, len(p.Names)))
 			return r
 		}
 		r.values[i], text = value, rest
@@ -54,9 +53,9 @@ func (p *Packed) Split(text string) Record {
 // Record decodes the values of a packed text by their names. It has no map, because a room has a
 // record for each seat.
 type Record struct {
+	decoding
 	packed *Packed
 	values [maxPackedValues]string
-	err    error
 }
 
 // Text returns a value. It panics when the layout has no such name.
@@ -70,11 +69,7 @@ func (r *Record) Text(name string) string {
 
 // Int returns a value as an integer.
 func (r *Record) Int(name string) int64 {
-	n, err := strconv.ParseInt(r.Text(name), 10, 64)
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("decode %s: value %s: %w", r.packed.Name, name, err)
-	}
-	return n
+	return r.parseInt("value "+name+": ", r.Text(name))
 }
 
 // Bool reports whether a value is "1".
@@ -82,6 +77,3 @@ func (r *Record) Bool(name string) bool { return r.Text(name) == "1" }
 
 // Time returns a value, in milliseconds since 1970.
 func (r *Record) Time(name string) time.Time { return time.UnixMilli(r.Int(name)).UTC() }
-
-// Err returns the first decoding error.
-func (r *Record) Err() error { return r.err }

@@ -46,7 +46,7 @@ func TestALostStoreIsStoreUnavailableAndIsReachedAgain(t *testing.T) {
 	}
 	server.Kill()
 	if err := db.Ping(t.Context()); !errors.Is(err, apierror.StoreUnavailable) {
-		t.Fatalf("without a server Ping returns %v, want store_unavailable", err)
+		t.Fatalf("without a server Ping returned %v, want store_unavailable", err)
 	}
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)

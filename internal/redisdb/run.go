@@ -31,17 +31,6 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 	return Reply{Status: values[0], Values: values[1:]}, nil
 }
 
-// Run is RunScript for callers that decode the values themselves.
-func (db *DB) Run(
-	ctx context.Context, s *scripts.Script, keys []string, args ...any,
-) (status string, values []string, err error) {
-	reply, err := db.RunScript(ctx, s, keys, args...)
-	return reply.Status, reply.Values, err
-}
-
-// StatusError returns the error of a script's status.
-func StatusError(s *scripts.Script, status scripts.Status) error { return Reply{Status: status}.Err(s) }
-
 // WrapError returns err with the operation in front of it, "read the wallet"; nil for nil. An
 // outage is also store_unavailable. redis.Nil is returned as it is.
 func WrapError(operation string, err error) error {

@@ -15,7 +15,8 @@ func New() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Digest returns the SHA-256 of a secret in 64 hexadecimal digits. It has no salt: it is for secrets of New, which nobody can guess.
+// Digest returns the SHA-256 of a secret in 64 hexadecimal digits. It uses no salt, so the secret
+// must be one that nobody can guess, such as those of New.
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

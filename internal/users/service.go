@@ -30,7 +30,7 @@ func (n NewUser) validate() (NewUser, error) {
 	return n, err
 }
 
-// Create makes a player of a game. It has no Caller: who signs in as a new guest is nobody yet. It
+// Create makes a player of a game. It has no Caller: a new guest has no account yet. It
 // returns invalid_request.
 func (s *Service) Create(ctx context.Context, game int64, kind Kind, n NewUser) (User, error) {
 	n, err := n.validate()
@@ -279,7 +279,7 @@ func (s *Service) Block(ctx context.Context, caller principal.Caller, other int6
 }
 
 // AreFriends reports for each of the others whether they are a friend of the player. It has no
-// Caller: rooms for friends ask it about whoever wants to join.
+// Caller: rooms for friends call it for the player who joins.
 func (s *Service) AreFriends(ctx context.Context, id int64, others ...int64) (map[int64]bool, error) {
 	return s.store.areFriends(ctx, id, others)
 }

@@ -136,7 +136,7 @@ func (s *store) loadAll(ctx context.Context, ids []int64) (map[int64]User, error
 
 // decodeUser decodes the values of userFields. It returns user_not_found when there are none.
 func decodeUser(id int64, values []any) (User, error) {
-	f := redisdb.NewFieldsOf("a player", userFields, values)
+	f := redisdb.NewFieldsFromHMGet("a player", userFields, values)
 	u := User{
 		Profile:    Profile{ID: id, Username: f.Text("username")},
 		Game:       f.Int("game"),
@@ -321,7 +321,7 @@ func (s *store) relations(ctx context.Context, id int64, others []int64) (map[in
 	}
 	found := make(map[int64]relation, len(others))
 	for i, other := range others {
-		r, err := decodeRelation(id, redisdb.NewFieldsOf("a pair", fields, replies[i].Val()))
+		r, err := decodeRelation(id, redisdb.NewFieldsFromHMGet("a pair", fields, replies[i].Val()))
 		if err != nil {
 			return nil, err
 		}

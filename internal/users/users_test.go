@@ -224,7 +224,7 @@ func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 	both := side(a, b) + " " + side(b, a)
 	are, err := s.AreFriends(t.Context(), a.User, b.User)
 	if err != nil || are[b.User] != (both == "friend friend") {
-		t.Errorf("AreFriends returns %v for %s (%v)", are[b.User], both, err)
+		t.Errorf("AreFriends returned %v for %s (%v)", are[b.User], both, err)
 	}
 	return both
 }
@@ -411,7 +411,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 				}
 			}
 			if got != want {
-				t.Errorf("%s by %+v returns %s, want %s", verb.name, callers[i], got, want)
+				t.Errorf("%s by %+v returned %s, want %s", verb.name, callers[i], got, want)
 			}
 		}
 	}

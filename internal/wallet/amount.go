@@ -1,8 +1,11 @@
 package wallet
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 )
@@ -34,17 +37,15 @@ func (u Units) AppendDecimal(b []byte, decimals int) []byte {
 		b = append(b, '-')
 		magnitude = -magnitude
 	}
-	digits := strconv.FormatUint(magnitude, 10)
-	if len(digits) <= decimals {
-		digits = strings.Repeat("0", decimals+1-len(digits)) + digits
+	scale := uint64(1)
+	for range decimals {
+		scale *= 10
 	}
-	point := len(digits) - decimals
-	b = append(b, digits[:point]...)
-	if fraction := strings.TrimRight(digits[point:], "0"); fraction != "" {
-		b = append(b, '.')
-		b = append(b, fraction...)
-	}
-	return b
+	b = strconv.AppendUint(b, magnitude/scale, 10)
+	point := len(b)
+	b = strconv.AppendUint(b, magnitude%scale+scale, 10) // a 1 in front keeps the leading zeros
+	b[point] = '.'
+	return bytes.TrimRight(bytes.TrimRight(b, "0"), ".")
 }
 
 // AmountInput is an amount as a request spells it: a JSON number or a decimal string. It stays text
@@ -151,5 +152,7 @@ type Amount struct {
 	Decimals int   // fraction digits of the token, 0 … MaxDecimals
 }
 
-// MarshalJSON returns the exact number.
-func (a Amount) MarshalJSON() ([]byte, error) { return a.Units.AppendDecimal(nil, a.Decimals), nil }
+// MarshalJSONTo writes the exact number.
+func (a Amount) MarshalJSONTo(e *jsontext.Encoder) error {
+	return e.WriteValue(a.Units.AppendDecimal(e.AvailableBuffer(), a.Decimals))
+}

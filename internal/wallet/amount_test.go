@@ -2,8 +2,11 @@ package wallet_test
 
 import (
 	"errors"
+	"io"
 	"math/big"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -63,7 +66,7 @@ func TestInvalidAmountsAreRejected(t *testing.T) {
 		{"99999999999999999999999999", 0},
 	} {
 		if got, err := wallet.AmountInput(c.text).Units(c.decimals); !errors.Is(err, apierror.InvalidAmount) {
-			t.Errorf("%q with %d decimals gives %d, %v; want invalid_amount", c.text, c.decimals, got, err)
+			t.Errorf("%q with %d decimals returned %d, %v; want invalid_amount", c.text, c.decimals, got, err)
 		}
 	}
 }
@@ -85,4 +88,21 @@ func TestDecimalAndUnitsAreInverse(t *testing.T) {
 			t.Fatalf("%s is not a JSON number", text)
 		}
 	})
+}
+
+func TestEncodingAnAmountAllocatesNothing(t *testing.T) {
+	encoder := jsontext.NewEncoder(io.Discard)
+	amount := wallet.Amount{Units: -wallet.MaxUnits, Decimals: 9}
+	allocations := testing.AllocsPerRun(100, func() {
+		if err := amount.MarshalJSONTo(encoder); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocations != 0 {
+		t.Errorf("%v allocations, want none", allocations)
+	}
+	text, err := wire.Marshal(map[string]any{"a": amount, "b": &amount, "c": wallet.Amount{Decimals: 2}})
+	if want := `{"a":-9007199.254740991,"b":-9007199.254740991,"c":0}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v; want %s", text, err, want)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/scripts"
 )
 
 const (
@@ -53,7 +54,7 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 		system,
 		{Role: "other"},
 	}
-	const ok, no, user = "ok", "forbidden", "user_not_found"
+	ok, no, user := scripts.OK, apierror.Forbidden.Code, apierror.UserNotFound.Code
 	for _, c := range []struct {
 		verb string
 		call func(principal.Caller) error
@@ -94,10 +95,10 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	}
 }
 
-// codeOf returns the code of an error, "ok" for none.
+// codeOf returns the code of an error, scripts.OK for none.
 func codeOf(err error) string {
 	if err == nil {
-		return "ok"
+		return scripts.OK
 	}
 	if e, ok := apierror.As(err); ok {
 		return e.Code

@@ -116,7 +116,7 @@ func (s store) readTokens(ctx context.Context, codes []string) ([]Token, error) 
 	if err != nil {
 		return nil, redisdb.WrapError("read tokens", err)
 	}
-	supplies := redisdb.HashValues("the supplies of tokens", supplyReply.Val())
+	supplies := redisdb.NewValuesFromHMGet("the supplies of tokens", supplyReply.Val())
 	tokens := make([]Token, 0, len(codes))
 	for i, code := range codes {
 		supply := supplies.OptionalInt()
@@ -126,7 +126,7 @@ func (s store) readTokens(ctx context.Context, codes []string) ([]Token, error) 
 		if supply == nil { // nothing was minted yet
 			supply = new(int64)
 		}
-		v := redisdb.HashValues("token "+code, replies[i].Val())
+		v := redisdb.NewValuesFromHMGet("token "+code, replies[i].Val())
 		tokens = append(tokens, DecodeToken(code, Units(*supply), v))
 		if err := errors.Join(v.Err(), supplies.Err()); err != nil {
 			return nil, err

@@ -193,7 +193,7 @@ func TestAnInvalidTokenIsRejectedWithAllItsFields(t *testing.T) {
 	} {
 		_, err := s.CreateToken(t.Context(), operator, c.definition)
 		e, ok := apierror.As(err)
-		if !ok || e.Code != "invalid_request" {
+		if !ok || e.Code != apierror.InvalidRequest.Code {
 			t.Errorf("%+v: %v", c.definition, err)
 			continue
 		}

@@ -1,8 +1,9 @@
-// Package wire is how Go values look as JSON, in requests, replies, events and the store: one library, one set of
-// options, one time format.
+// Package wire encodes and decodes the JSON of requests, responses, events and the store: one
+// library, one set of options, one time format.
 //
-// Reading is by the letter: names are case-sensitive, duplicate members and invalid UTF-8 are errors. encoding/json
-// accepts both, which lets two readers of one request see different requests.
+// Decoding is strict: names are case-sensitive, and duplicate members and invalid UTF-8 are errors.
+// encoding/json accepts other case and duplicate members, so two programs could read one request
+// differently.
 package wire
 
 import (
@@ -12,14 +13,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TimeLayout is the one format of times: ISO 8601 in UTC with milliseconds, as time.Format takes it.
+// TimeLayout is the layout of every time, for time.Format: ISO 8601 in UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// RawJSON is a value that is JSON already and is carried as it is.
+// RawJSON is encoded JSON.
 type RawJSON = jsontext.Value
 
 var options = json.JoinOptions(json.Deterministic(true), json.WithMarshalers(
-	json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error { return e.WriteValue(AppendTime(e.AvailableBuffer(), t)) }),
+	json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
+		return e.WriteValue(AppendTime(e.AvailableBuffer(), t))
+	}),
 ))
 
 // Options returns the options of Marshal, for callers that add their own.
@@ -28,10 +31,11 @@ func Options() json.Options { return options }
 // Marshal returns v as JSON, with the members of maps in order and times in TimeLayout.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, options) }
 
-// Unmarshal decodes data into v and ignores unknown members: for what Parlor itself stored or another version sent.
+// Unmarshal decodes data into v and ignores unknown members. It is for what Parlor stored, maybe in
+// another version.
 func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
 
-// UnmarshalStrict decodes data into v and returns an error at an unknown member: for what callers send.
+// UnmarshalStrict is Unmarshal for requests: an unknown member is an error.
 func UnmarshalStrict(data []byte, v any) error {
 	return json.Unmarshal(data, v, json.RejectUnknownMembers(true))
 }

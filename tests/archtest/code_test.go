@@ -20,15 +20,8 @@ const (
 	maxCommentColumns = 100
 )
 
-// notYetWrapped lists the folders with longer lines.
-var notYetWrapped = []string{
-	"cmd/parlor", "handlers", "internal/auth", "internal/cache",
-	"internal/principal", "internal/secret",
-	"internal/wire", "tests/archtest",
-}
-
-// longLines returns the lines of a file that are too long. A tab counts as one column. inComment has the numbers of
-// lines that are comment and nothing else; lines that begin with "--" are comment as well.
+// longLines returns the lines of a file that are too long. A tab counts as one column. inComment
+// has the numbers of the lines with a comment only. Lines that begin with "--" are comments, too.
 func longLines(name, text string, inComment map[int]bool) (violations []string) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -62,8 +55,8 @@ func commentLines(p *project, s source) map[int]bool {
 // pollingHelper matches the names of helpers that may use a timer in tests.
 var pollingHelper = regexp.MustCompile(`^(wait|poll|retry|Wait|Poll|Retry)`)
 
-// timers returns the uses of time.Sleep and its like below n. A case of a select that fails the test is a deadline and
-// does not count.
+// timers returns the uses of time.Sleep and its like below n, except in a case of a select that
+// fails the test: that is a deadline.
 func timers(n ast.Node) (uses []*ast.SelectorExpr) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CommClause); ok && failsTest(c.Body) {
@@ -168,9 +161,8 @@ var codeRules = []rule{
 		samples: map[string]map[string]string{"a float": {"wallet/a.go": `package wallet; var price float64`}},
 	},
 	{
-		// A test that waits for time is slow on a fast machine and fails on a slow one. So waiting is left to helpers
-		// whose name says so: each of them checks a condition, and its timer only paces the checks. A deadline that fails the
-		// test is none of this.
+		// A test that waits for a time is slow on a fast machine and fails on a slow one. So only
+		// helpers named for it may wait: each checks a condition, and its timer paces the checks.
 		name: "tests wait for a condition, never for time",
 		check: func(p *project) (violations []string) {
 			for _, s := range p.code {
@@ -202,12 +194,11 @@ var codeRules = []rule{
 			},
 			"in shared fixtures": {"tests/nodetest/a.go": `package nodetest; import "time"; func Start() { time.Sleep(1) }`},
 		},
-		pending: []string{"realtime"},
 	},
 	{
-		// melody's broadcasts walk every session under its lock, and one of them stops at the first closed session.
-		// What is written past a session's pump panics in gorilla. So realtime sends through a session's own Write
-		// only, from its own index.
+		// melody's broadcasts visit every session under its lock, and one of them stops at the first
+		// closed session. A write that bypasses a session's pump panics in gorilla. So realtime has an
+		// index of its own and sends by a session's Write only.
 		name: "nobody broadcasts through melody or writes past its pump",
 		check: func(p *project) (violations []string) {
 			forbidden := []string{"WriteMessage", "WritePreparedMessage", "WriteJSON", "NextWriter", "CloseWithMsg", "Sessions"}
@@ -271,7 +262,6 @@ var codeRules = []rule{
 			"a long Lua statement": {"scripts/a.lua": "local x = '" + strings.Repeat("x", 109) + "'"},
 			"a long Lua comment":   {"scripts/a.lua": "-- " + strings.Repeat("x", 98)},
 		},
-		pending: notYetWrapped,
 	},
 	{
 		name: "a folder holds something and has a name that says what",

@@ -19,8 +19,8 @@ var (
 	luaFunction   = regexp.MustCompile(`(?m)^(?:local )?function (\w+)|^local (\w+) = function`)
 )
 
-// symbols returns what a Go file declares at its top level: "Name", for methods "Type.Name" as well, for fields
-// "Type.Name" only.
+// symbols returns what a Go file declares at its top level: "Name", for methods also "Type.Name",
+// for fields "Type.Name" only.
 func symbols(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range file.Decls {
@@ -160,6 +160,5 @@ var documentRules = []rule{
 			"a name by package": {"docs/a.md": "`rooms.Join`", "rooms/a.go": "package rooms; func Leave() {}"},
 			"a link":            {"docs/a.md": "[it](gone.md)"},
 		},
-		pending: []string{"docs"},
 	},
 }

@@ -18,13 +18,13 @@ type importRow struct {
 	reason    string   // why these and no others
 }
 
-// importTable lists which packages of the project each package may import, from the bottom up. Test files, cmd and
-// tests may import everything.
+// importTable lists which packages of the project each package may import, from the bottom up. Test
+// files, cmd and tests may import everything.
 var importTable = []importRow{
 	{"principal", nil, "every layer names the caller, so the caller knows none of them"},
 	{"apierror", nil, "every layer returns these errors, so they know no layer"},
 	{"keys", nil, "the schema of the store is read by itself; a key depends on nothing but its arguments"},
-	{"events", nil, "what a client may hear is a list, the same on every transport"},
+	{"events", nil, "what a client may receive is a list, the same on every transport"},
 	{"scripts", nil, "a script and its Go name; who runs it decides about keys and arguments"},
 	{"config", nil, "settings are values; cmd hands them on, so no package reads a setting by itself"},
 	{"secret", nil, "random texts and digests have no state"},
@@ -61,7 +61,9 @@ var importTable = []importRow{
 
 var (
 	// foundation is what every domain may import.
-	foundation      = []string{"principal", "apierror", "keys", "events", "scripts", "secret", "wire", "cache", "redisdb", "text"}
+	foundation = []string{
+		"principal", "apierror", "keys", "events", "scripts", "secret", "wire", "cache", "redisdb", "text",
+	}
 	withIdempotency = append(slices.Clone(foundation), "idempotency")
 	// domains may import the three domains below them and never each other.
 	domains = append([]string{"users", "games", "wallet"}, withIdempotency...)
@@ -85,6 +87,7 @@ var libraryTable = []libraryRow{
 	{"./keys", storeFiles, "a key is read and written in one file of a package"},
 	{"./scripts", append([]string{"idempotency/receipt.go"}, storeFiles...), "as keys; a receipt compares a status"},
 	{"./redisdb/redistest", nil, "starts servers, for tests only"},
+	{"./wire/wiretest", nil, "decodes exact numbers, for tests only"},
 	{"github.com/redis/go-redis", storeFiles, "what is known of Redis stands in one file of a package"},
 	{"github.com/go-redsync", []string{"redisdb/"}, "locks elect leaders and nothing else"},
 	{"github.com/alicebob", []string{"redisdb/"}, "the embedded store is one way to open a store"},
@@ -179,6 +182,25 @@ var importRules = []rule{
 		},
 	},
 	{
+		// encoding/json accepts duplicate members and names in other case. Two decoders of one text
+		// must not differ, not even in tests.
+		name: "encoding/json is imported nowhere",
+		check: func(p *project) (violations []string) {
+			for _, s := range p.code {
+				for _, i := range s.imports() {
+					if i == "encoding/json" || strings.HasPrefix(i, "encoding/json/") {
+						violations = append(violations, s.path+": imports "+i+": use package wire")
+					}
+				}
+			}
+			return violations
+		},
+		samples: map[string]map[string]string{
+			"in a package": {"rooms/a.go": `package rooms; import _ "encoding/json"`},
+			"in a test":    {"rooms/a_test.go": `package rooms; import _ "encoding/json/v2"`},
+		},
+	},
+	{
 		name: "the lowest packages import the standard library only",
 		check: func(p *project) (violations []string) {
 			for _, s := range p.code {
@@ -264,8 +286,8 @@ func drawImports() string {
 	return b.String()
 }
 
-// drawLayers returns one line for each layer, from the top down. A package stands one layer above the highest that it
-// may import.
+// drawLayers returns one line for each layer, from the top down. A package is one layer above the
+// highest that it may import.
 func drawLayers() string {
 	layerOf := map[string]int{}
 	layers := [][]string{}

@@ -107,8 +107,8 @@ var (
 	}
 )
 
-// usedParams returns the highest number with which the code reads KEYS or ARGV, and whether it reads
-// more by a variable.
+// usedParams returns the highest number with which the code reads KEYS or ARGV, and whether it also
+// reads them by a variable.
 func usedParams(code, array string) (highest int, more bool) {
 	for _, m := range byNumber[array].FindAllStringSubmatch(code, -1) {
 		n, _ := strconv.Atoi(m[1])
@@ -219,8 +219,8 @@ func (p *project) libraryNames() (map[string]luaNames, []string) {
 	return found, violations
 }
 
-// checkNames complains about globals that a file writes, or reads beside the builtins and what the included
-// libraries define. It returns the libraries whose names the file uses.
+// checkNames returns a violation for each global that a file writes, or reads although neither Lua
+// nor an included library defines it. It also returns the libraries whose names the file uses.
 func checkNames(f luaFile, libraries map[string]luaNames) (used []string, violations []string) {
 	names, err := namesIn(f.code)
 	if err != nil {
@@ -556,30 +556,6 @@ var scriptRules = []rule{
 			return violations
 		},
 		samples: map[string]map[string]string{"an unknown event": changed("{'ok', room}", "{'ok', 'room.exploded'}")},
-	},
-	{
-		name: "a line of Lua has at most 120 columns, a comment 100",
-		check: func(p *project) (violations []string) {
-			for _, file := range slices.Sorted(maps.Keys(p.lua)) {
-				number := 0
-				for line := range strings.Lines(p.lua[file]) {
-					number++
-					line = strings.TrimRight(line, "\n")
-					limit := 120
-					if strings.HasPrefix(strings.TrimSpace(line), "--") {
-						limit = 100
-					}
-					if columns := len([]rune(line)); columns > limit {
-						violations = append(violations, fmt.Sprintf("%s:%d has %d columns", file, number, columns))
-					}
-				}
-			}
-			return violations
-		},
-		samples: map[string]map[string]string{
-			"code":      changed("local user", strings.Repeat(" ", 110)+"local user"),
-			"a comment": changed("seats.", strings.Repeat("seats. ", 20)),
-		},
 	},
 }
 

@@ -1,5 +1,6 @@
-// Package archtest holds the rules of the project that no compiler checks: what CONTRIBUTING.md and the package
-// comments promise. Every rule is a function from the sources to violations, and samples show that it can fail.
+// Package archtest checks the rules of the project that no compiler checks: what CONTRIBUTING.md
+// and the package comments promise. A rule is a function from the sources to violations, with
+// samples that show that it can fail.
 package archtest
 
 import (
@@ -36,9 +37,6 @@ type source struct {
 
 func (s source) dir() string  { return path.Dir(s.path) }
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") || s.top() == "tests" }
-
-// isArchtest reports whether the file belongs to this package, whose samples break the rules on purpose.
-func (s source) isArchtest() bool { return s.dir() == "tests/archtest" }
 
 // place returns the path without internal/: that folder is a place, not a layer.
 func (s source) place() string { return strings.TrimPrefix(s.path, "internal/") }
@@ -156,10 +154,6 @@ type rule struct {
 	name    string
 	check   func(*project) (violations []string) // each starts with the path of the file
 	samples map[string]map[string]string         // why it must fail → files
-
-	// pending lists the folders that do not keep the rule yet, without those below them. It only gets shorter: a
-	// folder that keeps the rule must be taken out.
-	pending []string
 }
 
 var rules = slices.Concat(importRules, codeRules, languageRules, documentRules, scriptRules)
@@ -168,19 +162,8 @@ func TestTheProjectKeepsItsRules(t *testing.T) {
 	p := readProject(t)
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
-			stillPending := map[string]bool{}
-			for _, v := range r.check(p) {
-				file, _, _ := strings.Cut(v, ":")
-				if dir := path.Dir(file); slices.Contains(r.pending, dir) {
-					stillPending[dir] = true
-				} else {
-					t.Error(v)
-				}
-			}
-			for _, dir := range r.pending {
-				if !stillPending[dir] {
-					t.Errorf("%s keeps this rule now: take it out of the pending folders", dir)
-				}
+			for _, violation := range r.check(p) {
+				t.Error(violation)
 			}
 		})
 	}

@@ -35,6 +35,7 @@ func dial(addr string) (*conn, error) {
 type request struct {
 	method, path   string
 	bearer         string // access token
+	address        string // of the client, which the node believes a proxy
 	idempotencyKey string
 	body           string // JSON
 }
@@ -47,6 +48,9 @@ func (c *conn) send(r request) (int, []byte, error) {
 	b = append(b, " HTTP/1.1\r\nHost: bench\r\n"...)
 	if r.bearer != "" {
 		b = append(append(append(b, "Authorization: Bearer "...), r.bearer...), "\r\n"...)
+	}
+	if r.address != "" {
+		b = append(append(append(b, "X-Forwarded-For: "...), r.address...), "\r\n"...)
 	}
 	if r.idempotencyKey != "" {
 		b = append(append(append(b, "Idempotency-Key: "...), r.idempotencyKey...), "\r\n"...)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/redis/go-redis/v9"
 )
 
 const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"
@@ -43,15 +44,20 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("one node, one Redis with appendfsync always, %d connections, %d passes of %v; rate limits are off\n",
-		o.workers, o.passes, o.span)
-	rows := b.rows()
+	fmt.Printf("one node, one Redis with appendfsync always, %d connections, %d passes of %v\n"+
+		"rate limits are on as by default; %d players, each with an address of its own (X-Forwarded-For)\n",
+		o.workers, o.passes, o.span, len(b.players))
+	rows, storeRows := b.rows(), newStoreRows()
 	for pass := range o.passes {
 		if err := b.pass(pass, rows); err != nil {
 			return err
 		}
+		if err := b.storePass(storeRows); err != nil {
+			return err
+		}
 	}
 	report(rows)
+	reportStore(storeRows)
 	return b.audit()
 }
 
@@ -61,7 +67,8 @@ func startServers() (*servers, error) {
 	if s.dir, err = os.MkdirTemp("", "parlor-bench-"); err != nil {
 		return s, err
 	}
-	if s.redis, err = redistest.Start("--appendonly", "yes", "--appendfsync", "always"); err != nil {
+	if s.redis, err = redistest.Start("--appendonly", "yes", "--appendfsync", "always",
+		"--auto-aof-rewrite-percentage", "0"); err != nil {
 		return s, err
 	}
 	parlor, self := filepath.Join(s.dir, "parlor"), filepath.Join(s.dir, "bench")
@@ -80,7 +87,7 @@ func startServers() (*servers, error) {
 	node.Env = []string{
 		"PARLOR_LISTEN=" + s.node, "PARLOR_INTERNAL_LISTEN=" + s.internal, "PARLOR_REDIS_URL=" + s.redis.URL(),
 		"PARLOR_ADMIN_KEY=" + adminKey, "PARLOR_SIGNING_KEY=signing-key-of-the-bench-a90b55c1e6d3",
-		"PARLOR_RATE_LIMITS=off", "PARLOR_LOG_LEVEL=warn", "HOME=" + s.dir,
+		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=warn", "HOME=" + s.dir,
 	}
 	if s.nodePID, err = s.start(node, "http://"+s.node+"/readyz"); err != nil {
 		return s, err
@@ -140,38 +147,40 @@ func freeAddr() (string, error) {
 type bench struct {
 	*servers
 	options   options
-	nodeConns []*conn // to the node, one for each worker
-	baseConns []*conn // to the baseline, one for each worker
+	store     *redis.Client // for INFO
+	nodeConns []*conn       // to the node, one for each worker
+	baseConns []*conn       // to the baseline, one for each worker
 	admin     *conn
 	game      int64
 	tokenID   int64
-	purchase  string // path of the route
-	players   []player
+	purchase  string   // path of the route
+	serverKey string   // of the game
+	players   []player // playersPerWorker for each worker
 	savers    []*saver // one for each worker
 	keyEpoch  int      // counts measurements, so that Idempotency-Keys are new in each
 }
 
 type player struct {
-	id    int64
-	token string
+	id      int64
+	token   string
+	address string
 }
 
-// seatsPerRoom is the size of the rooms of the row "join": a creator and seven who join.
+// post returns a POST of the player.
+func (p player) post(path, body string) request {
+	return request{method: "POST", path: path, bearer: p.token, address: p.address, body: body}
+}
+
+// seatsPerRoom is the size of the rooms: a creator and seven who join.
 const seatsPerRoom = 8
 
+// group returns the players of a worker, as many as a room has seats.
+func (b *bench) group(worker int) []player {
+	return b.players[worker*seatsPerRoom : (worker+1)*seatsPerRoom]
+}
+
 func (s *servers) prepare(o options) (*bench, error) {
-	b := &bench{servers: s, options: o}
-	for range o.workers {
-		toNode, err := dial(s.node)
-		if err != nil {
-			return nil, err
-		}
-		toBaseline, err := dial(s.baseline)
-		if err != nil {
-			return nil, err
-		}
-		b.nodeConns, b.baseConns = append(b.nodeConns, toNode), append(b.baseConns, toBaseline)
-	}
+	b := &bench{servers: s, options: o, store: s.storeConn()}
 	var err error
 	if b.admin, err = dial(s.node); err != nil {
 		return nil, err
@@ -183,32 +192,35 @@ func (s *servers) prepare(o options) (*bench, error) {
 	}
 	b.tokenID = token.ID
 	var created struct {
-		Game withID `json:"game"`
+		Game      withID `json:"game"`
+		ServerKey string `json:"serverKey"`
 	}
 	if err := b.create("/api/v1/admin/games", adminKey,
 		`{"name":"Bench","welcomeGrant":{"tokenId":"GOLD","amount":100000000}}`, &created); err != nil {
 		return nil, err
 	}
-	b.game = created.Game.ID
+	b.game, b.serverKey = created.Game.ID, created.ServerKey
 	var asset withID
 	if err := b.create(fmt.Sprintf("/api/v1/admin/games/%d/assets", b.game), adminKey,
 		`{"name":"Coin","tokenId":"GOLD","price":0.01}`, &asset); err != nil {
 		return nil, err
 	}
 	b.purchase = fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", asset.ID)
-	for i := range max(o.workers*2, seatsPerRoom) {
-		var guest struct {
-			AccessToken string `json:"accessToken"`
-			User        withID `json:"user"`
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
+	b.players = make([]player, o.workers*seatsPerRoom)
+	err = b.forEachWorker(func(worker int) (err error) {
+		for i := worker * seatsPerRoom; i < (worker+1)*seatsPerRoom && err == nil; i++ {
+			b.players[i], err = b.signIn(b.nodeConns[worker], i)
 		}
-		body := fmt.Sprintf(`{"gameId":%d,"username":"Player %d"}`, b.game, i)
-		if err := b.create("/api/v1/auth/guest", "", body, &guest); err != nil {
-			return nil, err
-		}
-		b.players = append(b.players, player{id: guest.User.ID, token: guest.AccessToken})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i := range o.workers {
-		saver, err := b.openSaver(b.players[2*i : 2*i+2])
+		saver, err := b.openSaver(b.group(i)[:2])
 		if err != nil {
 			return nil, err
 		}
@@ -217,19 +229,75 @@ func (s *servers) prepare(o options) (*bench, error) {
 	return b, nil
 }
 
+// connect opens the connections of the workers. Each sends a request at once, because a server
+// closes a new connection without one.
+func (b *bench) connect() error {
+	open := func(addr, path string) (*conn, error) {
+		c, err := dial(addr)
+		if err != nil {
+			return nil, err
+		}
+		return c, wantStatus(http.StatusOK)(c.send(request{method: "GET", path: path}))
+	}
+	for range b.options.workers {
+		toNode, err := open(b.node, "/readyz")
+		if err != nil {
+			return err
+		}
+		toBaseline, err := open(b.baseline, baselinePath)
+		if err != nil {
+			return err
+		}
+		b.nodeConns, b.baseConns = append(b.nodeConns, toNode), append(b.baseConns, toBaseline)
+	}
+	return nil
+}
+
+// forEachWorker calls do for all workers at the same time and returns the first error.
+func (b *bench) forEachWorker(do func(worker int) error) error {
+	failures := make(chan error, b.options.workers)
+	for worker := range b.options.workers {
+		go func() { failures <- do(worker) }()
+	}
+	var first error
+	for range b.options.workers {
+		if err := <-failures; first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
 // withID decodes what has an id.
 type withID struct {
 	ID int64 `json:"id"`
 }
 
+// signIn returns the n-th player, who is new and has an address of its own.
+func (b *bench) signIn(c *conn, n int) (player, error) {
+	p := player{address: fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&0xff, n&0xff)}
+	var guest struct {
+		AccessToken string `json:"accessToken"`
+		User        withID `json:"user"`
+	}
+	body := fmt.Sprintf(`{"gameId":%d,"username":"Player %d"}`, b.game, n)
+	err := sendCreate(c, p.post("/api/v1/auth/guest", body), &guest)
+	p.id, p.token = guest.User.ID, guest.AccessToken
+	return p, err
+}
+
 // create sends a POST that creates something and decodes the response.
 func (b *bench) create(path, bearer, body string, response any) error {
-	status, encoded, err := b.admin.send(request{method: "POST", path: path, bearer: bearer, body: body})
+	return sendCreate(b.admin, request{method: "POST", path: path, bearer: bearer, body: body}, response)
+}
+
+func sendCreate(c *conn, r request, response any) error {
+	status, encoded, err := c.send(r)
 	if err != nil {
 		return err
 	}
 	if status != http.StatusCreated {
-		return fmt.Errorf("POST %s returns %d %s", path, status, encoded)
+		return fmt.Errorf("POST %s returns %d %s", r.path, status, encoded)
 	}
 	return wire.Unmarshal(encoded, response)
 }
@@ -249,9 +317,7 @@ func (b *bench) createBody(seats int) string {
 }
 
 func (b *bench) openRoom(c *conn, p player, seats int) (string, error) {
-	status, body, err := c.send(request{
-		method: "POST", path: "/api/v1/game-session/create", bearer: p.token, body: b.createBody(seats),
-	})
+	status, body, err := c.send(p.post("/api/v1/game-session/create", b.createBody(seats)))
 	if err := wantStatus(http.StatusCreated)(status, body, err); err != nil {
 		return "", err
 	}
@@ -273,22 +339,18 @@ const (
 	rowPurchase
 	rowOneWallet
 	rowSave
-	rowJoinRedis
-	rowPurchaseRedis
 )
 
 func (b *bench) rows() []*row {
 	return []*row{
-		rowBaseline:      {name: "baseline: gin handler, one Redis round trip", process: "node"},
-		rowGet:           {name: "GET game-session/get", process: "node"},
-		rowBalances:      {name: "GET user-balance/token-balances", process: "node"},
-		rowJoin:          {name: "POST join, paid room of 8", process: "node"},
-		rowCycle:         {name: "cycle: create, join, leave, leave", process: "node"},
-		rowPurchase:      {name: "purchase", process: "node"},
-		rowOneWallet:     {name: fmt.Sprintf("purchase, %d workers on one wallet", b.options.workers), process: "node"},
-		rowSave:          {name: "save of 1 KiB over a WebSocket", process: "node"},
-		rowJoinRedis:     {name: "join", process: "redis"},
-		rowPurchaseRedis: {name: "purchase", process: "redis"},
+		rowBaseline:  {name: "baseline: gin handler, one Redis round trip"},
+		rowGet:       {name: "GET game-session/get"},
+		rowBalances:  {name: "GET user-balance/token-balances"},
+		rowJoin:      {name: "POST join, paid room of 8"},
+		rowCycle:     {name: "cycle: create, join, leave, leave"},
+		rowPurchase:  {name: "purchase"},
+		rowOneWallet: {name: fmt.Sprintf("purchase, %d workers on one wallet", b.options.workers)},
+		rowSave:      {name: "save of 1 KiB over a WebSocket"},
 	}
 }
 
@@ -298,7 +360,11 @@ func (b *bench) pass(pass int, rows []*row) error {
 	if err != nil {
 		return err
 	}
-	operations := b.operations(pass, rooms)
+	newcomer, err := b.signIn(b.admin, len(b.players)+pass)
+	if err != nil {
+		return err
+	}
+	operations := b.operations(pass, rooms, newcomer)
 	baseline := 0.0 // operations per CPU second
 	for i := rowBaseline; i <= rowSave; i++ {
 		if !strings.Contains(rows[i].name, b.options.only) && i != rowBaseline {
@@ -306,7 +372,7 @@ func (b *bench) pass(pass int, rows []*row) error {
 		}
 		b.keyEpoch++
 		withProfile := b.options.profiles != "" && pass == b.options.passes-1
-		m, redisCPU, err := b.measureRow(i, rows[i].name, withProfile, operations[i])
+		m, err := b.measureRow(i, rows[i].name, withProfile, operations[i])
 		if err != nil {
 			return err
 		}
@@ -322,27 +388,17 @@ func (b *bench) pass(pass int, rows []*row) error {
 		} else {
 			rows[i].ratio = append(rows[i].ratio, perCPU/baseline)
 		}
-		if j, ok := redisRows[i]; ok {
-			rows[j].perCPU = append(rows[j].perCPU, float64(m.operations)/redisCPU.Seconds())
-		}
 	}
 	return nil
 }
 
-// redisRows are the rows for the CPU of Redis, by the row for the CPU of the node.
-var redisRows = map[int]int{rowJoin: rowJoinRedis, rowPurchase: rowPurchaseRedis}
-
-// measureRow measures one row, and the CPU time that Redis used meanwhile.
+// measureRow measures one row.
 func (b *bench) measureRow(
 	row int, name string, withProfile bool, operation operation,
-) (m measurement, redisCPU time.Duration, err error) {
+) (measurement, error) {
 	pid := b.nodePID
 	if row == rowBaseline {
 		pid = b.baselinePID
-	}
-	before, err := cpuTime(b.redis.Pid())
-	if err != nil {
-		return m, 0, err
 	}
 	profile := make(chan error, 1)
 	if withProfile {
@@ -350,31 +406,28 @@ func (b *bench) measureRow(
 	} else {
 		profile <- nil
 	}
-	m, err = measure(b.options.workers, b.options.span, pid, operation)
-	if err = errors.Join(err, <-profile); err != nil {
-		return m, 0, err
-	}
-	after, err := cpuTime(b.redis.Pid())
-	return m, after - before, err
+	m, err := measure(b.options.workers, b.options.span, pid, operation)
+	return m, errors.Join(err, <-profile)
 }
 
 // operation is what a worker repeats; turn counts from 0 in each measurement.
 type operation = func(worker, turn int) error
 
-// operations returns the operation of each row.
-func (b *bench) operations(pass int, rooms []string) map[int]operation {
+// operations returns the operation of each row. The newcomer is who buys in the row of one wallet.
+func (b *bench) operations(pass int, rooms []string, newcomer player) map[int]operation {
 	ok, created := wantStatus(http.StatusOK), wantStatus(http.StatusCreated)
 	get := func(worker int, path string) error {
-		return ok(b.nodeConns[worker].send(request{method: "GET", path: path, bearer: b.players[worker].token}))
+		p := b.group(worker)[0]
+		return ok(b.nodeConns[worker].send(request{method: "GET", path: path, bearer: p.token, address: p.address}))
 	}
 	buy := func(player func(worker int) player) operation {
 		return func(worker, turn int) error {
-			return created(b.nodeConns[worker].send(request{
-				method: "POST", path: b.purchase, bearer: player(worker).token,
-				idempotencyKey: fmt.Sprintf("p%d-%d-%d-%d", pass, b.keyEpoch, worker, turn),
-			}))
+			r := player(worker).post(b.purchase, "")
+			r.idempotencyKey = fmt.Sprintf("p%d-%d-%d-%d", pass, b.keyEpoch, worker, turn)
+			return created(b.nodeConns[worker].send(r))
 		}
 	}
+	buyAsOne := buy(func(int) player { return newcomer })
 	return map[int]operation{
 		rowBaseline: func(worker, _ int) error {
 			return ok(b.baseConns[worker].send(request{method: "GET", path: baselinePath}))
@@ -382,17 +435,26 @@ func (b *bench) operations(pass int, rooms []string) map[int]operation {
 		rowGet: func(worker, turn int) error {
 			return get(worker, "/api/v1/game-session/get?roomId="+rooms[(worker+turn*b.options.workers)%len(rooms)])
 		},
-		rowBalances:  func(worker, _ int) error { return get(worker, "/api/v1/user-balance/token-balances") },
-		rowJoin:      b.joinOperation(rooms),
-		rowCycle:     func(worker, _ int) error { return b.cycle(worker) },
-		rowPurchase:  buy(func(worker int) player { return b.players[worker] }),
-		rowOneWallet: buy(func(int) player { return b.players[0] }),
-		rowSave:      func(worker, turn int) error { return b.savers[worker].save(turn) },
+		rowBalances: func(worker, _ int) error { return get(worker, "/api/v1/user-balance/token-balances") },
+		rowJoin:     b.joinOperation(rooms),
+		rowCycle:    func(worker, _ int) error { return b.cycle(worker) },
+		rowPurchase: buy(func(worker int) player { return b.group(worker)[0] }),
+		rowOneWallet: func(worker, turn int) error {
+			if turn >= oneWalletPurchases/b.options.workers {
+				return errExhausted
+			}
+			return buyAsOne(worker, turn)
+		},
+		rowSave: func(worker, turn int) error { return b.savers[worker].save(turn) },
 	}
 }
 
-// joinOperation fills the rooms seat by seat: worker k the rooms k, k+workers, …. Player 0 created
-// them.
+// oneWalletPurchases is how many purchases one new player makes in a row: fewer than the burst of
+// the class "money".
+const oneWalletPurchases = 1_500
+
+// joinOperation fills the rooms seat by seat: worker k the rooms k, k+workers, …, which the first
+// player of its group created.
 func (b *bench) joinOperation(rooms []string) operation {
 	ok := wantStatus(http.StatusOK)
 	joined := make([]int, b.options.workers)
@@ -403,25 +465,21 @@ func (b *bench) joinOperation(rooms []string) operation {
 		if room >= len(rooms) {
 			return errExhausted
 		}
-		return ok(b.nodeConns[worker].send(request{
-			method: "POST", path: "/api/v1/game-session/join", bearer: b.players[1+n%(seatsPerRoom-1)].token,
-			body: `{"roomId":"` + rooms[room] + `"}`,
-		}))
+		p := b.group(worker)[1+n%(seatsPerRoom-1)]
+		return ok(b.nodeConns[worker].send(p.post("/api/v1/game-session/join", roomBody(rooms[room]))))
 	}
 }
 
 // cycle creates a room, and two players join and leave it.
 func (b *bench) cycle(worker int) error {
-	c, host, guest := b.nodeConns[worker], b.players[2*worker], b.players[2*worker+1]
+	c, host, guest := b.nodeConns[worker], b.group(worker)[0], b.group(worker)[1]
 	room, err := b.openRoom(c, host, 2)
 	if err != nil {
 		return err
 	}
 	ok := wantStatus(http.StatusOK)
 	post := func(verb string, p player) error {
-		return ok(c.send(request{
-			method: "POST", path: "/api/v1/game-session/" + verb, bearer: p.token, body: `{"roomId":"` + room + `"}`,
-		}))
+		return ok(c.send(p.post("/api/v1/game-session/"+verb, roomBody(room))))
 	}
 	return errors.Join(post("join", guest), post("leave", guest), post("leave", host))
 }
@@ -448,23 +506,17 @@ func (b *bench) profile(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// openRooms creates the rooms of one pass, all by the first player.
+func roomBody(roomID string) string { return `{"roomId":"` + roomID + `"}` }
+
+// openRooms creates the rooms of one pass, each by the first player of a worker's group.
 func (b *bench) openRooms(pass int) ([]string, error) {
-	rooms := make([]string, 60*b.options.workers)
-	failures := make(chan error, b.options.workers)
-	for worker := range b.options.workers {
-		go func() {
-			var err error
-			for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
-				rooms[i], err = b.openRoom(b.nodeConns[worker], b.players[0], seatsPerRoom)
-			}
-			failures <- err
-		}()
-	}
-	var err error
-	for range b.options.workers {
-		err = errors.Join(err, <-failures)
-	}
+	rooms := make([]string, 30*b.options.workers)
+	err := b.forEachWorker(func(worker int) (err error) {
+		for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
+			rooms[i], err = b.openRoom(b.nodeConns[worker], b.group(worker)[0], seatsPerRoom)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("pass %d: %w", pass, err)
 	}

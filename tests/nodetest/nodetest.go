@@ -14,17 +14,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/wire/wiretest"
 )
 
 // AdminKey is the operator's key of every node that this package starts.
@@ -224,22 +222,6 @@ type Response struct {
 	Raw    []byte
 }
 
-// Number is a JSON number as it is written, so that amounts are compared exactly.
-type Number string
-
-// Int64 returns the number as an integer.
-func (n Number) Int64() (int64, error) { return strconv.ParseInt(string(n), 10, 64) }
-
-// asNumbers decodes numbers as Number instead of float64.
-var asNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
-	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported
-	}
-	number, err := d.ReadValue()
-	*v = Number(number)
-	return err
-}))
-
 // Code returns the error code, "" for a success.
 func (r Response) Code() string {
 	if r.Status < 400 {
@@ -292,7 +274,7 @@ func (n *Node) Do(
 	if r.Raw, err = io.ReadAll(response.Body); err != nil {
 		return Response{}, err
 	}
-	if json.Unmarshal(r.Raw, &r.Body, asNumbers) != nil {
+	if wiretest.Unmarshal(r.Raw, &r.Body) != nil {
 		r.Body = nil
 	}
 	return r, nil

@@ -38,7 +38,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 			if a.Status == 201 {
 				sold <- struct{}{}
 			} else if a.Status != 503 || a.Code() != "store_unavailable" {
-				t.Errorf("purchase %d returns %s", i, a)
+				t.Errorf("purchase %d returned %s", i, a)
 			}
 		})
 	}

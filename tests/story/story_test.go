@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/internal/wire/wiretest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
@@ -47,7 +48,7 @@ func (f *fixture) wantError(
 	f.t.Helper()
 	a := f.must(status, method, path, bearer, body, headers...)
 	if a.Code() != code {
-		f.t.Fatalf("%s %s returns %s; want %s", method, path, a, code)
+		f.t.Fatalf("%s %s returned %s; want %s", method, path, a, code)
 	}
 	return a
 }
@@ -71,7 +72,7 @@ func (f *fixture) guest(game int64, name string) player {
 
 func number(t *testing.T, v any) int64 {
 	t.Helper()
-	n, err := v.(nodetest.Number).Int64()
+	n, err := v.(wiretest.Number).Int64()
 	if err != nil {
 		t.Fatalf("%v is not an integer: %v", v, err)
 	}
@@ -197,7 +198,7 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 		if got := names(seated.Body["participants"]); !slices.Equal(got, []string{"Ann", "Bob", "Cid"}) {
 			t.Fatalf("participants are %v", got)
 		}
-		if seated.Body["totalWager"].(nodetest.Number) != "100.05" || seated.Body["roomEntry"].(nodetest.Number) != "33.35" {
+		if seated.Body["totalWager"].(wiretest.Number) != "100.05" || seated.Body["roomEntry"].(wiretest.Number) != "33.35" {
 			t.Fatalf("the amounts are not exact: %s", seated)
 		}
 		twice := f.must(200, "POST", "/join", cid.token, join)
@@ -263,8 +264,8 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 		f.wantWallet(cid, "6665", "0")
 		f.wantWallet(eve, "10000", "0")
 		totals := f.wantBalanced()
-		if totals["minted"].(nodetest.Number) != "400" || totals["escrow"].(nodetest.Number) != "0" ||
-			totals["house"].(nodetest.Number) != "20" {
+		if totals["minted"].(wiretest.Number) != "400" || totals["escrow"].(wiretest.Number) != "0" ||
+			totals["house"].(wiretest.Number) != "20" {
 			t.Fatalf("the totals are %v", totals)
 		}
 
@@ -357,7 +358,7 @@ func TestTwoHundredRaceForEightSeatsThroughBothNodes(t *testing.T) {
 		if charged != 8 {
 			t.Fatalf("%d were charged", charged)
 		}
-		if totals := f.wantBalanced(); totals["escrow"].(nodetest.Number) != "90" {
+		if totals := f.wantBalanced(); totals["escrow"].(wiretest.Number) != "90" {
 			t.Fatalf("the totals are %v", totals)
 		}
 	})
@@ -434,7 +435,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		if want := map[string]int{"201": 100, "409 sold_out": 200}; !maps.Equal(counts, want) {
 			t.Fatalf("responses are %v; want %v", counts, want)
 		}
-		if totals := f.wantBalanced(); totals["house"].(nodetest.Number) != "100" {
+		if totals := f.wantBalanced(); totals["house"].(wiretest.Number) != "100" {
 			t.Fatalf("the totals are %v", totals)
 		}
 	})

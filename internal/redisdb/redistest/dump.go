@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,19 @@ func EachMaster(t testing.TB, db *redisdb.DB, visit func(ctx context.Context, se
 	if err != nil {
 		t.Fatalf("visit the masters: %v", err)
 	}
+}
+
+// ReadInfo returns the numbers of INFO by their names.
+func ReadInfo(ctx context.Context, server *redis.Client) (map[string]float64, error) {
+	text, err := server.Info(ctx).Result()
+	values := map[string]float64{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if number, err := strconv.ParseFloat(value, 64); err == nil {
+			values[name] = number
+		}
+	}
+	return values, err
 }
 
 // Dump returns all strings and hashes of the store as text, for tests that search for what must not

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -106,19 +107,24 @@ type Server struct {
 	Addr   string // host:port on loopback
 	Dir    string // working directory, with the append-only file
 
-	args []string
-	cmd  *exec.Cmd
-	done chan struct{}
-	log  bytes.Buffer
+	program []string // under which redis-server runs; nil for none
+	args    []string
+	cmd     *exec.Cmd
+	done    chan struct{}
+	log     bytes.Buffer
 }
 
 // Start starts a server with further arguments and waits until it replies.
-func Start(args ...string) (*Server, error) {
+func Start(args ...string) (*Server, error) { return StartUnder(nil, args...) }
+
+// StartUnder is Start under another program that takes the server's command line as its last
+// arguments, such as valgrind. Its process id must become that of the server.
+func StartUnder(program []string, args ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "parlor-redis-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Dir: dir, Socket: filepath.Join(dir, "redis.sock")}
+	s := &Server{Dir: dir, Socket: filepath.Join(dir, "redis.sock"), program: program}
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -175,7 +181,8 @@ var (
 
 // Restart starts the process again, with the same arguments and files, after Kill.
 func (s *Server) Restart() error {
-	s.cmd = exec.Command("redis-server", s.args...)
+	line := slices.Concat(s.program, []string{"redis-server"}, s.args)
+	s.cmd = exec.Command(line[0], line[1:]...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	s.done = make(chan struct{})
@@ -200,7 +207,7 @@ func (s *Server) Restart() error {
 	runningMu.Unlock()
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, MaxRetries: -1})
 	defer func() { _ = client.Close() }()
-	return Poll(10*time.Second, func() error {
+	return Poll(startLimit, func() error {
 		select {
 		case <-s.done:
 			return fmt.Errorf("redis-server ended: %s", s.log.String())
@@ -262,6 +269,7 @@ func Poll(limit time.Duration, try func() error) error {
 
 const (
 	pollInterval = 5 * time.Millisecond
+	startLimit   = 20 * time.Second
 	pollLimit    = 30 * time.Second // far longer than any condition takes on a busy machine
 )
 

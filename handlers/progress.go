@@ -1,0 +1,27 @@
+package handlers
+
+import (
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/wire"
+)
+
+type replaceSaveInput struct {
+	State   wire.RawJSON `json:"state"`
+	Version int64        `json:"version"` // that the caller last read; 0: none
+}
+
+func (in *replaceSaveInput) Validate() error {
+	return required(member{"state", len(in.State) > 0})
+}
+
+func (s *Server) replaceSave(r *request, in *replaceSaveInput) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	saved, err := s.Progress.ReplaceState(r.ctx(), r.caller, progress.ReplaceInput{
+		User: user, Slot: r.Param("slot"), State: in.State, Version: in.Version,
+	})
+	return ok(&saved), err
+}

@@ -1,0 +1,131 @@
+package redisdb
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// decoding is what all decoders share: it keeps the first error.
+type decoding struct {
+	name string // what is decoded, for errors: "a wallet"
+	err  error
+}
+
+// Err returns the first decoding error.
+func (d *decoding) Err() error { return d.err }
+
+func (d *decoding) fail(err error) {
+	if d.err == nil {
+		d.err = fmt.Errorf("decode %s: %w", d.name, err)
+	}
+}
+
+// parseInt returns a text as an integer. place is put in front of an error: "field seq: ".
+func (d *decoding) parseInt(place, text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		d.fail(fmt.Errorf("%s%w", place, err))
+	}
+	return n
+}
+
+// Values decodes texts in their order. Err returns the first one that could not be decoded.
+type Values struct {
+	decoding
+	rest []string
+}
+
+// NewValues returns a decoder. name describes in errors what is decoded: "a wallet".
+func NewValues(name string, values []string) *Values { return &Values{decoding{name: name}, values} }
+
+// NewValuesFromHMGet returns a decoder of the reply to HMGET, in the order of its fields. An absent
+// field is "".
+func NewValuesFromHMGet(name string, reply []any) *Values {
+	values := make([]string, len(reply))
+	for i, v := range reply {
+		values[i], _ = v.(string)
+	}
+	return NewValues(name, values)
+}
+
+// Text returns the next value.
+func (v *Values) Text() string {
+	if len(v.rest) == 0 {
+		v.fail(errors.New("ends too early"))
+		return ""
+	}
+	text := v.rest[0]
+	v.rest = v.rest[1:]
+	return text
+}
+
+// Int returns the next value as an integer.
+func (v *Values) Int() int64 {
+	return v.parseInt("", v.Text())
+}
+
+// OptionalInt returns the next value as an integer, nil when it is empty.
+func (v *Values) OptionalInt() *int64 {
+	text := v.Text()
+	if text == "" {
+		return nil
+	}
+	return new(v.parseInt("", text))
+}
+
+// Time returns the next value, in milliseconds since 1970.
+func (v *Values) Time() time.Time { return time.UnixMilli(v.Int()).UTC() }
+
+// Len returns how many values are left.
+func (v *Values) Len() int { return len(v.rest) }
+
+// Fields decodes the fields of a hash. Err returns the first one that could not be decoded.
+type Fields struct {
+	decoding
+	hash map[string]string
+}
+
+// NewFields returns a decoder. name describes in errors what is decoded: "a wallet".
+func NewFields(name string, hash map[string]string) *Fields {
+	return &Fields{decoding{name: name}, hash}
+}
+
+// NewFieldsFromHMGet returns a decoder of the reply to HMGET for the named fields.
+func NewFieldsFromHMGet(name string, fields []string, reply []any) *Fields {
+	hash := make(map[string]string, len(fields))
+	for i, field := range fields {
+		if value, ok := reply[i].(string); ok {
+			hash[field] = value
+		}
+	}
+	return NewFields(name, hash)
+}
+
+// Has reports whether the field is there.
+func (f *Fields) Has(field string) bool {
+	_, ok := f.hash[field]
+	return ok
+}
+
+// Text returns a field, "" when it is absent.
+func (f *Fields) Text(field string) string { return f.hash[field] }
+
+// Int returns a field as an integer, 0 when it is absent or empty.
+func (f *Fields) Int(field string) int64 {
+	text := f.hash[field]
+	if text == "" {
+		return 0
+	}
+	return f.parseInt("field "+field+": ", text)
+}
+
+// Time returns a field that holds milliseconds since 1970, the zero time when it is absent or
+// empty.
+func (f *Fields) Time(field string) time.Time {
+	if f.hash[field] == "" {
+		return time.Time{}
+	}
+	return time.UnixMilli(f.Int(field)).UTC()
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+// storeRow is one line of the store's table: what a request costs Redis.
+type storeRow struct {
+	name     string
+	cpuUS    []float64 // CPU time of the main thread for each request, in µs, one for each pass
+	ratio    []float64 // of that time to the floor's of the same pass
+	aofBytes []float64 // bytes of the append-only file for each request
+}
+
+// The rows of the store, in the order in which they are measured. The rooms live through them.
+const (
+	storeFloor = iota
+	storeCreate
+	storeJoinSecond
+	storeJoinLast
+	storeLeave
+	storeStart
+	storeFinish
+	storePurchase
+	storeReplay
+	storeCredit
+)
+
+func newStoreRows() []*storeRow {
+	return []*storeRow{
+		storeFloor:      {name: "floor: 2 HGET, 2 HSET, RPUSH, PUBLISH"},
+		storeCreate:     {name: "create, paid room of 8"},
+		storeJoinSecond: {name: "join at seat 2"},
+		storeJoinLast:   {name: "join at seat 8"},
+		storeLeave:      {name: "leave at 8"},
+		storeStart:      {name: "start at 8"},
+		storeFinish:     {name: "finish of 8"},
+		storePurchase:   {name: "purchase"},
+		storeReplay:     {name: "replay of a purchase"},
+		storeCredit:     {name: "credit"},
+	}
+}
+
+// roomsPerWorker is how many times a worker repeats a row in one pass. The server of a game reports
+// the results of all rooms, so that three passes stay below the burst of its rate limit.
+const roomsPerWorker = 10
+
+// usage is what Redis has used since it started.
+type usage struct {
+	cpuUS, aofBytes float64
+	at              time.Time
+}
+
+func (b *bench) usage() (usage, error) {
+	values, err := redistest.ReadInfo(context.Background(), b.store)
+	return usage{
+		cpuUS:    (values["used_cpu_user_main_thread"] + values["used_cpu_sys_main_thread"]) * 1e6,
+		aofBytes: values["aof_current_size"],
+		at:       time.Now(),
+	}, err
+}
+
+// storeConn returns a connection to the store for INFO alone.
+func (s *servers) storeConn() *redis.Client {
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: s.redis.Socket, PoolSize: 1})
+}
+
+// storePass measures every row of the store once.
+func (b *bench) storePass(rows []*storeRow) error {
+	p := &storePass{bench: b, rows: rows, rooms: make([][]string, b.options.workers)}
+	if err := p.measureIdle(); err != nil {
+		return err
+	}
+	for _, step := range p.steps() {
+		if err := p.measure(step); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+// storePass is one pass through the rows of the store.
+type storePass struct {
+	*bench
+	rows  []*storeRow
+	rooms [][]string // ids, roomsPerWorker for each worker
+
+	idleCPU, idleAOF float64 // what the node makes the store do on its own: µs and bytes each second
+}
+
+// step is a request that every worker repeats.
+type step struct {
+	name   string
+	row    int // of the table; notMeasured for a step that only prepares the next one
+	repeat int // how often each worker repeats the request
+	do     func(worker, n int) error
+}
+
+const notMeasured = -1
+
+// measureIdle measures what Redis does without requests.
+func (p *storePass) measureIdle() error {
+	before, err := p.usage()
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Second)
+	after, err := p.usage()
+	seconds := after.at.Sub(before.at).Seconds()
+	p.idleCPU, p.idleAOF = (after.cpuUS-before.cpuUS)/seconds, (after.aofBytes-before.aofBytes)/seconds
+	return err
+}
+
+func (p *storePass) measure(s step) error {
+	before, err := p.usage()
+	if err != nil {
+		return err
+	}
+	err = p.forEachWorker(func(worker int) (err error) {
+		for n := 0; n < s.repeat && err == nil; n++ {
+			err = s.do(worker, n)
+		}
+		return err
+	})
+	if err != nil || s.row == notMeasured {
+		return err
+	}
+	after, err := p.usage()
+	seconds, requests := after.at.Sub(before.at).Seconds(), float64(s.repeat*p.options.workers)
+	cpuUS := (after.cpuUS - before.cpuUS - p.idleCPU*seconds) / requests
+	aofBytes := (after.aofBytes - before.aofBytes - p.idleAOF*seconds) / requests
+	row, floor := p.rows[s.row], p.rows[storeFloor]
+	row.cpuUS, row.aofBytes = append(row.cpuUS, cpuUS), append(row.aofBytes, aofBytes)
+	row.ratio = append(row.ratio, cpuUS/floor.cpuUS[len(floor.cpuUS)-1])
+	return err
+}
+
+// steps returns the requests of a pass in their order.
+func (p *storePass) steps() []step {
+	ok, created := wantStatus(http.StatusOK), wantStatus(http.StatusCreated)
+	post := func(worker, seat, n int, verb string) error {
+		r := p.group(worker)[seat].post("/api/v1/game-session/"+verb, roomBody(p.rooms[worker][n]))
+		return ok(p.nodeConns[worker].send(r))
+	}
+	seat := func(number int) func(worker, n int) error {
+		return func(worker, n int) error { return post(worker, number-1, n, "join") }
+	}
+	p.keyEpoch++
+	buy := func(worker, n int) error {
+		r := p.group(worker)[n%seatsPerRoom].post(p.purchase, "")
+		r.idempotencyKey = p.newKey("b", worker, n)
+		return created(p.nodeConns[worker].send(r))
+	}
+	once := func(name string, row int, do func(worker, n int) error) step {
+		return step{name, row, roomsPerWorker, do}
+	}
+	return []step{
+		{"the first floor script", notMeasured, 1, p.runFloor},
+		{"floor", storeFloor, 10 * roomsPerWorker, p.runFloor},
+		once("create", storeCreate, func(worker, _ int) error {
+			id, err := p.openRoom(p.nodeConns[worker], p.group(worker)[0], seatsPerRoom)
+			p.rooms[worker] = append(p.rooms[worker], id)
+			return err
+		}),
+		once("join at seat 2", storeJoinSecond, seat(2)),
+		{"join at seats 3 to 7", notMeasured, 5 * roomsPerWorker, func(worker, n int) error {
+			return seat(3+n%5)(worker, n/5)
+		}},
+		once("join at seat 8", storeJoinLast, seat(seatsPerRoom)),
+		once("leave at 8", storeLeave, func(worker, n int) error { return post(worker, seatsPerRoom-1, n, "leave") }),
+		once("join again", notMeasured, seat(seatsPerRoom)),
+		once("start", storeStart, func(worker, n int) error { return post(worker, 0, n, "start") }),
+		once("finish", storeFinish, func(worker, n int) error {
+			return ok(p.nodeConns[worker].send(request{
+				method: "POST", path: "/api/v1/game-session/finish", bearer: p.serverKey,
+				idempotencyKey: p.newKey("f", worker, n), body: p.results(worker, p.rooms[worker][n]),
+			}))
+		}),
+		once("purchase", storePurchase, buy),
+		once("replay of a purchase", storeReplay, buy),
+		once("credit", storeCredit, func(worker, n int) error {
+			userID := p.group(worker)[n%seatsPerRoom].id
+			return ok(p.nodeConns[worker].send(request{
+				method: "POST", path: fmt.Sprintf("/api/v1/admin/users/%d/credit", userID), bearer: adminKey,
+				idempotencyKey: p.newKey("c", worker, n), body: `{"tokenId":"GOLD","amount":1,"reason":"bench"}`,
+			}))
+		}),
+	}
+}
+
+func (p *storePass) runFloor(worker, _ int) error {
+	path := floorPath + "?worker=" + strconv.Itoa(worker)
+	return wantStatus(http.StatusOK)(p.baseConns[worker].send(request{method: "POST", path: path}))
+}
+
+func (p *storePass) newKey(kind string, worker, n int) string {
+	return fmt.Sprintf("%s%d-%d-%d", kind, p.keyEpoch, worker, n)
+}
+
+// results returns the body that ends a room with the worker's players in their order.
+func (p *storePass) results(worker int, roomID string) string {
+	var list []string
+	for i, player := range p.group(worker) {
+		list = append(list, fmt.Sprintf(`{"userId":%d,"place":%d}`, player.id, i+1))
+	}
+	return `{"roomId":"` + roomID + `","results":[` + strings.Join(list, ",") + `]}`
+}
+
+func reportStore(rows []*storeRow) {
+	fmt.Printf("\n%-44s %14s %14s %14s\n", "", "µs CPU each", "ratio to floor", "AOF bytes")
+	fmt.Println("REDIS CPU, with all that a request makes the store do, leases of rate limits included")
+	for _, r := range rows {
+		fmt.Printf("  %-42s %14.1f %14.2f %14.0f\n", r.name, median(r.cpuUS), median(r.ratio), median(r.aofBytes))
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// call is one verb of a domain that is counted.
+type call struct {
+	name    string
+	promise string // what is paid for, one sentence
+	keys    keyUse
+	isRead  bool   // the verb runs no script: all of its commands are counted
+	status  string // of the script's reply; "" means scripts.OK
+
+	// before prepares the i-th call; it is not counted. nil for nothing to prepare.
+	before func(ctx context.Context, s *stage, i int) error
+	// run makes the i-th call.
+	run func(ctx context.Context, s *stage, i int) error
+}
+
+// keyUse is whether a verb is counted with an Idempotency-Key, without, or both.
+type keyUse int
+
+const (
+	withAndWithoutKey keyUse = iota
+	neverKeyed
+	alwaysKeyed
+)
+
+// row is one line of the report: a call with or without a key.
+type row struct {
+	call
+	keyed bool
+}
+
+func (r row) title() string {
+	if r.keyed && r.keys == withAndWithoutKey {
+		return r.name + ", with a key"
+	}
+	return r.name
+}
+
+// callRows returns the rows in the order in which they are counted.
+func callRows() []row {
+	var rows []row
+	for _, keyed := range []bool{false, true} {
+		for _, c := range calls {
+			if c.keys == withAndWithoutKey || keyed == (c.keys == alwaysKeyed) {
+				rows = append(rows, row{c, keyed})
+			}
+		}
+	}
+	return rows
+}
+
+// stage is what the calls of all rows find: for each i a room, the roomSeats players from host(i)
+// on, and the receipt of a purchase.
+type stage struct {
+	*fixture
+	keyed    bool
+	roomIDs  []string
+	receipts []idempotency.Receipt
+}
+
+func host(i int) int { return i * roomSeats }
+
+// receipt returns the receipt of a new request, with a key if the row has one.
+func (s *stage) receipt() idempotency.Receipt {
+	if s.keyed {
+		return newReceipt()
+	}
+	return noKey
+}
+
+func (s *stage) joinSeat(ctx context.Context, i, seat int) error {
+	return s.join(ctx, player(host(i)+seat-1), s.roomIDs[i], s.receipt())
+}
+
+// calls lists what is counted. The rooms live through the rows from create to finish.
+var calls = []call{
+	{
+		name: "create, paid room of 8",
+		promise: "The room, its code, its index entries and its due time exist, and the creator's stake is in escrow, " +
+			"or nothing has changed.",
+		run: func(ctx context.Context, s *stage, i int) error {
+			_, err := s.create(ctx, player(host(i)), roomSeats, s.receipt())
+			return err
+		},
+	},
+	{
+		name: "join at seat 2",
+		promise: "The seat is taken, the stake is in escrow, the ledger and the player's lines have it, and the room " +
+			"and the player are notified, in one step.",
+		before: func(ctx context.Context, s *stage, i int) error {
+			room, err := s.create(ctx, player(host(i)), roomSeats, s.receipt())
+			s.roomIDs[i] = room.RoomID
+			return err
+		},
+		run: func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, 2) },
+	},
+	{
+		name:    "join at seat 8",
+		promise: "The same as at seat 2; what it costs more is the price of the players who are seated already.",
+		before: func(ctx context.Context, s *stage, i int) error {
+			for seat := 3; seat < roomSeats; seat++ {
+				if err := s.joinSeat(ctx, i, seat); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		run: func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, roomSeats) },
+	},
+	{
+		name:    "get a room of 8",
+		promise: "A reader sees the room as one script left it.",
+		keys:    neverKeyed,
+		isRead:  true,
+		run: func(ctx context.Context, s *stage, i int) error {
+			_, err := s.rooms.Get(ctx, player(host(i)), s.roomIDs[i])
+			return err
+		},
+	},
+	{
+		name:    "leave at 8",
+		promise: "The seat is free, the stake is back in the wallet, and the room has a host.",
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.leave(ctx, player(host(i)+roomSeats-1), s.roomIDs[i], s.receipt())
+		},
+	},
+	{
+		name:    "start at 8",
+		promise: "The stakes are locked, and nobody joins any more.",
+		before:  func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, roomSeats) },
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.start(ctx, player(host(i)), s.roomIDs[i], s.receipt())
+		},
+	},
+	{
+		name: "finish of 8",
+		promise: "The whole pot is paid out once, each of the 8 players has a line and a message, and the result is " +
+			"in the room.",
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.finish(ctx, host(i), s.roomIDs[i], s.receipt())
+		},
+	},
+	{
+		name:    "purchase",
+		promise: "The price is paid, the asset is owned, and stock and limit hold, in one step.",
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.buy(ctx, player(host(i)), s.receipt())
+		},
+	},
+	{
+		name:    "replay of a purchase",
+		promise: "A repeated request gets the first reply and has no second effect.",
+		keys:    alwaysKeyed,
+		status:  scripts.Replay,
+		before: func(ctx context.Context, s *stage, i int) error {
+			s.receipts[i] = newReceipt()
+			return s.buy(ctx, player(host(i)), s.receipts[i])
+		},
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.buy(ctx, player(host(i)), s.receipts[i])
+		},
+	},
+	{
+		name:    "credit",
+		promise: "The amount is minted into the wallet, and the ledger, the totals and the player know it.",
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.credit(ctx, player(host(i)), "12.50", s.receipt())
+		},
+	},
+	{
+		name:    "take from a rate limit",
+		promise: "All nodes together give no more permits than the limit has.",
+		keys:    neverKeyed,
+		run: func(ctx context.Context, s *stage, i int) error {
+			// A limiter that failed once does not ask the store for a second, and holding a script back is a
+			// failure.
+			limiter := auth.NewLimiter(s.db, auth.DefaultLimits())
+			_, err := limiter.Allow(ctx, auth.Money, player(host(i)).ActorID())
+			return err
+		},
+	},
+}

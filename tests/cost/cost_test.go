@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+	"os"
+	"slices"
+	"testing"
+)
+
+func TestTheTableHasExactlyWhatIsMeasured(t *testing.T) {
+	ceilings, err := readCeilings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCalls, wantSizes := titles()
+	calls, sizes := ceilings.titles()
+	if !slices.Equal(calls, wantCalls) {
+		t.Errorf("ceilings.json has the calls %q, measured are %q", calls, wantCalls)
+	}
+	if !slices.Equal(sizes, wantSizes) {
+		t.Errorf("ceilings.json has the sizes %q, measured are %q", sizes, wantSizes)
+	}
+	for title, c := range ceilings.Calls {
+		if c.KIr <= 0 || c.KIrWithAOF <= 0 {
+			t.Errorf("%s has no ceiling: %+v", title, c)
+		}
+	}
+	for title, n := range ceilings.Sizes {
+		if n <= 0 {
+			t.Errorf("%s has no ceiling", title)
+		}
+	}
+}
+
+func TestTheDocumentHasTheCeilings(t *testing.T) {
+	text, err := os.ReadFile("../../" + documentFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, inside, _, err := splitDocument(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ceilings, err := readCeilings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inside != "\n"+table(ceilings)+"\n" {
+		t.Errorf("%s does not have the ceilings of ceilings.json", documentFile)
+	}
+}
+
+func TestEveryFigureAboveItsCeilingIsReported(t *testing.T) {
+	ceilings, err := readCeilings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exceeded := compare(io.Discard, ceilings, ceilings); len(exceeded) > 0 {
+		t.Errorf("figures at their ceilings are reported: %v", exceeded)
+	}
+	rows := callRows()
+	title := rows[0].title()
+	for what, change := range map[string]func(*callFigures){
+		"instructions":          func(c *callFigures) { c.KIr++ },
+		"instructions with AOF": func(c *callFigures) { c.KIrWithAOF++ },
+		"AOF bytes":             func(c *callFigures) { c.AOFBytes++ },
+		"commands":              func(c *callFigures) { c.Commands++ },
+		"commands beside":       func(c *callFigures) { c.Beside += " get" },
+	} {
+		measured, _ := readCeilings()
+		c := measured.Calls[title]
+		change(&c)
+		measured.Calls[title] = c
+		if exceeded := compare(io.Discard, measured, ceilings); len(exceeded) != 1 {
+			t.Errorf("%s above the ceiling: %d reports, want 1", what, len(exceeded))
+		}
+	}
+	measured, _ := readCeilings()
+	measured.Sizes[sizes[0].name]++
+	if exceeded := compare(io.Discard, measured, ceilings); len(exceeded) != 1 {
+		t.Errorf("a size above the ceiling: %d reports, want 1", len(exceeded))
+	}
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
+)
+
+// warmUps is how often a verb runs for real before it is counted. The first one compiles the
+// script.
+const warmUps = 5
+
+// otherRooms is how many rooms there are beside those of the rows: so many that Redis stores the
+// indexes as it does in a busy installation (zset-max-listpack-entries is 128).
+const otherRooms = 150
+
+// quiet are settings under which redis-server does nothing but what it is asked for.
+var quiet = []string{
+	"--hz", "1", "--dynamic-hz", "no", "--activerehashing", "no", "--jemalloc-bg-thread", "no",
+	"--auto-aof-rewrite-percentage", "0", "--appendfsync", "no",
+}
+
+// counter is a redis-server under callgrind and a connection to it.
+type counter struct {
+	server *redistest.Server
+	client *redis.Client // sends what is counted
+	dir    string        // for what callgrind writes
+	dumps  int           // files that callgrind wrote
+	ping   float64       // thousand instructions of a PING over client
+}
+
+// cost is what a call costs the store.
+type cost struct {
+	kIr      float64 // thousand instructions, without those of a PING
+	aofBytes float64 // bytes of the append-only file
+	commands float64 // commands that Redis ran, those inside of the script included
+	beside   string  // what the verb sends beside its script, which is not in the figures
+}
+
+func startCounter(ctx context.Context, aof bool) (*counter, error) {
+	dir, err := os.MkdirTemp("", "parlor-cost-")
+	if err != nil {
+		return nil, err
+	}
+	c := &counter{dir: dir}
+	valgrind := []string{"valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=" + filepath.Join(dir, "out")}
+	args := slices.Clone(quiet)
+	if aof {
+		args = append(args, "--appendonly", "yes")
+	}
+	if c.server, err = redistest.StartUnder(valgrind, args...); err != nil {
+		return c, err
+	}
+	c.client = redis.NewClient(&redis.Options{Network: "unix", Addr: c.server.Socket, PoolSize: 1, MaxRetries: -1})
+	pings := slices.Repeat([][]any{{"ping"}}, 200)
+	if _, err := c.count(ctx, pings, nil); err != nil { // the first one connects
+		return c, err
+	}
+	ping, err := c.count(ctx, pings, nil)
+	c.ping = ping.kIr
+	return c, err
+}
+
+func (c *counter) stop() {
+	if c.client != nil {
+		_ = c.client.Close()
+	}
+	if c.server != nil {
+		c.server.Remove()
+	}
+	_ = os.RemoveAll(c.dir)
+}
+
+// count sends commands one after another and returns what each cost, without a PING. check is
+// called with each reply, if it is not nil.
+func (c *counter) count(ctx context.Context, commands [][]any, check func(reply any) error) (cost, error) {
+	before, err := c.info(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	if err := c.control(ctx, "-z"); err != nil {
+		return cost{}, err
+	}
+	replies := make([]any, len(commands))
+	for i, args := range commands {
+		if replies[i], err = c.client.Do(ctx, args...).Result(); err != nil {
+			return cost{}, fmt.Errorf("%v: %w", args[0], err)
+		}
+	}
+	instructions, err := c.dump(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	after, err := c.info(ctx)
+	if err != nil {
+		return cost{}, err
+	}
+	if check != nil {
+		for _, reply := range replies {
+			if err := check(reply); err != nil {
+				return cost{}, err
+			}
+		}
+	}
+	if n := after.connections - before.connections; n != 0 {
+		return cost{}, fmt.Errorf("%.0f others connected while it was counted", n)
+	}
+	n := float64(len(commands))
+	return cost{
+		kIr:      instructions/1000/n - c.ping,
+		aofBytes: (after.aofBytes - before.aofBytes) / n,
+		commands: (after.commands - before.commands - 1) / n, // 1 is the first INFO
+	}, nil
+}
+
+// control runs callgrind_control on the server.
+func (c *counter) control(ctx context.Context, action string) error {
+	pid := strconv.Itoa(c.server.Pid())
+	if out, err := exec.CommandContext(ctx, "callgrind_control", action, pid).CombinedOutput(); err != nil {
+		return fmt.Errorf("callgrind_control %s: %w\n%s", action, err, out)
+	}
+	return nil
+}
+
+// dump has callgrind write its counters and returns the number of instructions since they were set
+// to zero.
+func (c *counter) dump(ctx context.Context) (instructions float64, err error) {
+	if err := c.control(ctx, "--dump"); err != nil {
+		return 0, err
+	}
+	c.dumps++
+	file := filepath.Join(c.dir, "out."+strconv.Itoa(c.dumps))
+	err = redistest.Poll(10*time.Second, func() error {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			if total, ok := strings.CutPrefix(line, "totals: "); ok {
+				instructions, err = strconv.ParseFloat(strings.TrimSpace(total), 64)
+				return err
+			}
+		}
+		return fmt.Errorf("%s has no totals", file)
+	})
+	return instructions, errors.Join(err, os.Remove(file))
+}
+
+// info is a part of INFO.
+type info struct{ commands, connections, aofBytes float64 }
+
+func (c *counter) info(ctx context.Context) (info, error) {
+	values, err := redistest.ReadInfo(ctx, c.client)
+	return info{values["total_commands_processed"], values["total_connections_received"], values["aof_current_size"]}, err
+}
+
+// countRows counts every row with n calls.
+func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
+	c, err := startCounter(ctx, aof)
+	if c != nil {
+		defer c.stop()
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFixture(ctx, c.server.URL())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.db.Close() }()
+	if err := f.creditAll(ctx, host(n+warmUps)); err != nil {
+		return nil, err
+	}
+	for range otherRooms {
+		if _, err := f.create(ctx, player(0), roomSeats, noKey); err != nil {
+			return nil, err
+		}
+	}
+	costs := map[string]cost{}
+	s := &stage{fixture: f, roomIDs: make([]string, n+warmUps), receipts: make([]idempotency.Receipt, n+warmUps)}
+	for _, r := range callRows() {
+		s.keyed = r.keyed
+		if costs[r.title()], err = c.countRow(ctx, s, r, n); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.title(), err)
+		}
+	}
+	return costs, f.checkBalanced(ctx)
+}
+
+// countRow prepares n calls, records the command that each of them sends, and counts these alone.
+func (c *counter) countRow(ctx context.Context, s *stage, r row, n int) (cost, error) {
+	for i := range n + warmUps {
+		if r.before != nil {
+			if err := r.before(ctx, s, i); err != nil {
+				return cost{}, err
+			}
+		}
+	}
+	beside, err := s.warmUp(ctx, r)
+	if err != nil {
+		return cost{}, err
+	}
+	var commands [][]any
+	for i := warmUps; i < n+warmUps; i++ {
+		run := func() error { return r.run(ctx, s, i) }
+		if r.isRead {
+			sent, err := s.recorder.record(run)
+			if err != nil {
+				return cost{}, err
+			}
+			commands = append(commands, sent...)
+			continue
+		}
+		script, err := s.recorder.hold(run)
+		if err != nil {
+			return cost{}, err
+		}
+		commands = append(commands, script)
+	}
+	sent := s.recorder.count()
+	counted, err := c.count(ctx, commands, r.check)
+	if s.recorder.count() != sent {
+		err = errors.Join(err, errors.New("the domains sent commands while it was counted"))
+	}
+	perCall := float64(len(commands)) / float64(n) // more than 1 for a read of several commands
+	counted.kIr, counted.aofBytes = counted.kIr*perCall, counted.aofBytes*perCall
+	counted.commands, counted.beside = counted.commands*perCall, beside
+	return counted, err
+}
+
+// warmUp makes the first calls for real and returns the commands that the shortest of them sent
+// beside its one script. Others had to fill a cache.
+func (s *stage) warmUp(ctx context.Context, r row) (beside string, err error) {
+	var shortest []string
+	for i := range warmUps {
+		sent, err := s.recorder.record(func() error { return r.run(ctx, s, i) })
+		if err != nil {
+			return "", err
+		}
+		var others []string
+		ran := map[any]bool{}
+		for _, args := range sent {
+			switch {
+			case !isScript(args):
+				others = append(others, args[0].(string))
+			case args[0] == "evalsha":
+				ran[args[1]] = true
+			}
+		}
+		if !r.isRead && len(ran) != 1 {
+			return "", fmt.Errorf("the verb runs %d scripts: %v", len(ran), slices.Collect(maps.Keys(ran)))
+		}
+		if i == 0 || len(others) < len(shortest) {
+			shortest = others
+		}
+	}
+	if r.isRead {
+		return "", nil
+	}
+	return strings.Join(shortest, " "), nil
+}
+
+// check returns an error for a reply with another status than the row's.
+func (r row) check(reply any) error {
+	if r.isRead {
+		return nil
+	}
+	want := r.status
+	if want == "" {
+		want = scripts.OK
+	}
+	values, _ := reply.([]any)
+	if len(values) == 0 || values[0] != want {
+		return fmt.Errorf("the script returns %v, want %s", reply, want)
+	}
+	return nil
+}

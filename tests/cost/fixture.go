@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/secret"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/rooms"
+)
+
+const (
+	gameID    = 3
+	roomSeats = 8 // seats of a room, unless a row says otherwise
+	// firstPlayer is large, so that ids have as many digits as those of a busy installation.
+	firstPlayer = 1_000_001
+)
+
+var (
+	operator = principal.Caller{Role: principal.Operator}
+	server   = principal.Caller{Role: principal.Server, Game: gameID}
+)
+
+// fixture is the domains on one store, with one game, one token and one asset. Players, profiles
+// and the game come from memory, as they do from the caches of a node.
+type fixture struct {
+	db       *redisdb.DB
+	recorder *recorder
+	wallet   *wallet.Service
+	rooms    *rooms.Service
+	assets   *assets.Service
+	token    wallet.Token
+	asset    assets.Asset
+}
+
+func newFixture(ctx context.Context, url string) (*fixture, error) {
+	db, err := redisdb.Open(url)
+	if err != nil {
+		return nil, err
+	}
+	f := &fixture{db: db, recorder: &recorder{}}
+	db.Client.AddHook(f.recorder)
+	f.wallet = wallet.New(db, f, wallet.Options{})
+	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64})
+	f.assets = assets.New(db, f.wallet, assets.Options{})
+	f.token, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
+		TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "67", PolicyID: "ab", Decimals: "2"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.asset, err = f.assets.Create(ctx, operator, gameID, assets.CreateInput{
+		Name: "Golden sword", TokenID: f.token.TokenID, Price: "0.75",
+	})
+	return f, err
+}
+
+// Game returns the one game for every player.
+func (f *fixture) Game(context.Context, int64) (int64, error) { return gameID, nil }
+
+func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
+	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
+}
+
+func (f *fixture) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
+	profiles := map[int64]users.Profile{}
+	for _, id := range ids {
+		profiles[id] = users.Profile{ID: id, Username: fmt.Sprintf("Player %d", id)}
+	}
+	return profiles, nil
+}
+
+func (f *fixture) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {
+	return nil, nil
+}
+
+// player returns the n-th player.
+func player(n int) principal.Caller {
+	return principal.Caller{Role: principal.Player, User: int64(firstPlayer + n), Game: gameID}
+}
+
+var noKey idempotency.Receipt
+
+// newReceipt returns the receipt of a request with a new Idempotency-Key.
+func newReceipt() idempotency.Receipt {
+	return idempotency.Receipt{Key: secret.New(), Fingerprint: secret.New()} // as long as the digests of the API
+}
+
+func (f *fixture) credit(
+	ctx context.Context, p principal.Caller, amount wallet.AmountInput, rc idempotency.Receipt,
+) error {
+	in := wallet.CreditInput{UserID: p.User, TokenID: f.token.TokenID, Amount: amount, Reason: "daily bonus"}
+	_, err := f.wallet.Credit(ctx, operator, in, rc)
+	return err
+}
+
+// creditAll gives the first n players enough for every row.
+func (f *fixture) creditAll(ctx context.Context, n int) error {
+	for i := range n {
+		if err := f.credit(ctx, player(i), "100000", noKey); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fixture) create(
+	ctx context.Context, p principal.Caller, seats int, rc idempotency.Receipt,
+) (rooms.Room, error) {
+	result, err := f.rooms.Create(ctx, p, rooms.CreateInput{
+		EntryTokenID: f.token.ID, RoomEntry: "2.50", MaxPlayers: seats,
+	}, rc)
+	return result.Room, err
+}
+
+func (f *fixture) join(ctx context.Context, p principal.Caller, roomID string, rc idempotency.Receipt) error {
+	_, err := f.rooms.Join(ctx, p, roomID, rc)
+	return err
+}
+
+func (f *fixture) leave(ctx context.Context, p principal.Caller, roomID string, rc idempotency.Receipt) error {
+	_, err := f.rooms.Leave(ctx, p, roomID, rc)
+	return err
+}
+
+func (f *fixture) start(ctx context.Context, host principal.Caller, roomID string, rc idempotency.Receipt) error {
+	_, err := f.rooms.Start(ctx, host, roomID, rc)
+	return err
+}
+
+// finish ends a room of players first to first+roomSeats-1, who are placed in this order.
+func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idempotency.Receipt) error {
+	placements := make([]rooms.Placement, roomSeats)
+	for i := range placements {
+		placements[i] = rooms.Placement{UserID: player(first + i).User, Place: i + 1}
+	}
+	_, err := f.rooms.Finish(ctx, server, roomID, placements, rc)
+	return err
+}
+
+func (f *fixture) buy(ctx context.Context, p principal.Caller, rc idempotency.Receipt) error {
+	_, err := f.assets.Purchase(ctx, p, f.asset.ID, assets.PurchaseInput{Quantity: 1}, rc)
+	return err
+}
+
+// checkBalanced returns an error when the calls made or lost money.
+func (f *fixture) checkBalanced(ctx context.Context) error {
+	report, err := f.wallet.AuditDeep(ctx)
+	if err != nil {
+		return err
+	}
+	if !report.Balanced || len(report.Differences) > 0 {
+		return fmt.Errorf("the books do not balance after the calls: %+v", report)
+	}
+	return nil
+}

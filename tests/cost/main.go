@@ -1,0 +1,77 @@
+// Command cost counts what the store does for each call of the domains, and fails when a figure is
+// above its ceiling. It counts instructions of redis-server under callgrind, which the speed and
+// the load of the machine do not change.
+//
+//	go run ./tests/cost             # or: make cost
+//	go run ./tests/cost -update     # writes the ceilings: what it measures and 5 % more
+//
+// A verb of a domain runs up to its script, which is held back and then sent alone, so that nothing
+// else is counted. docs/cost.md has the ceilings and what each price pays for.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+)
+
+func main() {
+	n := flag.Int("calls", 60, "how many calls of a row are counted")
+	update := flag.Bool("update", false, "write the ceilings and docs/cost.md instead of comparing with them")
+	flag.Parse()
+	redisdb.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err := run(context.Background(), *n, *update); err != nil {
+		fmt.Fprintln(os.Stderr, "cost:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, n int, update bool) error {
+	measured, err := measure(ctx, n)
+	if err != nil {
+		return err
+	}
+	if update {
+		return errors.Join(writeCeilings(measured), writeDocument(measured.ceilings()))
+	}
+	ceilings, err := readCeilings()
+	if err != nil {
+		return err
+	}
+	exceeded := compare(os.Stdout, measured, ceilings)
+	if len(exceeded) > 0 {
+		return fmt.Errorf("%d figures are above their ceilings: %v", len(exceeded), exceeded)
+	}
+	fmt.Println("\nno figure is above its ceiling")
+	return nil
+}
+
+// measure measures everything.
+func measure(ctx context.Context, n int) (figures, error) {
+	sizes, err := measureSizes(ctx)
+	if err != nil {
+		return figures{}, err
+	}
+	withoutAOF, err := countRows(ctx, false, n)
+	if err != nil {
+		return figures{}, err
+	}
+	withAOF, err := countRows(ctx, true, n)
+	if err != nil {
+		return figures{}, err
+	}
+	all := figures{Calls: map[string]callFigures{}, Sizes: sizes}
+	for title, c := range withoutAOF {
+		all.Calls[title] = callFigures{
+			KIr: c.kIr, KIrWithAOF: withAOF[title].kIr, AOFBytes: withAOF[title].aofBytes,
+			Commands: c.commands, Beside: c.beside,
+		}
+	}
+	return all, nil
+}

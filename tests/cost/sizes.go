@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+// size is one figure of memory, measured on an empty store.
+type size struct {
+	name    string
+	unit    string // of the figure
+	promise string // what is kept for it, one sentence
+	measure func(ctx context.Context, s *sizing) (float64, error)
+}
+
+const inBytes = "bytes"
+
+// sizing is an empty store on which one size is measured.
+type sizing struct {
+	*fixture
+	client *redis.Client
+}
+
+const (
+	roomsMeasured   = 200
+	walletsMeasured = 1_000
+	passersBy       = 1_200
+	manySeats       = 256
+)
+
+var (
+	walletPrefix  = strings.TrimSuffix(keys.Wallet(0), "0")
+	receiptPrefix = strings.TrimSuffix(keys.RoomReceipt(keys.Economy, "", ""), ":")
+	creditPrefix  = keys.RoomReceipt(keys.Economy, operator.ActorID(), "")
+)
+
+func isOfWallet(key string) bool { return strings.HasPrefix(key, walletPrefix) }
+func isOfLedger(key string) bool { return key == keys.Ledger() }
+
+// isReceipt reports whether a key is the receipt of a player's or the server's request.
+func isReceipt(key string) bool {
+	return strings.HasPrefix(key, receiptPrefix) && !strings.HasPrefix(key, creditPrefix)
+}
+
+// isOfRoom reports whether a key is there for a room. Wallets, the ledger and the receipts of
+// credits are not: they have rows of their own.
+func isOfRoom(key string) bool {
+	return !isOfWallet(key) && !isOfLedger(key) && !strings.HasPrefix(key, creditPrefix)
+}
+
+// keyMatch reports whether a key belongs to what is measured.
+type keyMatch func(key string) bool
+
+// sizes lists what is measured.
+var sizes = []size{
+	{
+		name: "open paid room of 8 with its receipts", unit: inBytes,
+		promise: "Room, events, code, index entries and the receipts of 8 requests with a key are there at once.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			used, err := s.used(ctx, isOfRoom, func(i int) error { return s.fillRoom(ctx, i) }, roomsMeasured)
+			return used / roomsMeasured, err
+		},
+	},
+	{
+		name: "ended room of 8 with its receipts", unit: inBytes,
+		promise: "The room can be read and its requests be repeated for 24 hours.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			used, err := s.used(ctx, isOfRoom, func(i int) error { return s.playRoom(ctx, i) }, roomsMeasured)
+			return used / roomsMeasured, err
+		},
+	},
+	{
+		name: "player's wallet with one line", unit: inBytes,
+		promise: "A player with one token has a balance, a history and an event, which are found without a search.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			used, err := s.used(ctx, isOfWallet, func(i int) error {
+				return s.credit(ctx, player(i), "100000", noKey)
+			}, walletsMeasured)
+			return used / walletsMeasured, err
+		},
+	},
+	{
+		name: "ledger entry", unit: inBytes,
+		promise: "Each change of money has one entry for ever; this is the mean of credits and stakes.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			used, err := s.used(ctx, isOfLedger, func(i int) error { return s.fillRoom(ctx, i) }, roomsMeasured)
+			return used / (2 * roomSeats * roomsMeasured), err // a credit and a stake of each player
+		},
+	},
+	{
+		name: "receipt of a seat", unit: inBytes,
+		promise: "A request with a key that is repeated within 24 hours gets the first reply; mean over seats 1 to 8.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			used, err := s.used(ctx, isReceipt, func(i int) error { return s.fillRoom(ctx, i) }, roomsMeasured)
+			return used / (roomSeats * roomsMeasured), err
+		},
+	},
+	{
+		name: fmt.Sprintf("fields of a room after %d passers-by", passersBy), unit: "fields",
+		promise: "A room does not grow with those who come and go.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			id, err := s.passBy(ctx)
+			if err != nil {
+				return 0, err
+			}
+			n, err := s.client.HLen(ctx, keys.Room(keys.Economy, id)).Result()
+			return float64(n), err
+		},
+	},
+	{
+		name: fmt.Sprintf("room after %d passers-by, with its events", passersBy), unit: inBytes,
+		promise: "The same in bytes; the events are bounded by their number.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			id, err := s.passBy(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return s.sumMemory(ctx, func(key string) bool { return strings.Contains(key, id) })
+		},
+	},
+	{
+		name: fmt.Sprintf("events of a room after filling %d seats", manySeats), unit: inBytes,
+		promise: "Each event is kept once, so that a client that was away misses none.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			id, err := s.fillSeats(ctx, manySeats)
+			if err != nil {
+				return 0, err
+			}
+			n, err := s.client.MemoryUsage(ctx, keys.RoomEvents(keys.Economy, id), 0).Result()
+			return float64(n), err
+		},
+	},
+}
+
+// measureSizes measures every size, each on a store of its own.
+func measureSizes(ctx context.Context) (map[string]float64, error) {
+	figures := map[string]float64{}
+	for _, row := range sizes {
+		n, err := measureSize(ctx, row)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", row.name, err)
+		}
+		figures[row.name] = n
+	}
+	return figures, nil
+}
+
+func measureSize(ctx context.Context, row size) (float64, error) {
+	server, err := redistest.Start(quiet...)
+	if err != nil {
+		return 0, err
+	}
+	defer server.Remove()
+	f, err := newFixture(ctx, server.URL())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.db.Close() }()
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket, PoolSize: 1})
+	defer func() { _ = client.Close() }()
+	return row.measure(ctx, &sizing{fixture: f, client: client})
+}
+
+// fillRoom credits the players of room i and seats them, with keys.
+func (s *sizing) fillRoom(ctx context.Context, i int) error {
+	_, err := s.seatAll(ctx, i)
+	return err
+}
+
+func (s *sizing) seatAll(ctx context.Context, i int) (roomID string, err error) {
+	for seat := range roomSeats {
+		if err := s.credit(ctx, player(host(i)+seat), "100000", noKey); err != nil {
+			return "", err
+		}
+	}
+	room, err := s.create(ctx, player(host(i)), roomSeats, newReceipt())
+	if err != nil {
+		return "", err
+	}
+	for seat := 1; seat < roomSeats; seat++ {
+		if err := s.join(ctx, player(host(i)+seat), room.RoomID, newReceipt()); err != nil {
+			return "", err
+		}
+	}
+	return room.RoomID, nil
+}
+
+// playRoom is fillRoom, start and finish.
+func (s *sizing) playRoom(ctx context.Context, i int) error {
+	id, err := s.seatAll(ctx, i)
+	if err != nil {
+		return err
+	}
+	if err := s.start(ctx, player(host(i)), id, newReceipt()); err != nil {
+		return err
+	}
+	return s.finish(ctx, host(i), id, newReceipt())
+}
+
+// fillSeats opens a room of n seats and fills it.
+func (s *sizing) fillSeats(ctx context.Context, n int) (roomID string, err error) {
+	if err := s.creditAll(ctx, n); err != nil {
+		return "", err
+	}
+	room, err := s.create(ctx, player(0), n, noKey)
+	if err != nil {
+		return "", err
+	}
+	for i := 1; i < n; i++ {
+		if err := s.join(ctx, player(i), room.RoomID, noKey); err != nil {
+			return "", err
+		}
+	}
+	return room.RoomID, nil
+}
+
+// passBy opens a room that many players join and leave.
+func (s *sizing) passBy(ctx context.Context) (roomID string, err error) {
+	if err := s.creditAll(ctx, passersBy+1); err != nil {
+		return "", err
+	}
+	room, err := s.create(ctx, player(0), roomSeats, noKey)
+	if err != nil {
+		return "", err
+	}
+	for i := range passersBy {
+		if err := s.join(ctx, player(1+i), room.RoomID, noKey); err != nil {
+			return "", err
+		}
+		if err := s.leave(ctx, player(1+i), room.RoomID, noKey); err != nil {
+			return "", err
+		}
+	}
+	return room.RoomID, nil
+}
+
+// used returns the bytes of used_memory that n calls of fill leave behind in the keys that match.
+func (s *sizing) used(ctx context.Context, match keyMatch, fill func(i int) error, n int) (float64, error) {
+	base, err := s.client.Keys(ctx, "*").Result()
+	if err != nil {
+		return 0, err
+	}
+	base = append(base, keys.Totals())
+	keepOnly := func() error {
+		return s.keep(ctx, func(key string) bool { return match(key) || slices.Contains(base, key) })
+	}
+	// The first call compiles the scripts and pays for the first page of ledger and indexes.
+	if err := errors.Join(fill(n), keepOnly()); err != nil {
+		return 0, err
+	}
+	before, err := s.usedMemory(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i := range n {
+		if err := fill(i); err != nil {
+			return 0, err
+		}
+	}
+	if err := keepOnly(); err != nil {
+		return 0, err
+	}
+	after, err := s.usedMemory(ctx)
+	return after - before, err
+}
+
+// keep deletes the keys that do not match.
+func (s *sizing) keep(ctx context.Context, match keyMatch) error {
+	names, err := s.client.Keys(ctx, "*").Result()
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, match)
+	for batch := range slices.Chunk(names, 100) {
+		if err := s.client.Del(ctx, batch...).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usedMemory returns used_memory without the buffers of connections.
+func (s *sizing) usedMemory(ctx context.Context) (float64, error) {
+	values, err := redistest.ReadInfo(ctx, s.client)
+	return values["used_memory"] - values["mem_clients_normal"], err
+}
+
+// sumMemory returns the sum of MEMORY USAGE over the keys that match.
+func (s *sizing) sumMemory(ctx context.Context, match keyMatch) (sum float64, err error) {
+	names, err := s.client.Keys(ctx, "*").Result()
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range slices.DeleteFunc(names, func(key string) bool { return !match(key) }) {
+		n, err := s.client.MemoryUsage(ctx, name, 0).Result()
+		if err != nil {
+			return 0, err
+		}
+		sum += float64(n)
+	}
+	return sum, nil
+}
