@@ -1,0 +1,106 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
+)
+
+// commandLog has the names of the commands and scripts that a client sends.
+type commandLog struct {
+	mu   sync.Mutex
+	sent []string
+}
+
+func (l *commandLog) add(cmds ...redis.Cmder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, cmd := range cmds {
+		name := cmd.Name()
+		if s := scriptBySHA(cmd); s != nil {
+			name = s.Name
+		}
+		l.sent = append(l.sent, name)
+	}
+}
+
+// scriptBySHA returns the script that an EVALSHA runs, nil for other commands.
+func scriptBySHA(cmd redis.Cmder) *scripts.Script {
+	for _, s := range scripts.All() {
+		if args := cmd.Args(); len(args) > 1 && args[1] == s.SHA {
+			return s
+		}
+	}
+	return nil
+}
+
+// take returns the commands since the last call.
+func (l *commandLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sent := l.sent
+	l.sent = nil
+	return sent
+}
+
+func (l *commandLog) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (l *commandLog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		l.add(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (l *commandLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		l.add(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+// expectCommands requires that the commands since the last call have these names, in any order: one
+// command of a request is one round trip.
+func (l *commandLog) expectCommands(t *testing.T, request string, want ...string) {
+	t.Helper()
+	sent := l.take()
+	slices.Sort(sent)
+	slices.Sort(want)
+	if !slices.Equal(sent, want) {
+		t.Errorf("%s costs %d commands %v, want %v", request, len(sent), sent, want)
+	}
+}
+
+// A player at human pace has no permits left on the node from an earlier request, like a new one.
+// The limits are those of production.
+func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = auth.NewLimiter(db, auth.DefaultLimits()) }).createGame()
+	ann := f.guest("Ann")
+	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+	l := &commandLog{}
+	db.Client.AddHook(l)
+	for i := range 2 {
+		player := f.guest(fmt.Sprintf("Player %d", i))
+		f.expect(200, "GET", "/api/v1/user-balance/token-balances", ann.token, "") // the node reads the tokens again
+		l.take()
+		f.expect(200, "GET", "/api/v1/user-balance/token-balances", player.token, "")
+		l.expectCommands(t, "the balances", "hgetall")
+		f.expect(200, "POST", "/api/v1/game-session/join", player.token, fmt.Sprintf(`{"roomId":%q}`, room))
+		if i == 0 { // Redis gets the script
+			continue
+		}
+		l.expectCommands(t, "a join", "hmget", "room_join")
+	}
+}
