@@ -101,6 +101,14 @@ func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
 		if i == 0 { // Redis gets the script
 			continue
 		}
-		l.expectCommands(t, "a join", "hmget", "room_join")
+		l.expectCommands(t, "a join", "room_join")
+		f.expect(200, "PATCH", "/api/v1/me", player.token, `{"username":"New"}`)
+		room = f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+		l.take()
+		joined := f.expect(200, "POST", "/api/v1/game-session/join", player.token, fmt.Sprintf(`{"roomId":%q}`, room))
+		l.expectCommands(t, "a join after a change of the profile", "room_join")
+		if name := joined.text("participants.1.username"); name != "New" {
+			t.Errorf("after the change the seat shows %q", name)
+		}
 	}
 }

@@ -73,12 +73,8 @@ func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
 // Game returns the one game of the fixture for every player.
 func (f *fixture) Game(context.Context, int64) (int64, error) { return f.game, nil }
 
-func (f *fixture) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	list := map[int64]users.Profile{}
-	for _, id := range ids {
-		list[id] = users.Profile{ID: id, Username: fmt.Sprintf(`Q"|ü%d`, id)}
-	}
-	return list, nil
+func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
+	return users.Profile{ID: id, Username: fmt.Sprintf(`Q"|ü%d`, id)}, nil
 }
 
 func (f *fixture) AreFriends(_ context.Context, me int64, others ...int64) (map[int64]bool, error) {
