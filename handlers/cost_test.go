@@ -10,7 +10,10 @@ import (
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
@@ -111,4 +114,34 @@ func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
 			t.Errorf("after the change the seat shows %q", name)
 		}
 	}
+}
+
+func TestAListThatReadsManyRoomsCountsAsFiveRequests(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) {
+		d.Limiter = auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 1000, Scope: auth.ByUser}})
+	}).createGame()
+	ann := f.guest("Ann")
+	caller := principal.Caller{Role: principal.Player, User: ann.id, Game: f.game}
+	remaining := int64(1000)
+	expectCost := func(query string, permits, items int64) {
+		t.Helper()
+		resp := f.expect(200, "GET", "/api/v1/game-session/list"+query, ann.token, "")
+		var left, reset int64
+		if _, err := fmt.Sscanf(resp.header.Get("Ratelimit"), `"read";r=%d;t=%d`, &left, &reset); err != nil {
+			t.Fatal(err, resp.header)
+		}
+		if got := remaining - left; got < permits-1 || got > permits || int64(resp.count("items")) != items {
+			t.Errorf("the list %q costs %d permits, want %d, and has %d rooms", query, got, permits, resp.count("items"))
+		}
+		remaining = left
+	}
+	for range 101 {
+		if _, err := f.deps.Rooms.Create(t.Context(), caller, rooms.CreateInput{MaxPlayers: 2}, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectCost("?limit=100", 1, 100)
+	expectCost("?limit=20", 1, 20)
+	expectCost("?hasSeat=false", 5, 0)
 }

@@ -145,6 +145,25 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 	return b.decide(limit, now, b.addLease(granted, now))
 }
 
+// Charge takes permits beside the one that Allow took, whether there are any or not: for a request
+// whose cost is known when it is done. They are reported like those of the share and may exceed it.
+func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
+	limit, limited := l.limits[class]
+	if !limited {
+		return Decision{Class: class, Allowed: true}
+	}
+	b := l.bucket(bucketKey{class, actor})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.use(limit, now, permits)
+	if !l.isStoreDown(now) {
+		l.reportLater(b, permits)
+	}
+	d, _ := b.decide(limit, now, true)
+	return d
+}
+
 // available returns how many permits the bucket in Redis has at most.
 func (b *bucket) available(limit Limit, now time.Time) int64 {
 	perPermit := time.Duration(limit.microsPerPermit()) * time.Microsecond

@@ -239,6 +239,31 @@ func TestSmallBurstsAreExactOnANode(t *testing.T) {
 	}
 }
 
+func TestChargedPermitsAreMissingAfterwards(t *testing.T) {
+	db := redistest.Single(t)
+	l := startLimiter(t, db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 40, Scope: auth.ByUser}})
+	if d := l.Charge(auth.Money, "u1", 4); d.Limit != 0 {
+		t.Errorf("a class without a limit: %+v", d)
+	}
+	if d := l.Charge(auth.Read, "u1", 45); d.Remaining != 0 { // more than there are
+		t.Errorf("%+v", d)
+	}
+	d, err := l.Allow(t.Context(), auth.Read, "u1")
+	if err == nil || d.RetryAfter < 4*time.Second || d.RetryAfter > 6*time.Second {
+		t.Errorf("%+v, %v", d, err)
+	}
+	redistest.Eventually(t, "another node refuses, too", func() bool {
+		other := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 40, Scope: auth.ByUser}})
+		n := 0
+		for range 40 {
+			if _, err := other.Allow(t.Context(), auth.Read, "u1"); err == nil {
+				n++
+			}
+		}
+		return n <= 10 // its share
+	})
+}
+
 func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		limits := auth.Limits{auth.Money: {PerSecond: 1, Burst: 40, Scope: auth.ByUser}}
