@@ -70,13 +70,27 @@ func (r *request) roomListQuery() (rooms.ListQuery, error) {
 	return query, q.err()
 }
 
+// A list that reads more than longScan rooms counts as longScanPermits requests: its filter fits so
+// few rooms that it costs the store as much as several other lists.
+const (
+	longScan        = 100 // rooms
+	longScanPermits = 5
+)
+
+// roomPage returns a page, and charges the caller for a long scan.
+func (r *request) roomPage(page rooms.Page, err error) (response, error) {
+	if page.Scanned > longScan {
+		r.chargeRateLimit(longScanPermits - 1)
+	}
+	return ok(&page), err
+}
+
 func (s *Server) listRooms(r *request) (response, error) {
 	query, err := r.roomListQuery()
 	if err != nil {
 		return response{}, err
 	}
-	page, err := s.Rooms.List(r.ctx(), r.caller, query)
-	return ok(&page), err
+	return r.roomPage(s.Rooms.List(r.ctx(), r.caller, query))
 }
 
 func (s *Server) adminRooms(r *request) (response, error) {
@@ -84,8 +98,7 @@ func (s *Server) adminRooms(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	page, err := s.Rooms.AdminList(r.ctx(), r.caller, query)
-	return ok(&page), err
+	return r.roomPage(s.Rooms.AdminList(r.ctx(), r.caller, query))
 }
 
 // roomInput is the body of the operations that need only a room.

@@ -305,14 +305,9 @@ func (r *request) addressKey() string {
 
 // checkRateLimit counts the request against the limit of a class and sets the headers of the limit.
 func (r *request) checkRateLimit(class auth.Class) error {
-	var key string
-	switch r.server.Limiter.Scope(class) {
-	case "":
+	key, limited := r.rateLimitKey(class)
+	if !limited {
 		return nil
-	case auth.ByAddress:
-		key = r.addressKey()
-	default:
-		key = r.callerKey()
 	}
 	decision, err := r.server.Limiter.Allow(r.ctx(), class, key)
 	if class == auth.Address && err == nil {
@@ -325,6 +320,26 @@ func (r *request) checkRateLimit(class auth.Class) error {
 		h["Retry-After"] = []string{strconv.FormatInt(decision.RetryAfterSeconds(), 10)}
 	}
 	return err
+}
+
+// chargeRateLimit takes more permits for a request that cost more than others of its class.
+func (r *request) chargeRateLimit(permits int64) {
+	if key, limited := r.rateLimitKey(r.route.class); limited {
+		decision := r.server.Limiter.Charge(r.route.class, key, permits)
+		r.Writer.Header()["Ratelimit"] = []string{decision.Header()}
+	}
+}
+
+// rateLimitKey returns by whom the request counts in a class; false when the class has no limit.
+func (r *request) rateLimitKey(class auth.Class) (key string, limited bool) {
+	switch r.server.Limiter.Scope(class) {
+	case "":
+		return "", false
+	case auth.ByAddress:
+		return r.addressKey(), true
+	default:
+		return r.callerKey(), true
+	}
 }
 
 // policyHeader returns the value of RateLimit-Policy for a class, which never changes.

@@ -59,7 +59,8 @@
 // and marks.
 //
 // Profiles and the entry token are those of the moment of joining or creation, so that reading a
-// room needs no other package.
+// room needs no other package. A profile may be 5 s older, because the node that seats the player
+// keeps it for so long after reading it.
 //
 // # What is decided here
 //

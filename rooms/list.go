@@ -13,11 +13,12 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// A list reads rooms in chunks, and at most maxScanned of them for one page. A page that meets this
-// bound may be short and still have a next page.
+// A list reads as many rooms as the page shall have. While they do not fill it, it reads twice as
+// many as before, at least minChunk, and at most maxScanned for one page. A page that meets this
+// bound may be short, or empty, and still have a next page.
 const (
-	scanChunk  = 100
-	maxScanned = 1_000
+	minChunk   = 32  // rooms
+	maxScanned = 300 // rooms
 )
 
 // List returns rooms, newest first. A player gets public rooms of the own game: those with the
@@ -62,15 +63,19 @@ func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joine
 	}
 	page := Page{Items: []Room{}}
 	before := filter.before
-	for scanned := 0; scanned < maxScanned; scanned += scanChunk {
-		ids, err := s.store.list(ctx, q.GameID, index, before, scanChunk)
-		if err != nil || len(ids) == 0 {
-			return page, err
+	for chunk := filter.limit; page.Scanned < maxScanned; chunk = max(2*chunk, minChunk) {
+		chunk = min(chunk, maxScanned-page.Scanned)
+		ids, err := s.store.list(ctx, q.GameID, index, before, chunk+1) // one more shows whether there are more
+		if err != nil {
+			return Page{}, err
 		}
+		hasMore := len(ids) > chunk
+		ids = ids[:min(chunk, len(ids))]
 		rooms, err := s.store.readMany(ctx, ids)
 		if err != nil {
 			return Page{}, err
 		}
+		page.Scanned += len(ids)
 		if joiner != nil {
 			if rooms, err = s.selectJoinable(ctx, joiner.User, rooms); err != nil {
 				return Page{}, err
@@ -80,16 +85,19 @@ func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joine
 			if !filter.matches(&rooms[i]) {
 				continue
 			}
-			if len(page.Items) == filter.limit {
-				page.NextCursor = encodeCursor(page.Items[filter.limit-1].RoomID)
-				return page, nil
-			}
 			page.Items = append(page.Items, rooms[i])
-		}
-		if len(ids) < scanChunk {
+			if len(page.Items) < filter.limit {
+				continue
+			}
+			if hasMore || i < len(rooms)-1 {
+				page.NextCursor = encodeCursor(rooms[i].RoomID)
+			}
 			return page, nil
 		}
-		before = ids[len(ids)-1]
+		if !hasMore {
+			return page, nil
+		}
+		before = ids[chunk-1]
 	}
 	page.NextCursor = encodeCursor(before)
 	return page, nil

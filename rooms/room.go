@@ -188,5 +188,6 @@ type Result struct {
 // Page is one page of a list.
 type Page struct {
 	Items      []Room
-	NextCursor string // "" on the last page
+	NextCursor string // "" at the end; the page that it leads to may be empty
+	Scanned    int    // rooms that were read for the page; not on the wire
 }

@@ -25,7 +25,8 @@ type Tokens interface {
 
 // Players returns profiles and friendships. *users.Service implements it.
 type Players interface {
-	Profiles(ctx context.Context, ids ...int64) (map[int64]users.Profile, error)
+	// RecentProfile may return a profile that was changed in the last seconds as it was before.
+	RecentProfile(ctx context.Context, id int64) (users.Profile, error)
 	AreFriends(ctx context.Context, me int64, others ...int64) (map[int64]bool, error)
 }
 
@@ -430,15 +431,12 @@ func (s *Service) lookup(
 	return c, room, nil
 }
 
-// encodeProfile returns a player's profile as JSON. It returns user_not_found.
+// encodeProfile returns a player's profile as JSON. A seat shows it as of at most 5 s before the
+// player sat down, and does not change with it later. It returns user_not_found.
 func (s *Service) encodeProfile(ctx context.Context, userID int64) (string, error) {
-	profiles, err := s.players.Profiles(ctx, userID)
+	p, err := s.players.RecentProfile(ctx, userID)
 	if err != nil {
 		return "", err
-	}
-	p, ok := profiles[userID]
-	if !ok {
-		return "", apierror.UserNotFound
 	}
 	text, err := wire.Marshal(p)
 	return string(text), err

@@ -66,6 +66,7 @@ type node struct {
 	settings config.Settings
 	log      *slog.Logger
 	api      *handlers.Server
+	limiter  *auth.Limiter
 	hub      *realtime.Hub
 }
 
@@ -82,6 +83,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{SigningKeys: revealed(s.SigningKey), Log: log})
 	if err != nil {
@@ -89,7 +91,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	}
 	n.api, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
-		Limiter:     auth.NewLimiter(db, limits),
+		Limiter:     n.limiter,
 		Idempotency: idempotency.New(db, revealed(s.SigningKey), idempotency.Options{TTL: s.IdempotencyTTL}), Store: db,
 		Progress: saves, Realtime: n.hub, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
 	})

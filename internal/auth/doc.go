@@ -17,7 +17,7 @@
 // at a game's server) is stored as a keyed digest, so that nobody can guess it; random tokens and
 // tickets as a plain one.
 //
-// A rate limit is one number in Redis for each class of requests and caller. A node leases permits
-// from it, so that a busy caller does not cost a round trip per request. While the store is down,
-// each node limits by itself.
+// A rate limit is one number in Redis for each class of requests and caller. A node lets the first
+// requests pass and reports them afterwards, and leases permits for a busy caller, so that few
+// requests wait for Redis. While the store is down, each node limits by itself.
 package auth

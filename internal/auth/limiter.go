@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,18 +12,42 @@ import (
 )
 
 // Limiter limits how often requests of a class may come from a caller. The state is one number in
-// Redis for each class and caller. A node leases permits from there, more at a time while a caller
-// is busy, and never allows more than it leased. It is safe for concurrent use.
+// Redis for each class and caller. It is safe for concurrent use.
+//
+// A node lets the first requests of a caller pass without asking Redis, from its share of the
+// bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, those
+// of all callers in one pipeline each 200 ms, and the reported permits belong to the share again.
+// Only when the share is used up does a request ask Redis. It then reports what was used and leases
+// permits, more at a time while the caller is busy.
+//
+// A node also knows from the replies until when the bucket is at least empty, and refuses by itself
+// until then. It asks Redis about permits that it may lease, never about those that cannot be
+// there.
+//
+// While the store can be reached, all nodes together allow in any time t at most
+//
+//	burst + rate × t + nodes × share
+//
+// because every permit is charged in Redis, even one that was not there: what the shares gave too
+// much is missing afterwards. Over several windows the rate is therefore exactly the limit. The
+// excess can be larger by a share when a node stops without its last report, when a report fails,
+// and when more than 16,384 other callers came to a node before the bucket is full again, which the
+// node then has forgotten.
+//
+// While the store cannot be reached, each node counts by itself and reports nothing.
 type Limiter struct {
 	store            *store
 	limits           Limits
 	storeDownUntilUS atomic.Int64 // the store is not asked before, µs since 1970
 
 	// Two generations of at most maxGeneration buckets, not package cache: finding a bucket or making
-	// it must be one step, because two buckets of one caller would each lease permits.
+	// it must be one step, because two buckets of one caller would each have a share.
 	mu       sync.RWMutex
 	current  map[bucketKey]*bucket
 	previous map[bucketKey]*bucket
+
+	unreportedMu sync.Mutex
+	unreported   []*bucket // with permits that were used and not reported; each once
 }
 
 type bucketKey struct {
@@ -31,28 +56,41 @@ type bucketKey struct {
 }
 
 const (
-	leaseTTL      = 2 * time.Second // unused permits expire after it
-	firstLease    = 4               // permits for a caller that is not busy
-	leaseGrowth   = 4               // factor by which the next lease of a busy caller is larger
-	leaseTimeout  = 250 * time.Millisecond
-	storeDownTime = time.Second // for which a store that failed is not asked
-	maxGeneration = 16384
+	leaseTTL       = 2 * time.Second // unused permits expire after it
+	firstLease     = 4               // permits for a caller that is not busy
+	leaseGrowth    = 4               // factor by which the next lease of a busy caller is larger
+	leaseTimeout   = 250 * time.Millisecond
+	reportInterval = 200 * time.Millisecond
+	reportTimeout  = time.Second
+	maxReports     = 1024        // in one pipeline
+	storeDownTime  = time.Second // for which a store that failed is not asked
+	maxGeneration  = 16384
 )
 
 // bucket is what this node has for one caller.
 type bucket struct {
+	key bucketKey
+
 	mu           sync.Mutex
 	permits      int64     // leased and not used yet
 	leaseExpires time.Time // when the permits expire
 	leaseSize    int64     // permits of the last lease
-	storeLeft    int64     // permits left in Redis after the last lease
-	fullAt       time.Time // when the bucket in Redis is full
-	refusedUntil time.Time // there is no permit before
-	localFullAt  time.Time // when the bucket of this node is full, for while the store is down
+	fullAt       time.Time // when the bucket in Redis is full, as far as this node knows
+	unreported   int64     // permits used from the share, without a reply to their report
+	reporting    int64     // of these, how many are in the report under way
+	listed       bool      // in Limiter.unreported
+}
+
+// usageReport is how many permits of a bucket are reported.
+type usageReport struct {
+	bucket *bucket
+	limit  Limit
+	used   int64 // permits
 }
 
 // NewLimiter returns a limiter; without limits it allows everything and never asks the store. It
-// panics on limits for which Check returns an error.
+// panics on limits for which Check returns an error. Without Run the share of a caller is reported
+// when it is used up.
 func NewLimiter(db *redisdb.DB, limits Limits) *Limiter {
 	if err := limits.Check(); err != nil {
 		panic("auth: " + err.Error())
@@ -76,74 +114,187 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if now.Before(b.refusedUntil) {
-		return b.decide(class, limit, now, false)
-	}
 	hasLease := now.Before(b.leaseExpires)
-	if b.permits > 0 && hasLease {
+	switch {
+	case hasLease && b.permits > 0:
 		b.permits--
-		return b.decide(class, limit, now, true)
+		return b.decide(limit, now, true)
+	case b.available(limit, now) < 1:
+		return b.decide(limit, now, false)
+	case l.isStoreDown(now):
+		b.use(limit, now, 1)
+		return b.decide(limit, now, true)
+	case b.unreported < limit.share(class):
+		b.use(limit, now, 1)
+		l.reportLater(b, 1)
+		return b.decide(limit, now, true)
 	}
 	if hasLease {
 		b.leaseSize = min(b.leaseSize*leaseGrowth, limit.maxLease())
 	} else {
 		b.leaseSize = min(firstLease, limit.maxLease())
 	}
-	if now.UnixMicro() >= l.storeDownUntilUS.Load() {
-		granted, err := l.store.lease(ctx, class, actor, limit, b.leaseSize)
-		now = time.Now()
-		if err == nil {
-			return b.decide(class, limit, now, b.add(granted, now))
-		}
-		l.storeDownUntilUS.Store(now.Add(storeDownTime).UnixMicro())
+	used := b.unreported - b.reporting
+	granted, err := l.store.lease(ctx, b.key, limit, b.leaseSize, used)
+	now = time.Now()
+	b.unreported -= used // even after an error: the script may have run
+	if err != nil {
+		l.setStoreDown(now)
+		b.use(limit, now, 1)
+		return b.decide(limit, now, true)
 	}
-	return b.decide(class, limit, now, b.takeLocally(limit, now))
+	return b.decide(limit, now, b.addLease(granted, now))
 }
 
-// add adds leased permits, takes one of them, and reports whether there was one.
-func (b *bucket) add(granted lease, now time.Time) bool {
-	b.fullAt = now.Add(granted.untilFull)
-	b.permits, b.storeLeft, b.leaseExpires = granted.permits, granted.left, now.Add(leaseTTL)
-	if granted.permits == 0 {
-		b.refusedUntil, b.leaseExpires = now.Add(granted.retryAfter), time.Time{}
-		return false
+// Charge takes permits beside the one that Allow took, whether there are any or not: for a request
+// whose cost is known when it is done. They are reported like those of the share and may exceed it.
+func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
+	limit, limited := l.limits[class]
+	if !limited {
+		return Decision{Class: class, Allowed: true}
 	}
-	b.permits--
-	return true
+	b := l.bucket(bucketKey{class, actor})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.use(limit, now, permits)
+	if !l.isStoreDown(now) {
+		l.reportLater(b, permits)
+	}
+	d, _ := b.decide(limit, now, true)
+	return d
 }
 
-// takeLocally takes one permit as rate_limit_take does in Redis, and reports whether there was one.
-func (b *bucket) takeLocally(limit Limit, now time.Time) bool {
+// available returns how many permits the bucket in Redis has at most.
+func (b *bucket) available(limit Limit, now time.Time) int64 {
 	perPermit := time.Duration(limit.microsPerPermit()) * time.Microsecond
-	if b.localFullAt.Before(now) {
-		b.localFullAt = now
+	return int64((limit.window() - max(0, b.fullAt.Sub(now))) / perPermit)
+}
+
+// use takes n permits from what this node knows of the bucket in Redis.
+func (b *bucket) use(limit Limit, now time.Time, n int64) {
+	if b.fullAt.Before(now) {
+		b.fullAt = now
 	}
-	available := int64((limit.window() - b.localFullAt.Sub(now)) / perPermit)
-	b.permits, b.storeLeft, b.leaseExpires = 0, max(0, available-1), time.Time{}
-	if available < 1 {
-		b.fullAt, b.refusedUntil = b.localFullAt, b.localFullAt.Add(perPermit-limit.window())
+	b.fullAt = b.fullAt.Add(time.Duration(n*limit.microsPerPermit()) * time.Microsecond)
+}
+
+// setFullAt records a reply of Redis. The time at which the bucket is full only grows there, so
+// that the latest one is right whatever the order of the replies.
+func (b *bucket) setFullAt(at time.Time) {
+	if at.After(b.fullAt) {
+		b.fullAt = at
+	}
+}
+
+// addLease adds leased permits, takes one of them, and reports whether there was one.
+func (b *bucket) addLease(granted lease, now time.Time) bool {
+	b.setFullAt(now.Add(granted.untilFull))
+	if granted.permits == 0 {
+		b.permits, b.leaseExpires = 0, time.Time{}
 		return false
 	}
-	b.localFullAt = b.localFullAt.Add(perPermit)
-	b.fullAt = b.localFullAt
+	b.permits, b.leaseExpires = granted.permits-1, now.Add(leaseTTL)
 	return true
 }
 
-func (b *bucket) decide(class Class, limit Limit, now time.Time, allowed bool) (Decision, error) {
+func (b *bucket) decide(limit Limit, now time.Time, allowed bool) (Decision, error) {
 	d := Decision{
-		Class: class, Allowed: allowed, Limit: limit.Burst, Window: limit.window(),
+		Class: b.key.class, Allowed: allowed, Limit: limit.Burst, Window: limit.window(),
 		Reset: max(0, b.fullAt.Sub(now)),
 	}
 	if allowed {
-		d.Remaining = b.permits + b.storeLeft
+		if d.Remaining = max(0, b.available(limit, now)); now.Before(b.leaseExpires) {
+			d.Remaining += b.permits
+		}
 		return d, nil
 	}
-	d.RetryAfter = max(time.Millisecond, b.refusedUntil.Sub(now))
+	perPermit := time.Duration(limit.microsPerPermit()) * time.Microsecond
+	d.RetryAfter = max(time.Millisecond, b.fullAt.Add(perPermit-limit.window()).Sub(now))
 	return d, apierror.RateLimited.WithMember("retryAfterSeconds", d.RetryAfterSeconds())
 }
 
+func (l *Limiter) isStoreDown(now time.Time) bool { return now.UnixMicro() < l.storeDownUntilUS.Load() }
+
+func (l *Limiter) setStoreDown(now time.Time) {
+	l.storeDownUntilUS.Store(now.Add(storeDownTime).UnixMicro())
+}
+
+// reportLater lists permits of a bucket, whose mutex the caller holds, for the next report.
+func (l *Limiter) reportLater(b *bucket, permits int64) {
+	b.unreported += permits
+	if b.listed {
+		return
+	}
+	b.listed = true
+	l.unreportedMu.Lock()
+	l.unreported = append(l.unreported, b)
+	l.unreportedMu.Unlock()
+}
+
+// Run reports used permits to Redis until ctx ends, and then once more. There must be at most one
+// Run of a limiter.
+func (l *Limiter) Run(ctx context.Context) error {
+	tick := time.NewTicker(reportInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			l.report(context.WithoutCancel(ctx))
+			return nil
+		case <-tick.C:
+			l.report(ctx)
+		}
+	}
+}
+
+// report reports what was used before it was called. A report that fails is not repeated, because
+// the script may have run.
+func (l *Limiter) report(ctx context.Context) {
+	l.unreportedMu.Lock()
+	listed := l.unreported
+	l.unreported = nil
+	l.unreportedMu.Unlock()
+	for chunk := range slices.Chunk(listed, maxReports) {
+		reports := make([]usageReport, 0, len(chunk))
+		for _, b := range chunk {
+			if r := l.startReport(b); r.used > 0 {
+				reports = append(reports, r)
+			}
+		}
+		if len(reports) == 0 {
+			continue
+		}
+		var leases []lease
+		err := error(apierror.StoreUnavailable)
+		if !l.isStoreDown(time.Now()) {
+			if leases, err = l.store.charge(ctx, reports); err != nil {
+				l.setStoreDown(time.Now())
+			}
+		}
+		for i, r := range reports {
+			r.bucket.mu.Lock()
+			r.bucket.unreported -= r.used
+			r.bucket.reporting = 0
+			if err == nil {
+				r.bucket.setFullAt(time.Now().Add(leases[i].untilFull))
+			}
+			r.bucket.mu.Unlock()
+		}
+	}
+}
+
+// startReport returns the permits of a listed bucket to report. There are none when a request has
+// reported them.
+func (l *Limiter) startReport(b *bucket) usageReport {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listed, b.reporting = false, b.unreported
+	return usageReport{bucket: b, limit: l.limits[b.key.class], used: b.reporting}
+}
+
 // bucket returns the bucket of a caller and makes it when there is none. A bucket that falls out of
-// both generations loses the permits that it leased; it never gains any.
+// both generations loses the permits that it leased, and what it used is still reported.
 func (l *Limiter) bucket(key bucketKey) *bucket {
 	l.mu.RLock()
 	b := l.current[key]
@@ -157,7 +308,7 @@ func (l *Limiter) bucket(key bucketKey) *bucket {
 		return b
 	}
 	if b = l.previous[key]; b == nil {
-		b = &bucket{}
+		b = &bucket{key: key}
 	}
 	if len(l.current) >= maxGeneration {
 		l.previous, l.current = l.current, make(map[bucketKey]*bucket, maxGeneration)

@@ -58,6 +58,15 @@ func DefaultLimits() Limits {
 // microsPerPermit returns the time in which one permit is refilled, in microseconds.
 func (l Limit) microsPerPermit() int64 { return 1_000_000 / l.PerSecond }
 
+// share returns the permits of a bucket that one node may use before it reports them: a quarter of
+// the burst. For sign-ins there are none, because each permit is a chance to guess a credential.
+func (l Limit) share(class Class) int64 {
+	if class == SignIn {
+		return 0
+	}
+	return max(1, l.Burst/4)
+}
+
 // maxLease returns the most permits that a node leases at once: a sixteenth of the burst, at most
 // the refill of a second.
 func (l Limit) maxLease() int64 { return max(1, min(l.Burst/16, l.PerSecond)) }

@@ -107,34 +107,59 @@ func (s *store) consumeTicket(ctx context.Context, digest string) (Authenticatio
 	return Authentication{Caller: caller, Expires: t.Expires, Session: t.Session}, nil
 }
 
-// lease is a number of permits that this node may hand out, or the time until there is one.
+// lease is what a node got from a bucket in Redis.
 type lease struct {
-	permits    int64 // 0: there was none
-	left       int64 // permits left in Redis
-	retryAfter time.Duration
-	untilFull  time.Duration // until the bucket in Redis is full
+	permits   int64         // that the node may use, 0 when there was none
+	untilFull time.Duration // until the bucket is full
 }
 
-// lease takes up to wanted permits. It waits less for the store than other calls do, since a
-// request waits for it.
-func (s *store) lease(ctx context.Context, class Class, actor string, limit Limit, wanted int64) (lease, error) {
+// lease takes up to wanted permits, and charges those that this node used already. It waits less
+// for the store than other calls do, since a request waits for it.
+func (s *store) lease(ctx context.Context, key bucketKey, limit Limit, wanted, used int64) (lease, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
-	reply, err := s.db.RunScript(detached, scripts.RateLimitTake, []string{keys.Rate(string(class), actor)},
-		limit.microsPerPermit(), limit.Burst, wanted)
+	call := rateLimitCall(key, limit, wanted, used)
+	reply, err := s.db.RunScript(detached, scripts.RateLimitTake, call.Keys, call.Args...)
 	if err != nil {
 		return lease{}, err
 	}
-	values := redisdb.NewValues("a rate limit", reply.Values)
-	micros := func() time.Duration { return time.Duration(values.Int()) * time.Microsecond }
-	var l lease
-	switch reply.Status {
-	case scripts.OK:
-		l.permits, l.left, l.untilFull = values.Int(), values.Int(), micros()
-	case apierror.RateLimited.Code:
-		l.retryAfter, l.untilFull = micros(), micros()
-	default:
+	return decodeLease(reply)
+}
+
+// charge charges the permits of all reports in one pipeline. The i-th result is of the i-th report;
+// the error is the first one of any.
+func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	calls := make([]redisdb.ScriptCall, len(reports))
+	for i, r := range reports {
+		calls[i] = rateLimitCall(r.bucket.key, r.limit, 0, r.used)
+	}
+	leases := make([]lease, len(reports))
+	replies, err := s.db.RunScriptPipelined(ctx, scripts.RateLimitTake, calls)
+	if err != nil {
+		return leases, err
+	}
+	for i, reply := range replies {
+		if leases[i], err = decodeLease(reply); err != nil {
+			return leases, err
+		}
+	}
+	return leases, nil
+}
+
+func rateLimitCall(key bucketKey, limit Limit, wanted, used int64) redisdb.ScriptCall {
+	return redisdb.ScriptCall{
+		Keys: []string{keys.Rate(string(key.class), key.actor)},
+		Args: []any{limit.microsPerPermit(), limit.Burst, wanted, used},
+	}
+}
+
+func decodeLease(reply redisdb.Reply) (lease, error) {
+	if reply.Status != scripts.OK && reply.Status != apierror.RateLimited.Code {
 		return lease{}, reply.Err(scripts.RateLimitTake)
 	}
+	values := redisdb.NewValues("a rate limit", reply.Values)
+	l := lease{permits: values.Int(), untilFull: time.Duration(values.Int()) * time.Microsecond}
 	return l, values.Err()
 }

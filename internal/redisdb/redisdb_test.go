@@ -3,6 +3,7 @@ package redisdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -94,6 +96,39 @@ func TestThereIsOneLeaderAndFencesGrow(t *testing.T) {
 			if err != nil || !led {
 				t.Fatalf("led %v, %v", led, err)
 			}
+		}
+	})
+}
+
+func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		for _, known := range []bool{false, true} {
+			if !known { // as after a restart of a server
+				if err := db.Client.ScriptFlush(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			calls := make([]redisdb.ScriptCall, 20)
+			for i := range calls { // a permit a second; call i takes i+1 of 100
+				key := fmt.Sprintf("{p%d}:%v", i, known)
+				calls[i] = redisdb.ScriptCall{Keys: []string{key}, Args: []any{1_000_000, 100, i + 1, 0}}
+			}
+			replies, err := db.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls)
+			if err != nil || len(replies) != len(calls) {
+				t.Fatalf("%d replies, %v", len(replies), err)
+			}
+			for i, reply := range replies {
+				want := fmt.Sprint([]int{i + 1, (i + 1) * 1_000_000})
+				if reply.Status != scripts.OK || fmt.Sprint(reply.Values) != want {
+					t.Errorf("call %d returns %+v, want %s", i, reply, want)
+				}
+			}
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1, 1, 1, 0}}}
+		if _, err := db.RunScriptPipelined(ended, scripts.RateLimitTake, calls); !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled pipeline returns %v", err)
 		}
 	})
 }

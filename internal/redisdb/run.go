@@ -18,10 +18,55 @@ import (
 // here: only the caller knows what the values after it mean. RunScript returns store_unavailable
 // when the store cannot be reached.
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
-	values, err := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args...).StringSlice()
-	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		values, err = db.AutoPipelined.Eval(ctx, s.Source, keys, args...).StringSlice()
+	command := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args...)
+	if err := command.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		command = db.AutoPipelined.Eval(ctx, s.Source, keys, args...)
 	}
+	return newReply(s, command)
+}
+
+// ScriptCall is one of several runs of a script.
+type ScriptCall struct {
+	Keys []string
+	Args []any
+}
+
+// RunScriptPipelined runs a script once for each call, in one round trip to each server, and
+// returns the replies in their order. When it returns an error, some calls may have run. It returns
+// store_unavailable when the store cannot be reached.
+func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) ([]Reply, error) {
+	commands := make([]*redis.Cmd, len(calls))
+	var missing []int // calls to servers that do not know the script yet
+	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, call := range calls {
+			commands[i] = p.EvalSha(ctx, s.SHA, call.Keys, call.Args...)
+		}
+		return nil
+	})
+	for i, command := range commands {
+		if err != nil && redis.HasErrorPrefix(command.Err(), "NOSCRIPT") {
+			missing = append(missing, i)
+		}
+	}
+	if len(missing) > 0 {
+		_, _ = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, i := range missing {
+				commands[i] = p.Eval(ctx, s.Source, calls[i].Keys, calls[i].Args...)
+			}
+			return nil
+		})
+	}
+	replies := make([]Reply, len(calls))
+	for i, command := range commands {
+		if replies[i], err = newReply(s, command); err != nil {
+			return nil, err
+		}
+	}
+	return replies, nil
+}
+
+func newReply(s *scripts.Script, command *redis.Cmd) (Reply, error) {
+	values, err := command.StringSlice()
 	if err != nil {
 		return Reply{}, WrapError("run "+s.Name, err)
 	}

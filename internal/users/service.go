@@ -13,10 +13,13 @@ import (
 )
 
 // Service keeps players. It is safe for concurrent use.
-type Service struct{ store *store }
+type Service struct {
+	store    *store
+	profiles *profileCache
+}
 
 // New returns a service on a store.
-func New(db *redisdb.DB) *Service { return &Service{&store{db}} }
+func New(db *redisdb.DB) *Service { return &Service{&store{db}, newProfileCache()} }
 
 // NewUser is the profile of a new player.
 type NewUser struct {
@@ -54,7 +57,7 @@ func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind,
 	if err := s.store.create(ctx, id, game, kind, name, n.Avatar); err != nil {
 		return User{}, err
 	}
-	return s.store.load(ctx, id)
+	return s.profiles.load(ctx, s.store, id)
 }
 
 // SignIn returns the player who has an identity, and makes one when there is none. It has no
@@ -71,7 +74,7 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (Use
 		return User{}, err
 	}
 	if id != 0 {
-		u, err := s.store.load(ctx, id)
+		u, err := s.profiles.load(ctx, s.store, id)
 		if err == nil || !errors.Is(err, apierror.UserNotFound) {
 			return u, err
 		}
@@ -140,7 +143,7 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (U
 	default:
 		return User{}, apierror.Forbidden
 	}
-	u, err := s.store.load(ctx, id)
+	u, err := s.profiles.load(ctx, s.store, id)
 	if err == nil && !caller.CanAccessGame(u.Game) {
 		return User{}, apierror.UserNotFound
 	}
@@ -150,6 +153,17 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (U
 // Find returns a player. It has no Caller: authentication needs the player before it knows the
 // caller. It returns user_not_found.
 func (s *Service) Find(ctx context.Context, id int64) (User, error) { return s.store.load(ctx, id) }
+
+// RecentProfile returns the profile of a player as of at most 5 s ago: a change on another node may
+// be missing, one by Patch here is not. The player who takes a seat shall cost no round trip beside
+// that of the seat. It has no Caller, like Profiles. It returns user_not_found.
+func (s *Service) RecentProfile(ctx context.Context, id int64) (Profile, error) {
+	if p, ok := s.profiles.entries.Get(id); ok {
+		return p, nil
+	}
+	u, err := s.profiles.load(ctx, s.store, id)
+	return u.Profile, err
+}
 
 // Profiles returns the profiles of those players that exist, by id. It has no Caller: a profile is
 // what everybody may see.
@@ -175,10 +189,12 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	if p.Username == nil && p.Avatar == nil {
 		return u, nil
 	}
-	if err := s.store.patch(ctx, id, p); err != nil {
+	err = s.store.patch(ctx, id, p)
+	s.profiles.drop(id) // even after an error: the script may have run
+	if err != nil {
 		return User{}, err
 	}
-	return s.store.load(ctx, id)
+	return s.profiles.load(ctx, s.store, id)
 }
 
 // MarkGrantGiven records that a player has the signup grant of the game. It has no Caller: it is a

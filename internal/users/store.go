@@ -102,13 +102,6 @@ func (s *store) loadAll(ctx context.Context, ids []int64) (map[int64]User, error
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	if len(ids) == 1 { // the profile of the player who joins or opens a room: the hot path
-		u, err := s.load(ctx, ids[0])
-		if errors.Is(err, apierror.UserNotFound) {
-			return nil, nil
-		}
-		return map[int64]User{ids[0]: u}, err
-	}
 	replies := make(map[int64]*redis.SliceCmd, len(ids))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, id := range ids {

@@ -68,12 +68,8 @@ func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
 	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
 }
 
-func (f *fixture) Profiles(_ context.Context, ids ...int64) (map[int64]users.Profile, error) {
-	profiles := map[int64]users.Profile{}
-	for _, id := range ids {
-		profiles[id] = users.Profile{ID: id, Username: fmt.Sprintf("Player %d", id)}
-	}
-	return profiles, nil
+func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
+	return users.Profile{ID: id, Username: fmt.Sprintf("Player %d", id)}, nil
 }
 
 func (f *fixture) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {

@@ -1,0 +1,148 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
+)
+
+// commandLog has the names of the commands and scripts that a client sends.
+type commandLog struct {
+	mu   sync.Mutex
+	sent []string
+}
+
+func (l *commandLog) add(cmds ...redis.Cmder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, cmd := range cmds {
+		name := cmd.Name()
+		if s := scriptBySHA(cmd); s != nil {
+			name = s.Name
+		}
+		l.sent = append(l.sent, name)
+	}
+}
+
+// scriptBySHA returns the script that an EVALSHA runs, nil for other commands.
+func scriptBySHA(cmd redis.Cmder) *scripts.Script {
+	for _, s := range scripts.All() {
+		if args := cmd.Args(); len(args) > 1 && args[1] == s.SHA {
+			return s
+		}
+	}
+	return nil
+}
+
+// take returns the commands since the last call.
+func (l *commandLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sent := l.sent
+	l.sent = nil
+	return sent
+}
+
+func (l *commandLog) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (l *commandLog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		l.add(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (l *commandLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		l.add(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+// expectCommands requires that the commands since the last call have these names, in any order: one
+// command of a request is one round trip.
+func (l *commandLog) expectCommands(t *testing.T, request string, want ...string) {
+	t.Helper()
+	sent := l.take()
+	slices.Sort(sent)
+	slices.Sort(want)
+	if !slices.Equal(sent, want) {
+		t.Errorf("%s costs %d commands %v, want %v", request, len(sent), sent, want)
+	}
+}
+
+// A player at human pace has no permits left on the node from an earlier request, like a new one.
+// The limits are those of production.
+func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) { d.Limiter = auth.NewLimiter(db, auth.DefaultLimits()) }).createGame()
+	ann := f.guest("Ann")
+	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+	l := &commandLog{}
+	db.Client.AddHook(l)
+	for i := range 2 {
+		player := f.guest(fmt.Sprintf("Player %d", i))
+		f.expect(200, "GET", "/api/v1/user-balance/token-balances", ann.token, "") // the node reads the tokens again
+		l.take()
+		f.expect(200, "GET", "/api/v1/user-balance/token-balances", player.token, "")
+		l.expectCommands(t, "the balances", "hgetall")
+		f.expect(200, "POST", "/api/v1/game-session/join", player.token, fmt.Sprintf(`{"roomId":%q}`, room))
+		if i == 0 { // Redis gets the script
+			continue
+		}
+		l.expectCommands(t, "a join", "room_join")
+		f.expect(200, "PATCH", "/api/v1/me", player.token, `{"username":"New"}`)
+		room = f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
+		l.take()
+		joined := f.expect(200, "POST", "/api/v1/game-session/join", player.token, fmt.Sprintf(`{"roomId":%q}`, room))
+		l.expectCommands(t, "a join after a change of the profile", "room_join")
+		if name := joined.text("participants.1.username"); name != "New" {
+			t.Errorf("after the change the seat shows %q", name)
+		}
+	}
+}
+
+func TestAListThatReadsManyRoomsCountsAsFiveRequests(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) {
+		d.Limiter = auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 1000, Scope: auth.ByUser}})
+	}).createGame()
+	ann := f.guest("Ann")
+	caller := principal.Caller{Role: principal.Player, User: ann.id, Game: f.game}
+	remaining := int64(1000)
+	expectCost := func(query string, permits, items int64) {
+		t.Helper()
+		resp := f.expect(200, "GET", "/api/v1/game-session/list"+query, ann.token, "")
+		var left, reset int64
+		if _, err := fmt.Sscanf(resp.header.Get("Ratelimit"), `"read";r=%d;t=%d`, &left, &reset); err != nil {
+			t.Fatal(err, resp.header)
+		}
+		if got := remaining - left; got < permits-1 || got > permits || int64(resp.count("items")) != items {
+			t.Errorf("the list %q costs %d permits, want %d, and has %d rooms", query, got, permits, resp.count("items"))
+		}
+		remaining = left
+	}
+	for range 101 {
+		in := rooms.CreateInput{MaxPlayers: 2}
+		if _, err := f.deps.Rooms.Create(t.Context(), caller, in, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectCost("?limit=100", 1, 100)
+	expectCost("?limit=20", 1, 20)
+	expectCost("?hasSeat=false", 5, 0)
+}

@@ -1,0 +1,57 @@
+package users_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/users"
+)
+
+func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
+	db := redistest.Single(t)
+	here, there := users.New(db), users.New(db)
+	ann := newPlayer(t, here, 1)
+	shows := func(s *users.Service) string {
+		t.Helper()
+		p, err := s.RecentProfile(t.Context(), ann.User)
+		if err != nil || p.ID != ann.User {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		return p.Username
+	}
+	shows(there)
+	for i := range 20 {
+		name := fmt.Sprint("Ann ", i)
+		var readers sync.WaitGroup
+		for range 4 { // a reader that began before the change must not bring the old name back
+			readers.Go(func() { _, _ = here.Get(t.Context(), ann, ann.User) })
+		}
+		if _, err := here.Patch(t.Context(), ann, ann.User, users.Patch{Username: &name}); err != nil {
+			t.Fatal(err)
+		}
+		readers.Wait()
+		if got := shows(here); got != name {
+			t.Fatalf("after the change to %q the profile is %q", name, got)
+		}
+	}
+	if err := db.Client.HSet(t.Context(), keys.User(ann.User), "username", "Unseen").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := shows(here); got != "Ann 19" {
+		t.Errorf("the profile %q was read from the store", got)
+	}
+	changed := time.Now()
+	redistest.Eventually(t, "another node sees the change", func() bool { return shows(there) == "Unseen" })
+	if time.Since(changed) > 6*time.Second {
+		t.Errorf("a change is seen after %v", time.Since(changed))
+	}
+	if _, err := here.RecentProfile(t.Context(), 999); !errors.Is(err, apierror.UserNotFound) {
+		t.Errorf("the profile of nobody: %v", err)
+	}
+}
