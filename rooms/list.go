@@ -44,7 +44,7 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery
 // games for the operator. It returns the codes of List, and forbidden for a player.
 func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q ListQuery) (Page, error) {
 	switch {
-	case caller.Role == principal.Player:
+	case !caller.HasRole(principal.Server, principal.Operator):
 		return Page{}, apierror.Forbidden
 	case caller.Role == principal.Server && q.GameID != 0 && q.GameID != caller.Game:
 		return Page{}, apierror.GameNotFound

@@ -325,6 +325,9 @@ func (s *Service) Rematch(
 
 // Get returns a room. It returns room_not_found when there is none or the caller may not see it.
 func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID string) (Room, error) {
+	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
+		return Room{}, apierror.Forbidden
+	}
 	room, err := s.store.read(ctx, roomID)
 	if err != nil {
 		return Room{}, err
@@ -406,7 +409,7 @@ func (s *Service) playerCommand(caller principal.Caller, roomID string, rc idemp
 
 // hostCommand returns a command of a verb that the host and the game's server may use.
 func (s *Service) hostCommand(caller principal.Caller, roomID string, rc idempotency.Receipt) (command, error) {
-	if caller.Role == principal.Operator {
+	if !caller.HasRole(principal.Player, principal.Server) {
 		return command{}, apierror.Forbidden
 	}
 	return s.store.newCommand(caller, roomID, rc)
@@ -417,6 +420,9 @@ func (s *Service) hostCommand(caller principal.Caller, roomID string, rc idempot
 func (s *Service) lookup(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (command, Room, error) {
+	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
+		return command{}, Room{}, apierror.Forbidden
+	}
 	c, err := s.store.newCommand(caller, roomID, rc)
 	if err != nil {
 		return command{}, Room{}, err

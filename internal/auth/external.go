@@ -3,8 +3,10 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
@@ -93,7 +95,7 @@ func (s *Service) verifyExternal(ctx context.Context, bearer string) (externalCl
 // verifyByIssuer verifies a token with the keys of its issuer.
 func (s *Service) verifyByIssuer(ctx context.Context, token *jwt.Token, issuer games.Issuer) (externalClaims, error) {
 	kid, _ := token.Header["kid"].(string)
-	keys, err := s.keySets.find(ctx, issuer, kid, s.now())
+	key, err := s.keySets.find(ctx, issuer, kid, s.now())
 	if err != nil {
 		return externalClaims{}, err
 	}
@@ -103,11 +105,21 @@ func (s *Service) verifyByIssuer(ctx context.Context, token *jwt.Token, issuer g
 		jwt.WithIssuer(issuer.Issuer), jwt.WithAudience(issuer.Audience), jwt.WithExpirationRequired(),
 		jwt.WithLeeway(externalLeeway), jwt.WithTimeFunc(s.now),
 	)
-	if _, err := parser.ParseWithClaims(token.Raw, &claims, keys.KeyfuncCtx(ctx)); err != nil {
+	if _, err := parser.ParseWithClaims(token.Raw, &claims, keyOfAlgorithm(key)); err != nil {
 		return externalClaims{}, tokenError(err)
 	}
 	if claims.Subject == "" || len(claims.Subject) > maxSubjectBytes {
 		return externalClaims{}, apierror.Unauthenticated
 	}
 	return claims, nil
+}
+
+// keyOfAlgorithm returns a function that gives the parser a key, for tokens of the key's algorithm alone.
+func keyOfAlgorithm(key jwkset.JWK) jwt.Keyfunc {
+	return func(token *jwt.Token) (any, error) {
+		if algorithm := key.Marshal().ALG.String(); token.Method.Alg() != algorithm {
+			return nil, fmt.Errorf("the key is for %s", algorithm)
+		}
+		return key.Key(), nil
+	}
 }

@@ -78,11 +78,24 @@ func parseKeySet(raw []byte) (keyfunc.Keyfunc, error) {
 	return keyfunc.New(keyfunc.Options{Storage: storage})
 }
 
+// jwkFields are the members of a key that are used (RFC 7517, 7518). The others may be anything.
+type jwkFields struct {
+	KTY jwkset.KTY `json:"kty"`
+	USE jwkset.USE `json:"use"`
+	ALG jwkset.ALG `json:"alg"`
+	KID string     `json:"kid"`
+	CRV jwkset.CRV `json:"crv"`
+	X   string     `json:"x"`
+	Y   string     `json:"y"`
+	N   string     `json:"n"`
+	E   string     `json:"e"`
+}
+
 // parseKey returns a key and reports whether it is usable. The key is bound to the one algorithm of
 // its type, a second guard beside externalAlgorithms. The library gets the members of a public key
 // only: certificates and their addresses must not count.
 func parseKey(raw []byte) (jwkset.JWK, bool) {
-	var given jwkset.JWKMarshal
+	var given jwkFields
 	if err := wire.Unmarshal(raw, &given); err != nil || given.USE != "" && given.USE != jwkset.UseSig {
 		return jwkset.JWK{}, false
 	}
@@ -125,18 +138,20 @@ func isUsable(key any) bool {
 	}
 }
 
-// hasKey reports whether the set has the key that a token names, or exactly one when the token
-// names none.
-func (k keySet) hasKey(ctx context.Context, kid string) bool {
+// key returns the key that a token names; for a token that names none the key without an id, or the
+// only one.
+func (k keySet) key(ctx context.Context, kid string) (jwkset.JWK, bool) {
 	if k.Keyfunc == nil {
-		return false
+		return jwkset.JWK{}, false
 	}
-	if kid != "" {
-		_, err := k.Storage().KeyRead(ctx, kid)
-		return err == nil
+	if key, err := k.Storage().KeyRead(ctx, kid); err == nil || kid != "" {
+		return key, err == nil
 	}
 	all, err := k.Storage().KeyReadAll(ctx)
-	return err == nil && len(all) == 1
+	if err != nil || len(all) != 1 {
+		return jwkset.JWK{}, false
+	}
+	return all[0], true
 }
 
 // How long key sets are used, and how often they are fetched.
@@ -186,21 +201,23 @@ func sourceOf(issuer games.Issuer) string {
 
 // find returns the key set of an issuer with the key that a token names. It returns unauthenticated
 // when the set has no such key, or cannot be fetched.
-func (k *keySets) find(ctx context.Context, issuer games.Issuer, kid string, now time.Time) (keySet, error) {
+func (k *keySets) find(ctx context.Context, issuer games.Issuer, kid string, now time.Time) (jwkset.JWK, error) {
 	set, _ := k.sets.Get(sourceOf(issuer))
-	if (!set.hasKey(ctx, kid) || !set.isFresh(issuer, now)) && set.mayLoad(issuer, now) {
+	key, found := set.key(ctx, kid)
+	if (!found || !set.isFresh(issuer, now)) && set.mayLoad(issuer, now) {
 		var err error
 		if set, err = k.load(ctx, issuer, now); err != nil {
-			return keySet{}, err
+			return jwkset.JWK{}, err
 		}
+		key, found = set.key(ctx, kid)
 	}
 	switch {
 	case set.Keyfunc == nil, issuer.JWKSURL != "" && now.Sub(set.loadedAt) >= keySetMaxAge:
-		return keySet{}, apierror.Unauthenticated.WithReason("the keys of the issuer cannot be fetched at the moment")
-	case !set.hasKey(ctx, kid):
-		return keySet{}, apierror.Unauthenticated
+		return jwkset.JWK{}, apierror.Unauthenticated.WithReason("the keys of the issuer cannot be fetched at the moment")
+	case !found:
+		return jwkset.JWK{}, apierror.Unauthenticated
 	}
-	return set, nil
+	return key, nil
 }
 
 // isFresh reports whether a set need not be fetched again. One that stands in the settings never

@@ -2,7 +2,10 @@
 // changes something takes a Caller and authorizes the call by it.
 package principal
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Role is the kind of caller.
 type Role string
@@ -23,17 +26,22 @@ type Caller struct {
 }
 
 // ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server
-// of game 3, "op" for the operator.
+// of game 3, "op" for the operator, "" for everybody else.
 func (c Caller) ActorID() string {
 	switch c.Role {
 	case Player:
 		return "u" + strconv.FormatInt(c.User, 10)
 	case Server:
 		return "g" + strconv.FormatInt(c.Game, 10)
-	default:
+	case Operator:
 		return "op"
+	default:
+		return ""
 	}
 }
+
+// HasRole reports whether the caller has one of the roles.
+func (c Caller) HasRole(roles ...Role) bool { return slices.Contains(roles, c.Role) }
 
 // CanAccessGame reports whether the caller may act on what belongs to the game. The operator may
 // for every game, players and servers for their own.
