@@ -33,11 +33,11 @@ func parsePosition(text string) (position, bool) {
 // histories with the same number, neither does.
 func (p position) includes(q position) bool { return p == q || p.seq > q.seq }
 
-// entry is one event, encoded once for all sessions. Its bytes must not be changed.
+// entry is one event, encoded once for all clients. Its bytes must not be changed.
 type entry struct {
 	pos       position
 	eventType string // such as "room.left"
-	event     []byte // the event as JSON
+	eventJSON []byte // the event as JSON
 }
 
 func newEntry(pos position, eventType, event string) entry {
