@@ -30,7 +30,8 @@ func (s *Server) authorizedPathGame(r *request) (int64, error) {
 	return game, err
 }
 
-// authorizedPathUser returns the player in the path, or user_not_found when the caller may not see it.
+// authorizedPathUser returns the player in the path, or user_not_found when the caller may not see
+// it.
 func (s *Server) authorizedPathUser(r *request) (users.User, error) {
 	id, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {

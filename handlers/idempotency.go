@@ -49,8 +49,9 @@ func trimDecimal(amount string) string {
 	return integer + "." + fraction
 }
 
-// claimIdempotencyKey reads the Idempotency-Key and sets the receipt of the request. For byStoredResponse it
-// also claims the key, or returns the response that is stored under it and true.
+// claimIdempotencyKey reads the Idempotency-Key and sets the receipt of the request. For
+// byStoredResponse it also claims the key, or returns the response that is stored under it and
+// true.
 func (r *request) claimIdempotencyKey(in any) (first response, found bool, err error) {
 	key, err := r.readIdempotencyKey()
 	if err != nil || key == "" {
@@ -113,8 +114,8 @@ func shortDigest(text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
 }
 
-// storeResponseTimeout bounds how long storing a response may take. A client that goes away does not cancel
-// it.
+// storeResponseTimeout bounds how long storing a response may take. A client that goes away does
+// not cancel it.
 const storeResponseTimeout = 5 * time.Second
 
 // storeResponse ends the execution: a final response is stored under the key, any other one frees

@@ -10,7 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// requestMetrics counts requests. forRoute looks up the counters of a route once, when the server is made.
+// requestMetrics counts requests. forRoute looks up the counters of a route once, when the server
+// is made.
 type requestMetrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -59,8 +60,8 @@ func (rm *routeMetrics) observe(status int, duration time.Duration) {
 	rm.duration.Observe(duration.Seconds())
 }
 
-// InternalHandler returns the handler of the internal listener: /metrics, /debug/pprof/, /healthz and
-// /readyz.
+// InternalHandler returns the handler of the internal listener: /metrics, /debug/pprof/, /healthz
+// and /readyz.
 func (s *Server) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.MetricsRegistry, promhttp.HandlerOpts{Registry: s.MetricsRegistry}))

@@ -68,7 +68,9 @@ func (in *restoreInput) Validate() error {
 	return requireMembers(member{"slot", in.Slot != ""}, member{"version", in.Version != 0})
 }
 
-func restoreVersion(ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *restoreInput) (any, error) {
+func restoreVersion(
+	ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *restoreInput,
+) (any, error) {
 	return s.server.Progress.Restore(ctx, s.caller,
 		progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
 }

@@ -18,7 +18,10 @@ const maxRealtimeFrameBytes = 16 << 10 // bytes, from the client
 
 // newRealtimeEndpoint returns the endpoint of /realtime.
 func (e *Server) newRealtimeEndpoint() *socketEndpoint {
-	limits := realtime.Limits{MaxFrameBytes: maxRealtimeFrameBytes, FramesPerSecond: framesPerSecond, BurstFrames: frameBurst, SendHello: true}
+	limits := realtime.Limits{
+		MaxFrameBytes: maxRealtimeFrameBytes, FramesPerSecond: framesPerSecond,
+		BurstFrames: frameBurst, SendHello: true,
+	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageHandler{
@@ -53,9 +56,9 @@ func (in *subscribeInput) Validate() error {
 	return requireMembers(member{"roomId", in.RoomID != ""})
 }
 
-// subscribeToRoom subscribes to a room that the player may see. The subscription outlives the player's
-// seat, except in a private room: a player who may no longer see it gets the event that is the
-// reason, and none after it.
+// subscribeToRoom subscribes to a room that the player may see. The subscription outlives the
+// player's seat, except in a private room: a player who may no longer see it gets the event that is
+// the reason, and none after it.
 func subscribeToRoom(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *subscribeInput,
 ) (any, error) {
@@ -122,7 +125,9 @@ func (e *Server) roomSnapshot(ctx context.Context, roomID string) (realtime.Snap
 	return realtime.Snapshot{Position: room.Position, StateJSON: state, Frame: frame}, nil
 }
 
-func unsubscribeFromRoom(_ context.Context, s *clientHandler, client *realtime.Client, _ *message, in *roomInput) (any, error) {
+func unsubscribeFromRoom(
+	_ context.Context, s *clientHandler, client *realtime.Client, _ *message, in *roomInput,
+) (any, error) {
 	topic, ok := s.server.Rooms.EventTopic(in.RoomID)
 	if !ok {
 		return nil, apierror.RoomNotFound
@@ -143,7 +148,9 @@ func (in *sendInput) Validate() error {
 }
 
 // sendMessage sends a message to other participants, as far as they are subscribed to the room.
-func sendMessage(ctx context.Context, s *clientHandler, client *realtime.Client, _ *message, in *sendInput) (any, error) {
+func sendMessage(
+	ctx context.Context, s *clientHandler, client *realtime.Client, _ *message, in *sendInput,
+) (any, error) {
 	m, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, rooms.MessageInput(*in))
 	if err != nil || len(m.Recipients) == 0 {
 		return struct{}{}, err

@@ -191,7 +191,10 @@ func (s *Server) routes() []route {
 				apierror.SoldOut, apierror.AlreadyOwned,
 			},
 		},
-		{get, "/api/v1/user-assets", player, auth.Read, keyIgnored, true, s.listOwnedAssets, errorList{apierror.InvalidRequest}},
+		{
+			get, "/api/v1/user-assets", player, auth.Read, keyIgnored, true, s.listOwnedAssets,
+			errorList{apierror.InvalidRequest},
+		},
 		{
 			get, "/api/v1/game-assets", everyone, auth.Read, keyIgnored, false, s.listCatalogue,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
@@ -264,9 +267,18 @@ func (s *Server) routes() []route {
 		{get, admin + "rooms", staff, auth.Admin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
 		{get, admin + "audit", operator, auth.Admin, keyIgnored, true, s.auditWallets, nil},
 
-		{get, "/api/v1/game-data/save", player | orTicket, auth.Socket, keyIgnored, false, s.upgradeHandler(s.saveEndpoint), socketErrors},
-		{get, "/api/v1/game-data/load", player | orTicket, auth.Socket, keyIgnored, false, s.upgradeHandler(s.saveEndpoint), socketErrors},
-		{get, "/api/v1/realtime", player | orTicket, auth.Socket, keyIgnored, false, s.upgradeHandler(s.realtimeEndpoint), socketErrors},
+		{
+			get, "/api/v1/game-data/save", player | orTicket, auth.Socket, keyIgnored, false,
+			s.upgradeHandler(s.saveEndpoint), socketErrors,
+		},
+		{
+			get, "/api/v1/game-data/load", player | orTicket, auth.Socket, keyIgnored, false,
+			s.upgradeHandler(s.saveEndpoint), socketErrors,
+		},
+		{
+			get, "/api/v1/realtime", player | orTicket, auth.Socket, keyIgnored, false,
+			s.upgradeHandler(s.realtimeEndpoint), socketErrors,
+		},
 
 		{get, "/healthz", anyone, "", keyIgnored, false, s.healthz, nil},
 		{get, "/readyz", anyone, "", keyIgnored, false, s.readyz, errorList{apierror.Draining, apierror.StoreUnavailable}},

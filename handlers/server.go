@@ -133,8 +133,8 @@ type request struct {
 
 func (r *request) ctx() context.Context { return r.Request.Context() }
 
-// ginHandler returns gin's handler of a route: it handles the request, sends the response, counts and
-// logs it.
+// ginHandler returns gin's handler of a route: it handles the request, sends the response, counts
+// and logs it.
 func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 	routeMetrics := s.requestMetrics.forRoute(rt)
 	return func(c *gin.Context) {
@@ -284,8 +284,8 @@ func (r *request) bearerToken() string {
 	return strings.TrimSpace(token)
 }
 
-// callerIdentity identifies the caller for rate limits and Idempotency-Keys: the address when there is
-// no credential.
+// callerIdentity identifies the caller for rate limits and Idempotency-Keys: the address when there
+// is no credential.
 func (r *request) callerIdentity() string {
 	if r.caller.Role == "" {
 		return r.addressIdentity()
@@ -293,8 +293,8 @@ func (r *request) callerIdentity() string {
 	return r.caller.ActorID()
 }
 
-// addressIdentity identifies the client's address for rate limits. X-Forwarded-For counts only from a
-// trusted proxy.
+// addressIdentity identifies the client's address for rate limits. X-Forwarded-For counts only from
+// a trusted proxy.
 func (r *request) addressIdentity() string {
 	address, err := netip.ParseAddr(r.ClientIP())
 	if err != nil {

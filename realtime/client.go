@@ -152,7 +152,8 @@ func (c *Client) markReady(cur *cursor) {
 }
 
 // flush hands frames to melody while there is room. Client.mu must be held. melody's buffer is
-// larger than maxFramesInFlight: melody would call its error handler from here if the buffer were full.
+// larger than maxFramesInFlight: melody would call its error handler from here if the buffer were
+// full.
 func (c *Client) flush() {
 	for c.inFlight < maxFramesInFlight && c.writesEnabled {
 		frame := c.nextFrame()

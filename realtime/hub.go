@@ -182,7 +182,8 @@ func (h *Hub) listClients() []*Client {
 	return list
 }
 
-// closeAllClients closes all connections without a close frame, those too that are still in their upgrade.
+// closeAllClients closes all connections without a close frame, those too that are still in their
+// upgrade.
 func (h *Hub) closeAllClients() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -255,7 +256,10 @@ func (h *Hub) detachCursor(cur *cursor) {
 // stream.
 func (h *Hub) dispatch(channel, payload string) {
 	select {
-	case h.workerQueues[maphash.String(h.hashSeed, channel)%uint64(len(h.workerQueues))] <- channelMessage{channel, payload}:
+	case h.workerQueues[maphash.String(h.hashSeed, channel)%uint64(len(h.workerQueues))] <- channelMessage{
+		channel,
+		payload,
+	}:
 	default:
 		h.counters.backlogOverflows.Add(1)
 		if v, ok := h.topics.Load(channel); ok && !isEphemeral(payload) {
@@ -319,10 +323,10 @@ func (h *Hub) handleMessage(m channelMessage) *topic {
 
 func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
 
-// BroadcastEphemeral sends a frame to the other clients of a topic on every node: to those of the users in
-// to, or to all if to is empty. The frame is not stored and arrives at most once. Frames of one
-// sender keep their order. The frame must be one JSON value, because it may share an array with
-// others.
+// BroadcastEphemeral sends a frame to the other clients of a topic on every node: to those of the
+// users in to, or to all if to is empty. The frame is not stored and arrives at most once. Frames
+// of one sender keep their order. The frame must be one JSON value, because it may share an array
+// with others.
 func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, to []int64, frame []byte) error {
 	m := ephemeralMessage{senderID: from.id, seq: from.ephemeralSeq.Add(1), recipientUserIDs: to, frame: frame}
 	return h.publishToChannel(ctx, topic, m.encode())

@@ -19,9 +19,9 @@ type ringBuffer struct {
 	base      position
 	entries   []entry
 	byteCount int
-	// completeSinceEmpty is set when the stream was empty at the first read and no entry has been dropped
-	// since. A cursor before the first event, whatever the number of that event, has missed nothing
-	// but entries.
+	// completeSinceEmpty is set when the stream was empty at the first read and no entry has been
+	// dropped since. A cursor before the first event, whatever the number of that event, has missed
+	// nothing but entries.
 	completeSinceEmpty bool
 	// conflicted is set when an event came whose number another event has. Nothing is appended until
 	// the stream has been read.

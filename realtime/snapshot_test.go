@@ -56,7 +56,8 @@ func (s *snapshotSource) take(ctx context.Context) (Snapshot, error) {
 func (s *snapshotSource) wantPosition(notBefore string, fresh bool, want string) {
 	s.t.Helper()
 	known, _ := parsePosition(notBefore)
-	if _, pos, err := s.topic.freshOrSharedSnapshot(s.t.Context(), known, fresh, s.take); err != nil || pos.String() != want {
+	if _, pos, err := s.topic.freshOrSharedSnapshot(s.t.Context(), known, fresh,
+		s.take); err != nil || pos.String() != want {
 		s.t.Errorf("not before %q, fresh %t: got %s (%v), want %s", notBefore, fresh, pos, err, want)
 	}
 }

@@ -29,16 +29,16 @@ type Limits struct {
 	SendHello       bool  // the server sends a hello frame first
 }
 
-// SocketKind is one kind of socket. Each has its own melody instance, because melody's limits are per
-// instance.
+// SocketKind is one kind of socket. Each has its own melody instance, because melody's limits are
+// per instance.
 type SocketKind struct {
 	hub    *Hub
 	limits Limits
 	melody *melody.Melody
 }
 
-// ClientOptions is what the caller of Socket.Serve knows of a socket, and its callbacks. It lives as long
-// as the socket, so it must not refer to the request.
+// ClientOptions is what the caller of Socket.Serve knows of a socket, and its callbacks. It lives
+// as long as the socket, so it must not refer to the request.
 //
 // OnOpen and OnMessage of one socket are called one after the other, on a goroutine of their own.
 // Frames that came in before the socket closed are still handled. A panic closes the socket with
@@ -66,8 +66,8 @@ const (
 	kernelSendBufferBytes  = 128 << 10 // bytes per socket
 	maxInboxFullFrames     = 4         // frames of Limits.MaxFrameBytes bytes that may wait for their handler
 
-	// After WriteTimeout, performCloseHandshake closes a slow client with a reason. melody closes it without
-	// one, so its own timeout is this many times longer.
+	// After WriteTimeout, performCloseHandshake closes a slow client with a reason. melody closes
+	// it without one, so its own timeout is this many times longer.
 	slowGraceFactor = 5
 )
 
@@ -103,8 +103,8 @@ const melodyClientKey = "client"
 
 func clientOf(ms *melody.Session) *Client { return ms.Keys[melodyClientKey].(*Client) }
 
-// callRecovering calls a callback of melody's. A panic in it would end the process, or leave an open
-// socket that nobody reads: it closes the socket instead.
+// callRecovering calls a callback of melody's. A panic in it would end the process, or leave an
+// open socket that nobody reads: it closes the socket instead.
 func (s *SocketKind) callRecovering(ms *melody.Session, callback func(*Client, *melody.Session)) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -286,10 +286,12 @@ func (s *SocketKind) writeFrame(ms *melody.Session, frame []byte) time.Duration 
 	return o.WriteTimeout + extra
 }
 
-// performCloseHandshake waits for the frames in flight, sends the close frame, waits for the client's
-// close frame, and closes the connection. A client that is too slow gets longer for the frames in
-// flight: without the close code it would not learn that it can resume.
-func (s *SocketKind) performCloseHandshake(conn *websocket.Conn, done, flushed <-chan struct{}, code int, reason string) {
+// performCloseHandshake waits for the frames in flight, sends the close frame, waits for the
+// client's close frame, and closes the connection. A client that is too slow gets longer for the
+// frames in flight: without the close code it would not learn that it can resume.
+func (s *SocketKind) performCloseHandshake(conn *websocket.Conn, done, flushed <-chan struct{}, code int,
+	reason string,
+) {
 	defer func() { _ = conn.Close() }()
 	o := s.hub.options
 	maxWait := o.WriteTimeout

@@ -21,9 +21,9 @@ import (
 // Some of these tests guard against a trap of melody or gorilla/websocket. Their comments describe
 // it.
 
-// melody's ClientOptions.Close puts the close frame into the session's message buffer. When that is full,
-// melody calls the error handler instead: a handler that closes the session recurses, and one that
-// does not leaves it open.
+// melody's ClientOptions.Close puts the close frame into the session's message buffer. When that is
+// full, melody calls the error handler instead: a handler that closes the session recurses, and one
+// that does not leaves it open.
 func TestClosingASlowClientNeitherRecursesNorLeavesItOpen(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{
 		WriteTimeout: 500 * time.Millisecond, CloseTimeout: 200 * time.Millisecond,

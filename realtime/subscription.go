@@ -23,11 +23,11 @@ const (
 type Subscription struct {
 	Topic         string // the stream's key, which is the channel's name too
 	AfterPosition string // "<seq>-<nonce>", the last position that the client has; "" for none
-	// NotBeforePosition is the last position "<seq>-<nonce>" that the caller knows of, "" for none. A snapshot
-	// that was taken before it, for another subscriber, is not used.
+	// NotBeforePosition is the last position "<seq>-<nonce>" that the caller knows of, "" for none.
+	// A snapshot that was taken before it, for another subscriber, is not used.
 	NotBeforePosition string
-	// TakeSnapshot reads the topic's state, on behalf of all subscribers. It is called at the start of a
-	// subscription that cannot resume, and when a client lost its position. If it is nil, a
+	// TakeSnapshot reads the topic's state, on behalf of all subscribers. It is called at the start
+	// of a subscription that cannot resume, and when a client lost its position. If it is nil, a
 	// subscription begins with the next event, and a client that lost its position is closed with
 	// 4008.
 	TakeSnapshot func(context.Context) (Snapshot, error)
@@ -85,7 +85,8 @@ type cursor struct {
 // Subscribe subscribes to a topic from a position, or from a snapshot when there is none or its
 // past is gone. The reply is sent before the first event. Subscribing again replaces the
 // subscription. It waits for Redis as long as ctx allows. It returns rate_limited, draining,
-// store_unavailable, ErrClosed, and the errors of Subscription.TakeSnapshot and Subscription.Authorize.
+// store_unavailable, ErrClosed, and the errors of Subscription.TakeSnapshot and
+// Subscription.Authorize.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult, error) {
 	ctx, cancel := c.contextUntilDone(ctx)
 	defer cancel()

@@ -268,8 +268,8 @@ type snapshotCache struct {
 	generation int // incremented when the buffer is replaced; a snapshot of an older generation is not cached
 }
 
-// freshOrSharedSnapshot returns a snapshot that was started after the call, or one that is younger than
-// Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was
+// freshOrSharedSnapshot returns a snapshot that was started after the call, or one that is younger
+// than Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was
 // started after the call. A snapshot that was started after the call may be older than notBefore: a
 // failover can undo what the caller knows.
 func (t *topic) freshOrSharedSnapshot(

@@ -75,7 +75,8 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\thouse\tdelta\t")
 	for _, t := range r.Tokens {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenID,
-			formatAmount(t.Minted), formatAmount(t.Wallets), formatAmount(t.Escrow), formatAmount(t.House), formatAmount(t.Delta))
+			formatAmount(t.Minted), formatAmount(t.Wallets), formatAmount(t.Escrow), formatAmount(t.House),
+			formatAmount(t.Delta))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// minGCHeadroomBytes is how much the heap may always grow before it is collected, in bytes. A node that
-	// keeps little would otherwise be collected at every few MiB, which costs a tenth of its CPU.
+	// minGCHeadroomBytes is how much the heap may always grow before it is collected, in bytes. A
+	// node that keeps little would otherwise be collected at every few MiB, which costs a tenth of
+	// its CPU.
 	minGCHeadroomBytes = 32 << 20
 	// maxGCPercent bounds the percentage for a tiny heap: the runtime never collects a heap below
 	// 4 MiB times the percentage, which is minGCHeadroomBytes here.
@@ -50,7 +51,8 @@ func startGCPacing(s config.Settings) (stop func()) {
 	}
 }
 
-// adjustAfterNextGC calls adjust after the next collection: the runtime cleans up an unreachable object then.
+// adjustAfterNextGC calls adjust after the next collection: the runtime cleans up an unreachable
+// object then.
 func (p *gcPacer) adjustAfterNextGC() {
 	type sentinel struct{ _ [2]uint64 } // 16 bytes: smaller objects share an allocation with others
 	runtime.AddCleanup(new(sentinel), (*gcPacer).adjust, p)

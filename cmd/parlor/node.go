@@ -90,8 +90,10 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Limiter:     auth.NewLimiter(db, limits),
-		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{TTL: s.IdempotencyTTL}), StorePinger: db,
-		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: proxies, MetricsRegistry: metrics, Log: log,
+		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{TTL: s.IdempotencyTTL}),
+		StorePinger: db,
+		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability,
+		TrustedProxies: proxies, MetricsRegistry: metrics, Log: log,
 	})
 	return n, err
 }

@@ -39,7 +39,8 @@ func tailCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&t.roomIDOrCode, "room", "", "the room, by id or code")
 	c.Flags().StringVar(&t.nodeURL, "url", "http://127.0.0.1:8080", "a node, or the load balancer in front of several")
-	c.Flags().StringVar(&t.accessToken, "token", os.Getenv("PARLOR_TOKEN"), "the access token of a player who may see the room")
+	c.Flags().StringVar(&t.accessToken, "token", os.Getenv("PARLOR_TOKEN"),
+		"the access token of a player who may see the room")
 	c.Flags().Lookup("token").DefValue = "" // --help prints no secret
 	return c
 }

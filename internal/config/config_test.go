@@ -51,7 +51,8 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.ListenAddress != "127.0.0.1:8080" || s.InternalListenAddress != "127.0.0.1:9090" || s.RedisURL.Reveal() != storeURL ||
+	if s.ListenAddress != "127.0.0.1:8080" || s.InternalListenAddress != "127.0.0.1:9090" ||
+		s.RedisURL.Reveal() != storeURL ||
 		s.Durability != "disk" || s.RoomShards != 1 || s.LogFormat != "json" || s.LogLevel != slog.LevelInfo ||
 		!s.RateLimitsEnabled || s.IdempotencyTTL != 24*time.Hour || s.GCPercent != 25 || s.MemoryLimitMiB != 0 {
 		t.Errorf("serve: %+v", s)
@@ -157,9 +158,13 @@ func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
 		},
 		"weak keys in dev":   {environ("PARLOR_ADMIN_KEY=x"), config.ModeDev, nil},
 		"a short key in dev": {environ("PARLOR_SIGNING_KEY=x"), config.ModeDev, []string{"PARLOR_SIGNING_KEY …has 1 bytes"}},
-		"a wrong scheme": {environ("PARLOR_REDIS_URL=http://u:hunter2@h", complete[1], complete[2]), config.ModeServe, []string{
-			"PARLOR_REDIS_URL (environment): …must start with one of: redis://",
-		}},
+		"a wrong scheme": {
+			environ("PARLOR_REDIS_URL=http://u:hunter2@h", complete[1], complete[2]),
+			config.ModeServe,
+			[]string{
+				"PARLOR_REDIS_URL (environment): …must start with one of: redis://",
+			},
+		},
 		"no such durability": {set("PARLOR_DURABILITY=paper"), config.ModeServe, []string{
 			`PARLOR_DURABILITY (environment): …"paper" is not one of: memory, disk, replica`,
 		}},

@@ -40,7 +40,8 @@ func init() {
 		}
 		f := field{
 			name: name, env: envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), doc: docs[name],
-			serveDefault: tag.Get("default"), devDefault: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"), structIndex: i,
+			serveDefault: tag.Get("default"), devDefault: tag.Get("default"), min: tag.Get("min"),
+			max: tag.Get("max"), structIndex: i,
 			secret: t.Field(i).Type == reflect.TypeFor[Secret]() || t.Field(i).Type == reflect.TypeFor[[]Secret](),
 		}
 		if dev, ok := tag.Lookup("dev"); ok {

@@ -63,8 +63,8 @@ func ReferenceMarkdown() string {
 	return b.String()
 }
 
-// ExampleEnv returns the content of .env.example: every variable, commented out with its default if it
-// has one.
+// ExampleEnv returns the content of .env.example: every variable, commented out with its default if
+// it has one.
 func ExampleEnv() string {
 	var b strings.Builder
 	b.WriteString("# Settings of parlor serve; " + generatedNotice + ".\n")

@@ -25,7 +25,8 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 64, "connections that send requests at the same time")
 	flag.DurationVar(&o.span, "span", 1500*time.Millisecond, "how long one measurement of a row takes")
 	flag.StringVar(&o.nameFilter, "only", "", "measure only rows whose name contains this")
-	flag.StringVar(&o.profileDir, "profiles", "", "a folder for CPU profiles of the node, one for each row of the last pass")
+	flag.StringVar(&o.profileDir, "profiles", "",
+		"a folder for CPU profiles of the node, one for each row of the last pass")
 	baseline := flag.String("baseline", "", "internal: serve the baseline on this address")
 	store := flag.String("store", "", "internal: the store of the baseline")
 	flag.Parse()

@@ -377,7 +377,8 @@ func (b *bench) measurePass(pass int, rows []*row) error {
 			return err
 		}
 		if m.failedCount > 0 {
-			fmt.Printf("%s: %d of %d failed, first: %s\n", rows[i].name, m.failedCount, m.operationCount+m.failedCount, m.firstFailure)
+			fmt.Printf("%s: %d of %d failed, first: %s\n", rows[i].name, m.failedCount,
+				m.operationCount+m.failedCount, m.firstFailure)
 		}
 		perCPU := float64(m.operationCount) / m.cpu.Seconds()
 		rows[i].opsPerCPUSecond = append(rows[i].opsPerCPUSecond, perCPU)
@@ -418,7 +419,10 @@ func (b *bench) operations(pass int, rooms []string, newcomer player) map[int]op
 	ok, created := wantStatus(http.StatusOK), wantStatus(http.StatusCreated)
 	get := func(worker int, path string) error {
 		p := b.workerPlayers(worker)[0]
-		return ok(b.nodeConns[worker].send(request{method: "GET", path: path, accessToken: p.accessToken, clientAddress: p.clientAddress}))
+		return ok(b.nodeConns[worker].send(request{
+			method: "GET", path: path, accessToken: p.accessToken,
+			clientAddress: p.clientAddress,
+		}))
 	}
 	buy := func(player func(worker int) player) operation {
 		return func(worker, turn int) error {

@@ -93,7 +93,8 @@ type storePass struct {
 	rows    []*storeRow
 	roomIDs [][]string // ids, roomsPerWorker for each worker
 
-	idleCPUUSPerSecond, idleAOFBytesPerSecond float64 // what the node makes the store do on its own: µs and bytes each second
+	// what the node makes the store do on its own: µs and bytes each second
+	idleCPUUSPerSecond, idleAOFBytesPerSecond float64
 }
 
 // step is a request that every worker repeats.
@@ -115,7 +116,8 @@ func (p *storePass) measureIdle() error {
 	time.Sleep(time.Second)
 	after, err := p.readUsage()
 	seconds := after.at.Sub(before.at).Seconds()
-	p.idleCPUUSPerSecond, p.idleAOFBytesPerSecond = (after.redisCPUUS-before.redisCPUUS)/seconds, (after.redisAOFBytes-before.redisAOFBytes)/seconds
+	p.idleCPUUSPerSecond, p.idleAOFBytesPerSecond = (after.redisCPUUS-before.redisCPUUS)/seconds,
+		(after.redisAOFBytes-before.redisAOFBytes)/seconds
 	return err
 }
 
@@ -218,6 +220,7 @@ func reportStore(rows []*storeRow) {
 	fmt.Printf("\n%-44s %14s %14s %14s\n", "", "µs CPU each", "ratio to floor", "AOF bytes")
 	fmt.Println("REDIS CPU, with all that a request makes the store do, leases of rate limits included")
 	for _, r := range rows {
-		fmt.Printf("  %-42s %14.1f %14.2f %14.0f\n", r.name, median(r.redisCPUUS), median(r.floorRatios), median(r.redisAOFBytes))
+		fmt.Printf("  %-42s %14.1f %14.2f %14.0f\n", r.name, median(r.redisCPUUS), median(r.floorRatios),
+			median(r.redisAOFBytes))
 	}
 }

@@ -241,7 +241,8 @@ func (s *sizing) passBy(ctx context.Context) (roomID string, err error) {
 	return room.RoomID, nil
 }
 
-// measureUsed returns the bytes of used_memory that n calls of fill leave behind in the keys that match.
+// measureUsed returns the bytes of used_memory that n calls of fill leave behind in the keys that
+// match.
 func (s *sizing) measureUsed(ctx context.Context, match keyMatch, fill func(i int) error, n int) (float64, error) {
 	base, err := s.client.Keys(ctx, "*").Result()
 	if err != nil {
