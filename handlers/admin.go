@@ -21,8 +21,8 @@ func (s *Server) checkGameAccess(r *request, game int64) error {
 	return err
 }
 
-// pathGame returns the game in the path, or game_not_found.
-func (s *Server) pathGame(r *request) (int64, error) {
+// authorizedPathGame returns the game in the path, or game_not_found.
+func (s *Server) authorizedPathGame(r *request) (int64, error) {
 	game, err := r.pathID("gameId", apierror.GameNotFound)
 	if err == nil {
 		err = s.checkGameAccess(r, game)
@@ -30,8 +30,9 @@ func (s *Server) pathGame(r *request) (int64, error) {
 	return game, err
 }
 
-// pathUser returns the player in the path, or user_not_found when the caller may not see it.
-func (s *Server) pathUser(r *request) (users.User, error) {
+// authorizedPathUser returns the player in the path, or user_not_found when the caller may not see
+// it.
+func (s *Server) authorizedPathUser(r *request) (users.User, error) {
 	id, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return users.User{}, err
@@ -59,7 +60,7 @@ type grantView struct {
 	AmountUnits wallet.Units  `json:"amountUnits,string"`
 }
 
-type gameWithKey struct {
+type gameWithKeyView struct {
 	Game      gameView `json:"game"`
 	ServerKey string   `json:"serverKey"`
 }
@@ -84,7 +85,7 @@ func (s *Server) gameResponse(r *request, g games.Game, err error) (response, er
 		return response{}, err
 	}
 	v, err := s.newGameView(r, g)
-	return ok(&v), err
+	return okResponse(&v), err
 }
 
 func (s *Server) gameWithKeyResponse(r *request, g games.Game, key string, err error) (response, error) {
@@ -92,7 +93,7 @@ func (s *Server) gameWithKeyResponse(r *request, g games.Game, key string, err e
 		return response{}, err
 	}
 	v, err := s.newGameView(r, g)
-	return created(&gameWithKey{Game: v, ServerKey: key}), err
+	return createdResponse(&gameWithKeyView{Game: v, ServerKey: key}), err
 }
 
 type grantInput struct {
@@ -124,7 +125,7 @@ func (s *Server) createGame(r *request, in *gameInput) (response, error) {
 
 func (s *Server) listGames(r *request) (response, error) {
 	q := r.query()
-	after, limit := q.after(), q.limit()
+	after, limit := q.afterID(), q.limit()
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
@@ -138,7 +139,7 @@ func (s *Server) listGames(r *request) (response, error) {
 			return response{}, err
 		}
 	}
-	return ok(newPage(views, next)), nil
+	return okResponse(newPage(views, next)), nil
 }
 
 func (s *Server) getGame(r *request) (response, error) {
@@ -201,12 +202,12 @@ type assetInput struct {
 }
 
 func (s *Server) createAsset(r *request, in *assetInput) (response, error) {
-	game, err := s.pathGame(r)
+	game, err := s.authorizedPathGame(r)
 	if err != nil {
 		return response{}, err
 	}
 	a, err := s.Assets.Create(r.ctx(), r.caller, game, assets.CreateInput(*in))
-	return created(&a), err
+	return createdResponse(&a), err
 }
 
 func (s *Server) listAssets(r *request) (response, error) {
@@ -215,7 +216,7 @@ func (s *Server) listAssets(r *request) (response, error) {
 		return response{}, err
 	}
 	q := r.query()
-	query := assets.ListQuery{After: q.after(), Limit: q.limit(), IncludeInactive: true}
+	query := assets.ListQuery{After: q.afterID(), Limit: q.limit(), IncludeInactive: true}
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
@@ -223,12 +224,12 @@ func (s *Server) listAssets(r *request) (response, error) {
 }
 
 func (s *Server) getAsset(r *request) (response, error) {
-	game, asset, err := s.pathAsset(r)
+	game, asset, err := s.authorizedPathAsset(r)
 	if err != nil {
 		return response{}, err
 	}
 	a, err := s.Assets.Get(r.ctx(), r.caller, game, asset)
-	return ok(&a), err
+	return okResponse(&a), err
 }
 
 type assetPatch struct {
@@ -241,7 +242,7 @@ type assetPatch struct {
 }
 
 func (s *Server) patchAsset(r *request, in *assetPatch) (response, error) {
-	game, asset, err := s.pathAsset(r)
+	game, asset, err := s.authorizedPathAsset(r)
 	if err != nil {
 		return response{}, err
 	}
@@ -249,11 +250,11 @@ func (s *Server) patchAsset(r *request, in *assetPatch) (response, error) {
 		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.toPatch(),
 		PerUserLimit: in.PerUserLimit.toPatch(), Metadata: in.Metadata,
 	})
-	return ok(&a), err
+	return okResponse(&a), err
 }
 
-func (s *Server) pathAsset(r *request) (game, asset int64, err error) {
-	if game, err = s.pathGame(r); err != nil {
+func (s *Server) authorizedPathAsset(r *request) (game, asset int64, err error) {
+	if game, err = s.authorizedPathGame(r); err != nil {
 		return 0, 0, err
 	}
 	asset, err = r.pathID("assetId", apierror.AssetNotFound)
@@ -264,17 +265,17 @@ func (s *Server) pathAsset(r *request) (game, asset int64, err error) {
 
 func (s *Server) createToken(r *request, in *wallet.TokenDefinition) (response, error) {
 	t, err := s.Wallet.CreateToken(r.ctx(), r.caller, *in)
-	return created(&t), err
+	return createdResponse(&t), err
 }
 
 func (s *Server) listTokens(r *request) (response, error) {
 	list, err := s.Wallet.Tokens(r.ctx())
-	return ok(newPage(list, 0)), err
+	return okResponse(newPage(list, 0)), err
 }
 
 func (s *Server) getToken(r *request) (response, error) {
 	t, err := s.Wallet.Token(r.ctx(), r.Param("tokenId"))
-	return ok(&t), err
+	return okResponse(&t), err
 }
 
 type tokenPatch struct {
@@ -290,21 +291,21 @@ func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 	t, err := s.Wallet.PatchToken(r.ctx(), r.caller, r.Param("tokenId"), wallet.TokenPatch{
 		Name: in.Name, LogoURL: in.LogoURL.toPatch(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
 	})
-	return ok(&t), err
+	return okResponse(&t), err
 }
 
 // Players.
 
 func (s *Server) getUser(r *request) (response, error) {
-	u, err := s.pathUser(r)
+	u, err := s.authorizedPathUser(r)
 	if err != nil {
 		return response{}, err
 	}
 	balances, err := s.Wallet.Balances(r.ctx(), u.ID)
-	return ok(struct {
-		User     account          `json:"user"`
+	return okResponse(struct {
+		User     accountView      `json:"user"`
 		Balances []wallet.Balance `json:"balances"`
-	}{newAccount(u), balances.Balances}), err
+	}{newAccountView(u), balances.Balances}), err
 }
 
 type adjustmentInput struct {
@@ -314,11 +315,11 @@ type adjustmentInput struct {
 }
 
 func (in *adjustmentInput) Validate() error {
-	return required(member{"tokenId", in.TokenID != ""}, member{"amount", in.Amount != ""},
+	return requireMembers(member{"tokenId", in.TokenID != ""}, member{"amount", in.Amount != ""},
 		member{"reason", in.Reason != ""})
 }
 
-func (s *Server) credit(r *request, in *adjustmentInput) (response, error) {
+func (s *Server) creditUser(r *request, in *adjustmentInput) (response, error) {
 	user, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return response{}, err
@@ -326,10 +327,10 @@ func (s *Server) credit(r *request, in *adjustmentInput) (response, error) {
 	change, err := s.Wallet.Credit(r.ctx(), r.caller, wallet.CreditInput{
 		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
-	return ok(&change).withReplayed(change.Replayed), err
+	return okResponse(&change).withReplayed(change.Replayed), err
 }
 
-func (s *Server) debit(r *request, in *adjustmentInput) (response, error) {
+func (s *Server) debitUser(r *request, in *adjustmentInput) (response, error) {
 	user, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return response{}, err
@@ -337,12 +338,12 @@ func (s *Server) debit(r *request, in *adjustmentInput) (response, error) {
 	change, err := s.Wallet.Debit(r.ctx(), r.caller, wallet.DebitInput{
 		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
-	return ok(&change).withReplayed(change.Replayed), err
+	return okResponse(&change).withReplayed(change.Replayed), err
 }
 
 // Audit.
 
-func (s *Server) audit(r *request) (response, error) {
+func (s *Server) auditWallets(r *request) (response, error) {
 	report, err := s.Wallet.Audit(r.ctx())
 	return response{status: http.StatusOK, body: &report}, err
 }

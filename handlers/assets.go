@@ -20,32 +20,32 @@ func (in *purchaseInput) Validate() error {
 	return nil
 }
 
-func (s *Server) purchase(r *request, in *purchaseInput) (response, error) {
+func (s *Server) purchaseAsset(r *request, in *purchaseInput) (response, error) {
 	asset, err := r.pathID("gameAssetId", apierror.AssetNotFound)
 	if err != nil {
 		return response{}, err
 	}
 	input := assets.PurchaseInput{Quantity: *in.Quantity, ExpectedPrice: in.ExpectedPrice}
 	sale, err := s.Assets.Purchase(r.ctx(), r.caller, asset, input, r.receipt)
-	return created(&sale).withReplayed(sale.Replayed), err
+	return createdResponse(&sale).withReplayed(sale.Replayed), err
 }
 
-func (s *Server) ownedAssets(r *request) (response, error) {
+func (s *Server) listOwnedAssets(r *request) (response, error) {
 	q := r.query()
-	after, limit := q.after(), q.limit()
+	after, limit := q.afterID(), q.limit()
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
 	owned, next, err := s.Assets.ListOwned(r.ctx(), r.caller, after, limit)
-	return ok(newPage(owned, next)), err
+	return okResponse(newPage(owned, next)), err
 }
 
-// catalogue returns the assets that a game sells: the caller's own game, or the one that an
+// listCatalogue returns the assets that a game sells: the caller's own game, or the one that an
 // operator names.
-func (s *Server) catalogue(r *request) (response, error) {
+func (s *Server) listCatalogue(r *request) (response, error) {
 	q := r.query()
 	game := q.id("gameId")
-	query := assets.ListQuery{After: q.after(), Limit: q.limit()}
+	query := assets.ListQuery{After: q.afterID(), Limit: q.limit()}
 	switch {
 	case game == 0 && r.caller.Role == principal.Operator:
 		q.addError("gameId", "required", "is required")
@@ -63,5 +63,5 @@ func (s *Server) assetPageResponse(r *request, game int64, query assets.ListQuer
 		return response{}, err
 	}
 	list, next, err := s.Assets.List(r.ctx(), r.caller, game, query)
-	return ok(newPage(list, next)), err
+	return okResponse(newPage(list, next)), err
 }

@@ -17,7 +17,7 @@ type sessionView struct {
 
 func (r *request) sessionResponse(status int, session auth.Session, err error) (response, error) {
 	if err == nil {
-		r.corsGame = session.User.Game
+		r.corsGameID = session.User.Game
 	}
 	return response{status: status, body: &sessionView{
 		AccessToken: session.AccessToken, ExpiresIn: auth.CeilSeconds(session.ExpiresIn), RefreshToken: session.RefreshToken,
@@ -32,10 +32,10 @@ type guestInput struct {
 }
 
 func (in *guestInput) Validate() error {
-	return required(member{"gameId", in.GameID != 0})
+	return requireMembers(member{"gameId", in.GameID != 0})
 }
 
-func (s *Server) guest(r *request, in *guestInput) (response, error) {
+func (s *Server) signInGuest(r *request, in *guestInput) (response, error) {
 	session, err := s.Auth.Guest(r.ctx(), auth.GuestInput(*in))
 	return r.sessionResponse(http.StatusCreated, session, err)
 }
@@ -47,10 +47,10 @@ type exchangeInput struct {
 }
 
 func (in *exchangeInput) Validate() error {
-	return required(member{"externalId", in.ExternalID != ""})
+	return requireMembers(member{"externalId", in.ExternalID != ""})
 }
 
-func (s *Server) exchange(r *request, in *exchangeInput) (response, error) {
+func (s *Server) signInExternal(r *request, in *exchangeInput) (response, error) {
 	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{
 		ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch(),
 	})
@@ -62,10 +62,10 @@ type refreshInput struct {
 }
 
 func (in *refreshInput) Validate() error {
-	return required(member{"refreshToken", in.RefreshToken != ""})
+	return requireMembers(member{"refreshToken", in.RefreshToken != ""})
 }
 
-func (s *Server) refresh(r *request, in *refreshInput) (response, error) {
+func (s *Server) refreshSession(r *request, in *refreshInput) (response, error) {
 	session, err := s.Auth.Refresh(r.ctx(), in.RefreshToken)
 	return r.sessionResponse(http.StatusOK, session, err)
 }
@@ -75,7 +75,7 @@ type logoutInput struct {
 }
 
 func (s *Server) logout(r *request, in *logoutInput) (response, error) {
-	return response{status: http.StatusNoContent}, s.Auth.Logout(r.ctx(), r.bearer(), in.RefreshToken)
+	return response{status: http.StatusNoContent}, s.Auth.Logout(r.ctx(), r.bearerToken(), in.RefreshToken)
 }
 
 type linkInput struct {
@@ -85,13 +85,13 @@ type linkInput struct {
 	ExternalID    *string `json:"externalId"`
 }
 
-func (s *Server) link(r *request, in *linkInput) (response, error) {
+func (s *Server) linkIdentity(r *request, in *linkInput) (response, error) {
 	return accountResponse(s.Auth.Link(r.ctx(), r.caller, auth.LinkInput(*in)))
 }
 
-func (s *Server) ticket(r *request) (response, error) {
+func (s *Server) issueTicket(r *request) (response, error) {
 	t, err := s.Auth.Ticket(r.ctx(), r.credential)
-	return ok(struct {
+	return okResponse(struct {
 		Ticket    string `json:"ticket"`
 		ExpiresIn int64  `json:"expiresIn"` // seconds
 	}{t.Ticket, auth.CeilSeconds(t.ExpiresIn)}), err

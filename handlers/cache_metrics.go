@@ -5,26 +5,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// cacheMetrics exports the counters of all caches of the process.
-type cacheMetrics struct{}
+// cacheCollector exports the counters of all caches of the process.
+type cacheCollector struct{}
 
 var (
-	cacheHits = prometheus.NewDesc("parlor_cache_hits_total",
+	cacheHitsDesc = prometheus.NewDesc("parlor_cache_hits_total",
 		"Reads that a cache of this process served.", []string{"cache"}, nil)
-	cacheMisses = prometheus.NewDesc("parlor_cache_misses_total",
+	cacheMissesDesc = prometheus.NewDesc("parlor_cache_misses_total",
 		"Reads that a cache of this process did not serve.", []string{"cache"}, nil)
 )
 
 // Describe implements prometheus.Collector.
-func (cacheMetrics) Describe(descs chan<- *prometheus.Desc) {
-	descs <- cacheHits
-	descs <- cacheMisses
+func (cacheCollector) Describe(descs chan<- *prometheus.Desc) {
+	descs <- cacheHitsDesc
+	descs <- cacheMissesDesc
 }
 
 // Collect implements prometheus.Collector.
-func (cacheMetrics) Collect(metrics chan<- prometheus.Metric) {
+func (cacheCollector) Collect(metrics chan<- prometheus.Metric) {
 	for _, s := range cache.AllStats() {
-		metrics <- prometheus.MustNewConstMetric(cacheHits, prometheus.CounterValue, float64(s.Hits), s.Name)
-		metrics <- prometheus.MustNewConstMetric(cacheMisses, prometheus.CounterValue, float64(s.Misses), s.Name)
+		metrics <- prometheus.MustNewConstMetric(cacheHitsDesc, prometheus.CounterValue, float64(s.Hits), s.Name)
+		metrics <- prometheus.MustNewConstMetric(cacheMissesDesc, prometheus.CounterValue, float64(s.Misses), s.Name)
 	}
 }

@@ -7,13 +7,13 @@ import "net/http"
 // it only lets a browser decide what a page may read.
 
 var (
-	varyOrigin     = []string{"Origin"}
-	varyPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
-	exposedHeaders = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, " +
+	headerVaryOrigin     = []string{"Origin"}
+	headerVaryPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	headerExposedHeaders = []string{"X-Request-Id, Idempotent-Replayed, ETag, RateLimit, RateLimit-Policy, Retry-After, " +
 		"Parlor-Durability"}
-	allowedMethods  = []string{"GET, POST, PUT, PATCH, DELETE"}
-	allowedHeaders  = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"}
-	preflightMaxAge = []string{"600"} // seconds
+	headerAllowedMethods = []string{"GET, POST, PUT, PATCH, DELETE"}
+	headerAllowedHeaders = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"}
+	headerMaxAgeSeconds  = []string{"600"} // seconds
 )
 
 // isPreflight reports whether a browser asks what a page may send.
@@ -26,13 +26,13 @@ func (r *request) isPreflight() bool {
 // caller. The response to the request that follows depends on the caller's own game.
 func (r *request) respondToPreflight() {
 	h := r.Writer.Header()
-	h["Vary"] = varyPreflight
+	h["Vary"] = headerVaryPreflight
 	origin := r.Request.Header.Get("Origin")
 	if allowed, err := r.server.Games.OriginAllowed(r.ctx(), origin); err == nil && allowed {
 		h["Access-Control-Allow-Origin"] = []string{origin}
-		h["Access-Control-Allow-Methods"] = allowedMethods
-		h["Access-Control-Allow-Headers"] = allowedHeaders
-		h["Access-Control-Max-Age"] = preflightMaxAge
+		h["Access-Control-Allow-Methods"] = headerAllowedMethods
+		h["Access-Control-Allow-Headers"] = headerAllowedHeaders
+		h["Access-Control-Max-Age"] = headerMaxAgeSeconds
 	}
 	r.write(&response{status: http.StatusNoContent}, nil)
 }
@@ -46,17 +46,17 @@ func (r *request) allowOrigin() {
 	if r.originAllowed(origin[0]) {
 		h := r.Writer.Header()
 		h["Access-Control-Allow-Origin"] = origin
-		h["Access-Control-Expose-Headers"] = exposedHeaders
+		h["Access-Control-Expose-Headers"] = headerExposedHeaders
 	}
 }
 
 // originAllowed reports whether the caller's game lists the origin or, when the game is not known,
 // any game does.
 func (r *request) originAllowed(origin string) bool {
-	if r.corsGame == 0 {
+	if r.corsGameID == 0 {
 		allowed, err := r.server.Games.OriginAllowed(r.ctx(), origin)
 		return err == nil && allowed
 	}
-	game, err := r.server.Games.Find(r.ctx(), r.corsGame)
+	game, err := r.server.Games.Find(r.ctx(), r.corsGameID)
 	return err == nil && game.AllowsOrigin(origin)
 }

@@ -18,8 +18,8 @@ import (
 
 // The size of the largest request body, in bytes.
 const (
-	maxBodyBytes = 64 << 10
-	maxSaveBytes = 320 << 10 // with a state of 256 KiB, its white space and the members around it
+	maxBodyBytes     = 64 << 10
+	maxSaveBodyBytes = 320 << 10 // with a state of 256 KiB, its white space and the members around it
 )
 
 // bodyRule is what an operation accepts as a body.
@@ -50,7 +50,7 @@ func (r *request) decode(in any, rule bodyRule) error {
 	if err := wire.UnmarshalStrict(buffer.Bytes(), in); err != nil {
 		return fromDecodeError(err)
 	}
-	if firstByte(buffer.Bytes()) != '{' { // null would decode into any struct
+	if firstJSONByte(buffer.Bytes()) != '{' { // null would decode into any struct
 		return apierror.InvalidRequest.WithField("body", "type", "must be an object")
 	}
 	return nil
@@ -66,8 +66,8 @@ func fromReadError(err error) error {
 	return apierror.InvalidJSON.WithReason("the body ended before it was complete")
 }
 
-// firstByte returns the first byte of a JSON text that is not white space, or 0.
-func firstByte(text []byte) byte {
+// firstJSONByte returns the first byte of a JSON text that is not white space, or 0.
+func firstJSONByte(text []byte) byte {
 	for _, b := range text {
 		if b != ' ' && b != '\t' && b != '\n' && b != '\r' {
 			return b
@@ -171,11 +171,11 @@ func fieldPath(p jsontext.Pointer) string {
 		}
 		b.WriteString(token)
 	}
-	return truncate(b.String())
+	return truncateName(b.String())
 }
 
-// truncate shortens a name that the caller chose.
-func truncate(name string) string {
+// truncateName shortens a name that the caller chose.
+func truncateName(name string) string {
 	const maxBytes = 128
 	if len(name) > maxBytes {
 		return strings.ToValidUTF8(name[:maxBytes], "") + "…"
@@ -186,8 +186,8 @@ func truncate(name string) string {
 // query reads the query parameters of a request and collects every error. Unknown parameters are
 // ignored, because caches and browser extensions add their own.
 type query struct {
-	values url.Values
-	errs   apierror.FieldErrors
+	values      url.Values
+	fieldErrors apierror.FieldErrors
 }
 
 func (r *request) query() *query {
@@ -199,10 +199,10 @@ func (r *request) query() *query {
 	return q
 }
 
-func (q *query) addError(name, code, message string) { q.errs.Add(name, code, message) }
+func (q *query) addError(name, code, message string) { q.fieldErrors.Add(name, code, message) }
 
 // err returns invalid_request with every parameter that was read and is not valid, or nil.
-func (q *query) err() error { return q.errs.Err() }
+func (q *query) err() error { return q.fieldErrors.Err() }
 
 // text returns a parameter that may be given once, or "".
 func (q *query) text(name string) string {
@@ -258,8 +258,8 @@ func (q *query) limit() int {
 	return n
 }
 
-// after returns the cursor of a list that is ordered by id: the last id of the page before, or 0.
-func (q *query) after() int64 {
+// afterID returns the cursor of a list that is ordered by id: the last id of the page before, or 0.
+func (q *query) afterID() int64 {
 	text := q.text("cursor")
 	if text == "" {
 		return 0

@@ -18,7 +18,7 @@ type errorList []*apierror.Error
 // with what.
 func (rt *route) commonErrors() errorList {
 	list := errorList{apierror.Internal}
-	if rt.class != "" {
+	if rt.rateLimitClass != "" {
 		list = append(list, apierror.RateLimited, apierror.StoreUnavailable)
 	}
 	if rt.callers != anyone {
@@ -31,7 +31,7 @@ func (rt *route) commonErrors() errorList {
 		list = append(list, apierror.InvalidJSON, apierror.InvalidRequest, apierror.PayloadTooLarge,
 			apierror.UnsupportedMediaType)
 	}
-	if rt.idempotency != noKey {
+	if rt.idempotency != keyIgnored {
 		list = append(list, apierror.IdempotencyKeyReused)
 	}
 	switch rt.idempotency {
@@ -45,7 +45,7 @@ func (rt *route) commonErrors() errorList {
 
 // allErrors returns every error of an operation once, ordered by status and code.
 func (rt *route) allErrors() errorList {
-	list := slices.Concat(rt.commonErrors(), rt.errors)
+	list := slices.Concat(rt.commonErrors(), rt.ownErrors)
 	slices.SortFunc(list, func(a, b *apierror.Error) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code))
 	})

@@ -87,8 +87,8 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{}),
 		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
-		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Store: db, Durability: "disk",
-		Metrics: prometheus.NewRegistry(), Log: log, Realtime: hub,
+		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), StorePinger: db, Durability: "disk",
+		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 	}
 	var err error
 	if f.deps.Progress, err = progress.New(db, gameService, userService,
@@ -103,7 +103,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	}
 	run, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- f.deps.Realtime.Run(run) }()
+	go func() { ended <- f.deps.RealtimeHub.Run(run) }()
 	t.Cleanup(func() { end(); <-ended })
 	server := httptest.NewServer(f.server)
 	t.Cleanup(server.Close)

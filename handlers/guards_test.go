@@ -92,7 +92,7 @@ func TestOnlyUnexpectedErrorsAreLogged(t *testing.T) {
 }
 
 func TestAnUnexpectedErrorIsLoggedWithItsRequest(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = failingStore{} })
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = failingStore{} })
 	for range 3 {
 		f.expectError(500, "internal", "GET", "/readyz", "", "", "X-Request-Id", "request-7")
 	}
@@ -110,7 +110,7 @@ func TestAnUnexpectedErrorIsLoggedWithItsRequest(t *testing.T) {
 }
 
 func TestARequestThatTheClientCancelledIsNotLogged(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = cancelledStore{} })
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = cancelledStore{} })
 	f.expectError(500, "internal", "GET", "/readyz", "", "")
 	if log := f.log.String(); log != "" {
 		t.Errorf("it is logged: %s", log)
@@ -122,7 +122,7 @@ type cancelledStore struct{}
 func (cancelledStore) Ping(context.Context) error { return fmt.Errorf("ping: %w", context.Canceled) }
 
 func TestAnOutageIsLoggedOnceASecond(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = hangingStore{} })
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = hangingStore{} })
 	f.server.Drain() // every /readyz returns 503 at once
 	for range 20 {
 		f.expectError(503, "draining", "GET", "/readyz", "", "")
@@ -264,7 +264,7 @@ func TestCachesAreCounted(t *testing.T) {
 	}
 	f := newFixture(t)
 	got := httptest.NewRecorder()
-	f.server.Internal().ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics",
+	f.server.InternalHandler().ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics",
 		http.NoBody))
 	for _, line := range []string{
 		`parlor_cache_hits_total{cache="handlers_test"} 1`, `parlor_cache_misses_total{cache="handlers_test"} 2`,

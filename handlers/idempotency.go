@@ -21,7 +21,7 @@ import (
 type idempotencyMode uint8
 
 const (
-	noKey                idempotencyMode = iota // the header is ignored: the operation is not a POST
+	keyIgnored           idempotencyMode = iota // the header is ignored: the operation is not a POST
 	byReceipt                                   // the script that makes the change stores its first reply
 	byReceiptKeyRequired                        // the same; without a key it is idempotency_key_required
 	byStoredResponse                            // the first response is stored, encrypted
@@ -49,10 +49,11 @@ func trimDecimal(amount string) string {
 	return integer + "." + fraction
 }
 
-// claimKey reads the Idempotency-Key and sets the receipt of the request. For byStoredResponse it
-// also claims the key, or returns the response that is stored under it and true.
-func (r *request) claimKey(in any) (first response, found bool, err error) {
-	key, err := r.readKey()
+// claimIdempotencyKey reads the Idempotency-Key and sets the receipt of the request. For
+// byStoredResponse it also claims the key, or returns the response that is stored under it and
+// true.
+func (r *request) claimIdempotencyKey(in any) (first response, found bool, err error) {
+	key, err := r.readIdempotencyKey()
 	if err != nil || key == "" {
 		return response{}, false, err
 	}
@@ -60,11 +61,11 @@ func (r *request) claimKey(in any) (first response, found bool, err error) {
 	if err != nil {
 		return response{}, false, err
 	}
-	r.receipt = idempotency.Receipt{Key: digest([]byte(key)), Fingerprint: fingerprint}
+	r.receipt = idempotency.Receipt{Key: shortDigest([]byte(key)), Fingerprint: fingerprint}
 	if r.route.idempotency != byStoredResponse {
 		return response{}, false, nil
 	}
-	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), r.callerKey(), key, fingerprint)
+	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), r.callerIdentity(), key, fingerprint)
 	if err != nil || stored == nil {
 		r.execution = execution
 		return response{}, false, err
@@ -76,9 +77,9 @@ func (r *request) claimKey(in any) (first response, found bool, err error) {
 	return first, true, nil
 }
 
-// readKey returns the Idempotency-Key, or "" when there is none. It returns
+// readIdempotencyKey returns the Idempotency-Key, or "" when there is none. It returns
 // idempotency_key_required, invalid_request.
-func (r *request) readKey() (string, error) {
+func (r *request) readIdempotencyKey() (string, error) {
 	header := r.Request.Header["Idempotency-Key"]
 	switch {
 	case len(header) == 0 && r.route.idempotency == byReceiptKeyRequired:
@@ -104,23 +105,23 @@ func (r *request) fingerprint(in any) (string, error) {
 	for _, p := range r.Params {
 		text = append(text, p.Value+"\x00"...)
 	}
-	return digest(append(text, body...)), nil
+	return shortDigest(append(text, body...)), nil
 }
 
-// digest returns the first 132 bits of the SHA-256 of a text in base64.
-func digest(text []byte) string {
+// shortDigest returns the first 132 bits of the SHA-256 of a text in base64.
+func shortDigest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
 }
 
-// storeTimeout bounds how long storing a response may take. A client that goes away does not cancel
-// it.
-const storeTimeout = 5 * time.Second
+// storeResponseTimeout bounds how long storing a response may take. A client that goes away does
+// not cancel it.
+const storeResponseTimeout = 5 * time.Second
 
 // storeResponse ends the execution: a final response is stored under the key, any other one frees
 // the key.
 func (r *request) storeResponse(resp *response, body []byte) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx()), storeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx()), storeResponseTimeout)
 	defer cancel()
 	var err error
 	if resp.isFinal() {

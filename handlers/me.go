@@ -8,21 +8,23 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 )
 
-// account is a player as the player and operators see it.
-type account struct {
+// accountView is a player as the player and operators see it.
+type accountView struct {
 	users.Profile
 	GameID    int64     `json:"gameId"`
 	Kind      string    `json:"kind"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-func newAccount(u users.User) account {
-	return account{Profile: u.Profile, GameID: u.Game, Kind: u.Kind, CreatedAt: u.CreatedAt}
+func newAccountView(u users.User) accountView {
+	return accountView{Profile: u.Profile, GameID: u.Game, Kind: u.Kind, CreatedAt: u.CreatedAt}
 }
 
-func accountResponse(u users.User, err error) (response, error) { return ok(newAccount(u)), err }
+func accountResponse(u users.User, err error) (response, error) {
+	return okResponse(newAccountView(u)), err
+}
 
-func (s *Server) me(r *request) (response, error) {
+func (s *Server) getMe(r *request) (response, error) {
 	return accountResponse(s.Users.Get(r.ctx(), r.caller, r.caller.User))
 }
 
@@ -36,21 +38,21 @@ func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
 		users.Patch{Username: in.Username, Avatar: in.Avatar.toPatch()}))
 }
 
-func (s *Server) friends(r *request) (response, error) {
+func (s *Server) listFriends(r *request) (response, error) {
 	list, err := s.Users.Friends(r.ctx(), r.caller)
-	return ok(newPage(list, 0)), err
+	return okResponse(newPage(list, 0)), err
 }
 
-func (s *Server) befriend(r *request) (response, error) {
+func (s *Server) befriendUser(r *request) (response, error) {
 	other, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return response{}, err
 	}
 	friend, err := s.Users.AddFriend(r.ctx(), r.caller, other)
-	return ok(&friend), err
+	return okResponse(&friend), err
 }
 
-func (s *Server) unfriend(r *request) (response, error) {
+func (s *Server) unfriendUser(r *request) (response, error) {
 	other, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return response{}, err
@@ -58,11 +60,11 @@ func (s *Server) unfriend(r *request) (response, error) {
 	return response{status: http.StatusNoContent}, s.Users.RemoveFriend(r.ctx(), r.caller, other)
 }
 
-func (s *Server) block(r *request) (response, error) {
+func (s *Server) blockUser(r *request) (response, error) {
 	other, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return response{}, err
 	}
 	friend, err := s.Users.Block(r.ctx(), r.caller, other)
-	return ok(&friend), err
+	return okResponse(&friend), err
 }

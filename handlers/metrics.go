@@ -10,15 +10,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics counts requests. forRoute looks up the counters of a route once, when the server is made.
-type metrics struct {
+// requestMetrics counts requests. forRoute looks up the counters of a route once, when the server
+// is made.
+type requestMetrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 }
 
-func newMetrics(registry *prometheus.Registry) (*metrics, error) {
-	m := &metrics{
+func newRequestMetrics(registry *prometheus.Registry) (*requestMetrics, error) {
+	m := &requestMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "parlor_http_requests_total", Help: "Requests by method, route and class of status.",
 		}, []string{"method", "route", "status"}),
@@ -30,7 +31,7 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 			Name: "parlor_http_requests_in_flight", Help: "Requests in flight.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, cacheMetrics{}} {
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, cacheCollector{}} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -44,7 +45,7 @@ type routeMetrics struct {
 	duration prometheus.Observer
 }
 
-func (m *metrics) forRoute(rt *route) *routeMetrics {
+func (m *requestMetrics) forRoute(rt *route) *routeMetrics {
 	rm := &routeMetrics{duration: m.duration.WithLabelValues(rt.method, rt.path)}
 	for class := 2; class <= 5; class++ {
 		rm.classes[class] = m.requests.WithLabelValues(rt.method, rt.path, strconv.Itoa(class)+"xx")
@@ -59,11 +60,11 @@ func (rm *routeMetrics) observe(status int, duration time.Duration) {
 	rm.duration.Observe(duration.Seconds())
 }
 
-// Internal returns the handler of the internal listener: /metrics, /debug/pprof/, /healthz and
-// /readyz.
-func (s *Server) Internal() http.Handler {
+// InternalHandler returns the handler of the internal listener: /metrics, /debug/pprof/, /healthz
+// and /readyz.
+func (s *Server) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{Registry: s.Metrics}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.MetricsRegistry, promhttp.HandlerOpts{Registry: s.MetricsRegistry}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

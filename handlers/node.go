@@ -13,19 +13,19 @@ import (
 
 var (
 	//go:embed openapi.yaml
-	openAPI []byte
+	openAPIText []byte
 	//go:embed asyncapi.yaml
-	asyncAPI []byte
+	asyncAPIText []byte
 )
 
 // OpenAPI returns the contract of the HTTP interface, as it is served.
-func OpenAPI() []byte { return openAPI }
+func OpenAPI() []byte { return openAPIText }
 
 // AsyncAPI returns the contract of the sockets, as it is served.
-func AsyncAPI() []byte { return asyncAPI }
+func AsyncAPI() []byte { return asyncAPIText }
 
-// serveDocument returns the handler of a document. A client that has it already gets 304.
-func serveDocument(text []byte) func(*request) (response, error) {
+// documentHandler returns the handler of a document. A client that has it already gets 304.
+func documentHandler(text []byte) func(*request) (response, error) {
 	sum := sha256.Sum256(text)
 	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 	return func(r *request) (response, error) {
@@ -38,7 +38,7 @@ func serveDocument(text []byte) func(*request) (response, error) {
 }
 
 func (s *Server) healthz(*request) (response, error) {
-	return ok(struct {
+	return okResponse(struct {
 		Status string `json:"status"`
 	}{"ok"}), nil
 }
@@ -52,10 +52,10 @@ func (s *Server) readyz(r *request) (response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx(), readyTimeout)
 	defer cancel()
-	if err := s.Store.Ping(ctx); err != nil {
+	if err := s.StorePinger.Ping(ctx); err != nil {
 		return response{}, err
 	}
-	return ok(struct {
+	return okResponse(struct {
 		Status     string `json:"status"`
 		Durability string `json:"durability"`
 	}{"ready", s.Durability}), nil

@@ -49,7 +49,7 @@ func (r *request) problemResponse(err error) response {
 	case unexpected && !errors.Is(err, context.Canceled):
 		r.logError(slog.LevelError, "request failed", err)
 	case apiErr.Status == http.StatusServiceUnavailable:
-		r.server.outageLog.Do(func() { r.logError(slog.LevelWarn, "request not served", err) })
+		r.server.outageLogLimit.Do(func() { r.logError(slog.LevelWarn, "request not served", err) })
 	}
 	if apiErr.Status == http.StatusUnauthorized {
 		r.Writer.Header()["Www-Authenticate"] = wwwAuthenticate

@@ -7,12 +7,12 @@ import (
 )
 
 type replaceSaveInput struct {
-	State   wire.RawJSON `json:"state"`
-	Version int64        `json:"version"` // that the caller last read; 0: none
+	StateJSON       wire.RawJSON `json:"state"`
+	LastReadVersion int64        `json:"version"` // that the caller last read; 0: none
 }
 
 func (in *replaceSaveInput) Validate() error {
-	return required(member{"state", len(in.State) > 0})
+	return requireMembers(member{"state", len(in.StateJSON) > 0})
 }
 
 func (s *Server) replaceSave(r *request, in *replaceSaveInput) (response, error) {
@@ -21,7 +21,7 @@ func (s *Server) replaceSave(r *request, in *replaceSaveInput) (response, error)
 		return response{}, err
 	}
 	saved, err := s.Progress.ReplaceState(r.ctx(), r.caller, progress.ReplaceInput{
-		User: user, Slot: r.Param("slot"), State: in.State, Version: in.Version,
+		User: user, Slot: r.Param("slot"), State: in.StateJSON, Version: in.LastReadVersion,
 	})
-	return ok(&saved), err
+	return okResponse(&saved), err
 }

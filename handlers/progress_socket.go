@@ -11,32 +11,32 @@ import (
 // newSaveEndpoint returns the endpoint of /game-data/save and /game-data/load, which accept the
 // same messages.
 func (e *Server) newSaveEndpoint() *socketEndpoint {
-	limits := realtime.Limits{MaxFrame: maxSaveBytes, Rate: framesPerSecond, Burst: frameBurst}
+	limits := realtime.Limits{MaxFrameBytes: maxSaveBodyBytes, FramesPerSecond: framesPerSecond, BurstFrames: frameBurst}
 	return &socketEndpoint{
-		socket: e.Realtime.Socket(limits),
+		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageHandler{
-			"save":    decodeData(save),
-			"load":    decodeData(load),
-			"list":    decodeData(listSlots),
-			"history": decodeData(listVersions),
-			"restore": decodeData(restore),
+			"save":    withData(saveSlot),
+			"load":    withData(loadSlot),
+			"list":    withData(listSlots),
+			"history": withData(listVersions),
+			"restore": withData(restoreVersion),
 		},
 	}
 }
 
 type saveInput struct {
-	Slot    string       `json:"slot"`
-	State   wire.RawJSON `json:"state"`
-	Version int64        `json:"version"` // that the client last read; 0: none
+	Slot            string       `json:"slot"`
+	StateJSON       wire.RawJSON `json:"state"`
+	LastReadVersion int64        `json:"version"` // that the client last read; 0: none
 }
 
 func (in *saveInput) Validate() error {
-	return required(member{"slot", in.Slot != ""}, member{"state", len(in.State) > 0})
+	return requireMembers(member{"slot", in.Slot != ""}, member{"state", len(in.StateJSON) > 0})
 }
 
-func save(ctx context.Context, s *session, _ *realtime.Client, m *message, in *saveInput) (any, error) {
+func saveSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *saveInput) (any, error) {
 	return s.server.Progress.Save(ctx, s.caller,
-		progress.SaveInput{Slot: in.Slot, State: in.State, Version: in.Version, MessageID: m.ID})
+		progress.SaveInput{Slot: in.Slot, State: in.StateJSON, Version: in.LastReadVersion, MessageID: m.ID})
 }
 
 type slotInput struct {
@@ -44,18 +44,18 @@ type slotInput struct {
 }
 
 func (in *slotInput) Validate() error {
-	return required(member{"slot", in.Slot != ""})
+	return requireMembers(member{"slot", in.Slot != ""})
 }
 
-func load(ctx context.Context, s *session, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
+func loadSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
 	return s.server.Progress.Load(ctx, s.caller, in.Slot)
 }
 
-func listSlots(ctx context.Context, s *session, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
+func listSlots(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
 	return s.server.Progress.List(ctx, s.caller)
 }
 
-func listVersions(ctx context.Context, s *session, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
+func listVersions(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
 	return s.server.Progress.History(ctx, s.caller, in.Slot)
 }
 
@@ -65,10 +65,12 @@ type restoreInput struct {
 }
 
 func (in *restoreInput) Validate() error {
-	return required(member{"slot", in.Slot != ""}, member{"version", in.Version != 0})
+	return requireMembers(member{"slot", in.Slot != ""}, member{"version", in.Version != 0})
 }
 
-func restore(ctx context.Context, s *session, _ *realtime.Client, m *message, in *restoreInput) (any, error) {
+func restoreVersion(
+	ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *restoreInput,
+) (any, error) {
 	return s.server.Progress.Restore(ctx, s.caller,
 		progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
 }

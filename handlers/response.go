@@ -23,8 +23,8 @@ type response struct {
 	upgraded    bool // the connection is a WebSocket now: nothing may be written
 }
 
-func ok(body any) response      { return response{status: http.StatusOK, body: body} }
-func created(body any) response { return response{status: http.StatusCreated, body: body} }
+func okResponse(body any) response      { return response{status: http.StatusOK, body: body} }
+func createdResponse(body any) response { return response{status: http.StatusCreated, body: body} }
 
 // withReplayed returns the response with the mark that it was sent before under its
 // Idempotency-Key.
@@ -51,23 +51,23 @@ func newPage[T any](items []T, next int64) page[T] {
 
 // Header values that all responses share. They must not be changed.
 var (
-	mediaJSON    = []string{"application/json"}
-	mediaProblem = []string{"application/problem+json"}
-	mediaYAML    = []string{"application/yaml"}
-	valueNoSniff = []string{"nosniff"}
-	valueNoStore = []string{"no-store"}
-	valueTrue    = []string{"true"}
-	valueClose   = []string{"close"}
+	mediaJSON     = []string{"application/json"}
+	mediaProblem  = []string{"application/problem+json"}
+	mediaYAML     = []string{"application/yaml"}
+	headerNoSniff = []string{"nosniff"}
+	headerNoStore = []string{"no-store"}
+	headerTrue    = []string{"true"}
+	headerClose   = []string{"close"}
 )
 
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-func getBuffer() *bytes.Buffer { return buffers.Get().(*bytes.Buffer) }
+func getBuffer() *bytes.Buffer { return bufferPool.Get().(*bytes.Buffer) }
 
 func putBuffer(b *bytes.Buffer) {
 	if b.Cap() <= maxBodyBytes {
 		b.Reset()
-		buffers.Put(b)
+		bufferPool.Put(b)
 	}
 }
 
@@ -95,15 +95,15 @@ func (resp *response) encode(buffer *bytes.Buffer) error {
 func (r *request) write(resp *response, body []byte) {
 	h := r.Writer.Header()
 	if r.server.draining.Load() {
-		h["Connection"] = valueClose
+		h["Connection"] = headerClose
 	}
 	if resp.replayed {
-		h["Idempotent-Replayed"] = valueTrue
+		h["Idempotent-Replayed"] = headerTrue
 	}
 	if resp.etag != "" {
 		h["Etag"] = []string{resp.etag}
 	} else if h["Cache-Control"] == nil {
-		h["Cache-Control"] = valueNoStore
+		h["Cache-Control"] = headerNoStore
 	}
 	if len(body) > 0 {
 		contentType := resp.contentType

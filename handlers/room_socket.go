@@ -14,17 +14,20 @@ import (
 	"github.com/parlor-games/parlor/rooms"
 )
 
-const maxRealtimeFrame = 16 << 10 // bytes, from the client
+const maxRealtimeFrameBytes = 16 << 10 // bytes, from the client
 
 // newRealtimeEndpoint returns the endpoint of /realtime.
 func (e *Server) newRealtimeEndpoint() *socketEndpoint {
-	limits := realtime.Limits{MaxFrame: maxRealtimeFrame, Rate: framesPerSecond, Burst: frameBurst, Hello: true}
+	limits := realtime.Limits{
+		MaxFrameBytes: maxRealtimeFrameBytes, FramesPerSecond: framesPerSecond,
+		BurstFrames: frameBurst, SendHello: true,
+	}
 	return &socketEndpoint{
-		socket: e.Realtime.Socket(limits),
+		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageHandler{
-			"room.subscribe":   decodeData(subscribe),
-			"room.unsubscribe": decodeData(unsubscribe),
-			"room.send":        decodeData(sendMessage),
+			"room.subscribe":   withData(subscribeToRoom),
+			"room.unsubscribe": withData(unsubscribeFromRoom),
+			"room.send":        withData(sendMessage),
 		},
 		onOpen: subscribeToUserEvents,
 	}
@@ -32,7 +35,7 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 
 // subscribeToUserEvents subscribes a connection to the events of its player. It runs before hello
 // is sent, so a client misses no event after hello.
-func subscribeToUserEvents(ctx context.Context, s *session, client *realtime.Client) {
+func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realtime.Client) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	user := s.caller.User
@@ -45,19 +48,19 @@ func subscribeToUserEvents(ctx context.Context, s *session, client *realtime.Cli
 }
 
 type subscribeInput struct {
-	RoomID string `json:"roomId"`
-	After  string `json:"after"` // "<seq>-<nonce>", the last position that the client has; "" for none
+	RoomID        string `json:"roomId"`
+	AfterPosition string `json:"after"` // "<seq>-<nonce>", the last position that the client has; "" for none
 }
 
 func (in *subscribeInput) Validate() error {
-	return required(member{"roomId", in.RoomID != ""})
+	return requireMembers(member{"roomId", in.RoomID != ""})
 }
 
-// subscribe subscribes to a room that the player may see. The subscription outlives the player's
-// seat, except in a private room: a player who may no longer see it gets the event that is the
-// reason, and none after it.
-func subscribe(
-	ctx context.Context, s *session, client *realtime.Client, m *message, in *subscribeInput,
+// subscribeToRoom subscribes to a room that the player may see. The subscription outlives the
+// player's seat, except in a private room: a player who may no longer see it gets the event that is
+// the reason, and none after it.
+func subscribeToRoom(
+	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *subscribeInput,
 ) (any, error) {
 	room, err := s.server.Rooms.Get(ctx, s.caller, in.RoomID)
 	if err != nil {
@@ -66,12 +69,12 @@ func subscribe(
 	roomID := strings.Clone(room.RoomID) // what the subscription refers to stays as long as it does
 	topic, _ := s.server.Rooms.EventTopic(roomID)
 	sub := realtime.Subscription{
-		Topic: topic, After: in.After, NotBefore: room.Position,
-		Snapshot: func(ctx context.Context) (realtime.Snapshot, error) {
+		Topic: topic, AfterPosition: in.AfterPosition, NotBeforePosition: room.Position,
+		TakeSnapshot: func(ctx context.Context) (realtime.Snapshot, error) {
 			return s.server.roomSnapshot(ctx, roomID)
 		},
-		Reply: func(start realtime.SubscribeResult) []byte {
-			data := subscribedData{start.Mode, start.State, start.Position}
+		EncodeReply: func(start realtime.SubscribeResult) []byte {
+			data := subscribedData{start.Mode, start.StateJSON, start.Position}
 			return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}).encode()
 		},
 	}
@@ -80,7 +83,7 @@ func subscribe(
 			_, err := s.server.Rooms.Get(ctx, s.caller, roomID)
 			return err
 		}
-		sub.NeedsReauthorization = func(eventType string, _ []byte) bool { return rooms.MayUnseat(eventType) }
+		sub.AffectsAuthorization = func(eventType string, _ []byte) bool { return rooms.MayUnseat(eventType) }
 	}
 	if _, err := client.Subscribe(ctx, sub); err != nil {
 		return nil, err
@@ -90,9 +93,9 @@ func subscribe(
 
 // subscribedData is where a subscription begins, and the data of room.snapshot.
 type subscribedData struct {
-	Mode     realtime.Mode `json:"mode"`
-	Room     wire.RawJSON  `json:"room,omitzero"` // only with realtime.ModeSnapshot
-	Position string        `json:"position"`      // "<seq>-<nonce>"
+	Mode     realtime.SubscribeMode `json:"mode"`
+	RoomJSON wire.RawJSON           `json:"room,omitzero"` // only with realtime.ModeSnapshot
+	Position string                 `json:"position"`      // "<seq>-<nonce>"
 }
 
 type snapshotEvent struct {
@@ -119,10 +122,12 @@ func (e *Server) roomSnapshot(ctx context.Context, roomID string) (realtime.Snap
 	if err != nil {
 		return realtime.Snapshot{}, fmt.Errorf("encode a snapshot: %w", err)
 	}
-	return realtime.Snapshot{Position: room.Position, State: state, Frame: frame}, nil
+	return realtime.Snapshot{Position: room.Position, StateJSON: state, Frame: frame}, nil
 }
 
-func unsubscribe(_ context.Context, s *session, client *realtime.Client, _ *message, in *roomInput) (any, error) {
+func unsubscribeFromRoom(
+	_ context.Context, s *clientHandler, client *realtime.Client, _ *message, in *roomInput,
+) (any, error) {
 	topic, ok := s.server.Rooms.EventTopic(in.RoomID)
 	if !ok {
 		return nil, apierror.RoomNotFound
@@ -139,14 +144,16 @@ type sendInput struct {
 }
 
 func (in *sendInput) Validate() error {
-	return required(member{"roomId", in.RoomID != ""}, member{"op", in.Op != ""})
+	return requireMembers(member{"roomId", in.RoomID != ""}, member{"op", in.Op != ""})
 }
 
 // sendMessage sends a message to other participants, as far as they are subscribed to the room.
-func sendMessage(ctx context.Context, s *session, client *realtime.Client, _ *message, in *sendInput) (any, error) {
+func sendMessage(
+	ctx context.Context, s *clientHandler, client *realtime.Client, _ *message, in *sendInput,
+) (any, error) {
 	m, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, rooms.MessageInput(*in))
 	if err != nil || len(m.Recipients) == 0 {
 		return struct{}{}, err
 	}
-	return struct{}{}, s.server.Realtime.Broadcast(ctx, m.Topic, client, m.Recipients, m.Event)
+	return struct{}{}, s.server.RealtimeHub.BroadcastEphemeral(ctx, m.Topic, client, m.Recipients, m.Event)
 }

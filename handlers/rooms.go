@@ -19,16 +19,16 @@ func roomResponse(status int, result rooms.Result, err error) (response, error) 
 
 func roomETag(r *rooms.Room) string { return `"` + strconv.FormatInt(r.Version, 10) + `"` }
 
-func roomChanged(result rooms.Result, err error) (response, error) {
+func roomChangedResponse(result rooms.Result, err error) (response, error) {
 	return roomResponse(http.StatusOK, result, err)
 }
 
-func roomCreated(result rooms.Result, err error) (response, error) {
+func roomCreatedResponse(result rooms.Result, err error) (response, error) {
 	return roomResponse(http.StatusCreated, result, err)
 }
 
 func (s *Server) createRoom(r *request, in *rooms.CreateInput) (response, error) {
-	return roomCreated(s.Rooms.Create(r.ctx(), r.caller, *in, r.receipt))
+	return roomCreatedResponse(s.Rooms.Create(r.ctx(), r.caller, *in, r.receipt))
 }
 
 func (s *Server) getRoom(r *request) (response, error) {
@@ -50,14 +50,14 @@ func (s *Server) getRoom(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	r.Writer.Header()["Cache-Control"] = valueRevalidate
+	r.Writer.Header()["Cache-Control"] = headerRevalidate
 	if etag := roomETag(&room); r.hasVersion(etag) {
 		return response{status: http.StatusNotModified, etag: etag}, nil
 	}
 	return roomResponse(http.StatusOK, rooms.Result{Room: room}, nil)
 }
 
-var valueRevalidate = []string{"private, no-cache"}
+var headerRevalidate = []string{"private, no-cache"}
 
 // roomListQuery reads the parameters of both lists of rooms.
 func (r *request) roomListQuery() (rooms.ListQuery, error) {
@@ -82,7 +82,7 @@ func (r *request) roomPage(page rooms.Page, err error) (response, error) {
 	if page.Scanned > longScan {
 		r.chargeRateLimit(longScanPermits - 1)
 	}
-	return ok(&page), err
+	return okResponse(&page), err
 }
 
 func (s *Server) listRooms(r *request) (response, error) {
@@ -93,7 +93,7 @@ func (s *Server) listRooms(r *request) (response, error) {
 	return r.roomPage(s.Rooms.List(r.ctx(), r.caller, query))
 }
 
-func (s *Server) adminRooms(r *request) (response, error) {
+func (s *Server) listRoomsAsAdmin(r *request) (response, error) {
 	query, err := r.roomListQuery()
 	if err != nil {
 		return response{}, err
@@ -107,27 +107,27 @@ type roomInput struct {
 }
 
 func (in *roomInput) Validate() error {
-	return required(member{"roomId", in.RoomID != ""})
+	return requireMembers(member{"roomId", in.RoomID != ""})
 }
 
 func (s *Server) joinRoom(r *request, in *roomInput) (response, error) {
-	return roomChanged(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
 func (s *Server) leaveRoom(r *request, in *roomInput) (response, error) {
-	return roomChanged(s.Rooms.Leave(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(s.Rooms.Leave(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
 func (s *Server) startRoom(r *request, in *roomInput) (response, error) {
-	return roomChanged(s.Rooms.Start(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(s.Rooms.Start(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
 func (s *Server) cancelRoom(r *request, in *roomInput) (response, error) {
-	return roomChanged(s.Rooms.Cancel(r.ctx(), r.caller, in.RoomID, r.receipt))
+	return roomChangedResponse(s.Rooms.Cancel(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
-func (s *Server) rematch(r *request, in *roomInput) (response, error) {
-	return roomCreated(s.Rooms.Rematch(r.ctx(), r.caller, in.RoomID, r.receipt))
+func (s *Server) rematchRoom(r *request, in *roomInput) (response, error) {
+	return roomCreatedResponse(s.Rooms.Rematch(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
 type readyInput struct {
@@ -136,21 +136,21 @@ type readyInput struct {
 }
 
 func (in *readyInput) Validate() error {
-	return required(member{"roomId", in.RoomID != ""}, member{"ready", in.Ready != nil})
+	return requireMembers(member{"roomId", in.RoomID != ""}, member{"ready", in.Ready != nil})
 }
 
-func (s *Server) readyRoom(r *request, in *readyInput) (response, error) {
-	return roomChanged(s.Rooms.Ready(r.ctx(), r.caller, in.RoomID, *in.Ready, r.receipt))
+func (s *Server) setReady(r *request, in *readyInput) (response, error) {
+	return roomChangedResponse(s.Rooms.Ready(r.ctx(), r.caller, in.RoomID, *in.Ready, r.receipt))
 }
 
 type kickInput rooms.KickInput
 
 func (in *kickInput) Validate() error {
-	return required(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
+	return requireMembers(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
 }
 
-func (s *Server) kick(r *request, in *kickInput) (response, error) {
-	return roomChanged(s.Rooms.Kick(r.ctx(), r.caller, rooms.KickInput(*in), r.receipt))
+func (s *Server) kickPlayer(r *request, in *kickInput) (response, error) {
+	return roomChangedResponse(s.Rooms.Kick(r.ctx(), r.caller, rooms.KickInput(*in), r.receipt))
 }
 
 type transferHostInput struct {
@@ -159,11 +159,11 @@ type transferHostInput struct {
 }
 
 func (in *transferHostInput) Validate() error {
-	return required(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
+	return requireMembers(member{"roomId", in.RoomID != ""}, member{"userId", in.UserID != 0})
 }
 
 func (s *Server) transferHost(r *request, in *transferHostInput) (response, error) {
-	return roomChanged(s.Rooms.TransferHost(r.ctx(), r.caller, in.RoomID, in.UserID, r.receipt))
+	return roomChangedResponse(s.Rooms.TransferHost(r.ctx(), r.caller, in.RoomID, in.UserID, r.receipt))
 }
 
 type finishInput struct {
@@ -172,9 +172,9 @@ type finishInput struct {
 }
 
 func (in *finishInput) Validate() error {
-	return required(member{"roomId", in.RoomID != ""}, member{"results", len(in.Results) > 0})
+	return requireMembers(member{"roomId", in.RoomID != ""}, member{"results", len(in.Results) > 0})
 }
 
 func (s *Server) finishRoom(r *request, in *finishInput) (response, error) {
-	return roomChanged(s.Rooms.Finish(r.ctx(), r.caller, in.RoomID, in.Results, r.receipt))
+	return roomChangedResponse(s.Rooms.Finish(r.ctx(), r.caller, in.RoomID, in.Results, r.receipt))
 }

@@ -11,13 +11,13 @@ import (
 
 // route is one operation of openapi.yaml.
 type route struct {
-	method, path string // the path as openapi.yaml spells it
-	callers      callers
-	class        auth.Class // of rate limits; "" has none
-	idempotency  idempotencyMode
-	durable      bool // the response has the header Parlor-Durability
-	handle       func(*request) (response, error)
-	errors       errorList // that handle returns beyond those of commonErrors
+	method, path     string // the path as openapi.yaml spells it
+	callers          callers
+	rateLimitClass   auth.Class // of rate limits; "" has none
+	idempotency      idempotencyMode
+	durabilityHeader bool // the response has the header Parlor-Durability
+	handle           func(*request) (response, error)
+	ownErrors        errorList // that handle returns beyond those of commonErrors
 }
 
 // callers is a set of roles that may call an operation.
@@ -27,7 +27,7 @@ const (
 	player callers = 1 << iota
 	server
 	operator
-	withTicket // a ticket in the address is accepted instead of a token
+	orTicket // a ticket in the address is accepted instead of a token
 
 	anyone   callers = 0 // no credential is needed
 	everyone         = player | server | operator
@@ -85,12 +85,12 @@ func (s *Server) routes() []route {
 	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
 	return []route{
 		{
-			post, "/api/v1/auth/guest", anyone, auth.SignIn, byStoredResponse, false, withBody(s.guest),
+			post, "/api/v1/auth/guest", anyone, auth.SignIn, byStoredResponse, false, withBody(s.signInGuest),
 			errorList{apierror.GameNotFound},
 		},
-		{post, "/api/v1/auth/exchange", server, auth.Admin, byStoredResponse, false, withBody(s.exchange), nil},
+		{post, "/api/v1/auth/exchange", server, auth.Admin, byStoredResponse, false, withBody(s.signInExternal), nil},
 		{
-			post, "/api/v1/auth/refresh", anyone, auth.SignIn, byStoredResponse, false, withBody(s.refresh),
+			post, "/api/v1/auth/refresh", anyone, auth.SignIn, byStoredResponse, false, withBody(s.refreshSession),
 			errorList{apierror.Unauthenticated, apierror.RefreshReused},
 		},
 		{
@@ -98,24 +98,24 @@ func (s *Server) routes() []route {
 			errorList{apierror.Unauthenticated, apierror.TokenExpired},
 		},
 		{
-			post, "/api/v1/auth/link", player | server, auth.SignIn, byStoredResponse, false, withBody(s.link),
+			post, "/api/v1/auth/link", player | server, auth.SignIn, byStoredResponse, false, withBody(s.linkIdentity),
 			errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
-		{post, "/api/v1/auth/ticket", player, auth.Socket, byStoredResponse, false, withoutBody(s.ticket), nil},
+		{post, "/api/v1/auth/ticket", player, auth.Socket, byStoredResponse, false, withoutBody(s.issueTicket), nil},
 
-		{get, "/api/v1/me", player, auth.Read, noKey, false, s.me, errorList{apierror.UserNotFound}},
-		{patch, "/api/v1/me", player, auth.Write, noKey, false, withBody(s.patchMe), errorList{apierror.UserNotFound}},
-		{get, "/api/v1/friends", player, auth.Read, noKey, false, s.friends, nil},
+		{get, "/api/v1/me", player, auth.Read, keyIgnored, false, s.getMe, errorList{apierror.UserNotFound}},
+		{patch, "/api/v1/me", player, auth.Write, keyIgnored, false, withBody(s.patchMe), errorList{apierror.UserNotFound}},
+		{get, "/api/v1/friends", player, auth.Read, keyIgnored, false, s.listFriends, nil},
 		{
-			post, "/api/v1/friends/{userId}", player, auth.Write, byStoredResponse, false, withoutBody(s.befriend),
+			post, "/api/v1/friends/{userId}", player, auth.Write, byStoredResponse, false, withoutBody(s.befriendUser),
 			errorList{apierror.UserNotFound},
 		},
 		{
-			del, "/api/v1/friends/{userId}", player, auth.Write, noKey, false, s.unfriend,
+			del, "/api/v1/friends/{userId}", player, auth.Write, keyIgnored, false, s.unfriendUser,
 			errorList{apierror.InvalidRequest, apierror.UserNotFound},
 		},
 		{
-			post, "/api/v1/friends/{userId}/block", player, auth.Write, byStoredResponse, false, withoutBody(s.block),
+			post, "/api/v1/friends/{userId}/block", player, auth.Write, byStoredResponse, false, withoutBody(s.blockUser),
 			errorList{apierror.UserNotFound},
 		},
 
@@ -127,10 +127,10 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
-			get, session + "get", everyone, auth.Read, noKey, true, s.getRoom,
+			get, session + "get", everyone, auth.Read, keyIgnored, true, s.getRoom,
 			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
 		},
-		{get, session + "list", everyone, auth.Read, noKey, true, s.listRooms, listErrors},
+		{get, session + "list", everyone, auth.Read, keyIgnored, true, s.listRooms, listErrors},
 		{post, session + "join", player, auth.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{post, "/join", player, auth.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{
@@ -138,11 +138,11 @@ func (s *Server) routes() []route {
 			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.NotParticipant, apierror.VersionConflict},
 		},
 		{
-			post, session + "ready", player, auth.Money, byReceipt, true, withBody(s.readyRoom),
+			post, session + "ready", player, auth.Money, byReceipt, true, withBody(s.setReady),
 			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.AlreadyStarted, apierror.NotParticipant},
 		},
 		{
-			post, session + "kick", player | server, auth.Money, byReceipt, true, withBody(s.kick),
+			post, session + "kick", player | server, auth.Money, byReceipt, true, withBody(s.kickPlayer),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
 			},
@@ -171,29 +171,32 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
-			post, session + "rematch", player, auth.Money, byReceipt, true, withBody(s.rematch),
+			post, session + "rematch", player, auth.Money, byReceipt, true, withBody(s.rematchRoom),
 			errorList{
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict,
 			},
 		},
 
-		{get, "/api/v1/user-balance/token-balances", player, auth.Read, noKey, true, s.tokenBalances, nil},
+		{get, "/api/v1/user-balance/token-balances", player, auth.Read, keyIgnored, true, s.listBalances, nil},
 		{
-			get, "/api/v1/user-balance/ledger", player, auth.Read, noKey, true, s.ledger,
+			get, "/api/v1/user-balance/ledger", player, auth.Read, keyIgnored, true, s.listLedger,
 			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
 		},
 		{
 			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, auth.Money, byReceiptKeyRequired, true,
-			withOptionalBody(s.purchase),
+			withOptionalBody(s.purchaseAsset),
 			errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.AssetNotFound, apierror.PriceChanged,
 				apierror.SoldOut, apierror.AlreadyOwned,
 			},
 		},
-		{get, "/api/v1/user-assets", player, auth.Read, noKey, true, s.ownedAssets, errorList{apierror.InvalidRequest}},
 		{
-			get, "/api/v1/game-assets", everyone, auth.Read, noKey, false, s.catalogue,
+			get, "/api/v1/user-assets", player, auth.Read, keyIgnored, true, s.listOwnedAssets,
+			errorList{apierror.InvalidRequest},
+		},
+		{
+			get, "/api/v1/game-assets", everyone, auth.Read, keyIgnored, false, s.listCatalogue,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 
@@ -201,10 +204,10 @@ func (s *Server) routes() []route {
 			post, admin + "games", operator, auth.Admin, byStoredResponse, false, withBody(s.createGame),
 			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
-		{get, admin + "games", operator, auth.Admin, noKey, false, s.listGames, errorList{apierror.InvalidRequest}},
-		{get, admin + "games/{gameId}", staff, auth.Admin, noKey, false, s.getGame, errorList{apierror.GameNotFound}},
+		{get, admin + "games", operator, auth.Admin, keyIgnored, false, s.listGames, errorList{apierror.InvalidRequest}},
+		{get, admin + "games/{gameId}", staff, auth.Admin, keyIgnored, false, s.getGame, errorList{apierror.GameNotFound}},
 		{
-			patch, admin + "games/{gameId}", staff, auth.Admin, noKey, false, withBody(s.patchGame),
+			patch, admin + "games/{gameId}", staff, auth.Admin, keyIgnored, false, withBody(s.patchGame),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
 		},
 		{
@@ -213,7 +216,7 @@ func (s *Server) routes() []route {
 			errorList{apierror.GameNotFound},
 		},
 		{
-			del, admin + "games/{gameId}/server-keys/{keyId}", operator, auth.Admin, noKey, false, s.revokeServerKey,
+			del, admin + "games/{gameId}/server-keys/{keyId}", operator, auth.Admin, keyIgnored, false, s.revokeServerKey,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
@@ -221,57 +224,66 @@ func (s *Server) routes() []route {
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound},
 		},
 		{
-			get, admin + "games/{gameId}/assets", staff, auth.Admin, noKey, false, s.listAssets,
+			get, admin + "games/{gameId}/assets", staff, auth.Admin, keyIgnored, false, s.listAssets,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			get, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, noKey, false, s.getAsset,
+			get, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, keyIgnored, false, s.getAsset,
 			errorList{apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, noKey, false, withBody(s.patchAsset),
+			patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, keyIgnored, false, withBody(s.patchAsset),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
 			post, admin + "tokens", operator, auth.Admin, byStoredResponse, false, withBody(s.createToken),
 			errorList{apierror.TokenExists},
 		},
-		{get, admin + "tokens", operator, auth.Admin, noKey, false, s.listTokens, nil},
+		{get, admin + "tokens", operator, auth.Admin, keyIgnored, false, s.listTokens, nil},
 		{
-			get, admin + "tokens/{tokenId}", operator, auth.Admin, noKey, false, s.getToken,
+			get, admin + "tokens/{tokenId}", operator, auth.Admin, keyIgnored, false, s.getToken,
 			errorList{apierror.TokenNotFound},
 		},
 		{
-			patch, admin + "tokens/{tokenId}", operator, auth.Admin, noKey, false, withBody(s.patchToken),
+			patch, admin + "tokens/{tokenId}", operator, auth.Admin, keyIgnored, false, withBody(s.patchToken),
 			errorList{apierror.TokenNotFound},
 		},
-		{get, admin + "users/{userId}", staff, auth.Admin, noKey, true, s.getUser, errorList{apierror.UserNotFound}},
+		{get, admin + "users/{userId}", staff, auth.Admin, keyIgnored, true, s.getUser, errorList{apierror.UserNotFound}},
 		{
-			post, admin + "users/{userId}/credit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.credit),
+			post, admin + "users/{userId}/credit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.creditUser),
 			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			post, admin + "users/{userId}/debit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.debit),
+			post, admin + "users/{userId}/debit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.debitUser),
 			errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			put, admin + "users/{userId}/saves/{slot}", staff, auth.Admin, noKey, true, withSaveBody(s.replaceSave),
+			put, admin + "users/{userId}/saves/{slot}", staff, auth.Admin, keyIgnored, true, withSaveBody(s.replaceSave),
 			errorList{
 				apierror.UserNotFound, apierror.VersionConflict, apierror.SlotsFull, apierror.SaveRejected,
 				apierror.SaveTampered,
 			},
 		},
-		{get, admin + "rooms", staff, auth.Admin, noKey, true, s.adminRooms, listErrors},
-		{get, admin + "audit", operator, auth.Admin, noKey, true, s.audit, nil},
+		{get, admin + "rooms", staff, auth.Admin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
+		{get, admin + "audit", operator, auth.Admin, keyIgnored, true, s.auditWallets, nil},
 
-		{get, "/api/v1/game-data/save", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.saves), socketErrors},
-		{get, "/api/v1/game-data/load", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.saves), socketErrors},
-		{get, "/api/v1/realtime", player | withTicket, auth.Socket, noKey, false, s.upgrade(s.live), socketErrors},
+		{
+			get, "/api/v1/game-data/save", player | orTicket, auth.Socket, keyIgnored, false,
+			s.upgradeHandler(s.saveEndpoint), socketErrors,
+		},
+		{
+			get, "/api/v1/game-data/load", player | orTicket, auth.Socket, keyIgnored, false,
+			s.upgradeHandler(s.saveEndpoint), socketErrors,
+		},
+		{
+			get, "/api/v1/realtime", player | orTicket, auth.Socket, keyIgnored, false,
+			s.upgradeHandler(s.realtimeEndpoint), socketErrors,
+		},
 
-		{get, "/healthz", anyone, "", noKey, false, s.healthz, nil},
-		{get, "/readyz", anyone, "", noKey, false, s.readyz, errorList{apierror.Draining, apierror.StoreUnavailable}},
-		{get, "/openapi.yaml", anyone, "", noKey, false, serveDocument(openAPI), nil},
-		{get, "/asyncapi.yaml", anyone, "", noKey, false, serveDocument(asyncAPI), nil},
+		{get, "/healthz", anyone, "", keyIgnored, false, s.healthz, nil},
+		{get, "/readyz", anyone, "", keyIgnored, false, s.readyz, errorList{apierror.Draining, apierror.StoreUnavailable}},
+		{get, "/openapi.yaml", anyone, "", keyIgnored, false, documentHandler(openAPIText), nil},
+		{get, "/asyncapi.yaml", anyone, "", keyIgnored, false, documentHandler(asyncAPIText), nil},
 	}
 }
 
@@ -294,7 +306,7 @@ func withoutBody(handle func(*request) (response, error)) func(*request) (respon
 
 // withSaveBody is withBody for operations whose body contains the state of a save.
 func withSaveBody[T any](handle func(*request, *T) (response, error)) func(*request) (response, error) {
-	return decodeThen(handle, bodyRule{maxBytes: maxSaveBytes})
+	return decodeThen(handle, bodyRule{maxBytes: maxSaveBodyBytes})
 }
 
 func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRule) func(*request) (response, error) {
@@ -306,7 +318,7 @@ func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRul
 		if err := validate(in); err != nil {
 			return response{}, err
 		}
-		if stored, found, err := r.claimKey(in); found || err != nil {
+		if stored, found, err := r.claimIdempotencyKey(in); found || err != nil {
 			return stored, err
 		}
 		return handle(r, in)
@@ -332,8 +344,8 @@ type member struct {
 	given bool
 }
 
-// required returns invalid_request with the members that are missing.
-func required(members ...member) error {
+// requireMembers returns invalid_request with the members that are missing.
+func requireMembers(members ...member) error {
 	var errs apierror.FieldErrors
 	for _, m := range members {
 		if !m.given {

@@ -40,15 +40,15 @@ type Deps struct {
 	Auth        *auth.Service
 	Limiter     *auth.Limiter
 	Idempotency *idempotency.Service
-	Store       Pinger
+	StorePinger Pinger
 
-	Progress *progress.Service
-	Realtime *realtime.Hub // not running yet, because New adds its sockets
+	Progress    *progress.Service
+	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
 
-	Durability     string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
-	TrustedProxies []string             // addresses or networks whose X-Forwarded-For is used; none by default
-	Metrics        *prometheus.Registry // that /metrics of the internal listener exports
-	Log            *slog.Logger
+	Durability      string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
+	TrustedProxies  []string             // addresses or networks whose X-Forwarded-For is used; none by default
+	MetricsRegistry *prometheus.Registry // that /metrics of the internal listener exports
+	Log             *slog.Logger
 }
 
 // Pinger reports whether the store can be reached, for /readyz.
@@ -59,39 +59,39 @@ type Pinger interface {
 // Server serves the public HTTP interface of a node.
 type Server struct {
 	Deps
-	engine        *gin.Engine
-	log           *slog.Logger
-	metrics       *metrics
-	saves         *socketEndpoint
-	live          *socketEndpoint
-	outageLog     rate.Sometimes
-	policyHeaders sync.Map // class → value of RateLimit-Policy
-	draining      atomic.Bool
+	engine                 *gin.Engine
+	log                    *slog.Logger
+	requestMetrics         *requestMetrics
+	saveEndpoint           *socketEndpoint
+	realtimeEndpoint       *socketEndpoint
+	outageLogLimit         rate.Sometimes
+	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
+	draining               atomic.Bool
 }
 
 // New returns the server of a node. It returns an error for trusted proxies that are not addresses
 // and for metrics that are registered already.
 func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
-	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLog: rate.Sometimes{Interval: time.Second}}
+	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second}}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
 	if err := s.engine.SetTrustedProxies(deps.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
 	var err error
-	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
+	if s.requestMetrics, err = newRequestMetrics(deps.MetricsRegistry); err != nil {
 		return nil, err
 	}
-	if err = deps.Metrics.Register(&socketMetrics{deps.Realtime}); err != nil {
+	if err = deps.MetricsRegistry.Register(&socketCollector{deps.RealtimeHub}); err != nil {
 		return nil, err
 	}
-	s.saves, s.live = s.newSaveEndpoint(), s.newRealtimeEndpoint()
+	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	for _, rt := range s.routes() {
-		s.engine.Handle(rt.method, ginPath(rt.path), s.serve(&rt))
+		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}
-	s.engine.NoRoute(s.serve(&route{path: "none", handle: alwaysReturn(apierror.NotFound)}))
-	s.engine.NoMethod(s.serve(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
+	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.NotFound)}))
+	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
 	return s, nil
 }
 
@@ -126,30 +126,30 @@ type request struct {
 	requestID  string
 	caller     principal.Caller // zero when the operation is for anyone
 	credential auth.Authentication
-	corsGame   int64                  // whose origins are allowed; 0 while it is not known
+	corsGameID int64                  // whose origins are allowed; 0 while it is not known
 	receipt    idempotency.Receipt    // of the Idempotency-Key, or the zero Receipt
 	execution  *idempotency.Execution // that stores the response, or nil
 }
 
 func (r *request) ctx() context.Context { return r.Request.Context() }
 
-// serve returns gin's handler of a route: it handles the request, sends the response, counts and
-// logs it.
-func (s *Server) serve(rt *route) gin.HandlerFunc {
-	routeMetrics := s.metrics.forRoute(rt)
+// ginHandler returns gin's handler of a route: it handles the request, sends the response, counts
+// and logs it.
+func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
+	routeMetrics := s.requestMetrics.forRoute(rt)
 	return func(c *gin.Context) {
 		start := time.Now()
-		s.metrics.inFlight.Inc()
+		s.requestMetrics.inFlight.Inc()
 		req := &request{Context: c, server: s, route: rt, requestID: requestID(c.Request)}
 		header := c.Writer.Header()
 		header["X-Request-Id"] = []string{req.requestID}
-		header["X-Content-Type-Options"] = valueNoSniff
-		header["Vary"] = varyOrigin
+		header["X-Content-Type-Options"] = headerNoSniff
+		header["Vary"] = headerVaryOrigin
 		defer func() {
 			if cause := recover(); cause != nil {
 				req.recoverPanic(cause)
 			}
-			s.metrics.inFlight.Dec()
+			s.requestMetrics.inFlight.Dec()
 			routeMetrics.observe(c.Writer.Status(), time.Since(start))
 			s.logRequest(req, time.Since(start))
 		}()
@@ -157,17 +157,17 @@ func (s *Server) serve(rt *route) gin.HandlerFunc {
 			req.respondToPreflight()
 			return
 		}
-		resp, err := req.dispatch()
+		resp, err := req.authorizeAndHandle()
 		req.respond(resp, err)
 	}
 }
 
-// dispatch checks who is calling and how often, and calls the handler of the route.
-func (r *request) dispatch() (response, error) {
-	if r.route.class == "" {
+// authorizeAndHandle checks who is calling and how often, and calls the handler of the route.
+func (r *request) authorizeAndHandle() (response, error) {
+	if r.route.rateLimitClass == "" {
 		return r.route.handle(r)
 	}
-	if err := r.checkRateLimit(auth.Address); err != nil {
+	if err := r.takeRateLimit(auth.Address); err != nil {
 		return response{}, err
 	}
 	if r.route.callers != anyone {
@@ -175,7 +175,7 @@ func (r *request) dispatch() (response, error) {
 			return response{}, err
 		}
 	}
-	if err := r.checkRateLimit(r.route.class); err != nil {
+	if err := r.takeRateLimit(r.route.rateLimitClass); err != nil {
 		return response{}, err
 	}
 	return r.route.handle(r)
@@ -200,7 +200,7 @@ func (r *request) respond(resp response, err error) {
 	if r.execution != nil {
 		r.storeResponse(&resp, buffer.Bytes())
 	}
-	if r.route.durable {
+	if r.route.durabilityHeader {
 		r.Writer.Header()["Parlor-Durability"] = []string{r.server.Durability}
 	}
 	r.allowOrigin()
@@ -220,13 +220,13 @@ func (r *request) recoverPanic(cause any) {
 	}
 }
 
-// slowRequest is the duration above which a request is logged at the level warn.
-const slowRequest = time.Second
+// slowRequestDuration is the duration above which a request is logged at the level warn.
+const slowRequestDuration = time.Second
 
 // logRequest logs slow requests as warnings and all others at the level debug.
 func (s *Server) logRequest(r *request, duration time.Duration) {
 	level := slog.LevelDebug
-	if duration > slowRequest {
+	if duration > slowRequestDuration {
 		level = slog.LevelWarn
 	}
 	if !s.log.Enabled(r.ctx(), level) {
@@ -234,7 +234,7 @@ func (s *Server) logRequest(r *request, duration time.Duration) {
 	}
 	s.log.LogAttrs(r.ctx(), level, "request", slog.String("method", r.Request.Method),
 		slog.String("route", r.route.path), slog.Int("status", r.Writer.Status()), slog.Duration("duration", duration),
-		slog.String("caller", r.callerKey()), slog.String("requestId", r.requestID))
+		slog.String("caller", r.callerIdentity()), slog.String("requestId", r.requestID))
 }
 
 // requestID returns the caller's X-Request-Id if it is valid, or else a new one.
@@ -248,26 +248,26 @@ func requestID(r *http.Request) string {
 // authenticate sets the caller. It returns forbidden when the operation is not for the caller's
 // role.
 func (r *request) authenticate() error {
-	credential, err := r.findCredential()
+	credential, err := r.verifyCredential()
 	if err != nil {
 		return err
 	}
-	r.credential, r.caller, r.corsGame = credential, credential.Caller, credential.Game
+	r.credential, r.caller, r.corsGameID = credential, credential.Caller, credential.Game
 	if !r.route.callers.includes(r.caller.Role) {
 		return apierror.Forbidden.WithReason("this operation is for %s", r.route.callers)
 	}
 	return nil
 }
 
-// findCredential returns the credential of a ticket, where the operation accepts one, or of a
+// verifyCredential returns the credential of a ticket, where the operation accepts one, or of a
 // bearer token.
-func (r *request) findCredential() (auth.Authentication, error) {
-	if r.route.callers&withTicket != 0 {
+func (r *request) verifyCredential() (auth.Authentication, error) {
+	if r.route.callers&orTicket != 0 {
 		if credential, given, err := r.redeemTicket(); given || err != nil {
 			return credential, err
 		}
 	}
-	token := r.bearer()
+	token := r.bearerToken()
 	if token == "" {
 		return auth.Authentication{}, apierror.Unauthenticated.WithReason(
 			"an Authorization header with a Bearer token is needed")
@@ -275,8 +275,8 @@ func (r *request) findCredential() (auth.Authentication, error) {
 	return r.server.Auth.Authenticate(r.ctx(), token)
 }
 
-// bearer returns the bearer token, or "".
-func (r *request) bearer() string {
+// bearerToken returns the bearer token, or "".
+func (r *request) bearerToken() string {
 	scheme, token, _ := strings.Cut(r.Request.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return ""
@@ -284,18 +284,18 @@ func (r *request) bearer() string {
 	return strings.TrimSpace(token)
 }
 
-// callerKey identifies the caller for rate limits and Idempotency-Keys: the address when there is
-// no credential.
-func (r *request) callerKey() string {
+// callerIdentity identifies the caller for rate limits and Idempotency-Keys: the address when there
+// is no credential.
+func (r *request) callerIdentity() string {
 	if r.caller.Role == "" {
-		return r.addressKey()
+		return r.addressIdentity()
 	}
 	return r.caller.ActorID()
 }
 
-// addressKey identifies the client's address for rate limits. X-Forwarded-For counts only from a
-// trusted proxy.
-func (r *request) addressKey() string {
+// addressIdentity identifies the client's address for rate limits. X-Forwarded-For counts only from
+// a trusted proxy.
+func (r *request) addressIdentity() string {
 	address, err := netip.ParseAddr(r.ClientIP())
 	if err != nil {
 		return "ip:unknown"
@@ -303,8 +303,8 @@ func (r *request) addressKey() string {
 	return auth.AddressKey(address)
 }
 
-// checkRateLimit counts the request against the limit of a class and sets the headers of the limit.
-func (r *request) checkRateLimit(class auth.Class) error {
+// takeRateLimit counts the request against the limit of a class and sets the headers of the limit.
+func (r *request) takeRateLimit(class auth.Class) error {
 	key, limited := r.rateLimitKey(class)
 	if !limited {
 		return nil
@@ -314,7 +314,7 @@ func (r *request) checkRateLimit(class auth.Class) error {
 		return nil // the headers show the limit of the operation
 	}
 	h := r.Writer.Header()
-	h["Ratelimit-Policy"] = r.server.policyHeader(decision)
+	h["Ratelimit-Policy"] = r.server.rateLimitPolicyHeader(decision)
 	h["Ratelimit"] = []string{decision.Header()}
 	if err != nil {
 		h["Retry-After"] = []string{strconv.FormatInt(decision.RetryAfterSeconds(), 10)}
@@ -324,8 +324,8 @@ func (r *request) checkRateLimit(class auth.Class) error {
 
 // chargeRateLimit takes more permits for a request that cost more than others of its class.
 func (r *request) chargeRateLimit(permits int64) {
-	if key, limited := r.rateLimitKey(r.route.class); limited {
-		decision := r.server.Limiter.Charge(r.route.class, key, permits)
+	if key, limited := r.rateLimitKey(r.route.rateLimitClass); limited {
+		decision := r.server.Limiter.Charge(r.route.rateLimitClass, key, permits)
 		r.Writer.Header()["Ratelimit"] = []string{decision.Header()}
 	}
 }
@@ -336,17 +336,17 @@ func (r *request) rateLimitKey(class auth.Class) (key string, limited bool) {
 	case "":
 		return "", false
 	case auth.ByAddress:
-		return r.addressKey(), true
+		return r.addressIdentity(), true
 	default:
-		return r.callerKey(), true
+		return r.callerIdentity(), true
 	}
 }
 
-// policyHeader returns the value of RateLimit-Policy for a class, which never changes.
-func (s *Server) policyHeader(d auth.Decision) []string {
-	if header, ok := s.policyHeaders.Load(d.Class); ok {
+// rateLimitPolicyHeader returns the value of RateLimit-Policy for a class, which never changes.
+func (s *Server) rateLimitPolicyHeader(d auth.Decision) []string {
+	if header, ok := s.rateLimitPolicyHeaders.Load(d.Class); ok {
 		return header.([]string)
 	}
-	header, _ := s.policyHeaders.LoadOrStore(d.Class, []string{d.Policy()})
+	header, _ := s.rateLimitPolicyHeaders.LoadOrStore(d.Class, []string{d.Policy()})
 	return header.([]string)
 }

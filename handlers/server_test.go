@@ -239,7 +239,7 @@ func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
 }
 
 func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = hangingStore{} })
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = hangingStore{} })
 	began := time.Now()
 	if resp := f.send("GET", "/readyz", "", ""); resp.status != 503 || time.Since(began) > 5*time.Second {
 		t.Errorf("/readyz returned %d after %v", resp.status, time.Since(began))
@@ -266,7 +266,7 @@ func TestADrainingNodeIsNotReadyAndServesRequests(t *testing.T) {
 }
 
 func TestAPanicReturnsInternalAndIsLogged(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = panickingStore{} })
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = panickingStore{} })
 	for range 2 {
 		resp := f.expect(500, "GET", "/readyz", "", "")
 		if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
@@ -295,7 +295,7 @@ type panickingStore struct{}
 func (panickingStore) Ping(context.Context) error { panic("secret plans") }
 
 func TestAnUnexpectedErrorReturnsInternalAndIsLoggedOnce(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Store = failingStore{} })
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = failingStore{} })
 	resp := f.expect(500, "GET", "/readyz", "", "")
 	if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
 		t.Errorf("the response shows the error: %s", resp.raw)
@@ -337,7 +337,7 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	f.expect(401, "GET", "/api/v1/me", "", "")
 	f.expect(404, "GET", "/api/v1/nothing/1", "", "")
 	f.expect(404, "GET", "/api/v1/nothing/2", "", "")
-	inside := httptest.NewServer(f.server.Internal())
+	inside := httptest.NewServer(f.server.InternalHandler())
 	defer inside.Close()
 	for path, want := range map[string][]string{
 		"/metrics": {

@@ -5,89 +5,89 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// socketMetrics exports the hub's counters.
-type socketMetrics struct{ hub *realtime.Hub }
+// socketCollector exports the hub's counters.
+type socketCollector struct{ hub *realtime.Hub }
 
 type socketMetric struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(realtime.Stats) float64
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(realtime.HubStats) float64
 }
 
 func newSocketMetric[N int | uint64](
-	kind prometheus.ValueType, name, help string, field func(realtime.Stats) N,
+	kind prometheus.ValueType, name, help string, field func(realtime.HubStats) N,
 ) socketMetric {
 	desc := prometheus.NewDesc("parlor_realtime_"+name, help, nil, nil)
-	return socketMetric{desc, kind, func(s realtime.Stats) float64 { return float64(field(s)) }}
+	return socketMetric{desc, kind, func(s realtime.HubStats) float64 { return float64(field(s)) }}
 }
 
-func socketGauge(name, help string, field func(realtime.Stats) int) socketMetric {
+func socketGauge(name, help string, field func(realtime.HubStats) int) socketMetric {
 	return newSocketMetric(prometheus.GaugeValue, name, help, field)
 }
 
-func socketCounter(name, help string, field func(realtime.Stats) uint64) socketMetric {
+func socketCounter(name, help string, field func(realtime.HubStats) uint64) socketMetric {
 	return newSocketMetric(prometheus.CounterValue, name, help, field)
 }
 
-var socketMetricList = []socketMetric{
-	socketGauge("sessions", "Open sockets.", func(s realtime.Stats) int { return s.Sessions }),
+var socketMetrics = []socketMetric{
+	socketGauge("sessions", "Open sockets.", func(s realtime.HubStats) int { return s.Clients }),
 	socketGauge("topics", "Topics with subscribers, and topics that had one until a moment ago.",
-		func(s realtime.Stats) int { return s.Topics }),
+		func(s realtime.HubStats) int { return s.Topics }),
 	socketGauge("pubsub_connections", "Connections to Redis that carry the topics' channels.",
-		func(s realtime.Stats) int { return s.PubSubConns }),
+		func(s realtime.HubStats) int { return s.PubSubConns }),
 	{
 		desc: prometheus.NewDesc("parlor_realtime_lag_seconds",
 			"Time from publish to receipt, measured by the last probe.", nil, nil),
-		kind:  prometheus.GaugeValue,
-		value: func(s realtime.Stats) float64 { return s.Lag.Seconds() },
+		kind: prometheus.GaugeValue,
+		read: func(s realtime.HubStats) float64 { return s.PubSubLag.Seconds() },
 	},
 	socketCounter("messages_total", "Messages received from channels.",
-		func(s realtime.Stats) uint64 { return s.Messages }),
+		func(s realtime.HubStats) uint64 { return s.ChannelMessages }),
 	socketCounter("deliveries_total", "Events handed to sessions.",
-		func(s realtime.Stats) uint64 { return s.Deliveries }),
+		func(s realtime.HubStats) uint64 { return s.EventDeliveries }),
 	socketCounter("frames_total", "Frames handed to sessions.",
-		func(s realtime.Stats) uint64 { return s.Frames }),
+		func(s realtime.HubStats) uint64 { return s.FramesSent }),
 	socketCounter("received_total", "Frames received from clients.",
-		func(s realtime.Stats) uint64 { return s.Received }),
+		func(s realtime.HubStats) uint64 { return s.FramesReceived }),
 	socketCounter("ephemeral_deliveries_total", "Ephemeral messages handed to sessions.",
-		func(s realtime.Stats) uint64 { return s.EphemeralDeliveries }),
+		func(s realtime.HubStats) uint64 { return s.EphemeralDeliveries }),
 	socketCounter("ephemeral_dropped_total", "Ephemeral messages dropped because a session was too slow.",
-		func(s realtime.Stats) uint64 { return s.EphemeralDropped }),
+		func(s realtime.HubStats) uint64 { return s.EphemeralDropped }),
 	socketCounter("backfill_reads_total", "Streams read to fill gaps.",
-		func(s realtime.Stats) uint64 { return s.BackfillReads }),
+		func(s realtime.HubStats) uint64 { return s.BackfillReads }),
 	socketCounter("resets_total", "Ring buffers replaced because their stream had forked or was trimmed.",
-		func(s realtime.Stats) uint64 { return s.Resets }),
+		func(s realtime.HubStats) uint64 { return s.RingResets }),
 	socketCounter("reconnects_total", "Pub/sub connections to Redis that were lost or given up.",
-		func(s realtime.Stats) uint64 { return s.Reconnects }),
+		func(s realtime.HubStats) uint64 { return s.LostPubSubConns }),
 	socketCounter("overflows_total", "Messages that did not fit a backlog and were read from the stream.",
-		func(s realtime.Stats) uint64 { return s.Overflows }),
+		func(s realtime.HubStats) uint64 { return s.BacklogOverflows }),
 	socketCounter("unfilled_gaps_total", "Gaps that the stream could not fill.",
-		func(s realtime.Stats) uint64 { return s.UnfilledGaps }),
+		func(s realtime.HubStats) uint64 { return s.UnfilledGaps }),
 	socketCounter("snapshots_total", "Snapshots taken.",
-		func(s realtime.Stats) uint64 { return s.Snapshots }),
+		func(s realtime.HubStats) uint64 { return s.Snapshots }),
 	socketCounter("snapshot_failures_total", "Snapshots that failed.",
-		func(s realtime.Stats) uint64 { return s.SnapshotFailures }),
+		func(s realtime.HubStats) uint64 { return s.SnapshotFailures }),
 	socketCounter("slow_closes_total", "Sockets closed with 4008.",
-		func(s realtime.Stats) uint64 { return s.SlowCloses }),
+		func(s realtime.HubStats) uint64 { return s.SlowCloses }),
 	socketCounter("rate_closes_total", "Sockets closed with 4009.",
-		func(s realtime.Stats) uint64 { return s.RateCloses }),
+		func(s realtime.HubStats) uint64 { return s.RateCloses }),
 	socketCounter("handshakes_failed_total", "Upgrades that failed.",
-		func(s realtime.Stats) uint64 { return s.HandshakesFailed }),
+		func(s realtime.HubStats) uint64 { return s.HandshakesFailed }),
 	socketCounter("panics_total", "Panics recovered from.",
-		func(s realtime.Stats) uint64 { return s.Panics }),
+		func(s realtime.HubStats) uint64 { return s.Panics }),
 }
 
 // Describe implements prometheus.Collector.
-func (m *socketMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, metric := range socketMetricList {
+func (m *socketCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, metric := range socketMetrics {
 		ch <- metric.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (m *socketMetrics) Collect(ch chan<- prometheus.Metric) {
+func (m *socketCollector) Collect(ch chan<- prometheus.Metric) {
 	stats := m.hub.Stats()
-	for _, metric := range socketMetricList {
-		ch <- prometheus.MustNewConstMetric(metric.desc, metric.kind, metric.value(stats))
+	for _, metric := range socketMetrics {
+		ch <- prometheus.MustNewConstMetric(metric.desc, metric.kind, metric.read(stats))
 	}
 }

@@ -27,32 +27,32 @@ import (
 
 // socketEndpoint is one kind of socket.
 type socketEndpoint struct {
-	socket   *realtime.Socket
-	handlers map[string]messageHandler                         // by message type
-	onOpen   func(context.Context, *session, *realtime.Client) // before the first message; may be nil
+	socketKind *realtime.SocketKind
+	handlers   map[string]messageHandler                               // by message type
+	onOpen     func(context.Context, *clientHandler, *realtime.Client) // before the first message; may be nil
 }
 
 // messageHandler handles a message and returns the data of its reply, or alreadyReplied if it has
 // sent one.
-type messageHandler func(context.Context, *session, *realtime.Client, *message) (any, error)
+type messageHandler func(context.Context, *clientHandler, *realtime.Client, *message) (any, error)
 
 type repliedMarker struct{}
 
 var alreadyReplied any = repliedMarker{}
 
-// session is a player on a socket.
-type session struct {
-	server   *Server
-	endpoint *socketEndpoint
-	caller   principal.Caller
-	path     string // of the route
+// clientHandler is a player on a socket.
+type clientHandler struct {
+	server    *Server
+	endpoint  *socketEndpoint
+	caller    principal.Caller
+	routePath string // of the route
 }
 
 // message is a frame from the client.
 type message struct {
-	ID   string       `json:"id"`
-	Type string       `json:"type"`
-	Data wire.RawJSON `json:"data"`
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	DataJSON wire.RawJSON `json:"data"`
 }
 
 // replyTo returns the id for the reply: null when the message has none.
@@ -73,15 +73,15 @@ type socketReply struct {
 
 // The limits of every kind of socket.
 const (
-	framesPerSecond = 60
-	frameBurst      = 120
-	protocolVersion = 1
-	maxMessageID    = 128 // bytes
-	messageTimeout  = 10 * time.Second
+	framesPerSecond   = 60
+	frameBurst        = 120
+	protocolVersion   = 1
+	maxMessageIDBytes = 128 // bytes
+	messageTimeout    = 10 * time.Second
 )
 
-// upgrade returns the handler of the request that opens a socket.
-func (e *Server) upgrade(endpoint *socketEndpoint) func(*request) (response, error) {
+// upgradeHandler returns the handler of the request that opens a socket.
+func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (response, error) {
 	return func(r *request) (response, error) {
 		if e.draining.Load() {
 			return response{}, r.setRetryAfter(apierror.Draining)
@@ -94,18 +94,18 @@ func (e *Server) upgrade(endpoint *socketEndpoint) func(*request) (response, err
 		if err := q.err(); err != nil {
 			return response{}, err
 		}
-		s := &session{server: e, endpoint: endpoint, caller: r.caller, path: r.route.path}
-		callbacks := realtime.Session{
-			User: r.caller.User, Expires: r.credential.Expires,
+		s := &clientHandler{server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path}
+		callbacks := realtime.ClientOptions{
+			UserID: r.caller.User, ExpiresAt: r.credential.Expires,
 			OnOpen: s.onOpen, OnMessage: s.onMessage, OnRefused: s.onRefused,
 		}
 		// Browsers do not show the response to a failed upgrade, so the page gets a close code instead.
 		if protocol != 0 && protocol != protocolVersion {
 			callbacks.OnOpen = func(_ context.Context, client *realtime.Client) {
-				client.Close(realtime.CloseTooOld, "this server speaks protocol 1")
+				client.Close(realtime.CloseProtocolTooOld, "this server speaks protocol 1")
 			}
 		}
-		if err := endpoint.socket.Serve(r.Writer, r.Request, callbacks); err != nil {
+		if err := endpoint.socketKind.Serve(r.Writer, r.Request, callbacks); err != nil {
 			return response{}, r.setRetryAfter(err)
 		}
 		return response{upgraded: true}, nil
@@ -127,7 +127,7 @@ func (r *request) checkOrigin() error {
 	if len(origins) == 0 {
 		return nil
 	}
-	game, err := r.server.Games.Find(r.ctx(), r.corsGame)
+	game, err := r.server.Games.Find(r.ctx(), r.corsGameID)
 	switch {
 	case err != nil:
 		return err
@@ -161,14 +161,14 @@ func (r *request) redeemTicket() (credential auth.Authentication, given bool, er
 	return credential, true, err
 }
 
-func (s *session) onOpen(ctx context.Context, client *realtime.Client) {
+func (s *clientHandler) onOpen(ctx context.Context, client *realtime.Client) {
 	if s.endpoint.onOpen != nil {
 		s.endpoint.onOpen(ctx, s, client)
 	}
 }
 
 // onMessage handles one frame and sends its reply.
-func (s *session) onMessage(ctx context.Context, client *realtime.Client, raw []byte) {
+func (s *clientHandler) onMessage(ctx context.Context, client *realtime.Client, raw []byte) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	if r := s.handleFrame(ctx, client, raw); r != nil {
@@ -177,7 +177,7 @@ func (s *session) onMessage(ctx context.Context, client *realtime.Client, raw []
 }
 
 // handleFrame handles one frame and returns its reply, nil if there is none to send.
-func (s *session) handleFrame(ctx context.Context, client *realtime.Client, raw []byte) *socketReply {
+func (s *clientHandler) handleFrame(ctx context.Context, client *realtime.Client, raw []byte) *socketReply {
 	m, err := parseMessage(raw)
 	var data any
 	if err == nil {
@@ -195,7 +195,7 @@ func (s *session) handleFrame(ctx context.Context, client *realtime.Client, raw 
 	}
 }
 
-func (s *session) dispatch(ctx context.Context, client *realtime.Client, m *message) (any, error) {
+func (s *clientHandler) dispatch(ctx context.Context, client *realtime.Client, m *message) (any, error) {
 	handle, ok := s.endpoint.handlers[m.Type]
 	if !ok {
 		types := strings.Join(slices.Sorted(maps.Keys(s.endpoint.handlers)), ", ")
@@ -209,43 +209,43 @@ func (s *session) dispatch(ctx context.Context, client *realtime.Client, m *mess
 func parseMessage(raw []byte) (message, error) {
 	var m message
 	if err := wire.UnmarshalStrict(raw, &m); err != nil {
-		return message{ID: idOfInvalid(raw)}, fromDecodeError(err)
+		return message{ID: idOfInvalidFrame(raw)}, fromDecodeError(err)
 	}
-	invalid := required(member{"type", m.Type != ""})
-	if len(m.ID) > maxMessageID {
+	invalid := requireMembers(member{"type", m.Type != ""})
+	if len(m.ID) > maxMessageIDBytes {
 		invalid = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
 		m.ID = ""
 	}
-	if firstByte(raw) != '{' { // null would decode into any struct
+	if firstJSONByte(raw) != '{' { // null would decode into any struct
 		invalid = apierror.InvalidRequest.WithField("body", "type", "must be an object")
 	}
 	return m, invalid
 }
 
-// idOfInvalid returns the id of a frame that cannot be decoded strictly, or "".
-func idOfInvalid(raw []byte) string {
+// idOfInvalidFrame returns the id of a frame that cannot be decoded strictly, or "".
+func idOfInvalidFrame(raw []byte) string {
 	var m struct {
 		ID string `json:"id"`
 	}
 	err := json.Unmarshal(raw, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil || len(m.ID) > maxMessageID {
+	if err != nil || len(m.ID) > maxMessageIDBytes {
 		return ""
 	}
 	return strings.ToValidUTF8(m.ID, "")
 }
 
-// decodeData returns a messageHandler that decodes the message's data strictly into a T and calls
+// withData returns a messageHandler that decodes the message's data strictly into a T and calls
 // handle.
-func decodeData[T any](
-	handle func(context.Context, *session, *realtime.Client, *message, *T) (any, error),
+func withData[T any](
+	handle func(context.Context, *clientHandler, *realtime.Client, *message, *T) (any, error),
 ) messageHandler {
-	return func(ctx context.Context, s *session, client *realtime.Client, m *message) (any, error) {
+	return func(ctx context.Context, s *clientHandler, client *realtime.Client, m *message) (any, error) {
 		in := new(T)
-		if len(m.Data) > 0 {
-			if m.Data.Kind() != '{' {
+		if len(m.DataJSON) > 0 {
+			if m.DataJSON.Kind() != '{' {
 				return nil, apierror.InvalidRequest.WithField("data", "type", "must be an object")
 			}
-			if err := wire.UnmarshalStrict(m.Data, in); err != nil {
+			if err := wire.UnmarshalStrict(m.DataJSON, in); err != nil {
 				return nil, fromDecodeError(err)
 			}
 		}
@@ -258,32 +258,32 @@ func decodeData[T any](
 
 // onRefused sends the reply to a frame that is not handled. It is called on the goroutine that
 // reads the socket.
-func (s *session) onRefused(client *realtime.Client, raw []byte, err error) {
+func (s *clientHandler) onRefused(client *realtime.Client, raw []byte, err error) {
 	var m message
 	if errors.Is(err, apierror.RateLimited) {
-		m.ID = idOfInvalid(raw)
+		m.ID = idOfInvalidFrame(raw)
 	}
 	_ = client.Send(s.errorReply(&m, err).encode())
 }
 
 // errorReply returns the reply to a message that failed. It logs unexpected errors, and outages at
 // most once a second.
-func (s *session) errorReply(m *message, err error) *socketReply {
+func (s *clientHandler) errorReply(m *message, err error) *socketReply {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = apierror.StoreUnavailable
 	}
 	apiErr, unexpected := toAPIError(err)
 	requestID := uuid.NewString()
 	log := func(level slog.Level, text string) {
-		s.server.log.LogAttrs(context.Background(), level, text, slog.Any("error", err), slog.String("route", s.path),
+		s.server.log.LogAttrs(context.Background(), level, text, slog.Any("error", err), slog.String("route", s.routePath),
 			slog.String("type", m.Type), slog.String("caller", s.caller.ActorID()), slog.String("requestId", requestID))
 	}
 	if unexpected && !errors.Is(err, context.Canceled) {
 		log(slog.LevelError, "message failed")
 	} else if apiErr.Status == http.StatusServiceUnavailable {
-		s.server.outageLog.Do(func() { log(slog.LevelWarn, "message not served") })
+		s.server.outageLogLimit.Do(func() { log(slog.LevelWarn, "message not served") })
 	}
-	return &socketReply{ReplyTo: m.replyTo(), Error: newProblem(apiErr, s.path, requestID)}
+	return &socketReply{ReplyTo: m.replyTo(), Error: newProblem(apiErr, s.routePath, requestID)}
 }
 
 func (r *socketReply) encode() []byte {

@@ -19,12 +19,12 @@ func ReplyTo(raw []byte) []byte {
 		"room.unsubscribe": decodeOnly[roomInput](),
 		"room.send":        decodeOnly[sendInput](),
 	}}
-	s := &session{server: &Server{log: slog.New(slog.DiscardHandler)}, path: "/fuzz", endpoint: endpoint}
+	s := &clientHandler{server: &Server{log: slog.New(slog.DiscardHandler)}, routePath: "/fuzz", endpoint: endpoint}
 	return s.handleFrame(context.Background(), nil, raw).encode()
 }
 
 func decodeOnly[T any]() messageHandler {
-	return decodeData(func(_ context.Context, _ *session, _ *realtime.Client, _ *message, in *T) (any, error) {
+	return withData(func(_ context.Context, _ *clientHandler, _ *realtime.Client, _ *message, in *T) (any, error) {
 		return in, nil
 	})
 }

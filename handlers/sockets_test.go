@@ -693,7 +693,7 @@ func TestADrainingNodeAsksItsClientsToReconnect(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	drained := make(chan error, 1)
-	go func() { drained <- f.deps.Realtime.Drain(ctx) }()
+	go func() { drained <- f.deps.RealtimeHub.Drain(ctx) }()
 	events.expectEvent("server.draining")
 	saves.expectEvent("server.draining")
 	for _, s := range []*testSocket{events, saves} {
@@ -727,7 +727,7 @@ func TestSocketsLeaveNothingRunning(t *testing.T) {
 func TestTheHubExportsItsMetrics(t *testing.T) {
 	f := newGameFixture(t)
 	f.dialRealtime(f.guest("Ann"))
-	families, err := f.deps.Metrics.Gather()
+	families, err := f.deps.MetricsRegistry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,17 +4,17 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-func (s *Server) tokenBalances(r *request) (response, error) {
+func (s *Server) listBalances(r *request) (response, error) {
 	balances, err := s.Wallet.Balances(r.ctx(), r.caller.User)
-	return ok(balances), err
+	return okResponse(balances), err
 }
 
-func (s *Server) ledger(r *request) (response, error) {
+func (s *Server) listLedger(r *request) (response, error) {
 	q := r.query()
-	query := wallet.LedgerQuery{TokenID: q.text("tokenId"), Before: q.after(), Limit: q.limit()}
+	query := wallet.LedgerQuery{TokenID: q.text("tokenId"), Before: q.afterID(), Limit: q.limit()}
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
 	page, err := s.Wallet.Ledger(r.ctx(), r.caller.User, query)
-	return ok(newPage(page.Lines, page.Next)), err
+	return okResponse(newPage(page.Lines, page.Next)), err
 }

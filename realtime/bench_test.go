@@ -100,8 +100,8 @@ var benchBuilds = map[string]func(db *redisdb.DB, rooms int) (http.Handler, erro
 
 // buildHub is this package.
 func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
-	h := New(db, Options{PerUser: 1 << 20, Log: slog.New(slog.DiscardHandler)})
-	socket := h.Socket(Limits{MaxFrame: 16 << 10, Rate: 60, Burst: 120})
+	h := New(db, Options{ConnectionsPerUser: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+	socket := h.NewSocketKind(Limits{MaxFrameBytes: 16 << 10, FramesPerSecond: 60, BurstFrames: 120})
 	go func() { _ = h.Run(context.Background()) }()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		room, _ := strconv.Atoi(r.URL.Query().Get("room"))
@@ -109,21 +109,21 @@ func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
 		onOpen := func(ctx context.Context, c *Client) {
 			_, _ = c.Subscribe(ctx, Subscription{
 				Topic: topic,
-				Snapshot: func(context.Context) (Snapshot, error) {
+				TakeSnapshot: func(context.Context) (Snapshot, error) {
 					m, err := db.Client.XRevRangeN(context.Background(), topic, "+", "-", 1).Result()
 					if err != nil || len(m) == 0 {
-						return Snapshot{Position: "0-0", State: []byte("{}"), Frame: []byte("{}")}, err
+						return Snapshot{Position: "0-0", StateJSON: []byte("{}"), Frame: []byte("{}")}, err
 					}
-					return Snapshot{Position: m[0].ID, State: []byte("{}"), Frame: []byte("{}")}, nil
+					return Snapshot{Position: m[0].ID, StateJSON: []byte("{}"), Frame: []byte("{}")}, nil
 				},
-				Reply: func(SubscribeResult) []byte { return []byte("{}") },
+				EncodeReply: func(SubscribeResult) []byte { return []byte("{}") },
 			})
 		}
-		_ = socket.Serve(w, r, Session{User: 1, OnOpen: onOpen, OnMessage: func(context.Context, *Client, []byte) {}})
+		_ = socket.Serve(w, r, ClientOptions{UserID: 1, OnOpen: onOpen, OnMessage: func(context.Context, *Client, []byte) {}})
 	}), nil
 }
 
-// benchIndex is common to the other builds: sessions by room, and one subscription read by
+// benchIndex is common to the other builds: clients by room, and one subscription read by
 // PubSub.Channel.
 type benchIndex[S any] struct {
 	mu    sync.RWMutex

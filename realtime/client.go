@@ -18,54 +18,54 @@ import (
 var ErrClosed = errors.New("the socket is closed")
 
 const (
-	maxInFlight      = 2   // frames handed to melody and not yet written
-	maxInboxFrames   = 128 // frames from the client that wait for their handler: the burst that a client may send
-	maxOutboxFrames  = 256
-	maxOutboxBytes   = 1 << 20
-	maxSlowSnapshots = 3 // snapshots because of slowness, within slowWindow
-	slowWindow       = time.Minute
+	maxFramesInFlight  = 2   // frames handed to melody and not yet written
+	maxInboxFrames     = 128 // frames from the client that wait for their handler: the burst that a client may send
+	maxOutboxFrames    = 256
+	maxOutboxBytes     = 1 << 20
+	maxSlowSnapshots   = 3 // snapshots because of slowness, within slowSnapshotWindow
+	slowSnapshotWindow = time.Minute
 )
 
 // Client is one socket. Its methods are safe for concurrent use.
 //
-// The next frame is built when the session can take it, not before: alternately from the outbox and
-// from a topic, with every event after the topic's cursor. So a session that keeps up gets the same
+// The next frame is built when the client can take it, not before: alternately from the outbox and
+// from a topic, with every event after the topic's cursor. So a client that keeps up gets the same
 // frames as all others, and a slower one gets fewer and larger frames.
 type Client struct {
-	hub     *Hub
-	socket  *Socket
-	session Session
-	id      string
-	done    chan struct{} // closed when the socket is closed
-	conn    net.Conn      // of melodySession, to close it at any time; under Hub.mu
+	hub        *Hub
+	socketKind *SocketKind
+	options    ClientOptions
+	id         string
+	done       chan struct{} // closed when the socket is closed
+	netConn    net.Conn      // of melodySession, to close it at any time; under Hub.mu
 
-	mu             sync.Mutex
-	melodySession  *melody.Session // nil until the upgrade is done
-	inFlight       int
-	allowedTicks   [maxInFlight]int64 // for each frame in flight, how many ticks the client may take over it
-	writeStartTick int64              // when the first of them was begun
-	outbox         []outboundMessage
-	outboxBytes    int
-	writable       bool // frames may be written
-	cursors        []*cursor
-	readyCursors   []*cursor // may have something to send, in turn
-	lastFromOutbox bool      // the last frame came from the outbox
-	closing        bool      // nothing more is queued
-	closeCode      int
-	closeReason    string
-	flushed        chan struct{} // closed when nothing is in flight; nil until closing
-	slowSnapshots  [maxSlowSnapshots]time.Time
-	oldestSlow     int
-	expiryTimer    *time.Timer
-	ephemeralSeq   atomic.Uint64 // of the last message that this socket broadcast
+	mu                sync.Mutex
+	melodySession     *melody.Session // nil until the upgrade is done
+	inFlight          int
+	allowedTicks      [maxFramesInFlight]int64 // for each frame in flight, how many ticks the client may take over it
+	writeStartTick    int64                    // when the first of them was begun
+	outbox            []outboundMessage
+	outboxBytes       int
+	writesEnabled     bool // frames may be written
+	cursors           []*cursor
+	readyCursors      []*cursor // may have something to send, in turn
+	lastFromOutbox    bool      // the last frame came from the outbox
+	closeStarted      bool      // nothing more is queued
+	closeCode         int
+	closeReason       string
+	flushDone         chan struct{} // closed when nothing is in flight; nil until closing
+	slowSnapshotTimes [maxSlowSnapshots]time.Time
+	oldestSlowIndex   int
+	expiryTimer       *time.Timer
+	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
 
-	limiter *rate.Limiter // of frames from the client; owned by the goroutine that reads
+	frameLimiter *rate.Limiter // of frames from the client; owned by the goroutine that reads
 
 	inboxMu      sync.Mutex
-	inbox        []func()
+	inboxCalls   []func()
 	inboxBytes   int
 	inboxRunning bool
-	inboxTasks   sync.WaitGroup
+	inboxGroup   sync.WaitGroup
 }
 
 // outboundMessage is a frame for one socket.
@@ -78,11 +78,11 @@ type outboundMessage struct {
 // ID returns the connection's id, which is unique among all nodes.
 func (c *Client) ID() string { return c.id }
 
-// User returns the id of the player on the socket.
-func (c *Client) User() int64 { return c.session.User }
+// UserID returns the id of the player on the socket.
+func (c *Client) UserID() int64 { return c.options.UserID }
 
-// Data returns Session.Data.
-func (c *Client) Data() any { return c.session.Data }
+// Data returns ClientOptions.Data.
+func (c *Client) Data() any { return c.options.Data }
 
 // Done returns a channel that is closed when the socket is closed.
 func (c *Client) Done() <-chan struct{} { return c.done }
@@ -95,7 +95,7 @@ func (c *Client) Send(frame []byte) error { return c.enqueueMessage(outboundMess
 func (c *Client) enqueueMessage(out outboundMessage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing {
+	if c.closeStarted {
 		return ErrClosed
 	}
 	full := len(c.outbox) >= maxOutboxFrames || c.outboxBytes+len(out.frame) > maxOutboxBytes
@@ -114,7 +114,7 @@ func (c *Client) enqueueEphemeral(cur *cursor, frame []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.closing || !cur.active || cur.removed:
+	case c.closeStarted || !cur.active || cur.removed:
 	case len(c.outbox) >= maxOutboxFrames/2 || c.outboxBytes+len(frame) > maxOutboxBytes/2:
 		c.hub.counters.ephemeralDropped.Add(1)
 	default:
@@ -130,7 +130,7 @@ func (c *Client) enqueueEphemeral(cur *cursor, frame []byte) {
 func (c *Client) notify(cur *cursor, verify bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cur.removed || c.closing {
+	if cur.removed || c.closeStarted {
 		return
 	}
 	if verify && !cur.paused {
@@ -145,37 +145,38 @@ func (c *Client) notify(cur *cursor, verify bool) {
 }
 
 func (c *Client) markReady(cur *cursor) {
-	if cur.active && !cur.ready && !c.closing {
+	if cur.active && !cur.ready && !c.closeStarted {
 		cur.ready = true
 		c.readyCursors = append(c.readyCursors, cur)
 	}
 }
 
 // flush hands frames to melody while there is room. Client.mu must be held. melody's buffer is
-// larger than maxInFlight: melody would call its error handler from here if the buffer were full.
+// larger than maxFramesInFlight: melody would call its error handler from here if the buffer were
+// full.
 func (c *Client) flush() {
-	for c.inFlight < maxInFlight && c.writable {
+	for c.inFlight < maxFramesInFlight && c.writesEnabled {
 		frame := c.nextFrame()
 		if frame == nil {
 			return
 		}
 		if c.inFlight == 0 {
-			c.writeStartTick = c.hub.writeDeadlineTick.Load()
+			c.writeStartTick = c.hub.janitorTick.Load()
 		}
-		c.hub.counters.frames.Add(1)
-		c.allowedTicks[c.inFlight] = int64(c.socket.writeFrame(c.melodySession, frame)/c.hub.tickInterval) + 1
+		c.hub.counters.framesSent.Add(1)
+		c.allowedTicks[c.inFlight] = int64(c.socketKind.writeFrame(c.melodySession, frame)/c.hub.janitorInterval) + 1
 		c.inFlight++
 	}
 }
 
 // enableWrites lets frames be written, hello before all others. Client.mu must be held.
 func (c *Client) enableWrites() {
-	if c.writable || c.melodySession == nil {
+	if c.writesEnabled || c.melodySession == nil {
 		return
 	}
-	c.writable = true
-	if c.socket.limits.Hello {
-		hello := outboundMessage{frame: encodeHello(c, c.socket.limits, c.hub.options.Subscriptions)}
+	c.writesEnabled = true
+	if c.socketKind.limits.SendHello {
+		hello := outboundMessage{frame: encodeHello(c, c.socketKind.limits, c.hub.options.TopicsPerConnection)}
 		c.outbox = append([]outboundMessage{hello}, c.outbox...)
 		c.outboxBytes += len(hello.frame)
 	}
@@ -213,7 +214,7 @@ func (c *Client) nextTopicFrame(cur *cursor) []byte {
 		c.markReady(cur)
 		return frame
 	}
-	next, ok := cur.topic.nextBatch(cur.pos, cur.sub.NeedsReauthorization)
+	next, ok := cur.topic.nextBatch(cur.pos, cur.sub.AffectsAuthorization)
 	if !ok {
 		c.replaceWithSnapshot(cur, true)
 		return nil
@@ -222,9 +223,9 @@ func (c *Client) nextTopicFrame(cur *cursor) []byte {
 		return nil
 	}
 	cur.pos = next.last
-	c.hub.counters.deliveries.Add(uint64(next.count))
+	c.hub.counters.eventDeliveries.Add(uint64(next.count))
 	switch {
-	case next.needsReauthorization:
+	case next.lastAffectsAuthorization:
 		c.pauseForReauthorization(cur)
 	case next.count > 1:
 		c.markReady(cur) // there may be more than one frame holds
@@ -236,8 +237,8 @@ func (c *Client) nextOutboxFrame() []byte {
 	first := c.outbox[0]
 	n := 1
 	if first.batchable {
-		for size := len(first.frame); n < len(c.outbox) && n < maxFrameEvents && c.outbox[n].batchable; n++ {
-			if size += len(c.outbox[n].frame) + 1; size > maxFrameBytes {
+		for size := len(first.frame); n < len(c.outbox) && n < maxBatchEvents && c.outbox[n].batchable; n++ {
+			if size += len(c.outbox[n].frame) + 1; size > maxBatchBytes {
 				break
 			}
 		}
@@ -246,9 +247,9 @@ func (c *Client) nextOutboxFrame() []byte {
 	if n > 1 {
 		entries := make([]entry, n)
 		for i := range entries {
-			entries[i].event = c.outbox[i].frame
+			entries[i].eventJSON = c.outbox[i].frame
 		}
-		frame = encodeArray(entries)
+		frame = encodeEventArray(entries)
 	}
 	for _, out := range c.outbox[:n] {
 		c.outboxBytes -= len(out.frame)
@@ -267,17 +268,17 @@ func (c *Client) onFrameSent() {
 	defer c.mu.Unlock()
 	c.inFlight--
 	copy(c.allowedTicks[:], c.allowedTicks[1:])
-	c.writeStartTick = c.hub.writeDeadlineTick.Load()
+	c.writeStartTick = c.hub.janitorTick.Load()
 	c.flush()
-	if c.flushed != nil && c.inFlight == 0 {
-		close(c.flushed)
-		c.flushed = nil
+	if c.flushDone != nil && c.inFlight == 0 {
+		close(c.flushDone)
+		c.flushDone = nil
 	}
 }
 
-// checkWriteStall closes a client that has read nothing for too long. It counts ticks instead of
+// closeIfStalled closes a client that has read nothing for too long. It counts ticks instead of
 // time, so that a node that was suspended itself does not blame its clients.
-func (c *Client) checkWriteStall(tick int64) {
+func (c *Client) closeIfStalled(tick int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inFlight > 0 && tick-c.writeStartTick > c.allowedTicks[0] {
@@ -332,14 +333,14 @@ func (c *Client) isDone() bool {
 // The close codes of the protocol. The server sends all of them but CloseGoingAway and
 // CloseForbidden, which are reserved.
 const (
-	CloseGoingAway   = 1001
-	CloseInternal    = 1011
-	CloseRestart     = 1012
-	CloseExpired     = 4001
-	CloseTooSlow     = 4008
-	CloseRateLimited = 4009
-	CloseForbidden   = 4403
-	CloseTooOld      = 4426
+	CloseGoingAway      = 1001
+	CloseInternal       = 1011
+	CloseRestart        = 1012
+	CloseExpired        = 4001
+	CloseTooSlow        = 4008
+	CloseRateLimited    = 4009
+	CloseForbidden      = 4403
+	CloseProtocolTooOld = 4426
 )
 
 // Close closes the socket with a code and a reason of at most 120 bytes. The frames that Send has
@@ -352,10 +353,10 @@ func (c *Client) Close(code int, reason string) {
 }
 
 func (c *Client) closeLocked(code int, reason string) {
-	if c.closing {
+	if c.closeStarted {
 		return
 	}
-	c.closing, c.closeCode, c.closeReason = true, code, reason[:min(len(reason), 120)]
+	c.closeStarted, c.closeCode, c.closeReason = true, code, reason[:min(len(reason), 120)]
 	c.readyCursors = nil
 	switch code {
 	case CloseTooSlow:
@@ -378,10 +379,10 @@ func (c *Client) startCloseHandshake() {
 	if c.inFlight == 0 && len(c.outbox) == 0 {
 		close(flushed)
 	} else {
-		c.flushed = flushed
+		c.flushDone = flushed
 	}
 	conn, code, reason := c.melodySession.WebsocketConnection(), c.closeCode, c.closeReason
-	if !c.hub.startTask(func() { c.socket.closeHandshake(conn, c.done, flushed, code, reason) }) {
+	if !c.hub.startTask(func() { c.socketKind.performCloseHandshake(conn, c.done, flushed, code, reason) }) {
 		_ = conn.Close()
 	}
 }

@@ -134,7 +134,7 @@ func TestAForkedHistoryIsReplacedByASnapshot(t *testing.T) {
 	if mode, _ := away.subscribe(topic, lost); mode != "snapshot" {
 		t.Errorf("a lost position was resumed: %s", mode)
 	}
-	if n.Stats().Resets == 0 {
+	if n.Stats().RingResets == 0 {
 		t.Error("no reset was counted")
 	}
 }
@@ -230,8 +230,8 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 	}
 	for _, n := range nodes {
 		s := n.Stats()
-		if s.Reconnects < 8 {
-			t.Errorf("only %d reconnects: the failures did not reach the node", s.Reconnects)
+		if s.LostPubSubConns < 8 {
+			t.Errorf("only %d reconnects: the failures did not reach the node", s.LostPubSubConns)
 		}
 		t.Logf("%+v", s)
 	}
@@ -266,9 +266,9 @@ func TestEphemeralMessagesReachTheOthersInOrderOnce(t *testing.T) {
 		}
 		// A message that was published twice is delivered once, and not to clients without the
 		// subscription.
-		duplicate := ephemeralMessage{sender: "elsewhere", seq: 1, frame: []byte(`{"type":"room.message","data":"twice"}`)}
+		duplicate := ephemeralMessage{senderID: "elsewhere", seq: 1, frame: []byte(`{"type":"room.message","data":"twice"}`)}
 		for range 2 {
-			if err := a.publish(t.Context(), topic, duplicate.encode()); err != nil {
+			if err := a.publishToChannel(t.Context(), topic, duplicate.encode()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -424,7 +424,7 @@ func TestAReaderThatStopsStillGetsTheCloseCode(t *testing.T) {
 	if code := stalled.waitCloseCode(); code != CloseTooSlow {
 		t.Errorf("closed with %d (%v)", code, stalled.err)
 	}
-	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Clients == 0 })
 }
 
 func TestTopicsWithoutASnapshotBeginWithTheNextEvent(t *testing.T) {
@@ -448,7 +448,7 @@ func TestTopicsWithoutASnapshotBeginWithTheNextEvent(t *testing.T) {
 func TestSubscribingAgainReplacesAndUnsubscribingEnds(t *testing.T) {
 	db := redistest.Single(t)
 	topic, other := "{r1}:room:again:events", "{r1}:room:other:events"
-	n := startNode(t, db, Options{Subscriptions: 2, TopicLinger: 100 * time.Millisecond})
+	n := startNode(t, db, Options{TopicsPerConnection: 2, TopicLinger: 100 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	_, start := c.subscribe(topic, "")
 	pos := emit(t, db, topic, "1")

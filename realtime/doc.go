@@ -12,20 +12,20 @@
 //	  └─────────── backfiller ◀────────┘ a gap, or a conflict
 //
 //	pubsubConn  one connection to each master, for the channels of all topics
-//	topic       a ringBuffer of the last events, each encoded once for all sessions
+//	topic       a ringBuffer of the last events, each encoded once for all clients
 //	Client      a cursor per topic, and at most two frames in flight; a slow client gets larger
 //	            frames, then a snapshot, then close code 4008
 //	backfiller  reads the stream where the channel has lost something
 //
 // Guarantees:
-//   - A session gets the events of a topic in ascending order and without a gap, or a snapshot
+//   - A client gets the events of a topic in ascending order and without a gap, or a snapshot
 //     in their place.
 //   - A position is "<seq>-<nonce>". It is valid on every node. When a failover has undone an
 //     event, its position is no longer in the stream, so it differs from the event that later got
 //     the same seq.
-//   - The node fills its own gaps, once per topic, and disconnects no session for them.
-//   - The memory of a session is bounded: it has a cursor per topic, not a queue of events.
-//   - No callback of melody writes, closes or blocks. A session is closed by a control frame and
+//   - The node fills its own gaps, once per topic, and disconnects no client for them.
+//   - The memory of a client is bounded: it has a cursor per topic, not a queue of events.
+//   - No callback of melody writes, closes or blocks. A client is closed by a control frame and
 //     its own teardown.
 //
 // Authentication, origins and the meaning of messages belong to the caller.

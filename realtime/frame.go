@@ -11,32 +11,32 @@ import (
 
 // The bounds of one frame. What does not fit waits for the next frame.
 const (
-	maxFrameEvents = 128
-	maxFrameBytes  = 32 << 10
+	maxBatchEvents = 128
+	maxBatchBytes  = 32 << 10
 )
 
-// encodeArray returns several events as one frame: a JSON array.
-func encodeArray(entries []entry) []byte {
+// encodeEventArray returns several events as one frame: a JSON array.
+func encodeEventArray(entries []entry) []byte {
 	size := 1
 	for i := range entries {
-		size += len(entries[i].event) + 1
+		size += len(entries[i].eventJSON) + 1
 	}
 	frame := append(make([]byte, 0, size), '[')
 	for i := range entries {
 		if i > 0 {
 			frame = append(frame, ',')
 		}
-		frame = append(frame, entries[i].event...)
+		frame = append(frame, entries[i].eventJSON...)
 	}
 	return append(frame, ']')
 }
 
-// encodeHello returns the first frame of a socket whose Limits.Hello is set.
+// encodeHello returns the first frame of a socket whose Limits.SendHello is set.
 func encodeHello(c *Client, l Limits, subscriptions int) []byte {
 	now := wire.FormatTime(time.Now())
 	return fmt.Appendf(nil, `{"type":"hello","at":"%s","data":{"connectionId":"%s","userId":%d,`+
 		`"serverTime":"%s","protocol":1,"limits":{"frameBytes":%d,"framesPerSecond":%d,"burst":%d,"subscriptions":%d}}}`,
-		now, c.id, c.session.User, now, l.MaxFrame, l.Rate, l.Burst, subscriptions)
+		now, c.id, c.options.UserID, now, l.MaxFrameBytes, l.FramesPerSecond, l.BurstFrames, subscriptions)
 }
 
 // encodeDraining returns the frame that asks a client to reconnect after a delay.
@@ -50,24 +50,24 @@ func encodeDraining(reconnectIn time.Duration) []byte {
 // two cannot be confused.
 const ephemeralPrefix = "!"
 
-// ephemeralMessage goes to some or all sessions of a topic, at most once, and is never stored.
+// ephemeralMessage goes to some or all clients of a topic, at most once, and is never stored.
 type ephemeralMessage struct {
-	sender     string  // connection id
-	seq        uint64  // ascending per sender, so that a message that was published twice is delivered once
-	recipients []int64 // user ids; empty: every session of the topic
-	frame      []byte
+	senderID         string  // connection id
+	seq              uint64  // ascending per sender, so that a message that was published twice is delivered once
+	recipientUserIDs []int64 // user ids; empty: every client of the topic
+	frame            []byte
 }
 
 // encode returns the message as a channel payload.
 func (m ephemeralMessage) encode() string {
 	var b strings.Builder
-	b.Grow(len(m.sender) + len(m.frame) + 16*len(m.recipients) + 24)
+	b.Grow(len(m.senderID) + len(m.frame) + 16*len(m.recipientUserIDs) + 24)
 	b.WriteString(ephemeralPrefix)
-	b.WriteString(m.sender)
+	b.WriteString(m.senderID)
 	b.WriteByte('.')
 	b.WriteString(strconv.FormatUint(m.seq, 10))
 	b.WriteByte('|')
-	for i, user := range m.recipients {
+	for i, user := range m.recipientUserIDs {
 		if i > 0 {
 			b.WriteByte(',')
 		}
@@ -98,9 +98,9 @@ func parseEphemeral(payload string) (m ephemeralMessage, ok bool) {
 			if err != nil {
 				return m, false
 			}
-			m.recipients = append(m.recipients, user)
+			m.recipientUserIDs = append(m.recipientUserIDs, user)
 		}
 	}
-	m.sender, m.frame = sender, []byte(parts[2])
+	m.senderID, m.frame = sender, []byte(parts[2])
 	return m, true
 }

@@ -10,7 +10,7 @@ import (
 func TestAnEventIsNotTakenForAnEphemeralMessage(t *testing.T) {
 	for seq := uint64(1); seq < math.MaxUint64/12; seq *= 11 {
 		want := newEntry(position{seq, 7}, "room.message", `{"text":"a|b"}`)
-		payload := want.pos.String() + "|" + want.eventType + "|" + string(want.event)
+		payload := want.pos.String() + "|" + want.eventType + "|" + string(want.eventJSON)
 		if got, ok := parseEntry(payload); !ok || !reflect.DeepEqual(got, want) || isEphemeral(payload) {
 			t.Errorf("%s is parsed as %+v, %v; ephemeral: %v", payload, got, ok, isEphemeral(payload))
 		}
@@ -20,7 +20,7 @@ func TestAnEventIsNotTakenForAnEphemeralMessage(t *testing.T) {
 			t.Errorf("%q is parsed as %+v", payload, e)
 		}
 	}
-	m := ephemeralMessage{sender: "abc", seq: 3, recipients: []int64{7, 8}, frame: []byte(`{"text":"a|b"}`)}
+	m := ephemeralMessage{senderID: "abc", seq: 3, recipientUserIDs: []int64{7, 8}, frame: []byte(`{"text":"a|b"}`)}
 	payload := m.encode()
 	if got, ok := parseEphemeral(payload); !ok || !reflect.DeepEqual(got, m) || !isEphemeral(payload) {
 		t.Errorf("%s is parsed as %+v, %v; ephemeral: %v", payload, got, ok, isEphemeral(payload))

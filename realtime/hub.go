@@ -21,11 +21,11 @@ import (
 type Options struct {
 	Log *slog.Logger // slog.Default()
 
-	Subscriptions    int           // topics per connection: 16
-	PerUser          int           // connections per user on this node: 10
-	TopicLinger      time.Duration // how long a topic without subscribers stays subscribed: 30 s
-	SnapshotTTL      time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
-	GapCheckInterval time.Duration // silence after which a topic is compared with its stream: 30 s
+	TopicsPerConnection int           // topics per connection: 16
+	ConnectionsPerUser  int           // connections per user on this node: 10
+	TopicLinger         time.Duration // how long a topic without subscribers stays subscribed: 30 s
+	SnapshotTTL         time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
+	GapCheckInterval    time.Duration // silence after which a topic is compared with its stream: 30 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
 	ProbeTimeout time.Duration // how long a probe may take before the connection is replaced: 2 s
@@ -40,8 +40,8 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	o.Subscriptions = cmp.Or(o.Subscriptions, 16)
-	o.PerUser = cmp.Or(o.PerUser, 10)
+	o.TopicsPerConnection = cmp.Or(o.TopicsPerConnection, 16)
+	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.TopicLinger = cmp.Or(o.TopicLinger, 30*time.Second)
 	o.SnapshotTTL = cmp.Or(o.SnapshotTTL, 150*time.Millisecond)
 	o.GapCheckInterval = cmp.Or(o.GapCheckInterval, 30*time.Second)
@@ -60,57 +60,57 @@ type Hub struct {
 	db            *redisdb.DB
 	options       Options
 	log           *slog.Logger
-	subscriptions *subscriptionManager
+	pubsubManager *pubsubManager
 	backfiller    *backfiller
-	seed          maphash.Seed
-	workers       []chan channelMessage
+	hashSeed      maphash.Seed
+	workerQueues  []chan channelMessage
 	topics        sync.Map // name → *topic
 	counters      counters
 
-	writeDeadlineTick atomic.Int64 // ticks of runJanitor
-	tickInterval      time.Duration
+	janitorTick     atomic.Int64 // ticks of runJanitor
+	janitorInterval time.Duration
 
 	baseCtx    context.Context // of handlers and background reads; ends with Run
 	cancelBase context.CancelFunc
 
-	conns sync.WaitGroup // open sockets
+	clientGroup sync.WaitGroup // open sockets
 
-	mu            sync.Mutex
-	draining      bool
-	closed        bool
-	clients       map[*Client]struct{}
-	clientsByUser map[int64]int
+	mu                sync.Mutex
+	draining          bool
+	closed            bool
+	clients           map[*Client]struct{}
+	clientCountByUser map[int64]int
 
 	taskMu      sync.Mutex
 	tasksClosed bool
-	tasks       sync.WaitGroup // snapshots, close handshakes
+	taskGroup   sync.WaitGroup // snapshots, close handshakes
 }
 
 // channelMessage is a message from a channel.
 type channelMessage struct{ channel, payload string }
 
 const (
-	maxWorkers    = 4
-	workerBacklog = 4096
-	// Messages that a worker handles before it notifies the sessions. The busier the node, the fuller
+	maxMessageWorkers     = 4
+	workerBacklogMessages = 4096
+	// Messages that a worker handles before it notifies the clients. The busier the node, the fuller
 	// its frames.
-	workerBatch = 512
+	workerBatchMessages = 512
 )
 
 // New returns a hub. It does nothing until Run is called.
 func New(db *redisdb.DB, options Options) *Hub {
 	h := &Hub{
-		db: db, options: options.withDefaults(), seed: maphash.MakeSeed(),
-		clients: map[*Client]struct{}{}, clientsByUser: map[int64]int{},
+		db: db, options: options.withDefaults(), hashSeed: maphash.MakeSeed(),
+		clients: map[*Client]struct{}{}, clientCountByUser: map[int64]int{},
 	}
 	o := h.options
 	h.log = o.Log
-	h.tickInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.WriteTimeout/4)
+	h.janitorInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.WriteTimeout/4)
 	h.baseCtx, h.cancelBase = context.WithCancel(context.Background())
-	h.subscriptions = newSubscriptionManager(h)
+	h.pubsubManager = newPubsubManager(h)
 	h.backfiller = &backfiller{hub: h, wakeup: make(chan struct{}, backfillWorkers)}
-	for range min(maxWorkers, runtime.GOMAXPROCS(0)) {
-		h.workers = append(h.workers, make(chan channelMessage, workerBacklog))
+	for range min(maxMessageWorkers, runtime.GOMAXPROCS(0)) {
+		h.workerQueues = append(h.workerQueues, make(chan channelMessage, workerBacklogMessages))
 	}
 	return h
 }
@@ -122,25 +122,25 @@ func (h *Hub) Run(ctx context.Context) error {
 	// The background goroutines must outlive the sockets.
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var goroutines sync.WaitGroup
-	goroutines.Go(func() { h.subscriptions.run(background) })
+	goroutines.Go(func() { h.pubsubManager.run(background) })
 	goroutines.Go(func() { h.runJanitor(background) })
 	for range backfillWorkers {
 		goroutines.Go(func() { h.backfiller.run(background) })
 	}
-	for _, in := range h.workers {
+	for _, in := range h.workerQueues {
 		goroutines.Go(func() { h.runWorker(background, in) })
 	}
 
 	<-ctx.Done()
-	h.closeAll()
+	h.closeAllClients()
 	maxWait := time.AfterFunc(h.options.WriteTimeout, h.cancelBase)
-	h.conns.Wait()
+	h.clientGroup.Wait()
 	maxWait.Stop()
 	h.cancelBase()
 	h.taskMu.Lock()
 	h.tasksClosed = true
 	h.taskMu.Unlock()
-	h.tasks.Wait()
+	h.taskGroup.Wait()
 	cancel()
 	goroutines.Wait()
 	return nil
@@ -150,16 +150,16 @@ func (h *Hub) Run(ctx context.Context) error {
 func (h *Hub) addClient(c *Client) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch user := c.session.User; {
+	switch user := c.options.UserID; {
 	case h.draining:
 		return apierror.Draining
-	case h.clientsByUser[user] >= h.options.PerUser:
-		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.PerUser)
+	case h.clientCountByUser[user] >= h.options.ConnectionsPerUser:
+		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.ConnectionsPerUser)
 	default:
-		h.clientsByUser[user]++
+		h.clientCountByUser[user]++
 	}
 	h.clients[c] = struct{}{}
-	h.conns.Add(1)
+	h.clientGroup.Add(1)
 	return nil
 }
 
@@ -167,8 +167,8 @@ func (h *Hub) removeClient(c *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.clients, c)
-	if h.clientsByUser[c.session.User]--; h.clientsByUser[c.session.User] == 0 {
-		delete(h.clientsByUser, c.session.User)
+	if h.clientCountByUser[c.options.UserID]--; h.clientCountByUser[c.options.UserID] == 0 {
+		delete(h.clientCountByUser, c.options.UserID)
 	}
 }
 
@@ -182,23 +182,24 @@ func (h *Hub) listClients() []*Client {
 	return list
 }
 
-// closeAll closes all connections without a close frame, those too that are still in their upgrade.
-func (h *Hub) closeAll() {
+// closeAllClients closes all connections without a close frame, those too that are still in their
+// upgrade.
+func (h *Hub) closeAllClients() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.draining, h.closed = true, true
 	for c := range h.clients {
-		if c.conn != nil {
-			_ = c.conn.Close()
+		if c.netConn != nil {
+			_ = c.netConn.Close()
 		}
 	}
 }
 
-// setConn registers the connection of a client, so that closeAll can close it.
-func (h *Hub) setConn(c *Client, conn net.Conn) {
+// setNetConn registers the connection of a client, so that closeAllClients can close it.
+func (h *Hub) setNetConn(c *Client, conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.conn = conn
+	c.netConn = conn
 	if h.closed {
 		_ = conn.Close()
 	}
@@ -211,7 +212,7 @@ func (h *Hub) startTask(task func()) bool {
 	if h.tasksClosed {
 		return false
 	}
-	h.tasks.Go(task)
+	h.taskGroup.Go(task)
 	return true
 }
 
@@ -225,21 +226,21 @@ func (h *Hub) acquireTopic(name string) (*topic, error) {
 	}
 	if v, ok := h.topics.Load(name); ok {
 		t := v.(*topic)
-		t.refs++
+		t.refCount++
 		return t, nil
 	}
 	t := newTopic(h, name)
-	t.refs = 1
+	t.refCount = 1
 	h.topics.Store(name, t)
 	h.counters.topics.Add(1)
-	h.subscriptions.add(t)
+	h.pubsubManager.add(t)
 	return t, nil
 }
 
 func (h *Hub) releaseTopic(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t.refs--; t.refs == 0 {
+	if t.refCount--; t.refCount == 0 {
 		t.idleSince = time.Now()
 	}
 }
@@ -255,9 +256,12 @@ func (h *Hub) detachCursor(cur *cursor) {
 // stream.
 func (h *Hub) dispatch(channel, payload string) {
 	select {
-	case h.workers[maphash.String(h.seed, channel)%uint64(len(h.workers))] <- channelMessage{channel, payload}:
+	case h.workerQueues[maphash.String(h.hashSeed, channel)%uint64(len(h.workerQueues))] <- channelMessage{
+		channel,
+		payload,
+	}:
 	default:
-		h.counters.overflows.Add(1)
+		h.counters.backlogOverflows.Add(1)
 		if v, ok := h.topics.Load(channel); ok && !isEphemeral(payload) {
 			v.(*topic).requestBackfill(false)
 		}
@@ -276,11 +280,11 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 		}
 		changed = changed[:0]
 		for n := 1; ; n++ {
-			if t := h.handleMessage(m); t != nil && !t.changed {
-				t.changed = true
+			if t := h.handleMessage(m); t != nil && !t.mustNotify {
+				t.mustNotify = true
 				changed = append(changed, t)
 			}
-			if n == workerBatch {
+			if n == workerBatchMessages {
 				break
 			}
 			select {
@@ -291,7 +295,7 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 			break
 		}
 		for i, t := range changed {
-			changed[i], t.changed = nil, false
+			changed[i], t.mustNotify = nil, false
 			t.notifyCursors(false)
 		}
 	}
@@ -304,7 +308,7 @@ func (h *Hub) handleMessage(m channelMessage) *topic {
 		return nil
 	}
 	t := v.(*topic)
-	h.counters.messages.Add(1)
+	h.counters.channelMessages.Add(1)
 	if isEphemeral(m.payload) {
 		if message, ok := parseEphemeral(m.payload); ok {
 			t.deliverEphemeral(message)
@@ -319,19 +323,19 @@ func (h *Hub) handleMessage(m channelMessage) *topic {
 
 func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
 
-// Broadcast sends a frame to the other sessions of a topic on every node: to those of the users in
-// to, or to all if to is empty. The frame is not stored and arrives at most once. Frames of one
-// sender keep their order. The frame must be one JSON value, because it may share an array with
-// others.
-func (h *Hub) Broadcast(ctx context.Context, topic string, from *Client, to []int64, frame []byte) error {
-	m := ephemeralMessage{sender: from.id, seq: from.ephemeralSeq.Add(1), recipients: to, frame: frame}
-	return h.publish(ctx, topic, m.encode())
+// BroadcastEphemeral sends a frame to the other clients of a topic on every node: to those of the
+// users in to, or to all if to is empty. The frame is not stored and arrives at most once. Frames
+// of one sender keep their order. The frame must be one JSON value, because it may share an array
+// with others.
+func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, to []int64, frame []byte) error {
+	m := ephemeralMessage{senderID: from.id, seq: from.ephemeralSeq.Add(1), recipientUserIDs: to, frame: frame}
+	return h.publishToChannel(ctx, topic, m.encode())
 }
 
 // runJanitor evicts topics without subscribers, compares silent topics with their streams, and
 // closes clients that stopped reading.
 func (h *Hub) runJanitor(ctx context.Context) {
-	ticker := time.NewTicker(h.tickInterval)
+	ticker := time.NewTicker(h.janitorInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -339,29 +343,29 @@ func (h *Hub) runJanitor(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			h.topics.Range(func(_, v any) bool {
-				h.evictIdle(v.(*topic), now)
+				h.maintainTopic(v.(*topic), now)
 				return true
 			})
-			tick := h.writeDeadlineTick.Add(1)
+			tick := h.janitorTick.Add(1)
 			for _, c := range h.listClients() {
-				c.checkWriteStall(tick)
+				c.closeIfStalled(tick)
 			}
 		}
 	}
 }
 
-// evictIdle removes a topic that has had no subscriber for Options.TopicLinger. It shrinks any
+// maintainTopic removes a topic that has had no subscriber for Options.TopicLinger. It shrinks any
 // other topic, and requests a backfill for one that has been silent for Options.GapCheckInterval.
-func (h *Hub) evictIdle(t *topic, now time.Time) {
+func (h *Hub) maintainTopic(t *topic, now time.Time) {
 	h.mu.Lock()
-	if t.refs == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
+	if t.refCount == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
 		h.topics.Delete(t.name)
 		h.counters.topics.Add(-1)
-		h.subscriptions.remove(t)
+		h.pubsubManager.remove(t)
 		h.mu.Unlock()
 		return
 	}
-	subscribed := t.refs > 0
+	subscribed := t.refCount > 0
 	h.mu.Unlock()
 	t.shrink()
 	t.mu.Lock()
@@ -401,12 +405,12 @@ func (h *Hub) Drain(ctx context.Context) error {
 		time.AfterFunc(delay, func() { c.Close(CloseRestart, "restart") })
 	}
 	closed := make(chan struct{})
-	go func() { h.conns.Wait(); close(closed) }()
+	go func() { h.clientGroup.Wait(); close(closed) }()
 	select {
 	case <-closed:
 		return nil
 	case <-ctx.Done():
-		h.closeAll()
+		h.closeAllClients()
 		select {
 		case <-closed:
 		case <-time.After(h.options.WriteTimeout):

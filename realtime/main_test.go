@@ -122,7 +122,7 @@ func stateKey(topic string) string { return "{" + hashTag(topic) + "}:state:" + 
 type testNode struct {
 	*Hub
 	db     *redisdb.DB
-	socket *Socket
+	socket *SocketKind
 	url    string
 	end    func()
 
@@ -150,15 +150,15 @@ func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *testN
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	if o.PerUser == 0 {
-		o.PerUser = 1 << 20
+	if o.ConnectionsPerUser == 0 {
+		o.ConnectionsPerUser = 1 << 20
 	}
-	l := Limits{MaxFrame: 16 << 10, Rate: 60, Burst: 120, Hello: true}
+	l := Limits{MaxFrameBytes: 16 << 10, FramesPerSecond: 60, BurstFrames: 120, SendHello: true}
 	if len(limits) > 0 {
 		l = limits[0]
 	}
 	n := &testNode{Hub: New(db, o), db: db}
-	n.socket = n.Socket(l)
+	n.socket = n.NewSocketKind(l)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = n.Run(ctx) }()
@@ -172,9 +172,9 @@ func startNode(t testing.TB, db *redisdb.DB, o Options, limits ...Limits) *testN
 func (n *testNode) handleUpgrade(w http.ResponseWriter, r *http.Request) {
 	var user int64
 	_, _ = fmt.Sscan(r.URL.Query().Get("user"), &user)
-	s := Session{User: user, OnOpen: n.onOpen, OnMessage: n.onMessage, OnRefused: n.onRefused, OnClose: n.onClose}
+	s := ClientOptions{UserID: user, OnOpen: n.onOpen, OnMessage: n.onMessage, OnRefused: n.onRefused, OnClose: n.onClose}
 	if d, err := time.ParseDuration(r.URL.Query().Get("expires")); err == nil {
-		s.Expires = time.Now().Add(d)
+		s.ExpiresAt = time.Now().Add(d)
 	}
 	if err := n.socket.Serve(w, r, s); err != nil {
 		apiErr, _ := apierror.As(err)
@@ -213,13 +213,13 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 		}
 	case "live":
 		s := n.subscription(c, m)
-		s.Snapshot = nil
+		s.TakeSnapshot = nil
 		_, _ = c.Subscribe(ctx, s)
 	case "unsub":
 		c.Unsubscribe(m.Topic)
 		_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true}`))
 	case "broadcast":
-		_ = n.Broadcast(ctx, m.Topic, c, m.To, []byte(`{"type":"room.message","data":"`+m.Payload+`"}`))
+		_ = n.BroadcastEphemeral(ctx, m.Topic, c, m.To, []byte(`{"type":"room.message","data":"`+m.Payload+`"}`))
 	case "panic":
 		panic("requested by the test")
 	case "block":
@@ -235,15 +235,15 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 
 func (n *testNode) subscription(c *Client, m request) Subscription {
 	return Subscription{
-		Topic: m.Topic, After: m.After, NotBefore: m.NotBefore,
+		Topic: m.Topic, AfterPosition: m.After, NotBeforePosition: m.NotBefore,
 		Authorize: func(context.Context) error {
 			if n.authorize == nil {
 				return nil
 			}
-			return n.authorize(c.User())
+			return n.authorize(c.UserID())
 		},
-		NeedsReauthorization: func(eventType string, _ []byte) bool { return eventType == "room.left" },
-		Snapshot: func(ctx context.Context) (Snapshot, error) {
+		AffectsAuthorization: func(eventType string, _ []byte) bool { return eventType == "room.left" },
+		TakeSnapshot: func(ctx context.Context) (Snapshot, error) {
 			pos, err := n.db.Client.HGet(ctx, stateKey(m.Topic), "position").Result()
 			if errors.Is(err, redis.Nil) {
 				pos, err = "0-0", nil
@@ -253,11 +253,11 @@ func (n *testNode) subscription(c *Client, m request) Subscription {
 			}
 			seq, _, _ := strings.Cut(pos, "-")
 			return Snapshot{
-				Position: pos, State: []byte(`{"seq":` + seq + `}`),
+				Position: pos, StateJSON: []byte(`{"seq":` + seq + `}`),
 				Frame: []byte(`{"type":"room.snapshot","roomId":"` + m.Topic + `","seq":` + seq + `,"position":"` + pos + `"}`),
 			}, nil
 		},
-		Reply: func(s SubscribeResult) []byte {
+		EncodeReply: func(s SubscribeResult) []byte {
 			return fmt.Appendf(nil, `{"replyTo":%q,"ok":true,"data":{"mode":%q,"position":%q}}`, m.ID, s.Mode, s.Position)
 		},
 	}
@@ -460,7 +460,7 @@ func (n *testNode) firstClient(t testing.TB) *Client {
 func (n *testNode) clientOf(user int64) *Client {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.clients[slices.IndexFunc(n.clients, func(c *Client) bool { return c.User() == user })]
+	return n.clients[slices.IndexFunc(n.clients, func(c *Client) bool { return c.UserID() == user })]
 }
 
 // notes returns the payloads of the "note" messages, in order.

@@ -29,15 +29,16 @@ func parsePosition(text string) (position, bool) {
 	return position{seq, nonce}, err == nil
 }
 
-// includes reports whether a state at p contains everything that a state at q does. Of two
-// histories with the same number, neither does.
+// includes reports whether a state at p contains everything that a state at q does. Two
+// events with the same number and different nonces belong to diverged histories: neither includes
+// the other.
 func (p position) includes(q position) bool { return p == q || p.seq > q.seq }
 
-// entry is one event, encoded once for all sessions. Its bytes must not be changed.
+// entry is one event, encoded once for all clients. Its bytes must not be changed.
 type entry struct {
 	pos       position
 	eventType string // such as "room.left"
-	event     []byte // the event as JSON
+	eventJSON []byte // the event as JSON
 }
 
 func newEntry(pos position, eventType, event string) entry {

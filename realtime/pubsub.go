@@ -17,13 +17,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// subscriptionManager assigns topics to pub/sub connections: one connection to a single Redis, one
+// pubsubManager assigns topics to pub/sub connections: one connection to a single Redis, one
 // to each master of a Cluster. When a connection ends, its topics are assigned again, to whichever
 // server holds them now.
-type subscriptionManager struct {
+type pubsubManager struct {
 	hub        *Hub
 	wakeup     chan struct{}
-	probeTasks sync.WaitGroup
+	probeGroup sync.WaitGroup
 
 	mu         sync.Mutex
 	unassigned map[*topic]struct{}
@@ -39,57 +39,57 @@ type backoff struct {
 }
 
 const (
-	backoffMin     = 50 * time.Millisecond
-	backoffMax     = 250 * time.Millisecond
-	stableAfter    = 10 * time.Second // a connection that lasted this long resets the backoff
-	subscribeBatch = 512              // channels in one SUBSCRIBE
-	resolveTimeout = 2 * time.Second
+	backoffMin             = 50 * time.Millisecond
+	backoffMax             = 250 * time.Millisecond
+	stableConnAge          = 10 * time.Second // a connection that lasted this long resets the backoff
+	subscribeBatchChannels = 512              // channels in one SUBSCRIBE
+	resolveTimeout         = 2 * time.Second
 )
 
-func newSubscriptionManager(h *Hub) *subscriptionManager {
-	return &subscriptionManager{
+func newPubsubManager(h *Hub) *pubsubManager {
+	return &pubsubManager{
 		hub: h, wakeup: make(chan struct{}, 1),
 		unassigned: map[*topic]struct{}{}, conns: map[string]*pubsubConn{}, backoffs: map[string]backoff{},
 	}
 }
 
-func (m *subscriptionManager) wake() {
+func (m *pubsubManager) wake() {
 	select {
 	case m.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-func (m *subscriptionManager) add(t *topic) {
+func (m *pubsubManager) add(t *topic) {
 	m.mu.Lock()
 	m.unassigned[t] = struct{}{}
 	m.mu.Unlock()
 	m.wake()
 }
 
-func (m *subscriptionManager) remove(t *topic) {
+func (m *pubsubManager) remove(t *topic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.unassigned, t)
-	if t.conn != nil {
-		t.conn.queueChange(t, false)
-		t.conn = nil
+	if t.pubsubConn != nil {
+		t.pubsubConn.queueChange(t, false)
+		t.pubsubConn = nil
 	}
 }
 
 // serverOf returns the server of a topic's connection: an address on a Cluster, else "".
-func (m *subscriptionManager) serverOf(t *topic) string {
+func (m *pubsubManager) serverOf(t *topic) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t.conn == nil {
+	if t.pubsubConn == nil {
 		return ""
 	}
-	return t.conn.server
+	return t.pubsubConn.server
 }
 
-func (m *subscriptionManager) run(ctx context.Context) {
+func (m *pubsubManager) run(ctx context.Context) {
 	var conns sync.WaitGroup
-	defer m.probeTasks.Wait()
+	defer m.probeGroup.Wait()
 	defer conns.Wait()
 	for {
 		retry := m.assignTopics(ctx, &conns)
@@ -104,7 +104,7 @@ func (m *subscriptionManager) run(ctx context.Context) {
 
 // assignTopics assigns every unassigned topic to a connection. The channel that it returns fires
 // when topics whose server is in its backoff can be tried again; it is nil when there are none.
-func (m *subscriptionManager) assignTopics(ctx context.Context, conns *sync.WaitGroup) <-chan time.Time {
+func (m *pubsubManager) assignTopics(ctx context.Context, conns *sync.WaitGroup) <-chan time.Time {
 	m.mu.Lock()
 	unassigned := make([]*topic, 0, len(m.unassigned))
 	for t := range m.unassigned {
@@ -142,7 +142,7 @@ func (m *subscriptionManager) assignTopics(ctx context.Context, conns *sync.Wait
 			conns.Go(func() { conn.run(ctx) })
 		}
 		delete(m.unassigned, t)
-		t.conn = conn
+		t.pubsubConn = conn
 		conn.queueChange(t, true)
 		m.mu.Unlock()
 	}
@@ -153,7 +153,7 @@ func (m *subscriptionManager) assignTopics(ctx context.Context, conns *sync.Wait
 }
 
 // resolveServer returns the server that carries a topic's channel.
-func (m *subscriptionManager) resolveServer(
+func (m *pubsubManager) resolveServer(
 	ctx context.Context, topic string,
 ) (server string, options *redis.Options, err error) {
 	switch client := m.hub.db.Client.(type) {
@@ -172,15 +172,15 @@ func (m *subscriptionManager) resolveServer(
 	}
 }
 
-// onConnEnd is called when a connection has ended. Its topics become unassigned.
-func (m *subscriptionManager) onConnEnd(conn *pubsubConn, err error) {
+// onPubsubConnEnd is called when a connection has ended. Its topics become unassigned.
+func (m *pubsubManager) onPubsubConnEnd(conn *pubsubConn, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.conns, conn.server)
 	m.hub.counters.pubsubConns.Add(-1)
 	for _, t := range conn.takeTopics() {
-		if t.conn == conn {
-			t.conn = nil
+		if t.pubsubConn == conn {
+			t.pubsubConn = nil
 			m.unassigned[t] = struct{}{}
 		}
 	}
@@ -192,7 +192,7 @@ func (m *subscriptionManager) onConnEnd(conn *pubsubConn, err error) {
 	// A connection that worked is replaced at once, however often it ends. One that never worked, or
 	// whose probe timed out, is replaced after a short delay: what happens meanwhile must still be in
 	// the stream.
-	if conn.ready.Load() && !errors.Is(err, errProbeTimeout) || time.Since(conn.startedAt) >= stableAfter {
+	if conn.probeSubscribed.Load() && !errors.Is(err, errProbeTimeout) || time.Since(conn.startedAt) >= stableConnAge {
 		next = backoff{until: conn.startedAt.Add(backoffMin)}
 	} else {
 		d := min(backoffMin<<min(next.failures, 10), backoffMax)
@@ -207,9 +207,9 @@ func (m *subscriptionManager) onConnEnd(conn *pubsubConn, err error) {
 
 // pubsubConn is one pub/sub connection, which is never reconnected. go-redis would reconnect by
 // itself, but after a delay of its own, without notice, and on a Cluster without subscribing to
-// anything. Any error ends the pubsubConn, and the subscriptionManager makes another one.
+// anything. Any error ends the pubsubConn, and the pubsubManager makes another one.
 type pubsubConn struct {
-	manager      *subscriptionManager
+	manager      *pubsubManager
 	server       string
 	startedAt    time.Time
 	sharded      bool
@@ -217,45 +217,45 @@ type pubsubConn struct {
 	client       *redis.Client
 	pubsub       *redis.PubSub
 	wakeup       chan struct{}
-	closed       chan struct{}
+	done         chan struct{}
 	closeOnce    sync.Once
 	closeErr     error
 
-	lastReceived atomic.Int64 // Unix time in nanoseconds
-	ready        atomic.Bool  // probeChannel is subscribed
-	probeSentAt  atomic.Int64 // Unix time in nanoseconds; 0: no probe is under way
+	lastReceivedNanos atomic.Int64 // Unix time in nanoseconds
+	probeSubscribed   atomic.Bool  // probeChannel is subscribed
+	probeSentNanos    atomic.Int64 // Unix time in nanoseconds; 0: no probe is under way
 
-	mu                sync.Mutex
-	netConn           net.Conn
-	aborted           bool
-	topics            map[string]*topic
-	changes           []subscriptionChange
-	unconfirmedSubs   map[string]time.Time // channel → when SUBSCRIBE was sent
-	unconfirmedUnsubs map[string]int       // channel → UNSUBSCRIBEs sent
+	mu                     sync.Mutex
+	netConn                net.Conn
+	aborted                bool
+	topics                 map[string]*topic
+	changes                []channelChange
+	unconfirmedSubTimes    map[string]time.Time // channel → when SUBSCRIBE was sent
+	unconfirmedUnsubCounts map[string]int       // channel → UNSUBSCRIBEs sent
 }
 
-type subscriptionChange struct {
+type channelChange struct {
 	channel   string
 	subscribe bool
 }
 
 var (
-	errConnUsed             = errors.New("a pub/sub connection is not dialled twice")
+	errDialledTwice         = errors.New("a pub/sub connection is not dialled twice")
 	errProbeTimeout         = errors.New("a probe did not arrive in time")
 	errSubscribeTimeout     = errors.New("a subscription was not confirmed in time")
 	errUnsubscribedByServer = errors.New("the server unsubscribed a channel, because its slot has moved")
 )
 
-func newPubsubConn(m *subscriptionManager, server string, base *redis.Options, tag string) *pubsubConn {
+func newPubsubConn(m *pubsubManager, server string, base *redis.Options, tag string) *pubsubConn {
 	c := &pubsubConn{
 		manager: m, server: server, startedAt: time.Now(), sharded: m.hub.db.Kind() == redisdb.KindCluster,
-		wakeup: make(chan struct{}, 1), closed: make(chan struct{}),
-		topics: map[string]*topic{}, unconfirmedSubs: map[string]time.Time{}, unconfirmedUnsubs: map[string]int{},
+		wakeup: make(chan struct{}, 1), done: make(chan struct{}),
+		topics: map[string]*topic{}, unconfirmedSubTimes: map[string]time.Time{}, unconfirmedUnsubCounts: map[string]int{},
 		// The topic's hash tag puts the probe on the same server.
 		probeChannel: keys.Probe(tag, mathrand.Uint64()),
 	}
 	o := *base
-	o.Dialer = c.dialOnce(base.Dialer)
+	o.Dialer = c.onceDialer(base.Dialer)
 	o.MaxRetries, o.DialerRetries, o.PoolSize, o.MinIdleConns = -1, 1, 1, 0
 	c.client = redis.NewClient(&o)
 	if c.sharded {
@@ -268,15 +268,15 @@ func newPubsubConn(m *subscriptionManager, server string, base *redis.Options, t
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialOnce returns a dialer that dials once and keeps the connection, so that run can close it at
+// onceDialer returns a dialer that dials once and keeps the connection, so that run can close it at
 // any time.
-func (c *pubsubConn) dialOnce(dial dialFunc) dialFunc {
+func (c *pubsubConn) onceDialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c.mu.Lock()
 		used := c.netConn != nil || c.aborted
 		c.mu.Unlock()
 		if used {
-			return nil, errConnUsed
+			return nil, errDialledTwice
 		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -286,7 +286,7 @@ func (c *pubsubConn) dialOnce(dial dialFunc) dialFunc {
 		defer c.mu.Unlock()
 		if c.aborted {
 			_ = conn.Close()
-			return nil, errConnUsed
+			return nil, errDialledTwice
 		}
 		c.netConn = conn
 		return conn, nil
@@ -301,7 +301,7 @@ func (c *pubsubConn) queueChange(t *topic, subscribe bool) {
 	} else {
 		delete(c.topics, t.name)
 	}
-	c.changes = append(c.changes, subscriptionChange{t.name, subscribe})
+	c.changes = append(c.changes, channelChange{t.name, subscribe})
 	c.mu.Unlock()
 	select {
 	case c.wakeup <- struct{}{}:
@@ -320,15 +320,15 @@ func (c *pubsubConn) takeTopics() map[string]*topic {
 
 // shutdown ends the connection. err is nil when no topic needs it any more.
 func (c *pubsubConn) shutdown(err error) {
-	c.closeOnce.Do(func() { c.closeErr = err; close(c.closed) })
+	c.closeOnce.Do(func() { c.closeErr = err; close(c.done) })
 }
 
 func (c *pubsubConn) run(ctx context.Context) {
 	var goroutines sync.WaitGroup
-	c.lastReceived.Store(time.Now().UnixNano())
+	c.lastReceivedNanos.Store(time.Now().UnixNano())
 	// The first subscription dials, which may block. shutdown must not wait for that.
 	goroutines.Go(func() {
-		if err := c.applyChanges(ctx, []subscriptionChange{{c.probeChannel, true}}); err != nil {
+		if err := c.applyChanges(ctx, []channelChange{{c.probeChannel, true}}); err != nil {
 			c.shutdown(err)
 			return
 		}
@@ -336,7 +336,7 @@ func (c *pubsubConn) run(ctx context.Context) {
 		c.writeLoop(ctx)
 	})
 	select {
-	case <-c.closed:
+	case <-c.done:
 	case <-ctx.Done():
 		c.shutdown(nil)
 	}
@@ -350,11 +350,11 @@ func (c *pubsubConn) run(ctx context.Context) {
 	_ = c.pubsub.Close()
 	_ = c.client.Close()
 	if ctx.Err() == nil && c.closeErr != nil {
-		c.manager.hub.counters.reconnects.Add(1)
+		c.manager.hub.counters.lostPubsubConns.Add(1)
 		c.manager.hub.log.Warn("pub/sub connection lost",
 			slog.String("server", c.server), slog.Any("error", c.closeErr))
 	}
-	c.manager.onConnEnd(c, c.closeErr)
+	c.manager.onPubsubConnEnd(c, c.closeErr)
 }
 
 // writeLoop sends the queued changes and checks that the connection is alive.
@@ -365,7 +365,7 @@ func (c *pubsubConn) writeLoop(ctx context.Context) {
 	lastUsed := time.Now()
 	for {
 		select {
-		case <-c.closed:
+		case <-c.done:
 			return
 		case <-c.wakeup:
 			c.mu.Lock()
@@ -382,7 +382,7 @@ func (c *pubsubConn) writeLoop(ctx context.Context) {
 				lastUsed = now
 			}
 			late := false
-			for _, sent := range c.unconfirmedSubs {
+			for _, sent := range c.unconfirmedSubTimes {
 				late = late || now.Sub(sent) > o.ProbeAfter+o.ProbeTimeout
 			}
 			c.mu.Unlock()
@@ -405,34 +405,34 @@ func (c *pubsubConn) writeLoop(ctx context.Context) {
 // false when a probe did not arrive within Options.ProbeTimeout.
 func (c *pubsubConn) probeIfSilent(ctx context.Context, now time.Time) bool {
 	o := c.manager.hub.options
-	lastReceived := time.Unix(0, c.lastReceived.Load())
-	if sent := c.probeSentAt.Load(); sent != 0 {
+	lastReceived := time.Unix(0, c.lastReceivedNanos.Load())
+	if sent := c.probeSentNanos.Load(); sent != 0 {
 		if lastReceived.UnixNano() > sent {
-			c.probeSentAt.CompareAndSwap(sent, 0) // something else arrived; that proves the same
+			c.probeSentNanos.CompareAndSwap(sent, 0) // something else arrived; that proves the same
 		}
 		return lastReceived.UnixNano() > sent || now.UnixNano()-sent < int64(o.ProbeTimeout)
 	}
-	if !c.ready.Load() || now.Sub(lastReceived) < o.ProbeAfter {
+	if !c.probeSubscribed.Load() || now.Sub(lastReceived) < o.ProbeAfter {
 		return true
 	}
 	sent := time.Now().UnixNano()
-	c.probeSentAt.Store(sent)
+	c.probeSentNanos.Store(sent)
 	// A PUBLISH that hangs must not delay the next connection.
-	c.manager.probeTasks.Go(func() {
+	c.manager.probeGroup.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.ProbeTimeout)
 		defer cancel()
 		// An error needs no handling: then the probe does not arrive.
-		_ = c.manager.hub.publish(ctx, c.probeChannel, strconv.FormatInt(sent, 10))
+		_ = c.manager.hub.publishToChannel(ctx, c.probeChannel, strconv.FormatInt(sent, 10))
 	})
 	return true
 }
 
 // applyChanges sends the changes in their order. On a Cluster, one command may name channels of one
 // slot only.
-func (c *pubsubConn) applyChanges(ctx context.Context, changes []subscriptionChange) error {
+func (c *pubsubConn) applyChanges(ctx context.Context, changes []channelChange) error {
 	for len(changes) > 0 {
 		n := 1
-		for n < len(changes) && n < subscribeBatch && changes[n].subscribe == changes[0].subscribe {
+		for n < len(changes) && n < subscribeBatchChannels && changes[n].subscribe == changes[0].subscribe {
 			n++
 		}
 		channelsByTag := map[string][]string{}
@@ -458,9 +458,9 @@ func (c *pubsubConn) sendCommand(ctx context.Context, subscribe bool, channels [
 	c.mu.Lock()
 	for _, channel := range channels {
 		if subscribe {
-			c.unconfirmedSubs[channel] = now
+			c.unconfirmedSubTimes[channel] = now
 		} else {
-			c.unconfirmedUnsubs[channel]++
+			c.unconfirmedUnsubCounts[channel]++
 		}
 	}
 	c.mu.Unlock()
@@ -486,14 +486,14 @@ func (c *pubsubConn) readLoop(ctx context.Context) {
 			return
 		}
 		now := time.Now().UnixNano()
-		c.lastReceived.Store(now)
+		c.lastReceivedNanos.Store(now)
 		switch m := message.(type) {
 		case *redis.Message:
 			if m.Channel != c.probeChannel {
 				hub.dispatch(m.Channel, m.Payload)
 			} else if sent, err := strconv.ParseInt(m.Payload, 10, 64); err == nil {
-				hub.counters.lag.Store(now - sent)
-				c.probeSentAt.CompareAndSwap(sent, 0)
+				hub.counters.pubsubLagNanos.Store(now - sent)
+				c.probeSentNanos.CompareAndSwap(sent, 0)
 			}
 		case *redis.Subscription:
 			if !c.handleConfirmation(m) {
@@ -511,18 +511,18 @@ func (c *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
 	c.mu.Lock()
 	if strings.HasSuffix(m.Kind, "unsubscribe") {
 		defer c.mu.Unlock()
-		if c.unconfirmedUnsubs[m.Channel]--; c.unconfirmedUnsubs[m.Channel] <= 0 {
-			requested := c.unconfirmedUnsubs[m.Channel] == 0
-			delete(c.unconfirmedUnsubs, m.Channel)
+		if c.unconfirmedUnsubCounts[m.Channel]--; c.unconfirmedUnsubCounts[m.Channel] <= 0 {
+			requested := c.unconfirmedUnsubCounts[m.Channel] == 0
+			delete(c.unconfirmedUnsubCounts, m.Channel)
 			return requested
 		}
 		return true
 	}
-	delete(c.unconfirmedSubs, m.Channel)
+	delete(c.unconfirmedSubTimes, m.Channel)
 	t := c.topics[m.Channel]
 	c.mu.Unlock()
 	if m.Channel == c.probeChannel {
-		c.ready.Store(true)
+		c.probeSubscribed.Store(true)
 	}
 	if t != nil {
 		t.requestBackfill(false)

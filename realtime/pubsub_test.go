@@ -26,7 +26,7 @@ func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
 	c.next()
 	server.Pause()
 	begun := time.Now()
-	waitUntil(t, "the connection is replaced", func() bool { return n.Stats().Reconnects > 0 })
+	waitUntil(t, "the connection is replaced", func() bool { return n.Stats().LostPubSubConns > 0 })
 	if d := time.Since(begun); d > 4*time.Second {
 		t.Errorf("the silent connection was replaced after %v", d)
 	}
@@ -50,7 +50,7 @@ func TestASubscriberOfAServerWithoutPublishersIsMovedByAProbe(t *testing.T) {
 	n := startNode(t, db, Options{ProbeAfter: 200 * time.Millisecond, ProbeTimeout: 300 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
 	c.subscribe(topic, "")
-	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().Lag > 0 })
+	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().PubSubLag > 0 })
 	proxy.mu.Lock()
 	proxy.target = successor.Addr
 	proxy.mu.Unlock()
@@ -63,7 +63,7 @@ func TestASubscriberOfAServerWithoutPublishersIsMovedByAProbe(t *testing.T) {
 	if e := c.next(); e.Position != pos {
 		t.Fatalf("got %+v, want position %s", e, pos)
 	}
-	if n.Stats().Reconnects == 0 {
+	if n.Stats().LostPubSubConns == 0 {
 		t.Error("the pub/sub connection was not replaced")
 	}
 }
@@ -76,9 +76,9 @@ func TestASilentConnectionIsKeptWhileItsProbesArrive(t *testing.T) {
 	c.subscribe("{r1}:room:quiet:events", "")
 	begun := time.Now()
 	waitUntil(t, "some probes have arrived", func() bool {
-		return n.Stats().Lag > 0 && time.Since(begun) > 500*time.Millisecond
+		return n.Stats().PubSubLag > 0 && time.Since(begun) > 500*time.Millisecond
 	})
-	if r := n.Stats().Reconnects; r != 0 {
+	if r := n.Stats().LostPubSubConns; r != 0 {
 		t.Errorf("the connection was replaced %d times", r)
 	}
 }
@@ -88,13 +88,13 @@ func TestAProbeIsWaitedForAsLongAsItMayTake(t *testing.T) {
 	server := redistest.StartFor(t)
 	n := startNode(t, openAt(t, server.URL()), Options{ProbeAfter: 50 * time.Millisecond, ProbeTimeout: 10 * time.Second})
 	dial(t, n, "user=1").listen().subscribe("{r1}:room:slowprobe:events", "")
-	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().Lag > 0 })
+	waitUntil(t, "a probe has arrived", func() bool { return n.Stats().PubSubLag > 0 })
 	server.Pause()
 	begun := time.Now()
 	waitUntil(t, "a probe is late", func() bool { return time.Since(begun) > time.Second })
 	server.Resume()
-	waitUntil(t, "the late probe has arrived", func() bool { return n.Stats().Lag > 500*time.Millisecond })
-	if r := n.Stats().Reconnects; r != 0 {
+	waitUntil(t, "the late probe has arrived", func() bool { return n.Stats().PubSubLag > 500*time.Millisecond })
+	if r := n.Stats().LostPubSubConns; r != 0 {
 		t.Errorf("the connection was replaced %d times", r)
 	}
 }
@@ -105,7 +105,7 @@ func TestAConnectionIsNotProbedBeforeItIsSilent(t *testing.T) {
 	dial(t, n, "user=1").listen().subscribe("{r1}:room:unprobed:events", "")
 	begun := time.Now()
 	waitUntil(t, "it could have been probed", func() bool { return time.Since(begun) > 300*time.Millisecond })
-	if lag := n.Stats().Lag; lag != 0 {
+	if lag := n.Stats().PubSubLag; lag != 0 {
 		t.Errorf("a probe arrived after %v", lag)
 	}
 }
@@ -114,7 +114,7 @@ func TestAConnectionIsNotProbedBeforeItIsSilent(t *testing.T) {
 // node only.
 func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) {
 	db := redistest.Cluster(t)
-	n := startNode(t, db, Options{Subscriptions: 1000})
+	n := startNode(t, db, Options{TopicsPerConnection: 1000})
 	c := dial(t, n, "user=1").listen()
 	var topics []string
 	for i := range 60 {
@@ -220,7 +220,7 @@ func TestAConnectionWithoutTopicsEnds(t *testing.T) {
 	waitUntil(t, "the connection has ended", func() bool { s := n.Stats(); return s.PubSubConns == 0 && s.Topics == 0 })
 	back := dial(t, n, "user=1").listen()
 	back.subscribe("{r1}:room:short:events", "")
-	if n.Stats().Reconnects != 0 {
+	if n.Stats().LostPubSubConns != 0 {
 		t.Error("the end of an unused connection is counted as a reconnect")
 	}
 }

@@ -3,8 +3,8 @@ package realtime
 // The bounds of a ring buffer. Older events are read from the stream again, or replaced by a
 // snapshot.
 const (
-	maxBufferEvents = 256
-	maxBufferBytes  = 64 << 10
+	maxRingEvents = 256
+	maxRingBytes  = 64 << 10
 )
 
 // ringBuffer holds the newest events of a topic: consecutive entries and the position just before
@@ -15,14 +15,14 @@ const (
 // Until it is loaded it knows nothing. A base with nonce 0 is known by its number only, so no
 // cursor can prove that it is there. The exception is the start of the stream, 0-0.
 type ringBuffer struct {
-	loaded  bool
-	base    position
-	entries []entry
-	bytes   int
-	// sinceEmpty is set when the stream was empty at the first read and no entry has been dropped
-	// since. A cursor before the first event, whatever the number of that event, has missed nothing
-	// but entries.
-	sinceEmpty bool
+	loaded    bool
+	base      position
+	entries   []entry
+	byteCount int
+	// completeSinceEmpty is set when the stream was empty at the first read and no entry has been
+	// dropped since. A cursor before the first event, whatever the number of that event, has missed
+	// nothing but entries.
+	completeSinceEmpty bool
 	// conflicted is set when an event came whose number another event has. Nothing is appended until
 	// the stream has been read.
 	conflicted bool
@@ -51,7 +51,7 @@ func (b *ringBuffer) append(e entry) appendResult {
 	switch {
 	case !b.loaded || b.conflicted:
 		return appendGap
-	case b.sinceEmpty && len(b.entries) == 0:
+	case b.completeSinceEmpty && len(b.entries) == 0:
 		b.base = position{seq: e.pos.seq - 1}
 	case e.pos.seq <= head.seq:
 		if pos, ok := b.positionAt(e.pos.seq); ok && pos != e.pos {
@@ -63,10 +63,10 @@ func (b *ringBuffer) append(e entry) appendResult {
 		return appendGap
 	}
 	b.entries = append(b.entries, e)
-	b.bytes += len(e.event)
-	for len(b.entries) > maxBufferEvents || b.bytes > maxBufferBytes && len(b.entries) > 1 {
-		b.base, b.sinceEmpty = b.entries[0].pos, false
-		b.bytes -= len(b.entries[0].event)
+	b.byteCount += len(e.eventJSON)
+	for len(b.entries) > maxRingEvents || b.byteCount > maxRingBytes && len(b.entries) > 1 {
+		b.base, b.completeSinceEmpty = b.entries[0].pos, false
+		b.byteCount -= len(b.entries[0].eventJSON)
 		b.entries[0] = entry{}
 		b.entries = b.entries[1:]
 	}
@@ -89,7 +89,7 @@ func (b *ringBuffer) contains(pos position) bool {
 	if !b.loaded {
 		return false
 	}
-	if b.sinceEmpty && pos == (position{}) {
+	if b.completeSinceEmpty && pos == (position{}) {
 		return true
 	}
 	known, ok := b.positionAt(pos.seq)
@@ -106,8 +106,8 @@ func (b *ringBuffer) entriesAfter(pos position) []entry {
 	following := b.entries[first:]
 	size := 0
 	for i := range following {
-		size += len(following[i].event) + 1
-		if i > 0 && (i >= maxFrameEvents || size > maxFrameBytes) {
+		size += len(following[i].eventJSON) + 1
+		if i > 0 && (i >= maxBatchEvents || size > maxBatchBytes) {
 			return following[:i]
 		}
 	}
@@ -137,14 +137,14 @@ func (b *ringBuffer) mergeTail(oldHead position, tail []entry) (replaced bool) {
 	b.conflicted = false
 	if !b.loaded {
 		b.reset(tail)
-		b.sinceEmpty = len(tail) == 0
+		b.completeSinceEmpty = len(tail) == 0
 		return false
 	}
 	if len(tail) == 0 {
 		return false // the stream has expired; the next event writes it again
 	}
 	last, head := tail[len(tail)-1].pos, b.head()
-	if b.sinceEmpty && len(b.entries) == 0 {
+	if b.completeSinceEmpty && len(b.entries) == 0 {
 		for _, e := range tail {
 			b.append(e)
 		}
@@ -184,13 +184,13 @@ func (b *ringBuffer) prepend(run []entry) {
 		return
 	}
 	older := run[:b.base.seq-run[0].pos.seq+1]
-	first, bytes := len(older), b.bytes
-	for first > 0 && len(older)-first+len(b.entries) < maxBufferEvents &&
-		bytes+len(older[first-1].event) <= maxBufferBytes {
+	first, bytes := len(older), b.byteCount
+	for first > 0 && len(older)-first+len(b.entries) < maxRingEvents &&
+		bytes+len(older[first-1].eventJSON) <= maxRingBytes {
 		first--
-		bytes += len(older[first].event)
+		bytes += len(older[first].eventJSON)
 	}
-	b.bytes = bytes
+	b.byteCount = bytes
 	if first > 0 {
 		b.base = older[first-1].pos
 	} else {
@@ -198,7 +198,7 @@ func (b *ringBuffer) prepend(run []entry) {
 	}
 	entries := make([]entry, 0, len(older)-first+len(b.entries))
 	b.entries = append(append(entries, older[first:]...), b.entries...)
-	b.sinceEmpty = false
+	b.completeSinceEmpty = false
 }
 
 // contiguousTail returns the longest end of a run that has no gap. A stream has none, but a damaged

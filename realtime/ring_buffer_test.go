@@ -30,7 +30,7 @@ func (h *history) from(p position) []entry {
 	if i < 0 {
 		return nil
 	}
-	return h.events[i:min(len(h.events), i+backfillPage)]
+	return h.events[i:min(len(h.events), i+backfillPageEntries)]
 }
 
 func (h *history) tail(n int) []entry { return h.events[max(0, len(h.events)-n):] }
@@ -88,35 +88,35 @@ func backfillBuffer(t *rapid.T, b *ringBuffer, h *history) {
 		found := h.from(oldHead)
 		if !b.appendRange(oldHead, found) {
 			tail = true
-		} else if len(found) < backfillPage {
+		} else if len(found) < backfillPageEntries {
 			return
 		}
 	}
 	oldHead := b.head()
-	found := slices.Clone(h.tail(backfillTail))
+	found := slices.Clone(h.tail(backfillTailEntries))
 	overtaken := rapid.Bool().Draw(t, "overtaken") // an event arrives before the reply to the read
 	if overtaken {
 		b.append(h.append())
 	}
 	b.mergeTail(oldHead, found)
 	if overtaken && b.head() != h.events[len(h.events)-1].pos { // a gap or a fork, which requests another read
-		b.mergeTail(b.head(), slices.Clone(h.tail(backfillTail)))
+		b.mergeTail(b.head(), slices.Clone(h.tail(backfillTailEntries)))
 	}
 }
 
 func checkBuffer(t *rapid.T, b *ringBuffer, h *history, before position) {
-	if len(b.entries) > maxBufferEvents || b.bytes > maxBufferBytes && len(b.entries) > 1 {
-		t.Fatalf("%d entries, %d bytes: over the bounds", len(b.entries), b.bytes)
+	if len(b.entries) > maxRingEvents || b.byteCount > maxRingBytes && len(b.entries) > 1 {
+		t.Fatalf("%d entries, %d bytes: over the bounds", len(b.entries), b.byteCount)
 	}
 	bytes := 0
 	for i, e := range b.entries {
-		bytes += len(e.event)
+		bytes += len(e.eventJSON)
 		if e.pos.seq != b.base.seq+1+uint64(i) {
 			t.Fatalf("entry %d is %v on base %v", i, e.pos, b.base)
 		}
 	}
-	if bytes != b.bytes {
-		t.Fatalf("%d bytes, counted %d", bytes, b.bytes)
+	if bytes != b.byteCount {
+		t.Fatalf("%d bytes, counted %d", bytes, b.byteCount)
 	}
 	if len(h.events) == 0 {
 		return // an expired stream tells nothing about the buffer
@@ -153,7 +153,7 @@ func TestABackfilledRingBufferContainsOlderPositions(t *testing.T) {
 	if b.contains(h.events[40].pos) || !b.contains(h.events[99].pos) || b.contains(h.events[98].pos) {
 		t.Fatal("a buffer of one event must contain the position of that event only")
 	}
-	b.mergeTail(b.head(), h.tail(backfillTail))
+	b.mergeTail(b.head(), h.tail(backfillTailEntries))
 	if !b.contains(h.events[40].pos) || !b.contains(position{}) || len(b.entriesAfter(h.events[40].pos)) != 59 {
 		t.Fatal("the tail of the stream was not prepended")
 	}

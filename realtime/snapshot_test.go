@@ -56,7 +56,8 @@ func (s *snapshotSource) take(ctx context.Context) (Snapshot, error) {
 func (s *snapshotSource) wantPosition(notBefore string, fresh bool, want string) {
 	s.t.Helper()
 	known, _ := parsePosition(notBefore)
-	if _, pos, err := s.topic.snapshot(s.t.Context(), known, fresh, s.take); err != nil || pos.String() != want {
+	if _, pos, err := s.topic.freshOrSharedSnapshot(s.t.Context(), known, fresh,
+		s.take); err != nil || pos.String() != want {
 		s.t.Errorf("not before %q, fresh %t: got %s (%v), want %s", notBefore, fresh, pos, err, want)
 	}
 }
@@ -172,7 +173,7 @@ func TestASubscriberThatLeavesFailsNoOther(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		var subscribers sync.WaitGroup
 		subscribers.Go(func() {
-			if _, _, err := s.topic.snapshot(ctx, position{}, false, s.take); !errors.Is(err, context.Canceled) {
+			if _, _, err := s.topic.freshOrSharedSnapshot(ctx, position{}, false, s.take); !errors.Is(err, context.Canceled) {
 				t.Errorf("the subscriber that left got %v", err)
 			}
 		})
@@ -260,7 +261,7 @@ func TestAnIdleSubscriptionKeepsNothingOfItsStart(t *testing.T) {
 	cur := client.cursors[0]
 	sub := cur.sub
 	client.mu.Unlock()
-	if sub.Reply != nil || sub.After != "" || sub.NotBefore != "" || sub.Topic != topic {
+	if sub.EncodeReply != nil || sub.AfterPosition != "" || sub.NotBeforePosition != "" || sub.Topic != topic {
 		t.Errorf("the cursor has %+v", sub)
 	}
 	waitUntil(t, "the snapshot is dropped", func() bool {

@@ -23,30 +23,30 @@ import (
 
 // Limits are the limits of one kind of socket.
 type Limits struct {
-	MaxFrame int64 // bytes in one frame from the client; a larger frame closes the socket with 1009
-	Rate     int   // frames from the client per second; more close the socket with 4009
-	Burst    int   // frames from the client at once
-	Hello    bool  // the server sends a hello frame first
+	MaxFrameBytes   int64 // bytes in one frame from the client; a larger frame closes the socket with 1009
+	FramesPerSecond int   // frames from the client per second; more close the socket with 4009
+	BurstFrames     int   // frames from the client at once
+	SendHello       bool  // the server sends a hello frame first
 }
 
-// Socket is one kind of socket. Each has its own melody instance, because melody's limits are per
-// instance.
-type Socket struct {
+// SocketKind is one kind of socket. Each has its own melody instance, because melody's limits are
+// per instance.
+type SocketKind struct {
 	hub    *Hub
 	limits Limits
 	melody *melody.Melody
 }
 
-// Session is what the caller of Socket.Serve knows of a socket, and its callbacks. It lives as long
-// as the socket, so it must not refer to the request.
+// ClientOptions is what the caller of Socket.Serve knows of a socket, and its callbacks. It lives
+// as long as the socket, so it must not refer to the request.
 //
 // OnOpen and OnMessage of one socket are called one after the other, on a goroutine of their own.
 // Frames that came in before the socket closed are still handled. A panic closes the socket with
 // 1011. The context ends with the hub.
-type Session struct {
-	User    int64     // the player's id
-	Expires time.Time // when the socket is closed with 4001; zero: never
-	Data    any       // for the caller's own use
+type ClientOptions struct {
+	UserID    int64     // the player's id
+	ExpiresAt time.Time // when the socket is closed with 4001; zero: never
+	Data      any       // for the caller's own use
 
 	// OnOpen is called before any message, and before any frame is sent; may be nil.
 	OnOpen func(ctx context.Context, c *Client)
@@ -60,52 +60,52 @@ type Session struct {
 }
 
 const (
-	melodyBufferFrames = maxInFlight + 2 // per socket
-	handshakeTimeout   = 5 * time.Second
-	minWriteRate       = 64 << 10  // bytes: for each of so many, a frame may take a second longer than WriteTimeout
-	kernelSendBuffer   = 128 << 10 // bytes per socket
-	maxInboxFullFrames = 4         // frames of Limits.MaxFrame bytes that may wait for their handler
+	melodyBufferFrames     = maxFramesInFlight + 2 // per socket
+	handshakeTimeout       = 5 * time.Second
+	minWriteBytesPerSecond = 64 << 10  // bytes: for each of so many, a frame may take a second longer than WriteTimeout
+	kernelSendBufferBytes  = 128 << 10 // bytes per socket
+	maxInboxFullFrames     = 4         // frames of Limits.MaxFrameBytes bytes that may wait for their handler
 
-	// After WriteTimeout, closeHandshake closes a slow client with a reason. melody closes it without
-	// one, so its own timeout is this many times longer.
-	slowGrace = 5
+	// After WriteTimeout, performCloseHandshake closes a slow client with a reason. melody closes
+	// it without one, so its own timeout is this many times longer.
+	slowGraceFactor = 5
 )
 
-var writeBuffers sync.Pool
+var writeBufferPool sync.Pool
 
-// Socket returns a new kind of socket. It must be called before Run.
-func (h *Hub) Socket(limits Limits) *Socket {
+// NewSocketKind returns a new kind of socket. It must be called before Run.
+func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 	m := melody.New()
-	m.Config.MaxMessageSize = limits.MaxFrame
+	m.Config.MaxMessageSize = limits.MaxFrameBytes
 	m.Config.MessageBufferSize = melodyBufferFrames
-	m.Config.WriteWait = slowGrace * h.options.WriteTimeout
+	m.Config.WriteWait = slowGraceFactor * h.options.WriteTimeout
 	m.Config.PingPeriod = h.options.PingInterval
 	m.Config.PongWait = h.options.PongTimeout
 	m.Upgrader.ReadBufferSize = 512 // larger frames bypass the buffer
 	m.Upgrader.WriteBufferSize = 4096
-	m.Upgrader.WriteBufferPool = &writeBuffers
+	m.Upgrader.WriteBufferPool = &writeBufferPool
 	m.Upgrader.HandshakeTimeout = handshakeTimeout
 	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // the caller has checked it: it knows the game
-	s := &Socket{hub: h, limits: limits, melody: m}
-	m.HandleConnect(func(ms *melody.Session) { s.recoverPanics(ms, s.onConnect) })
+	s := &SocketKind{hub: h, limits: limits, melody: m}
+	m.HandleConnect(func(ms *melody.Session) { s.callRecovering(ms, s.onConnect) })
 	m.HandleMessage(func(ms *melody.Session, raw []byte) {
-		s.recoverPanics(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, true) })
+		s.callRecovering(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, true) })
 	})
 	m.HandleMessageBinary(func(ms *melody.Session, raw []byte) {
-		s.recoverPanics(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, false) })
+		s.callRecovering(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, false) })
 	})
 	m.HandleSentMessage(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
 	m.HandleError(s.onError)
 	return s
 }
 
-const clientKey = "client"
+const melodyClientKey = "client"
 
-func clientOf(ms *melody.Session) *Client { return ms.Keys[clientKey].(*Client) }
+func clientOf(ms *melody.Session) *Client { return ms.Keys[melodyClientKey].(*Client) }
 
-// recoverPanics calls a callback of melody's. A panic in it would end the process, or leave an open
-// socket that nobody reads: it closes the socket instead.
-func (s *Socket) recoverPanics(ms *melody.Session, callback func(*Client, *melody.Session)) {
+// callRecovering calls a callback of melody's. A panic in it would end the process, or leave an
+// open socket that nobody reads: it closes the socket instead.
+func (s *SocketKind) callRecovering(ms *melody.Session, callback func(*Client, *melody.Session)) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.hub.logPanic(r)
@@ -122,13 +122,13 @@ func (s *Socket) recoverPanics(ms *melody.Session, callback func(*Client, *melod
 //
 // The socket runs on goroutines of its own, so that the HTTP server's stack, buffers and request
 // are released.
-func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) error {
+func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session ClientOptions) error {
 	if err := CheckHandshake(r); err != nil {
 		return err
 	}
 	c := &Client{
-		hub: s.hub, socket: s, session: session, id: rand.Text(), done: make(chan struct{}),
-		limiter: rate.NewLimiter(rate.Limit(s.limits.Rate), s.limits.Burst),
+		hub: s.hub, socketKind: s, options: session, id: rand.Text(), done: make(chan struct{}),
+		frameLimiter: rate.NewLimiter(rate.Limit(s.limits.FramesPerSecond), s.limits.BurstFrames),
 	}
 	if err := s.hub.addClient(c); err != nil {
 		return err
@@ -136,13 +136,13 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 	conn, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		s.hub.removeClient(c)
-		s.hub.conns.Done()
+		s.hub.clientGroup.Done()
 		return apierror.InvalidRequest.WithReason("this connection cannot become a WebSocket: %v", err)
 	}
-	s.hub.setConn(c, conn)
+	s.hub.setNetConn(c, conn)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		// By default, the kernel buffers megabytes for a slow reader before a write blocks.
-		_ = tcp.SetWriteBuffer(kernelSendBuffer)
+		_ = tcp.SetWriteBuffer(kernelSendBufferBytes)
 	}
 	request := &http.Request{
 		Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr,
@@ -154,8 +154,8 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, session Session) 
 	return nil
 }
 
-func (s *Socket) run(c *Client, conn net.Conn, w *hijackedWriter, r *http.Request) {
-	defer s.hub.conns.Done()
+func (s *SocketKind) run(c *Client, conn net.Conn, w *hijackedWriter, r *http.Request) {
+	defer s.hub.clientGroup.Done()
 	defer c.teardown()
 	defer func() {
 		if r := recover(); r != nil {
@@ -163,7 +163,7 @@ func (s *Socket) run(c *Client, conn net.Conn, w *hijackedWriter, r *http.Reques
 		}
 		_ = conn.Close()
 	}()
-	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{clientKey: c}); err != nil {
+	if err := s.melody.HandleRequestWithKeys(w, r, map[string]any{melodyClientKey: c}); err != nil {
 		s.hub.counters.handshakesFailed.Add(1)
 	}
 }
@@ -201,12 +201,12 @@ func (w *hijackedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // onConnect is called by melody before it starts to read and write.
-func (s *Socket) onConnect(c *Client, ms *melody.Session) {
+func (s *SocketKind) onConnect(c *Client, ms *melody.Session) {
 	ms.Request = nil
 	conn := ms.WebsocketConnection()
 	conn.SetPingHandler(func(data string) error {
 		s.extendReadDeadline(c, conn)
-		if !c.limiter.Allow() {
+		if !c.frameLimiter.Allow() {
 			c.Close(CloseRateLimited, "rate limited")
 			return nil
 		}
@@ -216,23 +216,23 @@ func (s *Socket) onConnect(c *Client, ms *melody.Session) {
 		}
 		return err
 	})
-	if !c.session.Expires.IsZero() {
+	if !c.options.ExpiresAt.IsZero() {
 		expire := func() { c.Close(CloseExpired, "token expired") }
-		c.expiryTimer = time.AfterFunc(time.Until(c.session.Expires), expire)
+		c.expiryTimer = time.AfterFunc(time.Until(c.options.ExpiresAt), expire)
 	}
 	c.mu.Lock()
 	c.melodySession = ms
-	if c.session.OnOpen == nil {
+	if c.options.OnOpen == nil {
 		c.enableWrites()
 	}
-	if c.closing {
+	if c.closeStarted {
 		c.enableWrites()
 		c.startCloseHandshake()
 	}
 	c.mu.Unlock()
-	if c.session.OnOpen != nil {
+	if c.options.OnOpen != nil {
 		c.enqueueInbox(0, func() {
-			c.session.OnOpen(s.hub.baseCtx, c)
+			c.options.OnOpen(s.hub.baseCtx, c)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.enableWrites()
@@ -242,9 +242,9 @@ func (s *Socket) onConnect(c *Client, ms *melody.Session) {
 
 // extendReadDeadline makes any frame prove that the client is alive. melody accepts only pongs as
 // proof.
-func (s *Socket) extendReadDeadline(c *Client, conn *websocket.Conn) {
+func (s *SocketKind) extendReadDeadline(c *Client, conn *websocket.Conn) {
 	c.mu.Lock()
-	closing := c.closing
+	closing := c.closeStarted
 	c.mu.Unlock()
 	if !closing {
 		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.PongTimeout))
@@ -252,16 +252,16 @@ func (s *Socket) extendReadDeadline(c *Client, conn *websocket.Conn) {
 }
 
 // onFrame is called on the goroutine that reads the socket, so it must not block.
-func (s *Socket) onFrame(c *Client, ms *melody.Session, raw []byte, text bool) {
+func (s *SocketKind) onFrame(c *Client, ms *melody.Session, raw []byte, text bool) {
 	s.extendReadDeadline(c, ms.WebsocketConnection())
-	s.hub.counters.received.Add(1)
+	s.hub.counters.framesReceived.Add(1)
 	switch {
-	case !c.limiter.Allow():
+	case !c.frameLimiter.Allow():
 		c.Close(CloseRateLimited, "rate limited")
 	case !text:
-		c.session.OnRefused(c, raw, apierror.InvalidRequest.WithReason("frames must be text"))
-	case !c.enqueueInbox(len(raw), func() { c.session.OnMessage(s.hub.baseCtx, c, raw) }):
-		c.session.OnRefused(c, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
+		c.options.OnRefused(c, raw, apierror.InvalidRequest.WithReason("frames must be text"))
+	case !c.enqueueInbox(len(raw), func() { c.options.OnMessage(s.hub.baseCtx, c, raw) }):
+		c.options.OnRefused(c, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
 	}
 }
 
@@ -269,27 +269,29 @@ func (s *Socket) onFrame(c *Client, ms *melody.Session, raw []byte, text bool) {
 // Only a frame that is too large needs handling: gorilla has sent close code 1009, but closing a
 // connection with unread bytes resets it, so that the client would not get the code. Then it is
 // called on the goroutine that reads.
-func (s *Socket) onError(ms *melody.Session, err error) {
+func (s *SocketKind) onError(ms *melody.Session, err error) {
 	if errors.Is(err, websocket.ErrReadLimit) {
 		conn := ms.WebsocketConnection().NetConn()
 		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.CloseTimeout))
-		_, _ = io.CopyN(io.Discard, conn, 64*s.limits.MaxFrame)
+		_, _ = io.CopyN(io.Discard, conn, 64*s.limits.MaxFrameBytes)
 	}
 }
 
 // writeFrame hands a frame to melody, which must have room for it. It returns how long the client
 // may take over it.
-func (s *Socket) writeFrame(ms *melody.Session, frame []byte) time.Duration {
+func (s *SocketKind) writeFrame(ms *melody.Session, frame []byte) time.Duration {
 	o := s.hub.options
-	extra := time.Duration(len(frame)/minWriteRate) * time.Second
-	_ = ms.WriteWithDeadline(frame, slowGrace*o.WriteTimeout+extra)
+	extra := time.Duration(len(frame)/minWriteBytesPerSecond) * time.Second
+	_ = ms.WriteWithDeadline(frame, slowGraceFactor*o.WriteTimeout+extra)
 	return o.WriteTimeout + extra
 }
 
-// closeHandshake waits for the frames in flight, sends the close frame, waits for the client's
-// close frame, and closes the connection. A client that is too slow gets longer for the frames in
-// flight: without the close code it would not learn that it can resume.
-func (s *Socket) closeHandshake(conn *websocket.Conn, done, flushed <-chan struct{}, code int, reason string) {
+// performCloseHandshake waits for the frames in flight, sends the close frame, waits for the
+// client's close frame, and closes the connection. A client that is too slow gets longer for the
+// frames in flight: without the close code it would not learn that it can resume.
+func (s *SocketKind) performCloseHandshake(conn *websocket.Conn, done, flushed <-chan struct{}, code int,
+	reason string,
+) {
 	defer func() { _ = conn.Close() }()
 	o := s.hub.options
 	maxWait := o.WriteTimeout
@@ -321,12 +323,12 @@ func (s *Socket) closeHandshake(conn *websocket.Conn, done, flushed <-chan struc
 func (c *Client) enqueueInbox(size int, handle func()) bool {
 	c.inboxMu.Lock()
 	defer c.inboxMu.Unlock()
-	maxBytes := maxInboxFullFrames * int(c.socket.limits.MaxFrame)
-	if len(c.inbox) >= maxInboxFrames || c.inboxBytes > 0 && c.inboxBytes+size > maxBytes {
+	maxBytes := maxInboxFullFrames * int(c.socketKind.limits.MaxFrameBytes)
+	if len(c.inboxCalls) >= maxInboxFrames || c.inboxBytes > 0 && c.inboxBytes+size > maxBytes {
 		return false
 	}
 	c.inboxBytes += size
-	c.inbox = append(c.inbox, func() {
+	c.inboxCalls = append(c.inboxCalls, func() {
 		handle()
 		c.inboxMu.Lock()
 		c.inboxBytes -= size
@@ -334,7 +336,7 @@ func (c *Client) enqueueInbox(size int, handle func()) bool {
 	})
 	if !c.inboxRunning {
 		c.inboxRunning = true
-		c.inboxTasks.Go(c.runInbox)
+		c.inboxGroup.Go(c.runInbox)
 	}
 	return true
 }
@@ -343,13 +345,13 @@ func (c *Client) enqueueInbox(size int, handle func()) bool {
 func (c *Client) runInbox() {
 	for {
 		c.inboxMu.Lock()
-		if len(c.inbox) == 0 {
-			c.inboxRunning, c.inbox = false, nil
+		if len(c.inboxCalls) == 0 {
+			c.inboxRunning, c.inboxCalls = false, nil
 			c.inboxMu.Unlock()
 			return
 		}
-		handle := c.inbox[0]
-		c.inbox = c.inbox[1:]
+		handle := c.inboxCalls[0]
+		c.inboxCalls = c.inboxCalls[1:]
 		c.inboxMu.Unlock()
 		if !c.closedByPolicy() {
 			c.callHandler(handle)
@@ -362,7 +364,7 @@ func (c *Client) runInbox() {
 func (c *Client) closedByPolicy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.closing && c.closeCode >= 4000
+	return c.closeStarted && c.closeCode >= 4000
 }
 
 func (c *Client) callHandler(handle func()) {
@@ -378,7 +380,7 @@ func (c *Client) callHandler(handle func()) {
 // teardown releases everything that the client holds. The connection must be closed.
 func (c *Client) teardown() {
 	c.mu.Lock()
-	c.closing = true
+	c.closeStarted = true
 	cursors := c.cursors
 	for _, cur := range cursors {
 		cur.removed = true
@@ -392,10 +394,10 @@ func (c *Client) teardown() {
 	for _, cur := range cursors {
 		c.hub.detachCursor(cur)
 	}
-	c.inboxTasks.Wait()
+	c.inboxGroup.Wait()
 	c.hub.removeClient(c)
-	if c.session.OnClose != nil && c.melodySession != nil {
-		c.callHandler(func() { c.session.OnClose(c) })
+	if c.options.OnClose != nil && c.melodySession != nil {
+		c.callHandler(func() { c.options.OnClose(c) })
 	}
 }
 

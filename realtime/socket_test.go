@@ -21,9 +21,9 @@ import (
 // Some of these tests guard against a trap of melody or gorilla/websocket. Their comments describe
 // it.
 
-// melody's Session.Close puts the close frame into the session's message buffer. When that is full,
-// melody calls the error handler instead: a handler that closes the session recurses, and one that
-// does not leaves it open.
+// melody's ClientOptions.Close puts the close frame into the session's message buffer. When that is
+// full, melody calls the error handler instead: a handler that closes the session recurses, and one
+// that does not leaves it open.
 func TestClosingASlowClientNeitherRecursesNorLeavesItOpen(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{
 		WriteTimeout: 500 * time.Millisecond, CloseTimeout: 200 * time.Millisecond,
@@ -40,7 +40,7 @@ func TestClosingASlowClientNeitherRecursesNorLeavesItOpen(t *testing.T) {
 	if err == nil {
 		t.Fatal("Send never failed although the client reads nothing")
 	}
-	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Clients == 0 })
 	waitUntil(t, "OnClose was called", func() bool { return n.closeCount() == 1 })
 	if n.Stats().SlowCloses != 1 {
 		t.Errorf("%d slow closes are counted, want 1", n.Stats().SlowCloses)
@@ -68,7 +68,7 @@ func TestFramesBeforeACloseArriveAndTheClientsCloseFrameIsAwaited(t *testing.T) 
 	if code := c.waitCloseCode(); code != CloseForbidden {
 		t.Errorf("closed with %d: %v", code, c.err)
 	}
-	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Clients == 0 })
 	if err := client.Send([]byte("{}")); err != ErrClosed {
 		t.Errorf("Send to a closed socket: %v", err)
 	}
@@ -91,7 +91,7 @@ func TestAPanicClosesItsSocketOnly(t *testing.T) {
 	if e := good.next(); e.ReplyTo != "1" {
 		t.Errorf("the other client received %+v", e)
 	}
-	waitUntil(t, "the session with the panic has ended", func() bool { return n.Stats().Sessions == 1 })
+	waitUntil(t, "the session with the panic has ended", func() bool { return n.Stats().Clients == 1 })
 	if n.Stats().Panics != 1 {
 		t.Errorf("%d panics are counted, want 1", n.Stats().Panics)
 	}
@@ -102,8 +102,8 @@ func TestAPanicClosesItsSocketOnly(t *testing.T) {
 func TestAPanicOfOnRefusedOrOnCloseEndsTheSession(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = n.socket.Serve(w, r, Session{
-			User: 1, OnMessage: n.onMessage,
+		_ = n.socket.Serve(w, r, ClientOptions{
+			UserID: 1, OnMessage: n.onMessage,
 			OnRefused: func(*Client, []byte, error) { panic("OnRefused") },
 			OnClose:   func(*Client) { panic("OnClose") },
 		})
@@ -116,7 +116,7 @@ func TestAPanicOfOnRefusedOrOnCloseEndsTheSession(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	_ = conn.WriteMessage(websocket.BinaryMessage, []byte{1})
 	waitUntil(t, "the session has ended with two panics", func() bool {
-		return n.Stats().Sessions == 0 && n.Stats().Panics == 2
+		return n.Stats().Clients == 0 && n.Stats().Panics == 2
 	})
 }
 
@@ -148,8 +148,8 @@ func TestAnActiveClientThatDoesNotPongStays(t *testing.T) {
 	if code := silent.waitCloseCode(); code != websocket.CloseAbnormalClosure {
 		t.Errorf("the silent client was closed with %d", code)
 	}
-	if n.Stats().Sessions != 2 {
-		t.Errorf("%d sessions are left, want 2", n.Stats().Sessions)
+	if n.Stats().Clients != 2 {
+		t.Errorf("%d sessions are left, want 2", n.Stats().Clients)
 	}
 }
 
@@ -184,15 +184,15 @@ func TestASlowHandlerDelaysNoPongsAndKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// melody's limit is 512 bytes by default and is the same for all sessions of an instance. gorilla
+// melody's limit is 512 bytes by default and is the same for all clients of an instance. gorilla
 // sends close code 1009 for a larger frame, but closing the connection with unread bytes resets it
 // before the code arrives.
 func TestFramesUpToTheLimitAndNoLarger(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, redistest.Single(t), Options{})
-	large := n.Socket(Limits{MaxFrame: 256 << 10, Rate: 10, Burst: 20})
+	large := n.NewSocketKind(Limits{MaxFrameBytes: 256 << 10, FramesPerSecond: 10, BurstFrames: 20})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = large.Serve(w, r, Session{User: 1, OnMessage: n.onMessage, OnRefused: n.onRefused})
+		_ = large.Serve(w, r, ClientOptions{UserID: 1, OnMessage: n.onMessage, OnRefused: n.onRefused})
 	}))
 	defer server.Close()
 	for _, c := range []struct {
@@ -229,7 +229,7 @@ func TestFramesUpToTheLimitAndNoLarger(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	waitUntil(t, "all sessions have ended", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "all sessions have ended", func() bool { return n.Stats().Clients == 0 })
 }
 
 // gorilla applies the read limit to compressed bytes, so that a small frame could unpack to any
@@ -314,7 +314,7 @@ func TestAnExpiredTokenEndsTheSocket(t *testing.T) {
 }
 
 func TestConnectionsOfOneUserAreLimited(t *testing.T) {
-	n := startNode(t, redistest.Single(t), Options{PerUser: 2})
+	n := startNode(t, redistest.Single(t), Options{ConnectionsPerUser: 2})
 	a := dial(t, n, "user=1").listen()
 	dial(t, n, "user=1").listen()
 	if _, status := tryDial(t, n, "user=1", nil); status != http.StatusTooManyRequests {
@@ -322,7 +322,7 @@ func TestConnectionsOfOneUserAreLimited(t *testing.T) {
 	}
 	dial(t, n, "user=2").listen()
 	_ = a.conn.Close()
-	waitUntil(t, "one session has ended", func() bool { return n.Stats().Sessions == 2 })
+	waitUntil(t, "one session has ended", func() bool { return n.Stats().Clients == 2 })
 	dial(t, n, "user=1").listen()
 }
 
@@ -341,13 +341,13 @@ func TestARequestThatIsNoUpgradeGetsAnErrorResponse(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header = valid.Clone()
 		change(r.Header)
-		err := n.socket.Serve(httptest.NewRecorder(), r, Session{})
+		err := n.socket.Serve(httptest.NewRecorder(), r, ClientOptions{})
 		if e, ok := apierror.As(err); !ok || e.Code != apierror.InvalidRequest.Code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if s := n.Stats(); s.Sessions != 0 {
-		t.Errorf("%d sessions are open", s.Sessions)
+	if s := n.Stats(); s.Clients != 0 {
+		t.Errorf("%d sessions are open", s.Clients)
 	}
 	// A client must wait for the response before it sends frames. Bytes that come earlier end the
 	// connection.
@@ -359,7 +359,7 @@ func TestARequestThatIsNoUpgradeGetsAnErrorResponse(t *testing.T) {
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nearly")
 	_, _ = io.ReadAll(conn)
-	waitUntil(t, "the session has ended", func() bool { return n.Stats().Sessions == 0 })
+	waitUntil(t, "the session has ended", func() bool { return n.Stats().Clients == 0 })
 }
 
 // melody's Close puts one close frame into every session's buffer, without a code, and returns
@@ -379,8 +379,8 @@ func TestDrainAnnouncesThenClosesThenReturns(t *testing.T) {
 	if err := n.Drain(t.Context()); err != nil {
 		t.Fatalf("drain: %v", err)
 	}
-	if n.Stats().Sessions != 0 {
-		t.Fatalf("%d sessions are left", n.Stats().Sessions)
+	if n.Stats().Clients != 0 {
+		t.Fatalf("%d sessions are left", n.Stats().Clients)
 	}
 	for _, c := range clients {
 		if e := c.next(); e.Type != "server.draining" || !strings.Contains(string(e.Data), "reconnectInMs") {
@@ -395,7 +395,7 @@ func TestDrainAnnouncesThenClosesThenReturns(t *testing.T) {
 	}
 }
 
-// A session whose upgrade is under way when melody is closed is not in melody's list and is never
+// A client whose upgrade is under way when melody is closed is not in melody's list and is never
 // closed.
 func TestAHubThatEndsLeavesNothingBehind(t *testing.T) {
 	db := redistest.Single(t)
@@ -418,12 +418,12 @@ func TestAHubThatEndsLeavesNothingBehind(t *testing.T) {
 			}
 		}
 	}()
-	waitUntil(t, "some sessions are open", func() bool { return n.Stats().Sessions > 10 })
+	waitUntil(t, "some sessions are open", func() bool { return n.Stats().Clients > 10 })
 	n.end()
 	close(stop)
 	<-racing
-	if s := n.Stats(); s.Sessions != 0 || s.PubSubConns != 0 {
-		t.Errorf("%d sessions and %d pub/sub connections are left", s.Sessions, s.PubSubConns)
+	if s := n.Stats(); s.Clients != 0 || s.PubSubConns != 0 {
+		t.Errorf("%d sessions and %d pub/sub connections are left", s.Clients, s.PubSubConns)
 	}
 	waitUntil(t, "no goroutine of a socket or the hub is left", func() bool { return len(leakedGoroutines()) == 0 })
 }
@@ -437,7 +437,7 @@ func TestADrainThatTakesTooLongIsCutShort(t *testing.T) {
 	if err := n.Drain(ctx); err == nil {
 		t.Error("Drain returned no error")
 	}
-	if n.Stats().Sessions != 0 {
+	if n.Stats().Clients != 0 {
 		t.Error("a session is left")
 	}
 }

@@ -64,12 +64,12 @@ type backfiller struct {
 }
 
 const (
-	backfillWorkers    = 4   // round trips at the same time
-	backfillBatch      = 200 // topics in one round trip
-	backfillTimeout    = 3 * time.Second
-	backfillRetryDelay = 100 * time.Millisecond
-	backfillTail       = maxBufferEvents     // entries of a whole tail
-	backfillPage       = maxBufferEvents + 1 // entries from the head on, with the head
+	backfillWorkers     = 4   // round trips at the same time
+	backfillBatchTopics = 200 // topics in one round trip
+	backfillTimeout     = 3 * time.Second
+	backfillRetryDelay  = 100 * time.Millisecond
+	backfillTailEntries = maxRingEvents     // entries of a whole tail
+	backfillPageEntries = maxRingEvents + 1 // entries from the head on, with the head
 )
 
 func (f *backfiller) enqueue(t *topic) {
@@ -94,14 +94,14 @@ func (f *backfiller) takeBatch() []*topic {
 	if len(f.queue) == 0 {
 		return nil
 	}
-	server := f.hub.subscriptions.serverOf(f.queue[0])
+	server := f.hub.pubsubManager.serverOf(f.queue[0])
 	var batch, others []*topic
 	for i, t := range f.queue {
-		if len(batch) == backfillBatch {
+		if len(batch) == backfillBatchTopics {
 			others = append(others, f.queue[i:]...)
 			break
 		}
-		if f.hub.subscriptions.serverOf(t) == server {
+		if f.hub.pubsubManager.serverOf(t) == server {
 			batch = append(batch, t)
 		} else {
 			others = append(others, t)
@@ -183,14 +183,14 @@ func (f *backfiller) readStreams(ctx context.Context, reads []*backfillRead) {
 		r.oldHead = r.buffer.head()
 		switch {
 		case r.wholeTail:
-			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTail)
+			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTailEntries)
 		case !r.buffer.loaded:
 			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", 1)
-		case r.buffer.sinceEmpty && len(r.buffer.entries) == 0:
+		case r.buffer.completeSinceEmpty && len(r.buffer.entries) == 0:
 			r.wholeTail = true
-			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTail)
+			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTailEntries)
 		default:
-			r.cmd = pipe.XRangeN(ctx, r.name, r.oldHead.String(), "+", backfillPage)
+			r.cmd = pipe.XRangeN(ctx, r.name, r.oldHead.String(), "+", backfillPageEntries)
 		}
 		r.mu.RUnlock()
 	}
@@ -215,22 +215,22 @@ func (r *backfillRead) apply(found []redis.XMessage) bool {
 		slices.Reverse(entries) // XREVRANGE returns the newest first
 		loaded := t.buffer.loaded
 		if replaced = t.buffer.mergeTail(r.oldHead, entries); replaced {
-			t.hub.counters.resets.Add(1)
+			t.hub.counters.ringResets.Add(1)
 			t.snapshots.invalidate()
 		}
 		if !loaded {
-			close(t.ready)
+			close(t.loadDone)
 		}
 	} else if !t.buffer.appendRange(r.oldHead, entries) {
 		r.wholeTail = true
 		t.mu.Unlock()
 		return false
-	} else if len(entries) == backfillPage {
+	} else if len(entries) == backfillPageEntries {
 		t.mu.Unlock()
 		return false
 	}
 	t.lastActivity = time.Now()
-	t.drainPending()
+	t.appendPending()
 	t.backfilling = false
 	queued := t.queuedJob != nil
 	t.mu.Unlock()
@@ -258,8 +258,8 @@ func (r *backfillRead) requeue() {
 	r.queuedJob = r.job
 }
 
-// publish publishes a message on the topic's channel without adding it to the stream.
-func (h *Hub) publish(ctx context.Context, channel, payload string) error {
+// publishToChannel publishes a message on the topic's channel without adding it to the stream.
+func (h *Hub) publishToChannel(ctx context.Context, channel, payload string) error {
 	var err error
 	if h.db.Kind() == redisdb.KindCluster {
 		err = h.db.Client.SPublish(ctx, channel, payload).Err()
@@ -269,8 +269,8 @@ func (h *Hub) publish(ctx context.Context, channel, payload string) error {
 	return redisdb.WrapError("publish", err)
 }
 
-// callSnapshot calls Subscription.Snapshot and parses the position that it returns.
-func callSnapshot(
+// callTakeSnapshot calls Subscription.TakeSnapshot and parses the position that it returns.
+func callTakeSnapshot(
 	ctx context.Context, take func(context.Context) (Snapshot, error),
 ) (s Snapshot, pos position, err error) {
 	defer func() {

@@ -9,45 +9,45 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// Mode is how a subscription begins.
-type Mode string
+// SubscribeMode is how a subscription begins.
+type SubscribeMode string
 
 // The modes.
 const (
-	ModeResume   Mode = "resume"   // after the position that the client has
-	ModeSnapshot Mode = "snapshot" // from a snapshot
-	ModeLive     Mode = "live"     // from now on; only without Subscription.Snapshot
+	ModeResume   SubscribeMode = "resume"   // after the position that the client has
+	ModeSnapshot SubscribeMode = "snapshot" // from a snapshot
+	ModeLive     SubscribeMode = "live"     // from now on; only without Subscription.TakeSnapshot
 )
 
 // Subscription is a request to subscribe to a topic.
 type Subscription struct {
-	Topic string // the stream's key, which is the channel's name too
-	After string // "<seq>-<nonce>", the last position that the client has; "" for none
-	// NotBefore is the last position "<seq>-<nonce>" that the caller knows of, "" for none. A snapshot
-	// that was taken before it, for another subscriber, is not used.
-	NotBefore string
-	// Snapshot reads the topic's state, on behalf of all subscribers. It is called at the start of a
-	// subscription that cannot resume, and when a session lost its position. If it is nil, a
-	// subscription begins with the next event, and a session that lost its position is closed with
+	Topic         string // the stream's key, which is the channel's name too
+	AfterPosition string // "<seq>-<nonce>", the last position that the client has; "" for none
+	// NotBeforePosition is the last position "<seq>-<nonce>" that the caller knows of, "" for none.
+	// A snapshot that was taken before it, for another subscriber, is not used.
+	NotBeforePosition string
+	// TakeSnapshot reads the topic's state, on behalf of all subscribers. It is called at the start
+	// of a subscription that cannot resume, and when a client lost its position. If it is nil, a
+	// subscription begins with the next event, and a client that lost its position is closed with
 	// 4008.
-	Snapshot func(context.Context) (Snapshot, error)
-	// Reply returns the frame that is sent before the first event; nil for none.
-	Reply func(SubscribeResult) []byte
+	TakeSnapshot func(context.Context) (Snapshot, error)
+	// EncodeReply returns the frame that is sent before the first event; nil for none.
+	EncodeReply func(SubscribeResult) []byte
 	// Authorize reports by its error whether the client may subscribe; nil: it may. It is called at
 	// the start, after the position is known, so that nothing can change in between. It is called
-	// again before a snapshot replaces missed events, and after each event that NeedsReauthorization
+	// again before a snapshot replaces missed events, and after each event that AffectsAuthorization
 	// selects: the events behind it wait for the result. If that is an error, the subscription ends
 	// with that event.
 	Authorize func(context.Context) error
-	// NeedsReauthorization reports whether an event may change the result of Authorize; nil: none
+	// AffectsAuthorization reports whether an event may change the result of Authorize; nil: none
 	// does. It must not block.
-	NeedsReauthorization func(eventType string, event []byte) bool
+	AffectsAuthorization func(eventType string, event []byte) bool
 	// Implicit marks a subscription of the server's own. It does not count against
-	// Options.Subscriptions.
+	// Options.TopicsPerConnection.
 	Implicit bool
 }
 
-func (s *Subscription) authorize(ctx context.Context) error {
+func (s *Subscription) checkAuthorized(ctx context.Context) error {
 	if s.Authorize == nil {
 		return nil
 	}
@@ -57,14 +57,14 @@ func (s *Subscription) authorize(ctx context.Context) error {
 // dropStart drops what only the start of a subscription needs, which may last for hours. topic is
 // the name that all subscriptions of the topic share.
 func (s *Subscription) dropStart(topic string) {
-	s.Topic, s.After, s.NotBefore, s.Reply = topic, "", "", nil
+	s.Topic, s.AfterPosition, s.NotBeforePosition, s.EncodeReply = topic, "", "", nil
 }
 
 // SubscribeResult is where a subscription begins.
 type SubscribeResult struct {
-	Mode     Mode
-	Position string // "<seq>-<nonce>"
-	State    []byte // JSON, of the snapshot; only with ModeSnapshot
+	Mode      SubscribeMode
+	Position  string // "<seq>-<nonce>"
+	StateJSON []byte // JSON, of the snapshot; only with ModeSnapshot
 }
 
 // cursor is the position of one client in one topic.
@@ -85,14 +85,15 @@ type cursor struct {
 // Subscribe subscribes to a topic from a position, or from a snapshot when there is none or its
 // past is gone. The reply is sent before the first event. Subscribing again replaces the
 // subscription. It waits for Redis as long as ctx allows. It returns rate_limited, draining,
-// store_unavailable, ErrClosed, and the errors of Subscription.Snapshot and Subscription.Authorize.
+// store_unavailable, ErrClosed, and the errors of Subscription.TakeSnapshot and
+// Subscription.Authorize.
 func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult, error) {
 	ctx, cancel := c.contextUntilDone(ctx)
 	defer cancel()
 	old, room := c.findCursor(s.Topic)
 	if old == nil && !room && !s.Implicit {
 		return SubscribeResult{}, apierror.RateLimited.
-			WithReason("a connection follows at most %d topics", c.hub.options.Subscriptions)
+			WithReason("a connection follows at most %d topics", c.hub.options.TopicsPerConnection)
 	}
 	t, err := c.hub.acquireTopic(s.Topic)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult
 	cur := &cursor{client: c, topic: t, sub: s}
 	start, err := cur.resolveStart(ctx)
 	if err == nil {
-		err = s.authorize(ctx)
+		err = s.checkAuthorized(ctx)
 	}
 	if err == nil {
 		err = c.addCursor(cur, start)
@@ -120,12 +121,12 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult
 func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 	t := cur.topic
 	select {
-	case <-t.ready:
+	case <-t.loadDone:
 	case <-ctx.Done():
 		return SubscribeResult{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
 	}
-	notBefore, _ := parsePosition(cur.sub.NotBefore)
-	if pos, ok := parsePosition(cur.sub.After); ok {
+	notBefore, _ := parsePosition(cur.sub.NotBeforePosition)
+	if pos, ok := parsePosition(cur.sub.AfterPosition); ok {
 		contained, err := t.backfillTo(ctx, pos)
 		if err != nil {
 			return SubscribeResult{}, err
@@ -141,12 +142,12 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 			notBefore = pos // the client must not go back
 		}
 	}
-	if cur.sub.Snapshot == nil {
+	if cur.sub.TakeSnapshot == nil {
 		cur.pos = t.head()
 		return SubscribeResult{Mode: ModeLive, Position: cur.pos.String()}, nil
 	}
 	for fresh := false; ; fresh = true {
-		s, pos, err := t.snapshot(ctx, notBefore, fresh, cur.sub.Snapshot)
+		s, pos, err := t.freshOrSharedSnapshot(ctx, notBefore, fresh, cur.sub.TakeSnapshot)
 		if err != nil {
 			return SubscribeResult{}, err
 		}
@@ -163,7 +164,7 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 		}
 		if contained || ahead || fresh {
 			cur.pos = pos
-			return SubscribeResult{Mode: ModeSnapshot, Position: s.Position, State: s.State}, nil
+			return SubscribeResult{Mode: ModeSnapshot, Position: s.Position, StateJSON: s.StateJSON}, nil
 		}
 	}
 }
@@ -171,13 +172,13 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 // addCursor adds the cursor and queues the reply before its events.
 func (c *Client) addCursor(cur *cursor, start SubscribeResult) error {
 	var reply []byte
-	if cur.sub.Reply != nil {
-		reply = cur.sub.Reply(start)
+	if cur.sub.EncodeReply != nil {
+		reply = cur.sub.EncodeReply(start)
 	}
 	cur.sub.dropStart(cur.topic.name)
 	cur.topic.addCursor(cur)
 	c.mu.Lock()
-	if c.closing {
+	if c.closeStarted {
 		c.mu.Unlock()
 		cur.topic.removeCursor(cur)
 		return ErrClosed
@@ -218,7 +219,7 @@ func (c *Client) findCursor(topic string) (found *cursor, room bool) {
 			counted++
 		}
 	}
-	return found, counted < c.hub.options.Subscriptions
+	return found, counted < c.hub.options.TopicsPerConnection
 }
 
 // IsSubscribed reports whether the client is subscribed to a topic.
@@ -248,46 +249,46 @@ func (c *Client) removeCursor(match func(*cursor) bool) bool {
 	return true
 }
 
-// replaceWithSnapshot replaces what a cursor missed by a snapshot. A session that needs that too
+// replaceWithSnapshot replaces what a cursor missed by a snapshot. A client that needs that too
 // often because it is slow is closed; it can resume from its position later. Client.mu must be
 // held.
 func (c *Client) replaceWithSnapshot(cur *cursor, slow bool) {
-	if cur.paused || cur.removed || c.closing {
+	if cur.paused || cur.removed || c.closeStarted {
 		return
 	}
 	if slow {
-		oldest := &c.slowSnapshots[c.oldestSlow]
-		if now := time.Now(); now.Sub(*oldest) < slowWindow {
+		oldest := &c.slowSnapshotTimes[c.oldestSlowIndex]
+		if now := time.Now(); now.Sub(*oldest) < slowSnapshotWindow {
 			c.closeLocked(CloseTooSlow, "too slow")
 			return
 		}
 		*oldest = time.Now()
-		c.oldestSlow = (c.oldestSlow + 1) % maxSlowSnapshots
+		c.oldestSlowIndex = (c.oldestSlowIndex + 1) % maxSlowSnapshots
 	}
-	if cur.sub.Snapshot == nil {
+	if cur.sub.TakeSnapshot == nil {
 		c.closeLocked(CloseTooSlow, "the past is gone")
 		return
 	}
 	cur.paused = true
-	if !c.hub.startTask(func() { c.fetchSnapshot(cur) }) {
+	if !c.hub.startTask(func() { c.supplySnapshot(cur) }) {
 		c.closeLocked(CloseRestart, "restart")
 	}
 }
 
 var errSnapshotOutdated = errors.New("the snapshot is older than the ring buffer")
 
-// fetchSnapshot takes a snapshot for a cursor that lost its position. It retries until it has one
+// supplySnapshot takes a snapshot for a cursor that lost its position. It retries until it has one
 // or the socket is closed. A refusal (the room is gone, or the player may no longer see it) closes
 // the socket: the reply to a new subscription tells the client why.
-func (c *Client) fetchSnapshot(cur *cursor) {
+func (c *Client) supplySnapshot(cur *cursor) {
 	refused := c.retryUntilRefused(func(ctx context.Context) error {
 		// What the client was answered since it subscribed is not known here, so the snapshot must be a
 		// fresh one.
-		s, pos, err := cur.topic.snapshot(ctx, position{}, true, cur.sub.Snapshot)
+		s, pos, err := cur.topic.freshOrSharedSnapshot(ctx, position{}, true, cur.sub.TakeSnapshot)
 		if err == nil {
 			// The snapshot is shared by all subscribers, so it says nothing about this one's right to see
 			// it.
-			err = cur.sub.authorize(ctx)
+			err = cur.sub.checkAuthorized(ctx)
 		}
 		if err != nil {
 			c.hub.counters.snapshotFailures.Add(1)
@@ -317,7 +318,7 @@ func (c *Client) pauseForReauthorization(cur *cursor) {
 	cur.paused = true
 	reauthorize := func() {
 		refused := c.retryUntilRefused(func(ctx context.Context) error {
-			err := cur.sub.authorize(ctx)
+			err := cur.sub.checkAuthorized(ctx)
 			if err == nil {
 				c.mu.Lock()
 				defer c.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// topic is a stream that sessions of this node subscribe to: its newest events and the cursors of
-// the sessions.
+// topic is a stream that clients of this node subscribe to: its newest events and the cursors of
+// the clients.
 //
 // It stays for Options.TopicLinger after its last reference is released, so that a page that
 // reloads finds it filled. Lock order: Client.mu before topic.mu. Neither may be locked while
@@ -18,27 +18,27 @@ type topic struct {
 	name string
 
 	// Under Hub.mu.
-	refs      int
+	refCount  int
 	idleSince time.Time
 
-	conn    *pubsubConn // under subscriptionManager.mu
-	changed bool        // owned by the topic's worker: the cursors have to be notified
+	pubsubConn *pubsubConn // under pubsubManager.mu
+	mustNotify bool        // owned by the topic's worker: the cursors have to be notified
 
-	mu           sync.RWMutex
-	buffer       ringBuffer
-	pending      []entry // arrived while an earlier event was missing
-	cursors      []*cursor
-	lastActivity time.Time         // of the last event or backfill
-	lastSeq      map[string]uint64 // sender → number of its last ephemeral message
-	ready        chan struct{}     // closed when the buffer is loaded
+	mu                sync.RWMutex
+	buffer            ringBuffer
+	pendingEntries    []entry // arrived while an earlier event was missing
+	cursors           []*cursor
+	lastActivity      time.Time         // of the last event or backfill
+	lastEphemeralSeqs map[string]uint64 // sender → number of its last ephemeral message
+	loadDone          chan struct{}     // closed when the buffer is loaded
 
 	queuedJob       *backfillJob // requested, not begun
 	backfilling     bool
 	failedBackfills int // in a row: reads that left a gap
 
-	batchMu     sync.Mutex
-	batches     []cachedBatch
-	oldestBatch int
+	batchMu          sync.Mutex
+	batches          []cachedBatch
+	oldestBatchIndex int
 
 	snapshots snapshotCache
 }
@@ -48,7 +48,7 @@ const (
 	maxCachedBatches = 4
 )
 
-// cachedBatch is a frame of several events. It is kept because many sessions wait for the same
+// cachedBatch is a frame of several events. It is kept because many clients wait for the same
 // events.
 type cachedBatch struct {
 	from, to position
@@ -56,7 +56,7 @@ type cachedBatch struct {
 }
 
 func newTopic(h *Hub, name string) *topic {
-	return &topic{hub: h, name: name, ready: make(chan struct{})}
+	return &topic{hub: h, name: name, loadDone: make(chan struct{})}
 }
 
 // addEvent adds an event from the channel. It reports whether there is something to deliver.
@@ -68,10 +68,10 @@ func (t *topic) addEvent(e entry) bool {
 	case appendOK:
 		return true
 	case appendGap:
-		if len(t.pending) < maxPendingEvents {
-			t.pending = append(t.pending, e)
+		if len(t.pendingEntries) < maxPendingEvents {
+			t.pendingEntries = append(t.pendingEntries, e)
 		} else {
-			t.pending = nil // the stream has them
+			t.pendingEntries = nil // the stream has them
 			t.requestBackfillLocked(false)
 		}
 		if !t.backfilling {
@@ -83,14 +83,14 @@ func (t *topic) addEvent(e entry) bool {
 	return false
 }
 
-// drainPending appends what arrived during a backfill. It requests another backfill if a gap is
+// appendPending appends what arrived during a backfill. It requests another backfill if a gap is
 // left.
-func (t *topic) drainPending() {
-	for i, e := range t.pending {
+func (t *topic) appendPending() {
+	for i, e := range t.pendingEntries {
 		if r := t.buffer.append(e); r == appendGap || r == appendForked {
-			t.pending = slices.Delete(t.pending, 0, i)
+			t.pendingEntries = slices.Delete(t.pendingEntries, 0, i)
 			if t.failedBackfills++; t.failedBackfills > 2 {
-				t.pending, t.failedBackfills = nil, 0 // the stream does not have the missing event
+				t.pendingEntries, t.failedBackfills = nil, 0 // the stream does not have the missing event
 				t.hub.counters.unfilledGaps.Add(1)
 				return
 			}
@@ -98,22 +98,22 @@ func (t *topic) drainPending() {
 			return
 		}
 	}
-	t.pending, t.failedBackfills = nil, 0
+	t.pendingEntries, t.failedBackfills = nil, 0
 }
 
 // batch is the content of one frame.
 type batch struct {
-	frame                []byte
-	last                 position // of its last event
-	count                int      // events; 0: there is nothing new
-	needsReauthorization bool     // Subscription.NeedsReauthorization selected the last event
+	frame                    []byte
+	last                     position // of its last event
+	count                    int      // events; 0: there is nothing new
+	lastAffectsAuthorization bool     // Subscription.AffectsAuthorization selected the last event
 }
 
 // nextBatch returns the events that follow pos. The batch ends with the first event that
-// needsReauthorization selects, if that is not nil. It returns false when the buffer no longer
+// lastAffectsAuthorization selects, if that is not nil. It returns false when the buffer no longer
 // contains pos.
 func (t *topic) nextBatch(
-	pos position, needsReauthorization func(eventType string, event []byte) bool,
+	pos position, affectsAuthorization func(eventType string, event []byte) bool,
 ) (next batch, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -124,10 +124,10 @@ func (t *topic) nextBatch(
 		return next, false
 	}
 	entries := t.buffer.entriesAfter(pos)
-	if needsReauthorization != nil {
-		i := slices.IndexFunc(entries, func(e entry) bool { return needsReauthorization(e.eventType, e.event) })
+	if affectsAuthorization != nil {
+		i := slices.IndexFunc(entries, func(e entry) bool { return affectsAuthorization(e.eventType, e.eventJSON) })
 		if i >= 0 {
-			entries, next.needsReauthorization = entries[:i+1], true
+			entries, next.lastAffectsAuthorization = entries[:i+1], true
 		}
 	}
 	if next.count = len(entries); next.count == 0 {
@@ -140,7 +140,7 @@ func (t *topic) nextBatch(
 
 func (t *topic) encodeBatch(from, to position, entries []entry) []byte {
 	if len(entries) == 1 {
-		return entries[0].event
+		return entries[0].eventJSON
 	}
 	t.batchMu.Lock()
 	defer t.batchMu.Unlock()
@@ -149,12 +149,12 @@ func (t *topic) encodeBatch(from, to position, entries []entry) []byte {
 			return b.frame
 		}
 	}
-	frame := encodeArray(entries)
+	frame := encodeEventArray(entries)
 	if len(t.batches) < maxCachedBatches {
 		t.batches = append(t.batches, cachedBatch{from, to, frame})
 	} else {
-		t.batches[t.oldestBatch] = cachedBatch{from, to, frame}
-		t.oldestBatch = (t.oldestBatch + 1) % maxCachedBatches
+		t.batches[t.oldestBatchIndex] = cachedBatch{from, to, frame}
+		t.oldestBatchIndex = (t.oldestBatchIndex + 1) % maxCachedBatches
 	}
 	return frame
 }
@@ -212,23 +212,23 @@ func (t *topic) backfillTo(ctx context.Context, pos position) (contained bool, e
 	return contained, nil
 }
 
-// deliverEphemeral queues a message at the sessions that it is for. It drops a message that was
+// deliverEphemeral queues a message at the clients that it is for. It drops a message that was
 // published twice, which happens when the reply to the first publish was lost.
 func (t *topic) deliverEphemeral(m ephemeralMessage) {
 	t.mu.Lock()
-	if t.lastSeq == nil || len(t.lastSeq) > 1024 {
-		t.lastSeq = map[string]uint64{}
+	if t.lastEphemeralSeqs == nil || len(t.lastEphemeralSeqs) > 1024 {
+		t.lastEphemeralSeqs = map[string]uint64{}
 	}
-	if t.lastSeq[m.sender] >= m.seq {
+	if t.lastEphemeralSeqs[m.senderID] >= m.seq {
 		t.mu.Unlock()
 		return
 	}
-	t.lastSeq[m.sender] = m.seq
+	t.lastEphemeralSeqs[m.senderID] = m.seq
 	cursors := t.cursors
 	t.mu.Unlock()
 	for _, cur := range cursors {
 		c := cur.client
-		if c.id != m.sender && (len(m.recipients) == 0 || slices.Contains(m.recipients, c.session.User)) {
+		if c.id != m.senderID && (len(m.recipientUserIDs) == 0 || slices.Contains(m.recipientUserIDs, c.options.UserID)) {
 			c.enqueueEphemeral(cur, m.frame)
 		}
 	}
@@ -237,7 +237,7 @@ func (t *topic) deliverEphemeral(m ephemeralMessage) {
 // shrink drops what only a busy topic needs.
 func (t *topic) shrink() {
 	t.batchMu.Lock()
-	t.batches, t.oldestBatch = nil, 0
+	t.batches, t.oldestBatchIndex = nil, 0
 	t.batchMu.Unlock()
 	t.snapshots.evictOlderThan(t.hub.options.SnapshotTTL)
 }
@@ -245,48 +245,48 @@ func (t *topic) shrink() {
 // Snapshot is the complete state of a topic at a position. It is shared by all subscribers of the
 // topic, so it must hold nothing that only some of them may see.
 type Snapshot struct {
-	Position string // "<seq>-<nonce>" of the last event that the state contains; "0-0" before the first
-	State    []byte // a JSON value, for the reply to a subscription
-	Frame    []byte // the event that replaces everything up to Position, for a session that lost its position
+	Position  string // "<seq>-<nonce>" of the last event that the state contains; "0-0" before the first
+	StateJSON []byte // a JSON value, for the reply to a subscription
+	Frame     []byte // the event that replaces everything up to Position, for a client that lost its position
 }
 
 // takenSnapshot is the result of one read of the topic's state.
 type takenSnapshot struct {
 	Snapshot
-	pos     position
-	read    int // number of the read, from 1
-	takenAt time.Time
+	pos        position
+	readNumber int // number of the read, from 1
+	takenAt    time.Time
 }
 
 // snapshotCache keeps the last snapshot and lets only one be taken at a time.
 type snapshotCache struct {
 	mu         sync.Mutex
 	last       *takenSnapshot // nil: none
-	reads      int            // begun
-	inFlight   chan struct{}  // closed when the one that is being taken is done
+	readCount  int            // begun
+	readDone   chan struct{}  // closed when the one that is being taken is done
 	err        error
 	generation int // incremented when the buffer is replaced; a snapshot of an older generation is not cached
 }
 
-// snapshot returns a snapshot that was started after the call, or one that is younger than
-// Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was
+// freshOrSharedSnapshot returns a snapshot that was started after the call, or one that is younger
+// than Options.SnapshotTTL and not older than notBefore. If fresh is set, it returns one that was
 // started after the call. A snapshot that was started after the call may be older than notBefore: a
 // failover can undo what the caller knows.
-func (t *topic) snapshot(
+func (t *topic) freshOrSharedSnapshot(
 	ctx context.Context, notBefore position, fresh bool, take func(context.Context) (Snapshot, error),
 ) (Snapshot, position, error) {
 	s := &t.snapshots
 	s.mu.Lock()
-	callersReads := s.reads // begun before the call
+	callersReads := s.readCount // begun before the call
 	for {
 		if last := s.last; last != nil {
 			recent := time.Since(last.takenAt) < t.hub.options.SnapshotTTL && last.pos.includes(notBefore)
-			if last.read > callersReads || recent && !fresh {
+			if last.readNumber > callersReads || recent && !fresh {
 				s.mu.Unlock()
 				return last.Snapshot, last.pos, nil
 			}
 		}
-		done := s.inFlight
+		done := s.readDone
 		if done == nil {
 			break
 		}
@@ -303,20 +303,20 @@ func (t *topic) snapshot(
 		}
 	}
 	done, generation := make(chan struct{}), s.generation
-	s.reads++
-	read := s.reads
-	s.inFlight = done
+	s.readCount++
+	read := s.readCount
+	s.readDone = done
 	s.mu.Unlock()
 
-	taken, pos, err := callSnapshot(ctx, take)
+	taken, pos, err := callTakeSnapshot(ctx, take)
 	t.hub.counters.snapshots.Add(1)
 	s.mu.Lock()
-	s.inFlight, s.err = nil, err
+	s.readDone, s.err = nil, err
 	if ctx.Err() != nil {
 		s.err = nil // it failed because its caller left; the next caller tries for itself
 	}
 	if err == nil && s.generation == generation {
-		s.last = &takenSnapshot{Snapshot: taken, pos: pos, read: read, takenAt: time.Now()}
+		s.last = &takenSnapshot{Snapshot: taken, pos: pos, readNumber: read, takenAt: time.Now()}
 	}
 	s.mu.Unlock()
 	close(done)

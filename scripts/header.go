@@ -20,14 +20,14 @@ type Header struct {
 
 // Params are the KEYS or the ARGV of a header.
 type Params struct {
-	first int
-	Names []string // what each one is
-	Rest  string   // what follows them in any number; "" for none
+	firstNumber int
+	Names       []string // what each one is
+	Rest        string   // what follows them in any number; "" for none
 }
 
 var (
-	labelLine    = regexp.MustCompile(`^-- (INCLUDES|KEYS|ARGV|RETURNS|INVARIANT)\s+(.*)$`)
-	continuation = regexp.MustCompile(`^--\s{2,}(.*)$`)
+	labelLine        = regexp.MustCompile(`^-- (INCLUDES|KEYS|ARGV|RETURNS|INVARIANT)\s+(.*)$`)
+	continuationLine = regexp.MustCompile(`^--\s{2,}(.*)$`)
 )
 
 // ParseHeader reads the header of a file.
@@ -45,7 +45,7 @@ func ParseHeader(name, text string) (Header, error) {
 		if m := labelLine.FindStringSubmatch(line); m != nil {
 			label = m[1]
 			values[label] = m[2]
-		} else if m := continuation.FindStringSubmatch(line); m != nil && label != "" {
+		} else if m := continuationLine.FindStringSubmatch(line); m != nil && label != "" {
 			values[label] += " " + m[1]
 		} else {
 			label = ""
@@ -70,11 +70,11 @@ func parseParams(line string) Params {
 		number, err := strconv.Atoi(word)
 		switch n := len(p.Names); {
 		case err == nil && n == 0:
-			p.first, p.Names = number, []string{""}
-		case err == nil && number == p.first+n:
+			p.firstNumber, p.Names = number, []string{""}
+		case err == nil && number == p.firstNumber+n:
 			p.Names = append(p.Names, "")
 		case n == 0: // a name without a number: check reports it
-			p.first, p.Names = -1, []string{word}
+			p.firstNumber, p.Names = -1, []string{word}
 		default:
 			p.Names[n-1] = strings.TrimSpace(p.Names[n-1] + " " + word)
 		}
@@ -87,11 +87,11 @@ func (p Params) add(more Params) Params {
 	switch {
 	case len(more.Names) == 0:
 	case len(p.Names) == 0:
-		p.first, p.Names = more.first, more.Names
-	case more.first == p.first+len(p.Names):
+		p.firstNumber, p.Names = more.firstNumber, more.Names
+	case more.firstNumber == p.firstNumber+len(p.Names):
 		p.Names = slices.Concat(p.Names, more.Names)
 	default: // check reports it
-		p.first = -1
+		p.firstNumber = -1
 	}
 	if more.Rest != "" {
 		p.Rest = strings.TrimSpace(p.Rest + " " + more.Rest)
@@ -102,7 +102,7 @@ func (p Params) add(more Params) Params {
 // check returns an error when the numbers are not 1, 2, 3 … or one of them has no name.
 func (p Params) check() error {
 	switch {
-	case len(p.Names) > 0 && p.first != 1:
+	case len(p.Names) > 0 && p.firstNumber != 1:
 		return fmt.Errorf("the numbers must be 1, 2, 3 …")
 	case slices.Contains(p.Names, ""):
 		return fmt.Errorf("number %d has no name", slices.Index(p.Names, "")+1)

@@ -22,10 +22,10 @@ type Script struct {
 	SHA    string // SHA-1 of Source in hexadecimal, as EVALSHA expects it
 }
 
-var all = map[string]*Script{}
+var scriptsByName = map[string]*Script{}
 
 // All returns every script by its name.
-func All() map[string]*Script { return all }
+func All() map[string]*Script { return scriptsByName }
 
 // mustLoad loads a script at start-up. It panics when the header cannot be read: the sources are
 // part of the binary, and every test of the package loads them all.
@@ -34,7 +34,7 @@ func mustLoad(name string) *Script {
 	if err != nil {
 		panic("scripts: " + err.Error())
 	}
-	all[name] = s
+	scriptsByName[name] = s
 	return s
 }
 

@@ -21,7 +21,7 @@ func auditCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			deep, _ := c.Flags().GetBool("deep")
 			asJSON, _ := c.Flags().GetBool("json")
-			s, err := loadSettings(c, config.Tool, "redis-url")
+			s, err := loadSettings(c, config.ModeTool, "redis-url")
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,8 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\thouse\tdelta\t")
 	for _, t := range r.Tokens {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenID,
-			decimal(t.Minted), decimal(t.Wallets), decimal(t.Escrow), decimal(t.House), decimal(t.Delta))
+			formatAmount(t.Minted), formatAmount(t.Wallets), formatAmount(t.Escrow), formatAmount(t.House),
+			formatAmount(t.Delta))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -98,4 +99,4 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	return err
 }
 
-func decimal(a wallet.Amount) string { return a.Units.Decimal(a.Decimals) }
+func formatAmount(a wallet.Amount) string { return a.Units.Decimal(a.Decimals) }

@@ -17,15 +17,15 @@ func devCommand() *cobra.Command {
 		Use: "dev", Args: cobra.NoArgs,
 		Short: "Run a node for development: nothing to install, an example game, nothing stored",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.Dev)
+			s, err := loadSettings(c, config.ModeDev)
 			if err != nil {
 				return err
 			}
 			if s.AdminKey == "" {
-				s.AdminKey = devKey()
+				s.AdminKey = randomDevKey()
 			}
-			if len(s.SigningKey) == 0 {
-				s.SigningKey = []config.Secret{devKey()}
+			if len(s.SigningKeys) == 0 {
+				s.SigningKeys = []config.Secret{randomDevKey()}
 			}
 			log := newLog(s, c.ErrOrStderr())
 			db, err := openStore(c.Context(), s)
@@ -33,7 +33,7 @@ func devCommand() *cobra.Command {
 				return ignoreStop(err) // stopped while it waited for the store
 			}
 			defer func() { _ = db.Close() }()
-			n, err := newNode(db, s, config.Dev, log)
+			n, err := newNode(db, s, config.ModeDev, log)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ func devCommand() *cobra.Command {
 				}
 			}
 			return n.run(c.Context(), func(public string) {
-				n.printExamples(c.OutOrStdout(), "http://"+localAddress(public), example, tokens)
+				n.printExamples(c.OutOrStdout(), "http://"+dialAddress(public), example, tokens)
 			})
 		},
 	}
@@ -63,11 +63,13 @@ func devCommand() *cobra.Command {
 // work all day.
 const devTokenTTL = 24 * time.Hour
 
-// devKey returns a random key for one start. serve rejects such keys.
-func devKey() config.Secret { return config.Secret(config.DevKeyPrefix + rand.Text() + rand.Text()) }
+// randomDevKey returns a random key for one start. serve rejects such keys.
+func randomDevKey() config.Secret {
+	return config.Secret(config.DevKeyPrefix + rand.Text() + rand.Text())
+}
 
 // printExamples prints commands to paste: at most 16 lines, each a comment or a complete command.
-func (n *node) printExamples(out io.Writer, url string, s seeded, tokens []string) {
+func (n *node) printExamples(out io.Writer, url string, s seedResult, tokens []string) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	if n.db.Kind() == redisdb.KindEmbedded {
 		line("# Parlor is at %s  ·  ALL DATA IS LOST when this process ends; keep it with --redis-url", url)
@@ -80,12 +82,12 @@ func (n *node) printExamples(out io.Writer, url string, s seeded, tokens []strin
 		line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)
 	}
 	for i, p := range s.players {
-		line("export %s=%s  # player %d", p.variable(), tokens[i], p.id)
+		line("export %s=%s  # player %d", p.tokenVariable(), tokens[i], p.id)
 	}
 	ada, token := s.players[0], tokens[0]
 	line("# balances of %s, a room with a stake, and the audit of all money:", ada.name)
 	line("curl -s %s/api/v1/user-balance/token-balances -H 'Authorization: Bearer %s'", url, token)
 	line(`curl -s %s/api/v1/game-session/create -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' `+
-		`-d '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`, url, token, s.stakeToken)
+		`-d '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`, url, token, s.stakeTokenID)
 	line("curl -s %s/api/v1/admin/audit -H 'Authorization: Bearer %s'", url, n.settings.AdminKey.Reveal())
 }

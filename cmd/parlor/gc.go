@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// minGCHeadroom is how much the heap may always grow before it is collected, in bytes. A node that
-	// keeps little would otherwise be collected at every few MiB, which costs a tenth of its CPU.
-	minGCHeadroom = 32 << 20
+	// minGCHeadroomBytes is how much the heap may always grow before it is collected, in bytes. A
+	// node that keeps little would otherwise be collected at every few MiB, which costs a tenth of
+	// its CPU.
+	minGCHeadroomBytes = 32 << 20
 	// maxGCPercent bounds the percentage for a tiny heap: the runtime never collects a heap below
-	// 4 MiB times the percentage, which is minGCHeadroom here.
+	// 4 MiB times the percentage, which is minGCHeadroomBytes here.
 	maxGCPercent = 800
 )
 
@@ -25,9 +26,9 @@ const (
 type gcPacer struct {
 	minPercent int
 
-	mu      sync.Mutex
-	percent int // in effect
-	stopped bool
+	mu             sync.Mutex
+	currentPercent int // in effect
+	stopped        bool
 }
 
 // startGCPacing applies the settings of the garbage collector. It returns a function that restores
@@ -38,9 +39,9 @@ func startGCPacing(s config.Settings) (stop func()) {
 	if s.MemoryLimitMiB > 0 {
 		debug.SetMemoryLimit(int64(s.MemoryLimitMiB) << 20)
 	}
-	p.percent = p.percentFor(liveHeapBytes())
-	previousPercent := debug.SetGCPercent(p.percent)
-	p.watch()
+	p.currentPercent = p.percentFor(liveHeapBytes())
+	previousPercent := debug.SetGCPercent(p.currentPercent)
+	p.adjustAfterNextGC()
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -50,8 +51,9 @@ func startGCPacing(s config.Settings) (stop func()) {
 	}
 }
 
-// watch calls adjust after the next collection: the runtime cleans up an unreachable object then.
-func (p *gcPacer) watch() {
+// adjustAfterNextGC calls adjust after the next collection: the runtime cleans up an unreachable
+// object then.
+func (p *gcPacer) adjustAfterNextGC() {
 	type sentinel struct{ _ [2]uint64 } // 16 bytes: smaller objects share an allocation with others
 	runtime.AddCleanup(new(sentinel), (*gcPacer).adjust, p)
 }
@@ -63,16 +65,16 @@ func (p *gcPacer) adjust() {
 	if p.stopped {
 		return
 	}
-	if percent := p.percentFor(liveHeapBytes()); percent != p.percent {
-		p.percent = percent
+	if percent := p.percentFor(liveHeapBytes()); percent != p.currentPercent {
+		p.currentPercent = percent
 		debug.SetGCPercent(percent)
 	}
-	p.watch()
+	p.adjustAfterNextGC()
 }
 
 // percentFor returns the percentage for a live heap of so many bytes.
 func (p *gcPacer) percentFor(live uint64) int {
-	forHeadroom := 100 * float64(minGCHeadroom) / math.Max(1, float64(live))
+	forHeadroom := 100 * float64(minGCHeadroomBytes) / math.Max(1, float64(live))
 	return max(p.minPercent, int(math.Min(forHeadroom, maxGCPercent)))
 }
 

@@ -17,12 +17,12 @@ func healthcheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "healthcheck", Short: "Check that the node on this machine can serve: exit 0 or 1", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.Tool)
+			s, err := loadSettings(c, config.ModeTool)
 			if err != nil {
 				return err
 			}
 			client := http.Client{Timeout: healthTimeout}
-			response, err := client.Get("http://" + localAddress(s.Listen) + "/readyz")
+			response, err := client.Get("http://" + dialAddress(s.ListenAddress) + "/readyz")
 			if err != nil {
 				return err
 			}
@@ -37,8 +37,8 @@ func healthcheckCommand() *cobra.Command {
 	return settingFlags(c, "listen", "config")
 }
 
-// localAddress returns the address under which a listener is reached from the same machine.
-func localAddress(listen string) string {
+// dialAddress returns the address under which a listener is reached from the same machine.
+func dialAddress(listen string) string {
 	host, port, _ := net.SplitHostPort(listen) // checked by config
 	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
 		host = "localhost"

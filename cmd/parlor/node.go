@@ -34,7 +34,7 @@ type domains struct {
 
 // newDomains returns the domains on a store.
 func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
-	isDev := mode == config.Dev
+	isDev := mode == config.ModeDev
 	d := domains{
 		db: db, users: users.New(db),
 	}
@@ -44,7 +44,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	})
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
-		SigningKeys: revealed(s.SigningKey), AdminKey: s.AdminKey.Reveal(),
+		SigningKeys: revealKeys(s.SigningKeys), AdminKey: s.AdminKey.Reveal(),
 	})
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
@@ -52,7 +52,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	return d
 }
 
-func revealed(keys []config.Secret) [][]byte {
+func revealKeys(keys []config.Secret) [][]byte {
 	list := make([][]byte, len(keys))
 	for i, key := range keys {
 		list[i] = []byte(key.Reveal())
@@ -63,18 +63,18 @@ func revealed(keys []config.Secret) [][]byte {
 // node is one Parlor node: the domains, and the API and sockets in front of them.
 type node struct {
 	domains
-	settings config.Settings
-	log      *slog.Logger
-	api      *handlers.Server
-	limiter  *auth.Limiter
-	hub      *realtime.Hub
+	settings  config.Settings
+	log       *slog.Logger
+	apiServer *handlers.Server
+	limiter   *auth.Limiter
+	hub       *realtime.Hub
 }
 
 // newNode returns a node on a store.
 func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger) (*node, error) {
 	n := &node{domains: newDomains(db, s, mode), settings: s, log: log}
 	var limits auth.Limits
-	if s.RateLimits {
+	if s.RateLimitsEnabled {
 		limits = auth.DefaultLimits()
 	}
 	proxies := make([]string, len(s.TrustedProxies))
@@ -85,15 +85,15 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
-	saves, err := progress.New(db, n.games, n.users, progress.Options{SigningKeys: revealed(s.SigningKey), Log: log})
+	saves, err := progress.New(db, n.games, n.users, progress.Options{SigningKeys: revealKeys(s.SigningKeys), Log: log})
 	if err != nil {
 		return nil, err
 	}
-	n.api, err = handlers.New(handlers.Deps{
+	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Limiter:     n.limiter,
-		Idempotency: idempotency.New(db, revealed(s.SigningKey), idempotency.Options{TTL: s.IdempotencyTTL}), Store: db,
-		Progress: saves, Realtime: n.hub, Durability: s.Durability, TrustedProxies: proxies, Metrics: metrics, Log: log,
+		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{TTL: s.IdempotencyTTL}), StorePinger: db,
+		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: proxies, MetricsRegistry: metrics, Log: log,
 	})
 	return n, err
 }
@@ -122,7 +122,7 @@ func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
 func newLog(s config.Settings, to io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: s.LogLevel}
 	var handler slog.Handler = slog.NewTextHandler(to, options)
-	if s.Log == "json" {
+	if s.LogFormat == "json" {
 		handler = slog.NewJSONHandler(to, options)
 	}
 	log := slog.New(handler)

@@ -122,10 +122,10 @@ func TestConfigCommands(t *testing.T) {
 			t.Errorf("show has no %q:\n%s", want, out)
 		}
 	}
-	if out := must(t, "config", "env"); out != config.Example() {
+	if out := must(t, "config", "env"); out != config.ExampleEnv() {
 		t.Errorf("env: %s", out)
 	}
-	if out := must(t, "config", "env", "--markdown"); out != config.Reference() {
+	if out := must(t, "config", "env", "--markdown"); out != config.ReferenceMarkdown() {
 		t.Errorf("env --markdown: %s", out)
 	}
 	t.Setenv("PARLOR_ROOM_SHARDS", "x")
@@ -184,7 +184,7 @@ func TestANodeSurvivesItsStoreAndDrains(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	n := nodetest.Start(t, store.URL(), "PARLOR_DRAIN_DELAY=1s")
 	listen := strings.TrimPrefix(n.URL, "http://")
-	for _, url := range []string{n.URL + "/healthz", n.Internal + "/metrics"} {
+	for _, url := range []string{n.URL + "/healthz", n.InternalURL + "/metrics"} {
 		if got := get(t, url); got != http.StatusOK {
 			t.Errorf("%s returned %d", url, got)
 		}

@@ -16,17 +16,17 @@ import (
 // It calls started with the public address once requests are accepted there.
 func (n *node) run(ctx context.Context, started func(public string)) error {
 	defer startGCPacing(n.settings)()
-	public, err := net.Listen("tcp", n.settings.Listen)
+	public, err := net.Listen("tcp", n.settings.ListenAddress)
 	if err != nil {
 		return err
 	}
-	internal, err := net.Listen("tcp", n.settings.InternalListen)
+	internal, err := net.Listen("tcp", n.settings.InternalListenAddress)
 	if errors.Is(err, syscall.EADDRINUSE) && !n.settings.IsSet("internal-listen") {
 		// A second node on this machine, without a setting for the address of its metrics.
 		n.log.Warn(
 			"the internal address is taken, another port is used; set PARLOR_INTERNAL_LISTEN",
 			"taken",
-			n.settings.InternalListen,
+			n.settings.InternalListenAddress,
 		)
 		internal, err = net.Listen("tcp", "127.0.0.1:0")
 	}
@@ -39,7 +39,7 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	group, workCtx := errgroup.WithContext(work)
-	publicServer, internalServer := newServer(n.api, n.log), newServer(n.api.Internal(), n.log)
+	publicServer, internalServer := newHTTPServer(n.apiServer, n.log), newHTTPServer(n.apiServer.InternalHandler(), n.log)
 	internalServer.WriteTimeout = profileTimeout
 	group.Go(func() error { return ignoreStop(publicServer.Serve(public)) })
 	group.Go(func() error { return ignoreStop(internalServer.Serve(internal)) })
@@ -65,7 +65,7 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 // drain reports not ready so that balancers stop sending requests, closes the sockets, then lets
 // running requests end. It skips the delay when workCtx has ended: something failed.
 func (n *node) drain(workCtx context.Context, servers ...*http.Server) {
-	n.api.Drain()
+	n.apiServer.Drain()
 	n.log.Info("draining", "delay", n.settings.DrainDelay, "timeout", n.settings.DrainTimeout)
 	select {
 	case <-time.After(n.settings.DrainDelay):
@@ -95,7 +95,7 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,

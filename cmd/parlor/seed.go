@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// seededGame is the name of the example game.
-const seededGame = "Arcade"
+// seededGameName is the name of the example game.
+const seededGameName = "Arcade"
 
 var (
 	seededTokens = []wallet.TokenDefinition{
@@ -38,12 +38,12 @@ var (
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
 )
 
-// seeded is what seed created or found.
-type seeded struct {
-	game       games.Game
-	serverKey  string // "" when the game existed: a key is shown once
-	stakeToken int64  // id of a token of which every player has some
-	players    []seededPlayer
+// seedResult is what seed created or found.
+type seedResult struct {
+	game         games.Game
+	serverKey    string // "" when the game existed: a key is shown once
+	stakeTokenID int64  // id of a token of which every player has some
+	players      []seededPlayer
 }
 
 type seededPlayer struct {
@@ -51,15 +51,15 @@ type seededPlayer struct {
 	name string
 }
 
-// variable returns the name of a shell variable for the player's token.
-func (p seededPlayer) variable() string { return strings.ToUpper(p.name) + "_TOKEN" }
+// tokenVariable returns the name of a shell variable for the player's token.
+func (p seededPlayer) tokenVariable() string { return strings.ToUpper(p.name) + "_TOKEN" }
 
 var operator = principal.Caller{Role: principal.Operator}
 
 // seed creates a game with tokens, assets and players, or what is missing of it. It is idempotent.
 // origins are the origins of a new game.
-func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
-	var s seeded
+func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error) {
+	var s seedResult
 	for _, t := range seededTokens {
 		if _, err := d.wallet.CreateToken(ctx, operator, t); err != nil && !errors.Is(err, apierror.TokenExists) {
 			return s, fmt.Errorf("seed the token %s: %w", t.TokenID, err)
@@ -69,7 +69,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seeded, error) {
 	if err != nil {
 		return s, fmt.Errorf("seed the tokens: %w", err)
 	}
-	s.stakeToken = stakeToken.ID
+	s.stakeTokenID = stakeToken.ID
 	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
 		return s, fmt.Errorf("seed the game: %w", err)
 	}
@@ -104,12 +104,12 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 			return games.Game{}, "", err
 		}
 		for _, g := range page {
-			if g.Name == seededGame {
+			if g.Name == seededGameName {
 				return g, "", nil
 			}
 		}
 		if next == 0 {
-			return d.games.Create(ctx, operator, games.Definition{Name: seededGame, Origins: origins})
+			return d.games.Create(ctx, operator, games.Definition{Name: seededGameName, Origins: origins})
 		}
 		after = next
 	}
@@ -149,7 +149,7 @@ func seedCommand() *cobra.Command {
 		Use: "seed", Args: cobra.NoArgs,
 		Short: "Create an example game with tokens, assets and three players, where they are missing",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.Tool, "redis-url", "signing-key")
+			s, err := loadSettings(c, config.ModeTool, "redis-url", "signing-key")
 			if err != nil {
 				return err
 			}
@@ -158,7 +158,7 @@ func seedCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			example, err := newDomains(db, s, config.Tool).seed(c.Context())
+			example, err := newDomains(db, s, config.ModeTool).seed(c.Context())
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,7 @@ func serveCommand() *cobra.Command {
 		Use: "serve", Args: cobra.NoArgs,
 		Short: "Run a node for production: all settings checked, a store that loses nothing",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.Serve)
+			s, err := loadSettings(c, config.ModeServe)
 			if err != nil {
 				return err
 			}
@@ -23,7 +23,7 @@ func serveCommand() *cobra.Command {
 				return ignoreStop(err) // stopped while it waited for the store
 			}
 			defer func() { _ = db.Close() }()
-			n, err := newNode(db, s, config.Serve, log)
+			n, err := newNode(db, s, config.ModeServe, log)
 			if err != nil {
 				return err
 			}

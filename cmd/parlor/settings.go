@@ -18,7 +18,7 @@ import (
 // settingFlags adds the flags of the named settings to a command, those of all settings without
 // names.
 func settingFlags(c *cobra.Command, names ...string) *cobra.Command {
-	for _, e := range config.Names() {
+	for _, e := range config.EntriesWithoutValues() {
 		if len(names) == 0 || slices.Contains(names, e.Name) {
 			c.Flags().String(e.Name, "", e.Doc)
 		}
@@ -30,16 +30,16 @@ func settingFlags(c *cobra.Command, names ...string) *cobra.Command {
 // a tool needs.
 func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (config.Settings, error) {
 	flags := map[string]string{}
-	known := config.Names()
+	known := config.EntriesWithoutValues()
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.ContainsFunc(known, func(e config.Entry) bool { return e.Name == f.Name }) {
 			flags[f.Name] = f.Value.String()
 		}
 	})
 	s, err := config.Load(mode, config.Sources{
-		Flags: flags, Environ: os.Environ(), Read: os.ReadFile,
-		Decode: func(text []byte) (file map[string]any, err error) { return file, yaml.Unmarshal(text, &file) },
-		Check: map[string]func(string) error{"redis-url": func(url string) error {
+		Flags: flags, Environ: os.Environ(), ReadFile: os.ReadFile,
+		DecodeFile: func(text []byte) (file map[string]any, err error) { return file, yaml.Unmarshal(text, &file) },
+		ExtraChecks: map[string]func(string) error{"redis-url": func(url string) error {
 			db, err := redisdb.Open(url) // only parses the address
 			if err == nil {
 				_ = db.Close()
@@ -56,7 +56,7 @@ func configCommand() *cobra.Command {
 		Use: "check", Args: cobra.NoArgs,
 		Short: "Report every setting that parlor serve rejects, and exit 78; 0 when there is none",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.Serve)
+			s, err := loadSettings(c, config.ModeServe)
 			for _, warning := range s.Warnings() {
 				c.PrintErrln("warning: " + warning)
 			}
@@ -69,7 +69,7 @@ func configCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use: "show", Short: "Print every setting of parlor serve with its origin; secrets are redacted", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.Serve)
+			s, err := loadSettings(c, config.ModeServe)
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, e := range s.Entries() {
 				value := e.Value
@@ -85,9 +85,9 @@ func configCommand() *cobra.Command {
 		Use: "env", Args: cobra.NoArgs,
 		Short: "Print every variable with what it means and its default, as the start of an environment file",
 		RunE: func(c *cobra.Command, _ []string) error {
-			text := config.Example()
+			text := config.ExampleEnv()
 			if markdown, _ := c.Flags().GetBool("markdown"); markdown {
-				text = config.Reference()
+				text = config.ReferenceMarkdown()
 			}
 			_, err := strings.NewReader(text).WriteTo(c.OutOrStdout())
 			return err

@@ -26,7 +26,7 @@ func tailCommand() *cobra.Command {
 			"and misses no event.",
 		Example: "  parlor tail --room $ROOM --token $ADA_TOKEN",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if t.room == "" || t.token == "" {
+			if t.roomIDOrCode == "" || t.accessToken == "" {
 				return errors.New("tail needs --room, and --token or PARLOR_TOKEN: a player's access token")
 			}
 			t.stdout, t.stderr = c.OutOrStdout(), c.ErrOrStderr()
@@ -37,22 +37,23 @@ func tailCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&t.room, "room", "", "the room, by id or code")
-	c.Flags().StringVar(&t.url, "url", "http://127.0.0.1:8080", "a node, or the load balancer in front of several")
-	c.Flags().StringVar(&t.token, "token", os.Getenv("PARLOR_TOKEN"), "the access token of a player who may see the room")
+	c.Flags().StringVar(&t.roomIDOrCode, "room", "", "the room, by id or code")
+	c.Flags().StringVar(&t.nodeURL, "url", "http://127.0.0.1:8080", "a node, or the load balancer in front of several")
+	c.Flags().StringVar(&t.accessToken, "token", os.Getenv("PARLOR_TOKEN"),
+		"the access token of a player who may see the room")
 	c.Flags().Lookup("token").DefValue = "" // --help prints no secret
 	return c
 }
 
 // tail follows one room.
 type tail struct {
-	room  string // id or code
-	url   string // of a node: http://host:port
-	token string // access token of a player
+	roomIDOrCode string // id or code
+	nodeURL      string // of a node: http://host:port
+	accessToken  string // access token of a player
 
 	stdout, stderr io.Writer
 
-	after string // position of the last event that was printed
+	afterPosition string // position of the last event that was printed
 }
 
 // permanentError is an error that a retry does not change.
@@ -67,7 +68,7 @@ const (
 
 // follow prints events until ctx ends or an error is permanent.
 func (t *tail) follow(ctx context.Context) error {
-	t.after = "0-0" // before the first event
+	t.afterPosition = "0-0" // before the first event
 	backoff := minBackoff
 	for {
 		subscribed, err := t.followOnce(ctx)
@@ -90,12 +91,12 @@ func (t *tail) follow(ctx context.Context) error {
 
 // followOnce prints the events of one connection. It reports whether the subscription succeeded.
 func (t *tail) followOnce(ctx context.Context) (subscribed bool, err error) {
-	if err := t.resolve(ctx); err != nil {
+	if err := t.resolveRoomCode(ctx); err != nil {
 		return false, err
 	}
 	dialer := websocket.Dialer{HandshakeTimeout: tailTimeout, Proxy: http.ProxyFromEnvironment}
-	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(t.url, "http")+"/api/v1/realtime",
-		http.Header{"Authorization": {"Bearer " + t.token}})
+	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(t.nodeURL, "http")+"/api/v1/realtime",
+		http.Header{"Authorization": {"Bearer " + t.accessToken}})
 	if err != nil {
 		if response != nil {
 			return false, responseError(response)
@@ -110,7 +111,7 @@ func (t *tail) followOnce(ctx context.Context) (subscribed bool, err error) {
 		return ping(text)
 	})
 	subscribe := map[string]any{
-		"id": "1", "type": "room.subscribe", "data": map[string]string{"roomId": t.room, "after": t.after},
+		"id": "1", "type": "room.subscribe", "data": map[string]string{"roomId": t.roomIDOrCode, "after": t.afterPosition},
 	}
 	if err := conn.WriteJSON(subscribe); err != nil {
 		return false, err
@@ -132,19 +133,19 @@ func (t *tail) followOnce(ctx context.Context) (subscribed bool, err error) {
 	}
 }
 
-// resolve replaces a room's code by its id.
-func (t *tail) resolve(ctx context.Context) error {
-	if len(t.room) == 36 {
+// resolveRoomCode replaces a room's code by its id.
+func (t *tail) resolveRoomCode(ctx context.Context) error {
+	if len(t.roomIDOrCode) == 36 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
-	path := "/api/v1/game-session/get?code=" + url.QueryEscape(t.room)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url+path, nil)
+	path := "/api/v1/game-session/get?code=" + url.QueryEscape(t.roomIDOrCode)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.nodeURL+path, nil)
 	if err != nil {
 		return permanentError{err}
 	}
-	request.Header.Set("Authorization", "Bearer "+t.token)
+	request.Header.Set("Authorization", "Bearer "+t.accessToken)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func (t *tail) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.room = room.RoomID
+	t.roomIDOrCode = room.RoomID
 	return nil
 }
 
@@ -219,7 +220,7 @@ func (t *tail) printFrame(frame []byte) (confirmed bool, err error) {
 		case m.OK != nil:
 			confirmed = true
 			err = t.printSnapshot(m.Data)
-		case m.RoomID == t.room && m.Position != "": // else hello, an event to the player, a message in the room
+		case m.RoomID == t.roomIDOrCode && m.Position != "": // else hello, an event to the player, a message in the room
 			err = t.printEvent(raw, m.Position)
 		}
 		if err != nil {
@@ -239,7 +240,7 @@ func (t *tail) printSnapshot(data wire.RawJSON) error {
 		return err
 	}
 	event, err := wire.Marshal(map[string]any{
-		"type": "room.snapshot", "roomId": t.room, "position": start.Position, "data": data,
+		"type": "room.snapshot", "roomId": t.roomIDOrCode, "position": start.Position, "data": data,
 	})
 	if err != nil {
 		return err
@@ -251,6 +252,6 @@ func (t *tail) printEvent(event []byte, position string) error {
 	if _, err := fmt.Fprintf(t.stdout, "%s\n", event); err != nil {
 		return permanentError{err}
 	}
-	t.after = position
+	t.afterPosition = position
 	return nil
 }

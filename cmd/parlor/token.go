@@ -17,7 +17,7 @@ func tokenCommand() *cobra.Command {
 		Use: "token", Short: "Sign an access token for a player, to investigate as that player", Args: cobra.NoArgs,
 		Example: "  curl -H \"Authorization: Bearer $(parlor token --game 1 --user 2)\" http://127.0.0.1:8080/api/v1/me",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.Tool, "redis-url", "signing-key")
+			s, err := loadSettings(c, config.ModeTool, "redis-url", "signing-key")
 			if err != nil {
 				return err
 			}
@@ -29,7 +29,7 @@ func tokenCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			token, err := newDomains(db, s, config.Tool).auth.IssueAccessToken(c.Context(), game, user, ttl)
+			token, err := newDomains(db, s, config.ModeTool).auth.IssueAccessToken(c.Context(), game, user, ttl)
 			if err != nil {
 				return err
 			}

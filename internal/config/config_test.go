@@ -29,7 +29,7 @@ type source struct {
 func (s source) load(mode config.Mode) (config.Settings, error) {
 	return config.Load(mode, config.Sources{
 		Flags: s.flags, Environ: s.env,
-		Read: func(path string) ([]byte, error) {
+		ReadFile: func(path string) ([]byte, error) {
 			if path == "parlor.yaml" && s.file != nil {
 				return nil, nil
 			}
@@ -38,7 +38,7 @@ func (s source) load(mode config.Mode) (config.Settings, error) {
 			}
 			return nil, os.ErrNotExist
 		},
-		Decode: func([]byte) (map[string]any, error) { return s.file, nil },
+		DecodeFile: func([]byte) (map[string]any, error) { return s.file, nil },
 	})
 }
 
@@ -47,20 +47,21 @@ var complete = []string{"PARLOR_REDIS_URL=" + storeURL, "PARLOR_ADMIN_KEY=" + go
 func with(env ...string) []string { return append(append([]string{}, complete...), env...) }
 
 func TestDefaults(t *testing.T) {
-	s, err := source{env: complete}.load(config.Serve)
+	s, err := source{env: complete}.load(config.ModeServe)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Listen != "127.0.0.1:8080" || s.InternalListen != "127.0.0.1:9090" || s.RedisURL.Reveal() != storeURL ||
-		s.Durability != "disk" || s.RoomShards != 1 || s.Log != "json" || s.LogLevel != slog.LevelInfo ||
-		!s.RateLimits || s.IdempotencyTTL != 24*time.Hour || s.GCPercent != 25 || s.MemoryLimitMiB != 0 {
+	if s.ListenAddress != "127.0.0.1:8080" || s.InternalListenAddress != "127.0.0.1:9090" ||
+		s.RedisURL.Reveal() != storeURL ||
+		s.Durability != "disk" || s.RoomShards != 1 || s.LogFormat != "json" || s.LogLevel != slog.LevelInfo ||
+		!s.RateLimitsEnabled || s.IdempotencyTTL != 24*time.Hour || s.GCPercent != 25 || s.MemoryLimitMiB != 0 {
 		t.Errorf("serve: %+v", s)
 	}
-	s, err = source{}.load(config.Dev)
+	s, err = source{}.load(config.ModeDev)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Durability != "memory" || s.Log != "text" || s.RedisURL != "" {
+	if s.Durability != "memory" || s.LogFormat != "text" || s.RedisURL != "" {
 		t.Errorf("dev: %+v", s)
 	}
 }
@@ -78,7 +79,7 @@ func TestFlagsWinOverEnvironmentOverFileOverDefault(t *testing.T) {
 		{func() { from.flags = map[string]string{"log-level": "error"} }, "error", config.FromFlag},
 	} {
 		step.add()
-		s, err := from.load(config.Serve)
+		s, err := from.load(config.ModeServe)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,12 +95,12 @@ func TestAFileHasTextNumbersSwitchesAndLists(t *testing.T) {
 	s, err := source{flags: map[string]string{"config": "parlor.yaml"}, file: map[string]any{
 		"redis-url": storeURL, "admin-key": goodKey, "signing-key": []any{otherKey, goodKey + "x"}, "room-shards": 64,
 		"rate-limits": false, "idempotency-ttl": "48h", "trusted-proxies": []any{"10.1.2.3/8", "::1"}, "log": nil,
-	}}.load(config.Serve)
+	}}.load(config.ModeServe)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.SigningKey) != 2 || s.RoomShards != 64 || s.RateLimits || s.IdempotencyTTL != 48*time.Hour ||
-		s.Log != "json" ||
+	if len(s.SigningKeys) != 2 || s.RoomShards != 64 || s.RateLimitsEnabled || s.IdempotencyTTL != 48*time.Hour ||
+		s.LogFormat != "json" ||
 		fmt.Sprint(s.TrustedProxies) != "[10.0.0.0/8 ::1/128]" {
 		t.Errorf("%+v", s)
 	}
@@ -125,7 +126,7 @@ func TestWhatLooksLikeAMistakeIsAWarning(t *testing.T) {
 		"memory":  {with("PARLOR_DURABILITY=memory"), "PARLOR_DURABILITY memory loses"},
 		"nothing": {complete, ""},
 	} {
-		s, err := source{env: c.env}.load(config.Serve)
+		s, err := source{env: c.env}.load(config.ModeServe)
 		got := strings.Join(s.Warnings(), "\n")
 		if err != nil || !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
@@ -144,35 +145,39 @@ func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
 		mode config.Mode
 		want []string // one for each error, in order: the start of its line … and a part of it
 	}{
-		"nothing set": {source{}, config.Serve, []string{
+		"nothing set": {source{}, config.ModeServe, []string{
 			"PARLOR_REDIS_URL: …is not set", "PARLOR_ADMIN_KEY: …is not set", "PARLOR_SIGNING_KEY: …is not set",
 		}},
-		"a short key": {environ(complete[0], "PARLOR_ADMIN_KEY=short", complete[2]), config.Serve, []string{
+		"a short key": {environ(complete[0], "PARLOR_ADMIN_KEY=short", complete[2]), config.ModeServe, []string{
 			"PARLOR_ADMIN_KEY (environment): …has 5 bytes",
 		}},
 		"a key of dev": {
 			environ(complete[0], complete[1], "PARLOR_SIGNING_KEY="+goodKey+"1,"+config.DevKeyPrefix+goodKey),
-			config.Serve,
+			config.ModeServe,
 			[]string{"PARLOR_SIGNING_KEY …made by parlor dev"},
 		},
-		"weak keys in dev":   {environ("PARLOR_ADMIN_KEY=x"), config.Dev, nil},
-		"a short key in dev": {environ("PARLOR_SIGNING_KEY=x"), config.Dev, []string{"PARLOR_SIGNING_KEY …has 1 bytes"}},
-		"a wrong scheme": {environ("PARLOR_REDIS_URL=http://u:hunter2@h", complete[1], complete[2]), config.Serve, []string{
-			"PARLOR_REDIS_URL (environment): …must start with one of: redis://",
-		}},
-		"no such durability": {set("PARLOR_DURABILITY=paper"), config.Serve, []string{
+		"weak keys in dev":   {environ("PARLOR_ADMIN_KEY=x"), config.ModeDev, nil},
+		"a short key in dev": {environ("PARLOR_SIGNING_KEY=x"), config.ModeDev, []string{"PARLOR_SIGNING_KEY …has 1 bytes"}},
+		"a wrong scheme": {
+			environ("PARLOR_REDIS_URL=http://u:hunter2@h", complete[1], complete[2]),
+			config.ModeServe,
+			[]string{
+				"PARLOR_REDIS_URL (environment): …must start with one of: redis://",
+			},
+		},
+		"no such durability": {set("PARLOR_DURABILITY=paper"), config.ModeServe, []string{
 			`PARLOR_DURABILITY (environment): …"paper" is not one of: memory, disk, replica`,
 		}},
-		"replica": {set("PARLOR_DURABILITY=replica"), config.Serve, []string{
+		"replica": {set("PARLOR_DURABILITY=replica"), config.ModeServe, []string{
 			"PARLOR_DURABILITY (environment): …not offered by this release yet",
 		}},
-		"disk in memory": {source{flags: map[string]string{"durability": "disk"}}, config.Dev, []string{
+		"disk in memory": {source{flags: map[string]string{"durability": "disk"}}, config.ModeDev, []string{
 			"--durability (flag): …use memory",
 		}},
 		"bounds": {
 			set("PARLOR_ROOM_SHARDS=0", "PARLOR_GC_PERCENT=5", "PARLOR_MEMORY_LIMIT_MIB=-1", "PARLOR_IDEMPOTENCY_TTL=1h",
 				"PARLOR_STORE_WAIT=-1s", "PARLOR_RATE_LIMITS=maybe", "PARLOR_LOG_LEVEL=loud"),
-			config.Serve,
+			config.ModeServe,
 			[]string{
 				"PARLOR_ROOM_SHARDS …from 1 to 1024", "PARLOR_LOG_LEVEL …debug, info, warn, error",
 				"PARLOR_RATE_LIMITS …neither on nor off", "PARLOR_IDEMPOTENCY_TTL …from 24h to 720h",
@@ -180,38 +185,38 @@ func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
 				"PARLOR_MEMORY_LIMIT_MIB …from 0 to 1048576",
 			},
 		},
-		"addresses": {set("PARLOR_LISTEN=8080", "PARLOR_INTERNAL_LISTEN=h:70000"), config.Serve, []string{
+		"addresses": {set("PARLOR_LISTEN=8080", "PARLOR_INTERNAL_LISTEN=h:70000"), config.ModeServe, []string{
 			"PARLOR_LISTEN …host:port", "PARLOR_INTERNAL_LISTEN …host:port",
 		}},
-		"one address": {set("PARLOR_LISTEN=:9090", "PARLOR_INTERNAL_LISTEN=:9090"), config.Serve, []string{
+		"one address": {set("PARLOR_LISTEN=:9090", "PARLOR_INTERNAL_LISTEN=:9090"), config.ModeServe, []string{
 			"PARLOR_INTERNAL_LISTEN: …another port",
 		}},
-		"proxies": {set("PARLOR_TRUSTED_PROXIES=10.0.0.0/33"), config.Serve, []string{
+		"proxies": {set("PARLOR_TRUSTED_PROXIES=10.0.0.0/33"), config.ModeServe, []string{
 			"PARLOR_TRUSTED_PROXIES …list of networks",
 		}},
-		"all are proxies": {set("PARLOR_TRUSTED_PROXIES=0.0.0.0/0"), config.Serve, []string{
+		"all are proxies": {set("PARLOR_TRUSTED_PROXIES=0.0.0.0/0"), config.ModeServe, []string{
 			"PARLOR_TRUSTED_PROXIES: …trusts everybody",
 		}},
-		"an unknown name": {set("PARLOR_LISTNE=:1"), config.Serve, []string{
+		"an unknown name": {set("PARLOR_LISTNE=:1"), config.ModeServe, []string{
 			"PARLOR_LISTNE (environment): …is not a setting; correct",
 		}},
-		"unknown in dev": {environ("PARLOR_LISTNE=:1"), config.Dev, nil},
-		"an unknown key": {settingsFile(map[string]any{"redis_url": "x", "config": "y"}), config.Serve, []string{
+		"unknown in dev": {environ("PARLOR_LISTNE=:1"), config.ModeDev, nil},
+		"an unknown key": {settingsFile(map[string]any{"redis_url": "x", "config": "y"}), config.ModeServe, []string{
 			"config (parlor.yaml)…", "redis_url (parlor.yaml): …is not a setting; correct",
 		}},
-		"a nested value": {settingsFile(map[string]any{"log": map[string]any{"level": 1}}), config.Serve, []string{
+		"a nested value": {settingsFile(map[string]any{"log": map[string]any{"level": 1}}), config.ModeServe, []string{
 			"PARLOR_LOG (parlor.yaml): …must be text",
 		}},
-		"no settings file": {set("PARLOR_CONFIG=absent.yaml"), config.Serve, []string{"PARLOR_CONFIG: …cannot be read"}},
-		"no secret file": {environ(complete[0], complete[1], "PARLOR_SIGNING_KEY_FILE=absent"), config.Serve, []string{
+		"no settings file": {set("PARLOR_CONFIG=absent.yaml"), config.ModeServe, []string{"PARLOR_CONFIG: …cannot be read"}},
+		"no secret file": {environ(complete[0], complete[1], "PARLOR_SIGNING_KEY_FILE=absent"), config.ModeServe, []string{
 			"PARLOR_SIGNING_KEY (absent): …cannot be read",
 		}},
 		"a secret twice": {
 			source{env: with("PARLOR_ADMIN_KEY_FILE=key"), files: map[string]string{"key": goodKey}},
-			config.Serve,
+			config.ModeServe,
 			[]string{"PARLOR_ADMIN_KEY: …and PARLOR_ADMIN_KEY_FILE are both set"},
 		},
-		"no file for plain": {set("PARLOR_LISTEN_FILE=x"), config.Serve, []string{
+		"no file for plain": {set("PARLOR_LISTEN_FILE=x"), config.ModeServe, []string{
 			"PARLOR_LISTEN_FILE (environment)…is not a setting",
 		}},
 	} {
@@ -246,7 +251,7 @@ func TestEntriesAreSpelledAsTheyWereSet(t *testing.T) {
 			"rate-limits": false, "trusted-proxies": []any{"10.1.2.3/8", "::1"},
 		},
 	}.load(
-		config.Serve,
+		config.ModeServe,
 	)
 	if err == nil {
 		t.Fatal("room-shards 0 is not an error")
@@ -270,22 +275,22 @@ func TestASecretComesFromAFileWithoutItsLastNewline(t *testing.T) {
 	s, err := source{
 		env:   []string{complete[0], "PARLOR_ADMIN_KEY_FILE=/run/admin", "PARLOR_SIGNING_KEY_FILE=/run/signing"},
 		files: map[string]string{"/run/admin": goodKey + "\r\n", "/run/signing": otherKey + "," + otherKey + "2\n"},
-	}.load(config.Serve)
+	}.load(config.ModeServe)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.AdminKey.Reveal() != goodKey || len(s.SigningKey) != 2 || s.SigningKey[1].Reveal() != otherKey+"2" {
-		t.Errorf("read %q and %d signing keys", s.AdminKey.Reveal(), len(s.SigningKey))
+	if s.AdminKey.Reveal() != goodKey || len(s.SigningKeys) != 2 || s.SigningKeys[1].Reveal() != otherKey+"2" {
+		t.Errorf("read %q and %d signing keys", s.AdminKey.Reveal(), len(s.SigningKeys))
 	}
 }
 
 func TestNothingPrintsASecret(t *testing.T) {
-	s, err := source{env: complete}.load(config.Serve)
+	s, err := source{env: complete}.load(config.ModeServe)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "s", s, "key", s.AdminKey, "keys", s.SigningKey)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "s", s, "key", s.AdminKey, "keys", s.SigningKeys)
 	printed := []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %q", s, s, s.AdminKey), fmt.Sprint(s.Entries()), log.String()}
 	for _, text := range printed {
 		for _, secret := range []string{goodKey, otherKey, "hunter2"} {
@@ -300,19 +305,19 @@ func TestNothingPrintsASecret(t *testing.T) {
 }
 
 func TestRequireReportsWhatACommandNeeds(t *testing.T) {
-	s, err := source{}.load(config.Tool)
+	s, err := source{}.load(config.ModeTool)
 	if err = s.Require(err, "redis-url"); err == nil ||
 		err.Error() != "PARLOR_REDIS_URL: is not set; set it, or --redis-url" {
 		t.Errorf("got %v", err)
 	}
-	s, err = source{env: complete}.load(config.Tool)
+	s, err = source{env: complete}.load(config.ModeTool)
 	if err = s.Require(err, "redis-url"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestTheVariablesOfTheContractExist(t *testing.T) {
-	text := config.Reference() + config.Example()
+	text := config.ReferenceMarkdown() + config.ExampleEnv()
 	for _, name := range []string{
 		"PARLOR_LISTEN", "PARLOR_INTERNAL_LISTEN", "PARLOR_REDIS_URL", "PARLOR_ADMIN_KEY",
 		"PARLOR_SIGNING_KEY", "PARLOR_DURABILITY", "PARLOR_ROOM_SHARDS", "PARLOR_LOG",
@@ -321,7 +326,7 @@ func TestTheVariablesOfTheContractExist(t *testing.T) {
 			t.Errorf("%s is missing in the reference or the example", name)
 		}
 	}
-	for _, e := range config.Names() {
+	for _, e := range config.EntriesWithoutValues() {
 		if e.Doc == "" {
 			t.Errorf("%s has no doc", e.Name)
 		}

@@ -15,19 +15,19 @@ import (
 
 // field is one setting, as the tags of Settings declare it.
 type field struct {
-	name, env, doc string
-	serve, dev     string   // defaults, as the environment would spell them
-	oneof          []string // the only values; nil: no such limit
-	min, max       string   // bounds, as the environment would spell them; max "": none
-	secret         bool
-	index          int // in Settings
+	name, env, doc           string
+	serveDefault, devDefault string   // defaults, as the environment would spell them
+	allowedValues            []string // the only values; nil: no such limit
+	min, max                 string   // bounds, as the environment would spell them; max "": none
+	secret                   bool
+	structIndex              int // in Settings
 }
 
-const prefix = "PARLOR_"
+const envPrefix = "PARLOR_"
 
 var (
-	fields []field
-	byName = map[string]field{}
+	fields       []field
+	fieldsByName = map[string]field{}
 )
 
 func init() {
@@ -39,29 +39,32 @@ func init() {
 			continue
 		}
 		f := field{
-			name: name, env: prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), doc: docs[name],
-			serve: tag.Get("default"), dev: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"), index: i,
+			name: name, env: envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), doc: docs[name],
+			serveDefault: tag.Get("default"), devDefault: tag.Get("default"), min: tag.Get("min"),
+			max: tag.Get("max"), structIndex: i,
 			secret: t.Field(i).Type == reflect.TypeFor[Secret]() || t.Field(i).Type == reflect.TypeFor[[]Secret](),
 		}
 		if dev, ok := tag.Lookup("dev"); ok {
-			f.dev = dev
+			f.devDefault = dev
 		}
 		if values := tag.Get("oneof"); values != "" {
-			f.oneof = strings.Fields(values)
+			f.allowedValues = strings.Fields(values)
 		}
 		fields = append(fields, f)
-		byName[name] = f
+		fieldsByName[name] = f
 	}
 }
 
 func (f field) defaultFor(mode Mode) string {
-	if mode == Dev {
-		return f.dev
+	if mode == ModeDev {
+		return f.devDefault
 	}
-	return f.serve
+	return f.serveDefault
 }
 
-func (f field) valueIn(s *Settings) reflect.Value { return reflect.ValueOf(s).Elem().Field(f.index) }
+func (f field) valueIn(s *Settings) reflect.Value {
+	return reflect.ValueOf(s).Elem().Field(f.structIndex)
+}
 
 // label returns the name under which the origin set the setting, for error messages.
 func (f field) label(origin Origin) string {
@@ -71,10 +74,10 @@ func (f field) label(origin Origin) string {
 	return fmt.Sprintf("%s (%s)", f.env, origin)
 }
 
-// parse converts text and stores it in the field of s. Its error describes the correct form.
-func (f field) parse(s *Settings, text string) (err error) {
-	if f.oneof != nil && !slices.Contains(f.oneof, text) {
-		return fmt.Errorf("is not one of: %s", strings.Join(f.oneof, ", "))
+// parseInto converts text and stores it in the field of s. Its error describes the correct form.
+func (f field) parseInto(s *Settings, text string) (err error) {
+	if f.allowedValues != nil && !slices.Contains(f.allowedValues, text) {
+		return fmt.Errorf("is not one of: %s", strings.Join(f.allowedValues, ", "))
 	}
 	switch to := f.valueIn(s).Addr().Interface().(type) {
 	case *string:
@@ -183,8 +186,8 @@ func splitList(text string) []string {
 }
 
 const (
-	minKeyBytes    = 32
-	minKeyDistinct = 8 // different bytes
+	minKeyBytes         = 32
+	minKeyDistinctBytes = 8 // different bytes
 )
 
 // DevKeyPrefix starts every key that "parlor dev" generates and prints. serve rejects such a key.
@@ -196,7 +199,7 @@ func (f field) keysIn(s *Settings) []Secret {
 	case "admin-key":
 		return []Secret{s.AdminKey}
 	case "signing-key":
-		return s.SigningKey
+		return s.SigningKeys
 	}
 	return nil
 }
@@ -206,18 +209,18 @@ func (f field) checkKeys(s *Settings, mode Mode) error {
 	for _, key := range f.keysIn(s) {
 		text := key.Reveal()
 		switch {
-		case mode != Serve && f.name == "admin-key":
+		case mode != ModeServe && f.name == "admin-key":
 		case len(text) < minKeyBytes:
 			return fmt.Errorf("has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(text), minKeyBytes)
-		case mode == Serve && strings.HasPrefix(text, DevKeyPrefix):
+		case mode == ModeServe && strings.HasPrefix(text, DevKeyPrefix):
 			return errors.New("was made by parlor dev, which prints its keys; make one with: openssl rand -hex 32")
 		}
 	}
 	return nil
 }
 
-// placeholders are parts of keys that were copied from documentation instead of generated.
-var placeholders = []string{"changeme", "change-me", "change_me", "password", "placeholder", "example"}
+// keyPlaceholders are parts of keys that were copied from documentation instead of generated.
+var keyPlaceholders = []string{"changeme", "change-me", "change_me", "password", "placeholder", "example"}
 
 // guessable reports whether a key of sufficient length does not look random.
 func (s Secret) guessable() bool {
@@ -226,6 +229,6 @@ func (s Secret) guessable() bool {
 	for i := range len(text) {
 		distinct[text[i]] = true
 	}
-	return len(distinct) < minKeyDistinct ||
-		slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(text, p) })
+	return len(distinct) < minKeyDistinctBytes ||
+		slices.ContainsFunc(keyPlaceholders, func(p string) bool { return strings.Contains(text, p) })
 }

@@ -14,19 +14,19 @@ type Mode string
 
 // The modes.
 const (
-	Serve Mode = "serve" // required settings must be set, unknown ones are errors, keys must be strong
-	Dev   Mode = "dev"   // nothing is required
-	Tool  Mode = "tool"  // what is set must be valid; the command requires what it needs, see Require
+	ModeServe Mode = "serve" // required settings must be set, unknown ones are errors, keys must be strong
+	ModeDev   Mode = "dev"   // nothing is required
+	ModeTool  Mode = "tool"  // what is set must be valid; the command requires what it needs, see Require
 )
 
 // Sources are where values come from.
 type Sources struct {
-	Flags   map[string]string                         // by name of the setting; only those that were set
-	Environ []string                                  // "NAME=value", as os.Environ; an empty value counts as not set
-	Read    func(path string) ([]byte, error)         // reads the settings file and those that PARLOR_…_FILE name
-	Decode  func(text []byte) (map[string]any, error) // decodes the settings file
-	// Check holds further checks that need other packages, by name of the setting.
-	Check map[string]func(value string) error
+	Flags      map[string]string                         // by name of the setting; only those that were set
+	Environ    []string                                  // "NAME=value", as os.Environ; an empty value counts as not set
+	ReadFile   func(path string) ([]byte, error)         // reads the settings file and those that PARLOR_…_FILE name
+	DecodeFile func(text []byte) (map[string]any, error) // decodes the settings file
+	// ExtraChecks holds further checks that need other packages, by name of the setting.
+	ExtraChecks map[string]func(value string) error
 }
 
 // SettingError is one setting that is wrong.
@@ -54,7 +54,7 @@ func (e SettingErrors) Error() string {
 func Load(mode Mode, from Sources) (Settings, error) {
 	l := loader{mode: mode, from: from, env: map[string]string{}}
 	for _, pair := range from.Environ {
-		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, prefix) && value != "" {
+		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, envPrefix) && value != "" {
 			l.env[name] = value
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Settings) Require(err error, names ...string) error {
 	var errs SettingErrors
 	errors.As(err, &errs)
 	for _, name := range names {
-		f := byName[name]
+		f := fieldsByName[name]
 		if f.valueIn(s).IsZero() && s.origins[name] == FromDefault { // a wrong value is in err already
 			errs = append(errs, SettingError{f.env, "is not set; set it, or --" + f.name})
 		}
@@ -88,13 +88,13 @@ func (s *Settings) Require(err error, names ...string) error {
 }
 
 type loader struct {
-	mode     Mode
-	from     Sources
-	env      map[string]string // variables with the prefix, by name
-	file     map[string]any    // the decoded settings file
-	fileName Origin
-	settings Settings
-	errors   SettingErrors
+	mode       Mode
+	from       Sources
+	env        map[string]string // variables with the prefix, by name
+	fileValues map[string]any    // the decoded settings file
+	fileOrigin Origin
+	settings   Settings
+	errors     SettingErrors
 }
 
 func (l *loader) addError(setting, format string, args ...any) {
@@ -107,17 +107,17 @@ func (l *loader) addWarning(format string, args ...any) {
 
 // readFile finds the settings file by flag or environment and decodes it.
 func (l *loader) readFile() {
-	path := cmp.Or(l.from.Flags["config"], l.env[prefix+"CONFIG"])
+	path := cmp.Or(l.from.Flags["config"], l.env[envPrefix+"CONFIG"])
 	if path == "" {
 		return
 	}
-	l.fileName = Origin(path)
-	text, err := l.from.Read(path)
+	l.fileOrigin = Origin(path)
+	text, err := l.from.ReadFile(path)
 	if err == nil {
-		l.file, err = l.from.Decode(text)
+		l.fileValues, err = l.from.DecodeFile(text)
 	}
 	if err != nil {
-		l.addError(prefix+"CONFIG", "the settings file cannot be read: %v", err)
+		l.addError(envPrefix+"CONFIG", "the settings file cannot be read: %v", err)
 	}
 }
 
@@ -131,11 +131,11 @@ func (l *loader) load(f field) {
 		return
 	}
 	if err == nil {
-		if err = f.parse(&l.settings, text); err != nil && !f.secret {
+		if err = f.parseInto(&l.settings, text); err != nil && !f.secret {
 			err = fmt.Errorf("%q %w", text, err)
 		}
 	}
-	if check := l.from.Check[f.name]; err == nil && check != nil {
+	if check := l.from.ExtraChecks[f.name]; err == nil && check != nil {
 		err = check(text)
 	}
 	if err == nil {
@@ -148,12 +148,12 @@ func (l *loader) load(f field) {
 	}
 	l.settings.texts[f.name] = text
 	if f.secret && text != "" {
-		l.settings.texts[f.name] = redacted
+		l.settings.texts[f.name] = redactedText
 	}
 }
 
 func (l *loader) setDefault(f field, text string) {
-	if err := f.parse(&l.settings, text); err != nil {
+	if err := f.parseInto(&l.settings, text); err != nil {
 		panic("config: the default of " + f.name + " " + err.Error()) // a test loads them all
 	}
 	l.settings.texts[f.name] = text
@@ -175,15 +175,15 @@ func (l *loader) lookup(f field) (text string, origin Origin, err error) {
 		return text, FromEnvironment, nil
 	}
 	if path != "" {
-		content, err := l.from.Read(path)
+		content, err := l.from.ReadFile(path)
 		if err != nil {
 			err = fmt.Errorf("cannot be read: %w", err)
 		}
 		return strings.TrimRight(string(content), "\r\n"), Origin(path), err
 	}
-	if value, ok := l.file[f.name]; ok && f.name != "config" && value != nil {
+	if value, ok := l.fileValues[f.name]; ok && f.name != "config" && value != nil {
 		text, err := textOf(value)
-		return text, l.fileName, err
+		return text, l.fileOrigin, err
 	}
 	return "", "", nil
 }
@@ -213,12 +213,12 @@ func textOf(value any) (string, error) {
 // checkUnknown adds an error for each name that is not a setting: in the file always, in the
 // environment for Serve.
 func (l *loader) checkUnknown() {
-	for _, name := range slices.Sorted(maps.Keys(l.file)) {
-		if _, ok := byName[name]; !ok || name == "config" {
-			l.addError(fmt.Sprintf("%s (%s)", name, l.fileName), "is not a setting; correct or remove it")
+	for _, name := range slices.Sorted(maps.Keys(l.fileValues)) {
+		if _, ok := fieldsByName[name]; !ok || name == "config" {
+			l.addError(fmt.Sprintf("%s (%s)", name, l.fileOrigin), "is not a setting; correct or remove it")
 		}
 	}
-	if l.mode != Serve {
+	if l.mode != ModeServe {
 		return
 	}
 	known := map[string]bool{}
@@ -235,12 +235,12 @@ func (l *loader) checkUnknown() {
 
 // checkCombinations checks what concerns several settings, or the mode.
 func (l *loader) checkCombinations() {
-	if l.mode == Serve {
+	if l.mode == ModeServe {
 		l.checkServe()
 	}
 	l.checkDurability()
-	if s := &l.settings; s.Listen == s.InternalListen && !strings.HasSuffix(s.Listen, ":0") {
-		l.addError(prefix+"INTERNAL_LISTEN", "is the public address too; set another port")
+	if s := &l.settings; s.ListenAddress == s.InternalListenAddress && !strings.HasSuffix(s.ListenAddress, ":0") {
+		l.addError(envPrefix+"INTERNAL_LISTEN", "is the public address too; set another port")
 	}
 }
 
@@ -254,25 +254,25 @@ func (l *loader) checkServe() {
 			l.addWarning("%s can be guessed; make one with: openssl rand -hex 32", f.env)
 		}
 	}
-	if s.AdminKey != "" && slices.Contains(s.SigningKey, s.AdminKey) {
-		l.addWarning(prefix + "ADMIN_KEY is also a signing key; use two different keys")
+	if s.AdminKey != "" && slices.Contains(s.SigningKeys, s.AdminKey) {
+		l.addWarning(envPrefix + "ADMIN_KEY is also a signing key; use two different keys")
 	}
 	for _, network := range s.TrustedProxies {
 		if network.Bits() == 0 {
-			l.addError(prefix+"TRUSTED_PROXIES", "%s trusts everybody; set the networks of your own proxies", network)
+			l.addError(envPrefix+"TRUSTED_PROXIES", "%s trusts everybody; set the networks of your own proxies", network)
 		}
 	}
 }
 
 func (l *loader) checkDurability() {
 	s := &l.settings
-	label := byName["durability"].label(s.origins["durability"])
+	label := fieldsByName["durability"].label(s.origins["durability"])
 	switch {
 	case s.Durability == "replica":
 		l.addError(label, "replica is not offered by this release yet; use disk")
-	case s.Durability == "memory" && l.mode == Serve:
-		l.addWarning(prefix + "DURABILITY memory loses acknowledged money when Redis restarts; use disk for real money")
-	case s.Durability == "disk" && l.mode == Dev && s.RedisURL == "":
-		l.addError(label, "the embedded store writes nothing to disk; use memory, or set %sREDIS_URL", prefix)
+	case s.Durability == "memory" && l.mode == ModeServe:
+		l.addWarning(envPrefix + "DURABILITY memory loses acknowledged money when Redis restarts; use disk for real money")
+	case s.Durability == "disk" && l.mode == ModeDev && s.RedisURL == "":
+		l.addError(label, "the embedded store writes nothing to disk; use memory, or set %sREDIS_URL", envPrefix)
 	}
 }

@@ -17,25 +17,25 @@ import (
 //
 // A field of type Secret or []Secret can also be read from the file that PARLOR_…_FILE names.
 type Settings struct {
-	Config         string         `name:"config"`
-	Listen         string         `name:"listen" default:"127.0.0.1:8080"`
-	InternalListen string         `name:"internal-listen" default:"127.0.0.1:9090" dev:"127.0.0.1:0"`
-	RedisURL       Secret         `name:"redis-url"`
-	AdminKey       Secret         `name:"admin-key"`
-	SigningKey     []Secret       `name:"signing-key"`
-	Durability     string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
-	RoomShards     int            `name:"room-shards" default:"1" min:"1" max:"1024"`
-	Log            string         `name:"log" default:"json" dev:"text" oneof:"json text"`
-	LogLevel       slog.Level     `name:"log-level" default:"info" oneof:"debug info warn error"`
-	TrustedProxies []netip.Prefix `name:"trusted-proxies"`
-	RateLimits     bool           `name:"rate-limits" default:"on"`
-	IdempotencyTTL time.Duration  `name:"idempotency-ttl" default:"24h" min:"24h" max:"720h"`
-	RoomRetention  time.Duration  `name:"room-retention" default:"24h" min:"1m" max:"720h"`
-	StoreWait      time.Duration  `name:"store-wait" default:"5s" min:"0s" max:"10m"`
-	DrainDelay     time.Duration  `name:"drain-delay" default:"1s" dev:"0s" min:"0s" max:"5m"`
-	DrainTimeout   time.Duration  `name:"drain-timeout" default:"15s" min:"0s" max:"10m"`
-	GCPercent      int            `name:"gc-percent" default:"25" min:"10" max:"1000"`
-	MemoryLimitMiB int            `name:"memory-limit-mib" default:"0" min:"0" max:"1048576"`
+	ConfigFile            string         `name:"config"`
+	ListenAddress         string         `name:"listen" default:"127.0.0.1:8080"`
+	InternalListenAddress string         `name:"internal-listen" default:"127.0.0.1:9090" dev:"127.0.0.1:0"`
+	RedisURL              Secret         `name:"redis-url"`
+	AdminKey              Secret         `name:"admin-key"`
+	SigningKeys           []Secret       `name:"signing-key"`
+	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
+	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
+	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
+	LogLevel              slog.Level     `name:"log-level" default:"info" oneof:"debug info warn error"`
+	TrustedProxies        []netip.Prefix `name:"trusted-proxies"`
+	RateLimitsEnabled     bool           `name:"rate-limits" default:"on"`
+	IdempotencyTTL        time.Duration  `name:"idempotency-ttl" default:"24h" min:"24h" max:"720h"`
+	RoomRetention         time.Duration  `name:"room-retention" default:"24h" min:"1m" max:"720h"`
+	StoreWait             time.Duration  `name:"store-wait" default:"5s" min:"0s" max:"10m"`
+	DrainDelay            time.Duration  `name:"drain-delay" default:"1s" dev:"0s" min:"0s" max:"5m"`
+	DrainTimeout          time.Duration  `name:"drain-timeout" default:"15s" min:"0s" max:"10m"`
+	GCPercent             int            `name:"gc-percent" default:"25" min:"10" max:"1000"`
+	MemoryLimitMiB        int            `name:"memory-limit-mib" default:"0" min:"0" max:"1048576"`
 
 	origins  map[string]Origin // by name
 	texts    map[string]string // values as the environment would spell them, by name; secrets redacted
@@ -97,7 +97,7 @@ const (
 // text.
 type Secret string
 
-const redacted = "[redacted]"
+const redactedText = "[redacted]"
 
 // Reveal returns the text, for the one place that uses it.
 func (s Secret) Reveal() string { return string(s) }
@@ -107,7 +107,7 @@ func (s Secret) String() string {
 	if s == "" {
 		return ""
 	}
-	return redacted
+	return redactedText
 }
 
 // GoString hides the text from %#v.

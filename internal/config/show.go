@@ -26,15 +26,15 @@ func (s Settings) Entries() []Entry {
 	return list
 }
 
-// Names returns all settings without values, for a command to declare its flags.
-func Names() []Entry { return Settings{}.Entries() }
+// EntriesWithoutValues returns all settings without values, for a command to declare its flags.
+func EntriesWithoutValues() []Entry { return Settings{}.Entries() }
 
-const generated = "generated from config.Settings by `make generate`; do not edit"
+const generatedNotice = "generated from config.Settings by `make generate`; do not edit"
 
-// Reference returns the content of docs/settings.md.
-func Reference() string {
+// ReferenceMarkdown returns the content of docs/settings.md.
+func ReferenceMarkdown() string {
 	var b strings.Builder
-	b.WriteString("<!-- " + generated + " -->\n# Settings\n\n")
+	b.WriteString("<!-- " + generatedNotice + " -->\n# Settings\n\n")
 	b.WriteString("Every setting is a flag, an environment variable and a key in the YAML file that `--config` names.\n" +
 		"A flag wins over the environment, the environment over the file, the file over the default.\n" +
 		"A secret can also be read from a file: `PARLOR_ADMIN_KEY_FILE=/run/secrets/admin-key`.\n" +
@@ -44,11 +44,11 @@ func Reference() string {
 		"| variable | flag and key | default | meaning |\n|---|---|---|---|\n")
 	for _, f := range fields {
 		byDefault := "none"
-		if f.serve != "" {
-			byDefault = "`" + f.serve + "`"
+		if f.serveDefault != "" {
+			byDefault = "`" + f.serveDefault + "`"
 		}
-		if f.dev != f.serve {
-			byDefault += " (`dev`: `" + f.dev + "`)"
+		if f.devDefault != f.serveDefault {
+			byDefault += " (`dev`: `" + f.devDefault + "`)"
 		}
 		name := "`" + f.env + "`"
 		if f.secret {
@@ -63,17 +63,17 @@ func Reference() string {
 	return b.String()
 }
 
-// Example returns the content of .env.example: every variable, commented out with its default if it
-// has one.
-func Example() string {
+// ExampleEnv returns the content of .env.example: every variable, commented out with its default if
+// it has one.
+func ExampleEnv() string {
 	var b strings.Builder
-	b.WriteString("# Settings of parlor serve; " + generated + ".\n")
+	b.WriteString("# Settings of parlor serve; " + generatedNotice + ".\n")
 	for _, f := range fields {
 		fmt.Fprintf(&b, "\n# %s\n", f.doc)
 		if f.secret {
 			fmt.Fprintf(&b, "# Or %s_FILE: the file that holds it.\n%s=\n", f.env, f.env)
 		} else {
-			fmt.Fprintf(&b, "# %s=%s\n", f.env, f.serve)
+			fmt.Fprintf(&b, "# %s=%s\n", f.env, f.serveDefault)
 		}
 	}
 	return b.String()

@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "write the drawing of the imports")
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
 	for name, want := range map[string]string{
-		"docs/settings.md":    config.Reference(),
-		"deploy/.env.example": config.Example(),
+		"docs/settings.md":    config.ReferenceMarkdown(),
+		"deploy/.env.example": config.ExampleEnv(),
 	} {
 		have, err := os.ReadFile(filepath.Join(root(t), name))
 		if err != nil {

@@ -34,8 +34,8 @@ func dial(addr string) (*conn, error) {
 // request is one HTTP request. Empty fields are left out.
 type request struct {
 	method, path   string
-	bearer         string // access token
-	address        string // of the client, which the node believes a proxy
+	accessToken    string // access token
+	clientAddress  string // of the client, which the node believes a proxy
 	idempotencyKey string
 	body           string // JSON
 }
@@ -46,11 +46,11 @@ func (c *conn) send(r request) (int, []byte, error) {
 	b = append(b, ' ')
 	b = append(b, r.path...)
 	b = append(b, " HTTP/1.1\r\nHost: bench\r\n"...)
-	if r.bearer != "" {
-		b = append(append(append(b, "Authorization: Bearer "...), r.bearer...), "\r\n"...)
+	if r.accessToken != "" {
+		b = append(append(append(b, "Authorization: Bearer "...), r.accessToken...), "\r\n"...)
 	}
-	if r.address != "" {
-		b = append(append(append(b, "X-Forwarded-For: "...), r.address...), "\r\n"...)
+	if r.clientAddress != "" {
+		b = append(append(append(b, "X-Forwarded-For: "...), r.clientAddress...), "\r\n"...)
 	}
 	if r.idempotencyKey != "" {
 		b = append(append(append(b, "Idempotency-Key: "...), r.idempotencyKey...), "\r\n"...)
@@ -105,9 +105,9 @@ func (c *conn) readResponse() (status int, body []byte, err error) {
 
 // measurement is the result of one measurement.
 type measurement struct {
-	operations, failed int64
-	cpu, wall          time.Duration // CPU time of the process, elapsed time
-	firstFailure       string
+	operationCount, failedCount int64
+	cpu, wall                   time.Duration // CPU time of the process, elapsed time
+	firstFailure                string
 }
 
 // measure has workers repeat an operation for a time and returns what it cost the process pid. The
@@ -144,7 +144,7 @@ func measure(workers int, span time.Duration, pid int, operation func(worker, tu
 	all.Wait()
 	m.wall = time.Since(begin)
 	after, err := cpuTime(pid)
-	m.cpu, m.operations, m.failed = after-before, done.Load(), failed.Load()
+	m.cpu, m.operationCount, m.failedCount = after-before, done.Load(), failed.Load()
 	m.firstFailure, _ = first.Load().(string)
 	return m, err
 }

@@ -24,8 +24,9 @@ func main() {
 	flag.IntVar(&o.passes, "passes", 3, "how often every row is measured; the median is printed")
 	flag.IntVar(&o.workers, "workers", 64, "connections that send requests at the same time")
 	flag.DurationVar(&o.span, "span", 1500*time.Millisecond, "how long one measurement of a row takes")
-	flag.StringVar(&o.only, "only", "", "measure only rows whose name contains this")
-	flag.StringVar(&o.profiles, "profiles", "", "a folder for CPU profiles of the node, one for each row of the last pass")
+	flag.StringVar(&o.nameFilter, "only", "", "measure only rows whose name contains this")
+	flag.StringVar(&o.profileDir, "profiles", "",
+		"a folder for CPU profiles of the node, one for each row of the last pass")
 	baseline := flag.String("baseline", "", "internal: serve the baseline on this address")
 	store := flag.String("store", "", "internal: the store of the baseline")
 	flag.Parse()
@@ -42,17 +43,17 @@ func main() {
 type options struct {
 	passes, workers int
 	span            time.Duration // of one measurement
-	only            string        // part of the names of the rows to measure; "" for all
-	profiles        string        // folder for CPU profiles; "" for none
+	nameFilter      string        // part of the names of the rows to measure; "" for all
+	profileDir      string        // folder for CPU profiles; "" for none
 }
 
 // row is one line of the report: a measured operation and the results of each pass.
 type row struct {
-	name    string
-	perCPU  []float64 // operations per CPU second of the node
-	ratio   []float64 // to the baseline of the same pass; empty for the baseline
-	perWall []float64 // operations per second of wall clock, everything on this machine
-	failed  int64
+	name             string
+	opsPerCPUSecond  []float64 // operations per CPU second of the node
+	baselineRatios   []float64 // to the baseline of the same pass; empty for the baseline
+	opsPerWallSecond []float64 // operations per second of wall clock, everything on this machine
+	failedCount      int64
 }
 
 func median(values []float64) float64 {
@@ -64,13 +65,13 @@ func report(rows []*row) {
 	fmt.Printf("\n%-44s %14s %12s %14s %8s\n", "", "per CPU-second", "µs CPU each", "ratio to base", "failed")
 	fmt.Println("NODE CPU")
 	for _, r := range rows {
-		if len(r.perCPU) == 0 {
+		if len(r.opsPerCPUSecond) == 0 {
 			continue
 		}
-		perCPU, ratio := median(r.perCPU), "-"
-		if len(r.ratio) > 0 {
-			ratio = fmt.Sprintf("%.2f", median(r.ratio))
+		perCPU, ratio := median(r.opsPerCPUSecond), "-"
+		if len(r.baselineRatios) > 0 {
+			ratio = fmt.Sprintf("%.2f", median(r.baselineRatios))
 		}
-		fmt.Printf("  %-42s %14.0f %12.1f %14s %8d\n", r.name, perCPU, 1e6/perCPU, ratio, r.failed)
+		fmt.Printf("  %-42s %14.0f %12.1f %14s %8d\n", r.name, perCPU, 1e6/perCPU, ratio, r.failedCount)
 	}
 }

@@ -24,14 +24,14 @@ const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"
 // servers are what is measured: a store that writes to disk before it replies, a node, and the
 // baseline.
 type servers struct {
-	redis       *redistest.Server
-	node        string // host:port
-	baseline    string // host:port
-	internal    string // host:port of the node's metrics and profiles
-	nodePID     int
-	baselinePID int
-	processes   []*exec.Cmd
-	dir         string // for binaries
+	redis           *redistest.Server
+	nodeAddress     string // host:port
+	baselineAddress string // host:port
+	internalAddress string // host:port of the node's metrics and profiles
+	nodePID         int
+	baselinePID     int
+	processes       []*exec.Cmd
+	binaryDir       string // for binaries
 }
 
 func run(o options) error {
@@ -47,12 +47,12 @@ func run(o options) error {
 	fmt.Printf("one node, one Redis with appendfsync always, %d connections, %d passes of %v\n"+
 		"rate limits are on as by default; %d players, each with an address of its own (X-Forwarded-For)\n",
 		o.workers, o.passes, o.span, len(b.players))
-	rows, storeRows := b.rows(), newStoreRows()
+	rows, storeRows := b.newRows(), newStoreRows()
 	for pass := range o.passes {
-		if err := b.pass(pass, rows); err != nil {
+		if err := b.measurePass(pass, rows); err != nil {
 			return err
 		}
-		if err := b.storePass(storeRows); err != nil {
+		if err := b.measureStore(storeRows); err != nil {
 			return err
 		}
 	}
@@ -64,39 +64,39 @@ func run(o options) error {
 func startServers() (*servers, error) {
 	s := &servers{}
 	var err error
-	if s.dir, err = os.MkdirTemp("", "parlor-bench-"); err != nil {
+	if s.binaryDir, err = os.MkdirTemp("", "parlor-bench-"); err != nil {
 		return s, err
 	}
 	if s.redis, err = redistest.Start("--appendonly", "yes", "--appendfsync", "always",
 		"--auto-aof-rewrite-percentage", "0"); err != nil {
 		return s, err
 	}
-	parlor, self := filepath.Join(s.dir, "parlor"), filepath.Join(s.dir, "bench")
+	parlor, self := filepath.Join(s.binaryDir, "parlor"), filepath.Join(s.binaryDir, "bench")
 	for path, source := range map[string]string{parlor: "./cmd/parlor", self: "./tests/bench"} {
 		if out, err := exec.Command("go", "build", "-o", path, source).CombinedOutput(); err != nil {
 			return s, fmt.Errorf("build %s: %w\n%s", source, err, out)
 		}
 	}
-	if s.node, err = freeAddr(); err != nil {
+	if s.nodeAddress, err = freeAddr(); err != nil {
 		return s, err
 	}
-	if s.internal, err = freeAddr(); err != nil {
+	if s.internalAddress, err = freeAddr(); err != nil {
 		return s, err
 	}
 	node := exec.Command(parlor, "serve")
 	node.Env = []string{
-		"PARLOR_LISTEN=" + s.node, "PARLOR_INTERNAL_LISTEN=" + s.internal, "PARLOR_REDIS_URL=" + s.redis.URL(),
+		"PARLOR_LISTEN=" + s.nodeAddress, "PARLOR_INTERNAL_LISTEN=" + s.internalAddress, "PARLOR_REDIS_URL=" + s.redis.URL(),
 		"PARLOR_ADMIN_KEY=" + adminKey, "PARLOR_SIGNING_KEY=signing-key-of-the-bench-a90b55c1e6d3",
-		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=warn", "HOME=" + s.dir,
+		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=warn", "HOME=" + s.binaryDir,
 	}
-	if s.nodePID, err = s.start(node, "http://"+s.node+"/readyz"); err != nil {
+	if s.nodePID, err = s.start(node, "http://"+s.nodeAddress+"/readyz"); err != nil {
 		return s, err
 	}
-	if s.baseline, err = freeAddr(); err != nil {
+	if s.baselineAddress, err = freeAddr(); err != nil {
 		return s, err
 	}
-	baseline := exec.Command(self, "-baseline", s.baseline, "-store", s.redis.URL())
-	s.baselinePID, err = s.start(baseline, "http://"+s.baseline+baselinePath)
+	baseline := exec.Command(self, "-baseline", s.baselineAddress, "-store", s.redis.URL())
+	s.baselinePID, err = s.start(baseline, "http://"+s.baselineAddress+baselinePath)
 	return s, err
 }
 
@@ -131,7 +131,7 @@ func (s *servers) stop() {
 		s.redis.Kill()
 		_ = os.RemoveAll(s.redis.Dir)
 	}
-	_ = os.RemoveAll(s.dir)
+	_ = os.RemoveAll(s.binaryDir)
 }
 
 func freeAddr() (string, error) {
@@ -146,66 +146,66 @@ func freeAddr() (string, error) {
 // bench is the data and the connections of the load.
 type bench struct {
 	*servers
-	options   options
-	store     *redis.Client // for INFO
-	nodeConns []*conn       // to the node, one for each worker
-	baseConns []*conn       // to the baseline, one for each worker
-	admin     *conn
-	game      int64
-	tokenID   int64
-	purchase  string   // path of the route
-	serverKey string   // of the game
-	players   []player // playersPerWorker for each worker
-	savers    []*saver // one for each worker
-	keyEpoch  int      // counts measurements, so that Idempotency-Keys are new in each
+	options      options
+	store        *redis.Client // for INFO
+	nodeConns    []*conn       // to the node, one for each worker
+	baseConns    []*conn       // to the baseline, one for each worker
+	admin        *conn
+	game         int64
+	tokenID      int64
+	purchasePath string   // path of the route
+	serverKey    string   // of the game
+	players      []player // playersPerWorker for each worker
+	savers       []*saver // one for each worker
+	keyEpoch     int      // counts measurements, so that Idempotency-Keys are new in each
 }
 
 type player struct {
-	id      int64
-	token   string
-	address string
+	id            int64
+	accessToken   string
+	clientAddress string
 }
 
 // post returns a POST of the player.
 func (p player) post(path, body string) request {
-	return request{method: "POST", path: path, bearer: p.token, address: p.address, body: body}
+	return request{method: "POST", path: path, accessToken: p.accessToken, clientAddress: p.clientAddress, body: body}
 }
 
 // seatsPerRoom is the size of the rooms: a creator and seven who join.
 const seatsPerRoom = 8
 
-// group returns the players of a worker, as many as a room has seats.
-func (b *bench) group(worker int) []player {
+// workerPlayers returns the players of a worker, as many as a room has seats.
+func (b *bench) workerPlayers(worker int) []player {
 	return b.players[worker*seatsPerRoom : (worker+1)*seatsPerRoom]
 }
 
 func (s *servers) prepare(o options) (*bench, error) {
 	b := &bench{servers: s, options: o, store: s.storeConn()}
 	var err error
-	if b.admin, err = dial(s.node); err != nil {
+	if b.admin, err = dial(s.nodeAddress); err != nil {
 		return nil, err
 	}
-	var token withID
+	var token idResponse
 	definition := `{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"67","policyId":"ab","decimals":"2"}}`
 	if err := b.create("/api/v1/admin/tokens", adminKey, definition, &token); err != nil {
 		return nil, err
 	}
 	b.tokenID = token.ID
 	var created struct {
-		Game      withID `json:"game"`
-		ServerKey string `json:"serverKey"`
+		Game      idResponse `json:"game"`
+		ServerKey string     `json:"serverKey"`
 	}
 	if err := b.create("/api/v1/admin/games", adminKey,
 		`{"name":"Bench","welcomeGrant":{"tokenId":"GOLD","amount":100000000}}`, &created); err != nil {
 		return nil, err
 	}
 	b.game, b.serverKey = created.Game.ID, created.ServerKey
-	var asset withID
+	var asset idResponse
 	if err := b.create(fmt.Sprintf("/api/v1/admin/games/%d/assets", b.game), adminKey,
 		`{"name":"Coin","tokenId":"GOLD","price":0.01}`, &asset); err != nil {
 		return nil, err
 	}
-	b.purchase = fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", asset.ID)
+	b.purchasePath = fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", asset.ID)
 	if err := b.connect(); err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (s *servers) prepare(o options) (*bench, error) {
 		return nil, err
 	}
 	for i := range o.workers {
-		saver, err := b.openSaver(b.group(i)[:2])
+		saver, err := b.openSaver(b.workerPlayers(i)[:2])
 		if err != nil {
 			return nil, err
 		}
@@ -240,11 +240,11 @@ func (b *bench) connect() error {
 		return c, wantStatus(http.StatusOK)(c.send(request{method: "GET", path: path}))
 	}
 	for range b.options.workers {
-		toNode, err := open(b.node, "/readyz")
+		toNode, err := open(b.nodeAddress, "/readyz")
 		if err != nil {
 			return err
 		}
-		toBaseline, err := open(b.baseline, baselinePath)
+		toBaseline, err := open(b.baselineAddress, baselinePath)
 		if err != nil {
 			return err
 		}
@@ -268,27 +268,27 @@ func (b *bench) forEachWorker(do func(worker int) error) error {
 	return first
 }
 
-// withID decodes what has an id.
-type withID struct {
+// idResponse decodes what has an id.
+type idResponse struct {
 	ID int64 `json:"id"`
 }
 
 // signIn returns the n-th player, who is new and has an address of its own.
 func (b *bench) signIn(c *conn, n int) (player, error) {
-	p := player{address: fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&0xff, n&0xff)}
+	p := player{clientAddress: fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&0xff, n&0xff)}
 	var guest struct {
-		AccessToken string `json:"accessToken"`
-		User        withID `json:"user"`
+		AccessToken string     `json:"accessToken"`
+		User        idResponse `json:"user"`
 	}
 	body := fmt.Sprintf(`{"gameId":%d,"username":"Player %d"}`, b.game, n)
 	err := sendCreate(c, p.post("/api/v1/auth/guest", body), &guest)
-	p.id, p.token = guest.User.ID, guest.AccessToken
+	p.id, p.accessToken = guest.User.ID, guest.AccessToken
 	return p, err
 }
 
 // create sends a POST that creates something and decodes the response.
 func (b *bench) create(path, bearer, body string, response any) error {
-	return sendCreate(b.admin, request{method: "POST", path: path, bearer: bearer, body: body}, response)
+	return sendCreate(b.admin, request{method: "POST", path: path, accessToken: bearer, body: body}, response)
 }
 
 func sendCreate(c *conn, r request, response any) error {
@@ -341,7 +341,7 @@ const (
 	rowSave
 )
 
-func (b *bench) rows() []*row {
+func (b *bench) newRows() []*row {
 	return []*row{
 		rowBaseline:  {name: "baseline: gin handler, one Redis round trip"},
 		rowGet:       {name: "GET game-session/get"},
@@ -354,8 +354,8 @@ func (b *bench) rows() []*row {
 	}
 }
 
-// pass measures every row once.
-func (b *bench) pass(pass int, rows []*row) error {
+// measurePass measures every row once.
+func (b *bench) measurePass(pass int, rows []*row) error {
 	rooms, err := b.openRooms(pass)
 	if err != nil {
 		return err
@@ -367,26 +367,27 @@ func (b *bench) pass(pass int, rows []*row) error {
 	operations := b.operations(pass, rooms, newcomer)
 	baseline := 0.0 // operations per CPU second
 	for i := rowBaseline; i <= rowSave; i++ {
-		if !strings.Contains(rows[i].name, b.options.only) && i != rowBaseline {
+		if !strings.Contains(rows[i].name, b.options.nameFilter) && i != rowBaseline {
 			continue
 		}
 		b.keyEpoch++
-		withProfile := b.options.profiles != "" && pass == b.options.passes-1
+		withProfile := b.options.profileDir != "" && pass == b.options.passes-1
 		m, err := b.measureRow(i, rows[i].name, withProfile, operations[i])
 		if err != nil {
 			return err
 		}
-		if m.failed > 0 {
-			fmt.Printf("%s: %d of %d failed, first: %s\n", rows[i].name, m.failed, m.operations+m.failed, m.firstFailure)
+		if m.failedCount > 0 {
+			fmt.Printf("%s: %d of %d failed, first: %s\n", rows[i].name, m.failedCount,
+				m.operationCount+m.failedCount, m.firstFailure)
 		}
-		perCPU := float64(m.operations) / m.cpu.Seconds()
-		rows[i].perCPU = append(rows[i].perCPU, perCPU)
-		rows[i].perWall = append(rows[i].perWall, float64(m.operations)/m.wall.Seconds())
-		rows[i].failed += m.failed
+		perCPU := float64(m.operationCount) / m.cpu.Seconds()
+		rows[i].opsPerCPUSecond = append(rows[i].opsPerCPUSecond, perCPU)
+		rows[i].opsPerWallSecond = append(rows[i].opsPerWallSecond, float64(m.operationCount)/m.wall.Seconds())
+		rows[i].failedCount += m.failedCount
 		if i == rowBaseline {
 			baseline = perCPU
 		} else {
-			rows[i].ratio = append(rows[i].ratio, perCPU/baseline)
+			rows[i].baselineRatios = append(rows[i].baselineRatios, perCPU/baseline)
 		}
 	}
 	return nil
@@ -402,7 +403,7 @@ func (b *bench) measureRow(
 	}
 	profile := make(chan error, 1)
 	if withProfile {
-		go func() { profile <- b.profile(name) }()
+		go func() { profile <- b.writeCPUProfile(name) }()
 	} else {
 		profile <- nil
 	}
@@ -417,12 +418,15 @@ type operation = func(worker, turn int) error
 func (b *bench) operations(pass int, rooms []string, newcomer player) map[int]operation {
 	ok, created := wantStatus(http.StatusOK), wantStatus(http.StatusCreated)
 	get := func(worker int, path string) error {
-		p := b.group(worker)[0]
-		return ok(b.nodeConns[worker].send(request{method: "GET", path: path, bearer: p.token, address: p.address}))
+		p := b.workerPlayers(worker)[0]
+		return ok(b.nodeConns[worker].send(request{
+			method: "GET", path: path, accessToken: p.accessToken,
+			clientAddress: p.clientAddress,
+		}))
 	}
 	buy := func(player func(worker int) player) operation {
 		return func(worker, turn int) error {
-			r := player(worker).post(b.purchase, "")
+			r := player(worker).post(b.purchasePath, "")
 			r.idempotencyKey = fmt.Sprintf("p%d-%d-%d-%d", pass, b.keyEpoch, worker, turn)
 			return created(b.nodeConns[worker].send(r))
 		}
@@ -437,8 +441,8 @@ func (b *bench) operations(pass int, rooms []string, newcomer player) map[int]op
 		},
 		rowBalances: func(worker, _ int) error { return get(worker, "/api/v1/user-balance/token-balances") },
 		rowJoin:     b.joinOperation(rooms),
-		rowCycle:    func(worker, _ int) error { return b.cycle(worker) },
-		rowPurchase: buy(func(worker int) player { return b.group(worker)[0] }),
+		rowCycle:    func(worker, _ int) error { return b.cycleRoom(worker) },
+		rowPurchase: buy(func(worker int) player { return b.workerPlayers(worker)[0] }),
 		rowOneWallet: func(worker, turn int) error {
 			if turn >= oneWalletPurchases/b.options.workers {
 				return errExhausted
@@ -465,14 +469,14 @@ func (b *bench) joinOperation(rooms []string) operation {
 		if room >= len(rooms) {
 			return errExhausted
 		}
-		p := b.group(worker)[1+n%(seatsPerRoom-1)]
+		p := b.workerPlayers(worker)[1+n%(seatsPerRoom-1)]
 		return ok(b.nodeConns[worker].send(p.post("/api/v1/game-session/join", roomBody(rooms[room]))))
 	}
 }
 
-// cycle creates a room, and two players join and leave it.
-func (b *bench) cycle(worker int) error {
-	c, host, guest := b.nodeConns[worker], b.group(worker)[0], b.group(worker)[1]
+// cycleRoom creates a room, and two players join and leave it.
+func (b *bench) cycleRoom(worker int) error {
+	c, host, guest := b.nodeConns[worker], b.workerPlayers(worker)[0], b.workerPlayers(worker)[1]
 	room, err := b.openRoom(c, host, 2)
 	if err != nil {
 		return err
@@ -484,10 +488,10 @@ func (b *bench) cycle(worker int) error {
 	return errors.Join(post("join", guest), post("leave", guest), post("leave", host))
 }
 
-// profile writes a CPU profile of the node over about the time of a measurement.
-func (b *bench) profile(name string) error {
+// writeCPUProfile writes a CPU profile of the node over about the time of a measurement.
+func (b *bench) writeCPUProfile(name string) error {
 	seconds := max(1, b.options.span.Seconds()-1)
-	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", b.internal, seconds))
+	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", b.internalAddress, seconds))
 	if err != nil {
 		return err
 	}
@@ -498,7 +502,7 @@ func (b *bench) profile(name string) error {
 		}
 		return '-'
 	}, name)
-	f, err := os.Create(filepath.Join(b.options.profiles, file+".pprof"))
+	f, err := os.Create(filepath.Join(b.options.profileDir, file+".pprof"))
 	if err != nil {
 		return err
 	}
@@ -513,7 +517,7 @@ func (b *bench) openRooms(pass int) ([]string, error) {
 	rooms := make([]string, 30*b.options.workers)
 	err := b.forEachWorker(func(worker int) (err error) {
 		for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
-			rooms[i], err = b.openRoom(b.nodeConns[worker], b.group(worker)[0], seatsPerRoom)
+			rooms[i], err = b.openRoom(b.nodeConns[worker], b.workerPlayers(worker)[0], seatsPerRoom)
 		}
 		return err
 	})
@@ -525,7 +529,7 @@ func (b *bench) openRooms(pass int) ([]string, error) {
 
 // audit checks that the load neither made nor lost money.
 func (b *bench) audit() error {
-	status, body, err := b.admin.send(request{method: "GET", path: "/api/v1/admin/audit", bearer: adminKey})
+	status, body, err := b.admin.send(request{method: "GET", path: "/api/v1/admin/audit", accessToken: adminKey})
 	if err := wantStatus(http.StatusOK)(status, body, err); err != nil {
 		return err
 	}

@@ -11,21 +11,21 @@ import (
 
 // saver saves progress over several connections in turn, so that none exceeds 60 messages a second.
 type saver struct {
-	conns    []*websocket.Conn
-	slots    []string
-	versions []int
-	state    string
+	conns     []*websocket.Conn
+	slots     []string
+	versions  []int
+	stateJSON string
 }
 
 // socketsPerPlayer is less than a player may open on a node.
 const socketsPerPlayer = 4
 
 func (b *bench) openSaver(players []player) (*saver, error) {
-	s := &saver{state: `{"level":7,"inventory":"` + strings.Repeat("abcdefgh", 120) + `"}`}
+	s := &saver{stateJSON: `{"level":7,"inventory":"` + strings.Repeat("abcdefgh", 120) + `"}`}
 	for _, p := range players {
 		for slot := range socketsPerPlayer {
-			header := http.Header{"Authorization": {"Bearer " + p.token}}
-			conn, _, err := websocket.DefaultDialer.Dial("ws://"+b.node+"/api/v1/game-data/save", header)
+			header := http.Header{"Authorization": {"Bearer " + p.accessToken}}
+			conn, _, err := websocket.DefaultDialer.Dial("ws://"+b.nodeAddress+"/api/v1/game-data/save", header)
 			if err != nil {
 				return nil, fmt.Errorf("open a socket for saves: %w", err)
 			}
@@ -41,7 +41,7 @@ func (b *bench) openSaver(players []player) (*saver, error) {
 func (s *saver) save(turn int) error {
 	i := turn % len(s.conns)
 	message := fmt.Sprintf(`{"id":"%d-%d","type":"save","data":{"slot":"%s","version":%d,"state":%s}}`,
-		i, s.versions[i]+1, s.slots[i], s.versions[i], s.state)
+		i, s.versions[i]+1, s.slots[i], s.versions[i], s.stateJSON)
 	if err := s.conns[i].WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
 		return errors.Join(errExhausted, err)
 	}

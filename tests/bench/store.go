@@ -14,38 +14,38 @@ import (
 
 // storeRow is one line of the store's table: what a request costs Redis.
 type storeRow struct {
-	name     string
-	cpuUS    []float64 // CPU time of the main thread for each request, in µs, one for each pass
-	ratio    []float64 // of that time to the floor's of the same pass
-	aofBytes []float64 // bytes of the append-only file for each request
+	name          string
+	redisCPUUS    []float64 // CPU time of the main thread for each request, in µs, one for each pass
+	floorRatios   []float64 // of that time to the floor's of the same pass
+	redisAOFBytes []float64 // bytes of the append-only file for each request
 }
 
 // The rows of the store, in the order in which they are measured. The rooms live through them.
 const (
-	storeFloor = iota
-	storeCreate
-	storeJoinSecond
-	storeJoinLast
-	storeLeave
-	storeStart
-	storeFinish
-	storePurchase
-	storeReplay
-	storeCredit
+	storeRowFloor = iota
+	storeRowCreate
+	storeRowJoinSecond
+	storeRowJoinLast
+	storeRowLeave
+	storeRowStart
+	storeRowFinish
+	storeRowPurchase
+	storeRowReplay
+	storeRowCredit
 )
 
 func newStoreRows() []*storeRow {
 	return []*storeRow{
-		storeFloor:      {name: "floor: 2 HGET, 2 HSET, RPUSH, PUBLISH"},
-		storeCreate:     {name: "create, paid room of 8"},
-		storeJoinSecond: {name: "join at seat 2"},
-		storeJoinLast:   {name: "join at seat 8"},
-		storeLeave:      {name: "leave at 8"},
-		storeStart:      {name: "start at 8"},
-		storeFinish:     {name: "finish of 8"},
-		storePurchase:   {name: "purchase"},
-		storeReplay:     {name: "replay of a purchase"},
-		storeCredit:     {name: "credit"},
+		storeRowFloor:      {name: "floor: 2 HGET, 2 HSET, RPUSH, PUBLISH"},
+		storeRowCreate:     {name: "create, paid room of 8"},
+		storeRowJoinSecond: {name: "join at seat 2"},
+		storeRowJoinLast:   {name: "join at seat 8"},
+		storeRowLeave:      {name: "leave at 8"},
+		storeRowStart:      {name: "start at 8"},
+		storeRowFinish:     {name: "finish of 8"},
+		storeRowPurchase:   {name: "purchase"},
+		storeRowReplay:     {name: "replay of a purchase"},
+		storeRowCredit:     {name: "credit"},
 	}
 }
 
@@ -55,16 +55,16 @@ const roomsPerWorker = 10
 
 // usage is what Redis has used since it started.
 type usage struct {
-	cpuUS, aofBytes float64
-	at              time.Time
+	redisCPUUS, redisAOFBytes float64
+	at                        time.Time
 }
 
-func (b *bench) usage() (usage, error) {
+func (b *bench) readUsage() (usage, error) {
 	values, err := redistest.ReadInfo(context.Background(), b.store)
 	return usage{
-		cpuUS:    (values["used_cpu_user_main_thread"] + values["used_cpu_sys_main_thread"]) * 1e6,
-		aofBytes: values["aof_current_size"],
-		at:       time.Now(),
+		redisCPUUS:    (values["used_cpu_user_main_thread"] + values["used_cpu_sys_main_thread"]) * 1e6,
+		redisAOFBytes: values["aof_current_size"],
+		at:            time.Now(),
 	}, err
 }
 
@@ -73,9 +73,9 @@ func (s *servers) storeConn() *redis.Client {
 	return redis.NewClient(&redis.Options{Network: "unix", Addr: s.redis.Socket, PoolSize: 1})
 }
 
-// storePass measures every row of the store once.
-func (b *bench) storePass(rows []*storeRow) error {
-	p := &storePass{bench: b, rows: rows, rooms: make([][]string, b.options.workers)}
+// measureStore measures every row of the store once.
+func (b *bench) measureStore(rows []*storeRow) error {
+	p := &storePass{bench: b, rows: rows, roomIDs: make([][]string, b.options.workers)}
 	if err := p.measureIdle(); err != nil {
 		return err
 	}
@@ -90,10 +90,11 @@ func (b *bench) storePass(rows []*storeRow) error {
 // storePass is one pass through the rows of the store.
 type storePass struct {
 	*bench
-	rows  []*storeRow
-	rooms [][]string // ids, roomsPerWorker for each worker
+	rows    []*storeRow
+	roomIDs [][]string // ids, roomsPerWorker for each worker
 
-	idleCPU, idleAOF float64 // what the node makes the store do on its own: µs and bytes each second
+	// what the node makes the store do on its own: µs and bytes each second
+	idleCPUUSPerSecond, idleAOFBytesPerSecond float64
 }
 
 // step is a request that every worker repeats.
@@ -101,45 +102,46 @@ type step struct {
 	name   string
 	row    int // of the table; notMeasured for a step that only prepares the next one
 	repeat int // how often each worker repeats the request
-	do     func(worker, n int) error
+	run    func(worker, n int) error
 }
 
 const notMeasured = -1
 
 // measureIdle measures what Redis does without requests.
 func (p *storePass) measureIdle() error {
-	before, err := p.usage()
+	before, err := p.readUsage()
 	if err != nil {
 		return err
 	}
 	time.Sleep(time.Second)
-	after, err := p.usage()
+	after, err := p.readUsage()
 	seconds := after.at.Sub(before.at).Seconds()
-	p.idleCPU, p.idleAOF = (after.cpuUS-before.cpuUS)/seconds, (after.aofBytes-before.aofBytes)/seconds
+	p.idleCPUUSPerSecond, p.idleAOFBytesPerSecond = (after.redisCPUUS-before.redisCPUUS)/seconds,
+		(after.redisAOFBytes-before.redisAOFBytes)/seconds
 	return err
 }
 
 func (p *storePass) measure(s step) error {
-	before, err := p.usage()
+	before, err := p.readUsage()
 	if err != nil {
 		return err
 	}
 	err = p.forEachWorker(func(worker int) (err error) {
 		for n := 0; n < s.repeat && err == nil; n++ {
-			err = s.do(worker, n)
+			err = s.run(worker, n)
 		}
 		return err
 	})
 	if err != nil || s.row == notMeasured {
 		return err
 	}
-	after, err := p.usage()
+	after, err := p.readUsage()
 	seconds, requests := after.at.Sub(before.at).Seconds(), float64(s.repeat*p.options.workers)
-	cpuUS := (after.cpuUS - before.cpuUS - p.idleCPU*seconds) / requests
-	aofBytes := (after.aofBytes - before.aofBytes - p.idleAOF*seconds) / requests
-	row, floor := p.rows[s.row], p.rows[storeFloor]
-	row.cpuUS, row.aofBytes = append(row.cpuUS, cpuUS), append(row.aofBytes, aofBytes)
-	row.ratio = append(row.ratio, cpuUS/floor.cpuUS[len(floor.cpuUS)-1])
+	cpuUS := (after.redisCPUUS - before.redisCPUUS - p.idleCPUUSPerSecond*seconds) / requests
+	aofBytes := (after.redisAOFBytes - before.redisAOFBytes - p.idleAOFBytesPerSecond*seconds) / requests
+	row, floor := p.rows[s.row], p.rows[storeRowFloor]
+	row.redisCPUUS, row.redisAOFBytes = append(row.redisCPUUS, cpuUS), append(row.redisAOFBytes, aofBytes)
+	row.floorRatios = append(row.floorRatios, cpuUS/floor.redisCPUUS[len(floor.redisCPUUS)-1])
 	return err
 }
 
@@ -147,7 +149,7 @@ func (p *storePass) measure(s step) error {
 func (p *storePass) steps() []step {
 	ok, created := wantStatus(http.StatusOK), wantStatus(http.StatusCreated)
 	post := func(worker, seat, n int, verb string) error {
-		r := p.group(worker)[seat].post("/api/v1/game-session/"+verb, roomBody(p.rooms[worker][n]))
+		r := p.workerPlayers(worker)[seat].post("/api/v1/game-session/"+verb, roomBody(p.roomIDs[worker][n]))
 		return ok(p.nodeConns[worker].send(r))
 	}
 	seat := func(number int) func(worker, n int) error {
@@ -155,7 +157,7 @@ func (p *storePass) steps() []step {
 	}
 	p.keyEpoch++
 	buy := func(worker, n int) error {
-		r := p.group(worker)[n%seatsPerRoom].post(p.purchase, "")
+		r := p.workerPlayers(worker)[n%seatsPerRoom].post(p.purchasePath, "")
 		r.idempotencyKey = p.newKey("b", worker, n)
 		return created(p.nodeConns[worker].send(r))
 	}
@@ -164,32 +166,32 @@ func (p *storePass) steps() []step {
 	}
 	return []step{
 		{"the first floor script", notMeasured, 1, p.runFloor},
-		{"floor", storeFloor, 10 * roomsPerWorker, p.runFloor},
-		once("create", storeCreate, func(worker, _ int) error {
-			id, err := p.openRoom(p.nodeConns[worker], p.group(worker)[0], seatsPerRoom)
-			p.rooms[worker] = append(p.rooms[worker], id)
+		{"floor", storeRowFloor, 10 * roomsPerWorker, p.runFloor},
+		once("create", storeRowCreate, func(worker, _ int) error {
+			id, err := p.openRoom(p.nodeConns[worker], p.workerPlayers(worker)[0], seatsPerRoom)
+			p.roomIDs[worker] = append(p.roomIDs[worker], id)
 			return err
 		}),
-		once("join at seat 2", storeJoinSecond, seat(2)),
+		once("join at seat 2", storeRowJoinSecond, seat(2)),
 		{"join at seats 3 to 7", notMeasured, 5 * roomsPerWorker, func(worker, n int) error {
 			return seat(3+n%5)(worker, n/5)
 		}},
-		once("join at seat 8", storeJoinLast, seat(seatsPerRoom)),
-		once("leave at 8", storeLeave, func(worker, n int) error { return post(worker, seatsPerRoom-1, n, "leave") }),
+		once("join at seat 8", storeRowJoinLast, seat(seatsPerRoom)),
+		once("leave at 8", storeRowLeave, func(worker, n int) error { return post(worker, seatsPerRoom-1, n, "leave") }),
 		once("join again", notMeasured, seat(seatsPerRoom)),
-		once("start", storeStart, func(worker, n int) error { return post(worker, 0, n, "start") }),
-		once("finish", storeFinish, func(worker, n int) error {
+		once("start", storeRowStart, func(worker, n int) error { return post(worker, 0, n, "start") }),
+		once("finish", storeRowFinish, func(worker, n int) error {
 			return ok(p.nodeConns[worker].send(request{
-				method: "POST", path: "/api/v1/game-session/finish", bearer: p.serverKey,
-				idempotencyKey: p.newKey("f", worker, n), body: p.results(worker, p.rooms[worker][n]),
+				method: "POST", path: "/api/v1/game-session/finish", accessToken: p.serverKey,
+				idempotencyKey: p.newKey("f", worker, n), body: p.finishBody(worker, p.roomIDs[worker][n]),
 			}))
 		}),
-		once("purchase", storePurchase, buy),
-		once("replay of a purchase", storeReplay, buy),
-		once("credit", storeCredit, func(worker, n int) error {
-			userID := p.group(worker)[n%seatsPerRoom].id
+		once("purchase", storeRowPurchase, buy),
+		once("replay of a purchase", storeRowReplay, buy),
+		once("credit", storeRowCredit, func(worker, n int) error {
+			userID := p.workerPlayers(worker)[n%seatsPerRoom].id
 			return ok(p.nodeConns[worker].send(request{
-				method: "POST", path: fmt.Sprintf("/api/v1/admin/users/%d/credit", userID), bearer: adminKey,
+				method: "POST", path: fmt.Sprintf("/api/v1/admin/users/%d/credit", userID), accessToken: adminKey,
 				idempotencyKey: p.newKey("c", worker, n), body: `{"tokenId":"GOLD","amount":1,"reason":"bench"}`,
 			}))
 		}),
@@ -205,10 +207,10 @@ func (p *storePass) newKey(kind string, worker, n int) string {
 	return fmt.Sprintf("%s%d-%d-%d", kind, p.keyEpoch, worker, n)
 }
 
-// results returns the body that ends a room with the worker's players in their order.
-func (p *storePass) results(worker int, roomID string) string {
+// finishBody returns the body that ends a room with the worker's players in their order.
+func (p *storePass) finishBody(worker int, roomID string) string {
 	var list []string
-	for i, player := range p.group(worker) {
+	for i, player := range p.workerPlayers(worker) {
 		list = append(list, fmt.Sprintf(`{"userId":%d,"place":%d}`, player.id, i+1))
 	}
 	return `{"roomId":"` + roomID + `","results":[` + strings.Join(list, ",") + `]}`
@@ -218,6 +220,7 @@ func reportStore(rows []*storeRow) {
 	fmt.Printf("\n%-44s %14s %14s %14s\n", "", "µs CPU each", "ratio to floor", "AOF bytes")
 	fmt.Println("REDIS CPU, with all that a request makes the store do, leases of rate limits included")
 	for _, r := range rows {
-		fmt.Printf("  %-42s %14.1f %14.2f %14.0f\n", r.name, median(r.cpuUS), median(r.ratio), median(r.aofBytes))
+		fmt.Printf("  %-42s %14.1f %14.2f %14.0f\n", r.name, median(r.redisCPUUS), median(r.floorRatios),
+			median(r.redisAOFBytes))
 	}
 }

@@ -12,12 +12,12 @@ import (
 type call struct {
 	name    string
 	promise string // what is paid for, one sentence
-	keys    keyUse
+	keyUse  keyUse
 	isRead  bool   // the verb runs no script: all of its commands are counted
 	status  string // of the script's reply; "" means scripts.OK
 
-	// before prepares the i-th call; it is not counted. nil for nothing to prepare.
-	before func(ctx context.Context, s *stage, i int) error
+	// prepare prepares the i-th call; it is not counted. nil for nothing to prepare.
+	prepare func(ctx context.Context, s *stage, i int) error
 	// run makes the i-th call.
 	run func(ctx context.Context, s *stage, i int) error
 }
@@ -38,7 +38,7 @@ type row struct {
 }
 
 func (r row) title() string {
-	if r.keyed && r.keys == withAndWithoutKey {
+	if r.keyed && r.keyUse == withAndWithoutKey {
 		return r.name + ", with a key"
 	}
 	return r.name
@@ -49,7 +49,7 @@ func callRows() []row {
 	var rows []row
 	for _, keyed := range []bool{false, true} {
 		for _, c := range calls {
-			if c.keys == withAndWithoutKey || keyed == (c.keys == alwaysKeyed) {
+			if c.keyUse == withAndWithoutKey || keyed == (c.keyUse == alwaysKeyed) {
 				rows = append(rows, row{c, keyed})
 			}
 		}
@@ -66,18 +66,18 @@ type stage struct {
 	receipts []idempotency.Receipt
 }
 
-func host(i int) int { return i * roomSeats }
+func hostIndex(i int) int { return i * roomSeats }
 
-// receipt returns the receipt of a new request, with a key if the row has one.
-func (s *stage) receipt() idempotency.Receipt {
+// nextReceipt returns the receipt of a new request, with a key if the row has one.
+func (s *stage) nextReceipt() idempotency.Receipt {
 	if s.keyed {
 		return newReceipt()
 	}
-	return noKey
+	return noReceipt
 }
 
 func (s *stage) joinSeat(ctx context.Context, i, seat int) error {
-	return s.join(ctx, player(host(i)+seat-1), s.roomIDs[i], s.receipt())
+	return s.join(ctx, player(hostIndex(i)+seat-1), s.roomIDs[i], s.nextReceipt())
 }
 
 // calls lists what is counted. The rooms live through the rows from create to finish.
@@ -87,7 +87,7 @@ var calls = []call{
 		promise: "The room, its code, its index entries and its due time exist, and the creator's stake is in escrow, " +
 			"or nothing has changed.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			_, err := s.create(ctx, player(host(i)), roomSeats, s.receipt())
+			_, err := s.create(ctx, player(hostIndex(i)), roomSeats, s.nextReceipt())
 			return err
 		},
 	},
@@ -95,8 +95,8 @@ var calls = []call{
 		name: "join at seat 2",
 		promise: "The seat is taken, the stake is in escrow, the ledger and the player's lines have it, and the room " +
 			"and the player are notified, in one step.",
-		before: func(ctx context.Context, s *stage, i int) error {
-			room, err := s.create(ctx, player(host(i)), roomSeats, s.receipt())
+		prepare: func(ctx context.Context, s *stage, i int) error {
+			room, err := s.create(ctx, player(hostIndex(i)), roomSeats, s.nextReceipt())
 			s.roomIDs[i] = room.RoomID
 			return err
 		},
@@ -105,7 +105,7 @@ var calls = []call{
 	{
 		name:    "join at seat 8",
 		promise: "The same as at seat 2; what it costs more is the price of the players who are seated already.",
-		before: func(ctx context.Context, s *stage, i int) error {
+		prepare: func(ctx context.Context, s *stage, i int) error {
 			for seat := 3; seat < roomSeats; seat++ {
 				if err := s.joinSeat(ctx, i, seat); err != nil {
 					return err
@@ -118,10 +118,10 @@ var calls = []call{
 	{
 		name:    "get a room of 8",
 		promise: "A reader sees the room as one script left it.",
-		keys:    neverKeyed,
+		keyUse:  neverKeyed,
 		isRead:  true,
 		run: func(ctx context.Context, s *stage, i int) error {
-			_, err := s.rooms.Get(ctx, player(host(i)), s.roomIDs[i])
+			_, err := s.rooms.Get(ctx, player(hostIndex(i)), s.roomIDs[i])
 			return err
 		},
 	},
@@ -129,15 +129,15 @@ var calls = []call{
 		name:    "leave at 8",
 		promise: "The seat is free, the stake is back in the wallet, and the room has a host.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.leave(ctx, player(host(i)+roomSeats-1), s.roomIDs[i], s.receipt())
+			return s.leave(ctx, player(hostIndex(i)+roomSeats-1), s.roomIDs[i], s.nextReceipt())
 		},
 	},
 	{
 		name:    "start at 8",
 		promise: "The stakes are locked, and nobody joins any more.",
-		before:  func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, roomSeats) },
+		prepare: func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, roomSeats) },
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.start(ctx, player(host(i)), s.roomIDs[i], s.receipt())
+			return s.start(ctx, player(hostIndex(i)), s.roomIDs[i], s.nextReceipt())
 		},
 	},
 	{
@@ -145,45 +145,45 @@ var calls = []call{
 		promise: "The whole pot is paid out once, each of the 8 players has a line and a message, and the result is " +
 			"in the room.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.finish(ctx, host(i), s.roomIDs[i], s.receipt())
+			return s.finish(ctx, hostIndex(i), s.roomIDs[i], s.nextReceipt())
 		},
 	},
 	{
 		name:    "purchase",
 		promise: "The price is paid, the asset is owned, and stock and limit hold, in one step.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.buy(ctx, player(host(i)), s.receipt())
+			return s.buy(ctx, player(hostIndex(i)), s.nextReceipt())
 		},
 	},
 	{
 		name:    "replay of a purchase",
 		promise: "A repeated request gets the first reply and has no second effect.",
-		keys:    alwaysKeyed,
+		keyUse:  alwaysKeyed,
 		status:  scripts.Replay,
-		before: func(ctx context.Context, s *stage, i int) error {
+		prepare: func(ctx context.Context, s *stage, i int) error {
 			s.receipts[i] = newReceipt()
-			return s.buy(ctx, player(host(i)), s.receipts[i])
+			return s.buy(ctx, player(hostIndex(i)), s.receipts[i])
 		},
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.buy(ctx, player(host(i)), s.receipts[i])
+			return s.buy(ctx, player(hostIndex(i)), s.receipts[i])
 		},
 	},
 	{
 		name:    "credit",
 		promise: "The amount is minted into the wallet, and the ledger, the totals and the player know it.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.credit(ctx, player(host(i)), "12.50", s.receipt())
+			return s.credit(ctx, player(hostIndex(i)), "12.50", s.nextReceipt())
 		},
 	},
 	{
 		name:    "take from a rate limit",
 		promise: "All nodes together give no more permits than the limit has.",
-		keys:    neverKeyed,
+		keyUse:  neverKeyed,
 		run: func(ctx context.Context, s *stage, i int) error {
 			// A limiter that failed once does not ask the store for a second, and holding a script back is a
 			// failure.
 			limiter := auth.NewLimiter(s.db, auth.DefaultLimits())
-			_, err := limiter.Allow(ctx, auth.Money, player(host(i)).ActorID())
+			_, err := limiter.Allow(ctx, auth.Money, player(hostIndex(i)).ActorID())
 			return err
 		},
 	},

@@ -65,7 +65,7 @@ func TestEveryFigureAboveItsCeilingIsReported(t *testing.T) {
 		"instructions with AOF": func(c *callFigures) { c.KIrWithAOF++ },
 		"AOF bytes":             func(c *callFigures) { c.AOFBytes++ },
 		"commands":              func(c *callFigures) { c.Commands++ },
-		"commands beside":       func(c *callFigures) { c.Beside += " get" },
+		"commands beside":       func(c *callFigures) { c.BesideCommands += " get" },
 	} {
 		measured, _ := readCeilings()
 		c := measured.Calls[title]

@@ -27,27 +27,27 @@ const warmUps = 5
 // indexes as it does in a busy installation (zset-max-listpack-entries is 128).
 const otherRooms = 150
 
-// quiet are settings under which redis-server does nothing but what it is asked for.
-var quiet = []string{
+// quietArgs are settings under which redis-server does nothing but what it is asked for.
+var quietArgs = []string{
 	"--hz", "1", "--dynamic-hz", "no", "--activerehashing", "no", "--jemalloc-bg-thread", "no",
 	"--auto-aof-rewrite-percentage", "0", "--appendfsync", "no",
 }
 
 // counter is a redis-server under callgrind and a connection to it.
 type counter struct {
-	server *redistest.Server
-	client *redis.Client // sends what is counted
-	dir    string        // for what callgrind writes
-	dumps  int           // files that callgrind wrote
-	ping   float64       // thousand instructions of a PING over client
+	server  *redistest.Server
+	client  *redis.Client // sends what is counted
+	dir     string        // for what callgrind writes
+	dumps   int           // files that callgrind wrote
+	pingKIr float64       // thousand instructions of a PING over client
 }
 
 // cost is what a call costs the store.
 type cost struct {
-	kIr      float64 // thousand instructions, without those of a PING
-	aofBytes float64 // bytes of the append-only file
-	commands float64 // commands that Redis ran, those inside of the script included
-	beside   string  // what the verb sends beside its script, which is not in the figures
+	kIr            float64 // thousand instructions, without those of a PING
+	aofBytes       float64 // bytes of the append-only file
+	commands       float64 // commands that Redis ran, those inside of the script included
+	besideCommands string  // what the verb sends beside its script, which is not in the figures
 }
 
 func startCounter(ctx context.Context, aof bool) (*counter, error) {
@@ -57,7 +57,7 @@ func startCounter(ctx context.Context, aof bool) (*counter, error) {
 	}
 	c := &counter{dir: dir}
 	valgrind := []string{"valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=" + filepath.Join(dir, "out")}
-	args := slices.Clone(quiet)
+	args := slices.Clone(quietArgs)
 	if aof {
 		args = append(args, "--appendonly", "yes")
 	}
@@ -70,7 +70,7 @@ func startCounter(ctx context.Context, aof bool) (*counter, error) {
 		return c, err
 	}
 	ping, err := c.count(ctx, pings, nil)
-	c.ping = ping.kIr
+	c.pingKIr = ping.kIr
 	return c, err
 }
 
@@ -87,7 +87,7 @@ func (c *counter) stop() {
 // count sends commands one after another and returns what each cost, without a PING. check is
 // called with each reply, if it is not nil.
 func (c *counter) count(ctx context.Context, commands [][]any, check func(reply any) error) (cost, error) {
-	before, err := c.info(ctx)
+	before, err := c.readInfo(ctx)
 	if err != nil {
 		return cost{}, err
 	}
@@ -104,7 +104,7 @@ func (c *counter) count(ctx context.Context, commands [][]any, check func(reply 
 	if err != nil {
 		return cost{}, err
 	}
-	after, err := c.info(ctx)
+	after, err := c.readInfo(ctx)
 	if err != nil {
 		return cost{}, err
 	}
@@ -120,7 +120,7 @@ func (c *counter) count(ctx context.Context, commands [][]any, check func(reply 
 	}
 	n := float64(len(commands))
 	return cost{
-		kIr:      instructions/1000/n - c.ping,
+		kIr:      instructions/1000/n - c.pingKIr,
 		aofBytes: (after.aofBytes - before.aofBytes) / n,
 		commands: (after.commands - before.commands - 1) / n, // 1 is the first INFO
 	}, nil
@@ -162,7 +162,7 @@ func (c *counter) dump(ctx context.Context) (instructions float64, err error) {
 // info is a part of INFO.
 type info struct{ commands, connections, aofBytes float64 }
 
-func (c *counter) info(ctx context.Context) (info, error) {
+func (c *counter) readInfo(ctx context.Context) (info, error) {
 	values, err := redistest.ReadInfo(ctx, c.client)
 	return info{values["total_commands_processed"], values["total_connections_received"], values["aof_current_size"]}, err
 }
@@ -181,11 +181,11 @@ func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
 		return nil, err
 	}
 	defer func() { _ = f.db.Close() }()
-	if err := f.creditAll(ctx, host(n+warmUps)); err != nil {
+	if err := f.creditAll(ctx, hostIndex(n+warmUps)); err != nil {
 		return nil, err
 	}
 	for range otherRooms {
-		if _, err := f.create(ctx, player(0), roomSeats, noKey); err != nil {
+		if _, err := f.create(ctx, player(0), roomSeats, noReceipt); err != nil {
 			return nil, err
 		}
 	}
@@ -203,8 +203,8 @@ func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
 // countRow prepares n calls, records the command that each of them sends, and counts these alone.
 func (c *counter) countRow(ctx context.Context, s *stage, r row, n int) (cost, error) {
 	for i := range n + warmUps {
-		if r.before != nil {
-			if err := r.before(ctx, s, i); err != nil {
+		if r.prepare != nil {
+			if err := r.prepare(ctx, s, i); err != nil {
 				return cost{}, err
 			}
 		}
@@ -230,14 +230,14 @@ func (c *counter) countRow(ctx context.Context, s *stage, r row, n int) (cost, e
 		}
 		commands = append(commands, script)
 	}
-	sent := s.recorder.count()
+	sent := s.recorder.sentCount()
 	counted, err := c.count(ctx, commands, r.check)
-	if s.recorder.count() != sent {
+	if s.recorder.sentCount() != sent {
 		err = errors.Join(err, errors.New("the domains sent commands while it was counted"))
 	}
 	perCall := float64(len(commands)) / float64(n) // more than 1 for a read of several commands
 	counted.kIr, counted.aofBytes = counted.kIr*perCall, counted.aofBytes*perCall
-	counted.commands, counted.beside = counted.commands*perCall, beside
+	counted.commands, counted.besideCommands = counted.commands*perCall, beside
 	return counted, err
 }
 

@@ -23,8 +23,8 @@ const (
 )
 
 var (
-	operator = principal.Caller{Role: principal.Operator}
-	server   = principal.Caller{Role: principal.Server, Game: gameID}
+	operator   = principal.Caller{Role: principal.Operator}
+	gameServer = principal.Caller{Role: principal.Server, Game: gameID}
 )
 
 // fixture is the domains on one store, with one game, one token and one asset. Players, profiles
@@ -35,8 +35,8 @@ type fixture struct {
 	wallet   *wallet.Service
 	rooms    *rooms.Service
 	assets   *assets.Service
-	token    wallet.Token
-	asset    assets.Asset
+	gold     wallet.Token
+	sword    assets.Asset
 }
 
 func newFixture(ctx context.Context, url string) (*fixture, error) {
@@ -49,14 +49,14 @@ func newFixture(ctx context.Context, url string) (*fixture, error) {
 	f.wallet = wallet.New(db, f, wallet.Options{})
 	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64})
 	f.assets = assets.New(db, f.wallet, assets.Options{})
-	f.token, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
+	f.gold, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
 		TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "67", PolicyID: "ab", Decimals: "2"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.asset, err = f.assets.Create(ctx, operator, gameID, assets.CreateInput{
-		Name: "Golden sword", TokenID: f.token.TokenID, Price: "0.75",
+	f.sword, err = f.assets.Create(ctx, operator, gameID, assets.CreateInput{
+		Name: "Golden sword", TokenID: f.gold.TokenID, Price: "0.75",
 	})
 	return f, err
 }
@@ -81,7 +81,7 @@ func player(n int) principal.Caller {
 	return principal.Caller{Role: principal.Player, User: int64(firstPlayer + n), Game: gameID}
 }
 
-var noKey idempotency.Receipt
+var noReceipt idempotency.Receipt
 
 // newReceipt returns the receipt of a request with a new Idempotency-Key.
 func newReceipt() idempotency.Receipt {
@@ -91,7 +91,7 @@ func newReceipt() idempotency.Receipt {
 func (f *fixture) credit(
 	ctx context.Context, p principal.Caller, amount wallet.AmountInput, rc idempotency.Receipt,
 ) error {
-	in := wallet.CreditInput{UserID: p.User, TokenID: f.token.TokenID, Amount: amount, Reason: "daily bonus"}
+	in := wallet.CreditInput{UserID: p.User, TokenID: f.gold.TokenID, Amount: amount, Reason: "daily bonus"}
 	_, err := f.wallet.Credit(ctx, operator, in, rc)
 	return err
 }
@@ -99,7 +99,7 @@ func (f *fixture) credit(
 // creditAll gives the first n players enough for every row.
 func (f *fixture) creditAll(ctx context.Context, n int) error {
 	for i := range n {
-		if err := f.credit(ctx, player(i), "100000", noKey); err != nil {
+		if err := f.credit(ctx, player(i), "100000", noReceipt); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (f *fixture) create(
 	ctx context.Context, p principal.Caller, seats int, rc idempotency.Receipt,
 ) (rooms.Room, error) {
 	result, err := f.rooms.Create(ctx, p, rooms.CreateInput{
-		EntryTokenID: f.token.ID, RoomEntry: "2.50", MaxPlayers: seats,
+		EntryTokenID: f.gold.ID, RoomEntry: "2.50", MaxPlayers: seats,
 	}, rc)
 	return result.Room, err
 }
@@ -136,12 +136,12 @@ func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idemp
 	for i := range placements {
 		placements[i] = rooms.Placement{UserID: player(first + i).User, Place: i + 1}
 	}
-	_, err := f.rooms.Finish(ctx, server, roomID, placements, rc)
+	_, err := f.rooms.Finish(ctx, gameServer, roomID, placements, rc)
 	return err
 }
 
 func (f *fixture) buy(ctx context.Context, p principal.Caller, rc idempotency.Receipt) error {
-	_, err := f.assets.Purchase(ctx, p, f.asset.ID, assets.PurchaseInput{Quantity: 1}, rc)
+	_, err := f.assets.Purchase(ctx, p, f.sword.ID, assets.PurchaseInput{Quantity: 1}, rc)
 	return err
 }
 

@@ -70,7 +70,7 @@ func measure(ctx context.Context, n int) (figures, error) {
 	for title, c := range withoutAOF {
 		all.Calls[title] = callFigures{
 			KIr: c.kIr, KIrWithAOF: withAOF[title].kIr, AOFBytes: withAOF[title].aofBytes,
-			Commands: c.commands, Beside: c.beside,
+			Commands: c.commands, BesideCommands: c.besideCommands,
 		}
 	}
 	return all, nil

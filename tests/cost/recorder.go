@@ -53,8 +53,8 @@ func (r *recorder) watch(holding bool, verb func() error) (sent, held [][]any, e
 	return r.sent, r.held, err
 }
 
-// count returns the number of commands sent since the last verb was recorded.
-func (r *recorder) count() int {
+// sentCount returns the number of commands sent since the last verb was recorded.
+func (r *recorder) sentCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.sent)

@@ -20,7 +20,7 @@ type size struct {
 	measure func(ctx context.Context, s *sizing) (float64, error)
 }
 
-const inBytes = "bytes"
+const unitBytes = "bytes"
 
 // sizing is an empty store on which one size is measured.
 type sizing struct {
@@ -29,10 +29,10 @@ type sizing struct {
 }
 
 const (
-	roomsMeasured   = 200
-	walletsMeasured = 1_000
-	passersBy       = 1_200
-	manySeats       = 256
+	measuredRoomCount   = 200
+	measuredWalletCount = 1_000
+	passerByCount       = 1_200
+	manySeatsCount      = 256
 )
 
 var (
@@ -61,49 +61,49 @@ type keyMatch func(key string) bool
 // sizes lists what is measured.
 var sizes = []size{
 	{
-		name: "open paid room of 8 with its receipts", unit: inBytes,
+		name: "open paid room of 8 with its receipts", unit: unitBytes,
 		promise: "Room, events, code, index entries and the receipts of 8 requests with a key are there at once.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
-			used, err := s.used(ctx, isOfRoom, func(i int) error { return s.fillRoom(ctx, i) }, roomsMeasured)
-			return used / roomsMeasured, err
+			used, err := s.measureUsed(ctx, isOfRoom, func(i int) error { return s.fillRoom(ctx, i) }, measuredRoomCount)
+			return used / measuredRoomCount, err
 		},
 	},
 	{
-		name: "ended room of 8 with its receipts", unit: inBytes,
+		name: "ended room of 8 with its receipts", unit: unitBytes,
 		promise: "The room can be read and its requests be repeated for 24 hours.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
-			used, err := s.used(ctx, isOfRoom, func(i int) error { return s.playRoom(ctx, i) }, roomsMeasured)
-			return used / roomsMeasured, err
+			used, err := s.measureUsed(ctx, isOfRoom, func(i int) error { return s.playRoom(ctx, i) }, measuredRoomCount)
+			return used / measuredRoomCount, err
 		},
 	},
 	{
-		name: "player's wallet with one line", unit: inBytes,
+		name: "player's wallet with one line", unit: unitBytes,
 		promise: "A player with one token has a balance, a history and an event, which are found without a search.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
-			used, err := s.used(ctx, isOfWallet, func(i int) error {
-				return s.credit(ctx, player(i), "100000", noKey)
-			}, walletsMeasured)
-			return used / walletsMeasured, err
+			used, err := s.measureUsed(ctx, isOfWallet, func(i int) error {
+				return s.credit(ctx, player(i), "100000", noReceipt)
+			}, measuredWalletCount)
+			return used / measuredWalletCount, err
 		},
 	},
 	{
-		name: "ledger entry", unit: inBytes,
+		name: "ledger entry", unit: unitBytes,
 		promise: "Each change of money has one entry for ever; this is the mean of credits and stakes.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
-			used, err := s.used(ctx, isOfLedger, func(i int) error { return s.fillRoom(ctx, i) }, roomsMeasured)
-			return used / (2 * roomSeats * roomsMeasured), err // a credit and a stake of each player
+			used, err := s.measureUsed(ctx, isOfLedger, func(i int) error { return s.fillRoom(ctx, i) }, measuredRoomCount)
+			return used / (2 * roomSeats * measuredRoomCount), err // a credit and a stake of each player
 		},
 	},
 	{
-		name: "receipt of a seat", unit: inBytes,
+		name: "receipt of a seat", unit: unitBytes,
 		promise: "A request with a key that is repeated within 24 hours gets the first reply; mean over seats 1 to 8.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
-			used, err := s.used(ctx, isReceipt, func(i int) error { return s.fillRoom(ctx, i) }, roomsMeasured)
-			return used / (roomSeats * roomsMeasured), err
+			used, err := s.measureUsed(ctx, isReceipt, func(i int) error { return s.fillRoom(ctx, i) }, measuredRoomCount)
+			return used / (roomSeats * measuredRoomCount), err
 		},
 	},
 	{
-		name: fmt.Sprintf("fields of a room after %d passers-by", passersBy), unit: "fields",
+		name: fmt.Sprintf("fields of a room after %d passers-by", passerByCount), unit: "fields",
 		promise: "A room does not grow with those who come and go.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			id, err := s.passBy(ctx)
@@ -115,7 +115,7 @@ var sizes = []size{
 		},
 	},
 	{
-		name: fmt.Sprintf("room after %d passers-by, with its events", passersBy), unit: inBytes,
+		name: fmt.Sprintf("room after %d passers-by, with its events", passerByCount), unit: unitBytes,
 		promise: "The same in bytes; the events are bounded by their number.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			id, err := s.passBy(ctx)
@@ -126,10 +126,10 @@ var sizes = []size{
 		},
 	},
 	{
-		name: fmt.Sprintf("events of a room after filling %d seats", manySeats), unit: inBytes,
+		name: fmt.Sprintf("events of a room after filling %d seats", manySeatsCount), unit: unitBytes,
 		promise: "Each event is kept once, so that a client that was away misses none.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
-			id, err := s.fillSeats(ctx, manySeats)
+			id, err := s.fillSeats(ctx, manySeatsCount)
 			if err != nil {
 				return 0, err
 			}
@@ -153,7 +153,7 @@ func measureSizes(ctx context.Context) (map[string]float64, error) {
 }
 
 func measureSize(ctx context.Context, row size) (float64, error) {
-	server, err := redistest.Start(quiet...)
+	server, err := redistest.Start(quietArgs...)
 	if err != nil {
 		return 0, err
 	}
@@ -176,16 +176,16 @@ func (s *sizing) fillRoom(ctx context.Context, i int) error {
 
 func (s *sizing) seatAll(ctx context.Context, i int) (roomID string, err error) {
 	for seat := range roomSeats {
-		if err := s.credit(ctx, player(host(i)+seat), "100000", noKey); err != nil {
+		if err := s.credit(ctx, player(hostIndex(i)+seat), "100000", noReceipt); err != nil {
 			return "", err
 		}
 	}
-	room, err := s.create(ctx, player(host(i)), roomSeats, newReceipt())
+	room, err := s.create(ctx, player(hostIndex(i)), roomSeats, newReceipt())
 	if err != nil {
 		return "", err
 	}
 	for seat := 1; seat < roomSeats; seat++ {
-		if err := s.join(ctx, player(host(i)+seat), room.RoomID, newReceipt()); err != nil {
+		if err := s.join(ctx, player(hostIndex(i)+seat), room.RoomID, newReceipt()); err != nil {
 			return "", err
 		}
 	}
@@ -198,10 +198,10 @@ func (s *sizing) playRoom(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.start(ctx, player(host(i)), id, newReceipt()); err != nil {
+	if err := s.start(ctx, player(hostIndex(i)), id, newReceipt()); err != nil {
 		return err
 	}
-	return s.finish(ctx, host(i), id, newReceipt())
+	return s.finish(ctx, hostIndex(i), id, newReceipt())
 }
 
 // fillSeats opens a room of n seats and fills it.
@@ -209,12 +209,12 @@ func (s *sizing) fillSeats(ctx context.Context, n int) (roomID string, err error
 	if err := s.creditAll(ctx, n); err != nil {
 		return "", err
 	}
-	room, err := s.create(ctx, player(0), n, noKey)
+	room, err := s.create(ctx, player(0), n, noReceipt)
 	if err != nil {
 		return "", err
 	}
 	for i := 1; i < n; i++ {
-		if err := s.join(ctx, player(i), room.RoomID, noKey); err != nil {
+		if err := s.join(ctx, player(i), room.RoomID, noReceipt); err != nil {
 			return "", err
 		}
 	}
@@ -223,33 +223,34 @@ func (s *sizing) fillSeats(ctx context.Context, n int) (roomID string, err error
 
 // passBy opens a room that many players join and leave.
 func (s *sizing) passBy(ctx context.Context) (roomID string, err error) {
-	if err := s.creditAll(ctx, passersBy+1); err != nil {
+	if err := s.creditAll(ctx, passerByCount+1); err != nil {
 		return "", err
 	}
-	room, err := s.create(ctx, player(0), roomSeats, noKey)
+	room, err := s.create(ctx, player(0), roomSeats, noReceipt)
 	if err != nil {
 		return "", err
 	}
-	for i := range passersBy {
-		if err := s.join(ctx, player(1+i), room.RoomID, noKey); err != nil {
+	for i := range passerByCount {
+		if err := s.join(ctx, player(1+i), room.RoomID, noReceipt); err != nil {
 			return "", err
 		}
-		if err := s.leave(ctx, player(1+i), room.RoomID, noKey); err != nil {
+		if err := s.leave(ctx, player(1+i), room.RoomID, noReceipt); err != nil {
 			return "", err
 		}
 	}
 	return room.RoomID, nil
 }
 
-// used returns the bytes of used_memory that n calls of fill leave behind in the keys that match.
-func (s *sizing) used(ctx context.Context, match keyMatch, fill func(i int) error, n int) (float64, error) {
+// measureUsed returns the bytes of used_memory that n calls of fill leave behind in the keys that
+// match.
+func (s *sizing) measureUsed(ctx context.Context, match keyMatch, fill func(i int) error, n int) (float64, error) {
 	base, err := s.client.Keys(ctx, "*").Result()
 	if err != nil {
 		return 0, err
 	}
 	base = append(base, keys.Totals())
 	keepOnly := func() error {
-		return s.keep(ctx, func(key string) bool { return match(key) || slices.Contains(base, key) })
+		return s.deleteOthers(ctx, func(key string) bool { return match(key) || slices.Contains(base, key) })
 	}
 	// The first call compiles the scripts and pays for the first page of ledger and indexes.
 	if err := errors.Join(fill(n), keepOnly()); err != nil {
@@ -271,8 +272,8 @@ func (s *sizing) used(ctx context.Context, match keyMatch, fill func(i int) erro
 	return after - before, err
 }
 
-// keep deletes the keys that do not match.
-func (s *sizing) keep(ctx context.Context, match keyMatch) error {
+// deleteOthers deletes the keys that do not match.
+func (s *sizing) deleteOthers(ctx context.Context, match keyMatch) error {
 	names, err := s.client.Keys(ctx, "*").Result()
 	if err != nil {
 		return err

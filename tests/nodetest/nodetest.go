@@ -31,7 +31,7 @@ const AdminKey = "operator-key-of-the-tests-3f9c1d7ab2"
 // SigningKey signs the access tokens of every node that this package starts.
 const SigningKey = "signing-key-of-the-tests-5b8e20c49d71"
 
-var binary struct {
+var binaryBuild struct {
 	once sync.Once
 	path string
 	err  error
@@ -41,46 +41,46 @@ var binary struct {
 // the tests have it.
 func Binary(t testing.TB) string {
 	t.Helper()
-	binary.once.Do(func() {
+	binaryBuild.once.Do(func() {
 		dir, err := os.MkdirTemp("", "parlor-bin-")
 		if err != nil {
-			binary.err = err
+			binaryBuild.err = err
 			return
 		}
-		binary.path = filepath.Join(dir, "parlor")
-		args := []string{"build", "-o", binary.path}
+		binaryBuild.path = filepath.Join(dir, "parlor")
+		args := []string{"build", "-o", binaryBuild.path}
 		if raceEnabled {
 			args = append(args, "-race")
 		}
 		out, err := exec.Command("go", append(args, "github.com/parlor-games/parlor/cmd/parlor")...).CombinedOutput()
 		if err != nil {
-			binary.err = fmt.Errorf("build parlor: %w\n%s", err, out)
+			binaryBuild.err = fmt.Errorf("build parlor: %w\n%s", err, out)
 		}
 	})
-	if binary.err != nil {
-		t.Fatal(binary.err)
+	if binaryBuild.err != nil {
+		t.Fatal(binaryBuild.err)
 	}
-	return binary.path
+	return binaryBuild.path
 }
 
 // Main runs the tests and removes the binary.
 func Main(m *testing.M) int {
 	code := m.Run()
-	if binary.path != "" {
-		_ = os.RemoveAll(filepath.Dir(binary.path))
+	if binaryBuild.path != "" {
+		_ = os.RemoveAll(filepath.Dir(binaryBuild.path))
 	}
 	return code
 }
 
 // Node is one running node.
 type Node struct {
-	URL      string // public address: http://127.0.0.1:…
-	Internal string // metrics and profiling
+	URL         string // public address: http://127.0.0.1:…
+	InternalURL string // metrics and profiling
 
-	cmd  *exec.Cmd
-	done chan struct{}
-	log  syncBuffer
-	t    testing.TB
+	cmd    *exec.Cmd
+	done   chan struct{}
+	output syncBuffer
+	t      testing.TB
 }
 
 // Start runs `parlor serve` on a store, with further settings as NAME=value, and waits until it is
@@ -95,7 +95,7 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 		"PARLOR_LISTEN=127.0.0.1:0", "PARLOR_INTERNAL_LISTEN=127.0.0.1:0", "PARLOR_REDIS_URL=" + redisURL,
 		"PARLOR_ADMIN_KEY=" + AdminKey, "PARLOR_SIGNING_KEY=" + SigningKey, "PARLOR_LOG=text",
 	}, settings...)
-	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
+	n.cmd.Stdout, n.cmd.Stderr = &n.output, &n.output
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	// The parent-death signal is sent when the thread that started the process ends: this goroutine
@@ -116,10 +116,10 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 	t.Cleanup(func() {
 		n.Kill()
 		if t.Failed() {
-			t.Logf("log of the node at %s:\n%s", n.URL, n.log.String())
+			t.Logf("log of the node at %s:\n%s", n.URL, n.output.String())
 		}
-		if strings.Contains(n.log.String(), "DATA RACE") {
-			t.Errorf("the node at %s had a data race:\n%s", n.URL, n.log.String())
+		if strings.Contains(n.output.String(), "DATA RACE") {
+			t.Errorf("the node at %s had a data race:\n%s", n.URL, n.output.String())
 		}
 	})
 	n.waitServing()
@@ -127,24 +127,24 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 	return n
 }
 
-var serving = regexp.MustCompile(`msg=serving listen=(\S+) internal=(\S+)`)
+var servingLine = regexp.MustCompile(`msg=serving listen=(\S+) internal=(\S+)`)
 
-const startLimit = 30 * time.Second // far longer than a start takes on a busy machine
+const startTimeout = 30 * time.Second // far longer than a start takes on a busy machine
 
 // waitServing waits until the log has the ports that the node took. A port found free before the
 // start might be taken by another process in between.
 func (n *Node) waitServing() {
 	n.t.Helper()
-	err := redistest.Poll(startLimit, func() error {
-		if m := serving.FindStringSubmatch(n.log.String()); m != nil {
-			n.URL, n.Internal = "http://"+m[1], "http://"+m[2]
+	err := redistest.Poll(startTimeout, func() error {
+		if m := servingLine.FindStringSubmatch(n.output.String()); m != nil {
+			n.URL, n.InternalURL = "http://"+m[1], "http://"+m[2]
 			return nil
 		}
 		n.failIfEnded()
 		return errors.New("it does not serve")
 	})
 	if err != nil {
-		n.t.Fatalf("%v:\n%s", err, n.log.String())
+		n.t.Fatalf("%v:\n%s", err, n.output.String())
 	}
 }
 
@@ -154,7 +154,7 @@ func Remote(t testing.TB, url string) *Node { return &Node{URL: url, t: t, done:
 // WaitReady waits until /readyz returns the status.
 func (n *Node) WaitReady(status int) {
 	n.t.Helper()
-	err := redistest.Poll(startLimit, func() error {
+	err := redistest.Poll(startTimeout, func() error {
 		n.failIfEnded()
 		response, err := http.Get(n.URL + "/readyz")
 		if err != nil {
@@ -167,7 +167,7 @@ func (n *Node) WaitReady(status int) {
 		return nil
 	})
 	if err != nil {
-		n.t.Fatalf("the node at %s: %v\n%s", n.URL, err, n.log.String())
+		n.t.Fatalf("the node at %s: %v\n%s", n.URL, err, n.output.String())
 	}
 }
 
@@ -176,7 +176,7 @@ func (n *Node) failIfEnded() {
 	n.t.Helper()
 	select {
 	case <-n.done:
-		n.t.Fatalf("the node ended:\n%s", n.log.String())
+		n.t.Fatalf("the node ended:\n%s", n.output.String())
 	default:
 	}
 }
@@ -195,23 +195,23 @@ func (n *Node) Terminate() int {
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
 
 // Log returns what the node has printed so far.
-func (n *Node) Log() string { return n.log.String() }
+func (n *Node) Log() string { return n.output.String() }
 
 type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu     sync.Mutex
+	buffer bytes.Buffer
 }
 
 func (s *syncBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.b.Write(p)
+	return s.buffer.Write(p)
 }
 
 func (s *syncBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.b.String()
+	return s.buffer.String()
 }
 
 // Response is the response of a node.

@@ -61,7 +61,7 @@ func startBalancer(t *testing.T, nodes ...*nodetest.Node) *nodetest.Node {
 // readyMetrics returns the number of metrics that a node has about the route of the test.
 func readyMetrics(t *testing.T, n *nodetest.Node) int {
 	t.Helper()
-	response, err := http.Get(n.Internal + "/metrics")
+	response, err := http.Get(n.InternalURL + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
