@@ -1,9 +1,7 @@
 package handlers_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -18,13 +16,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// commandLog has the names of the commands and scripts that a client sends.
+// commandLog has the names of the commands and scripts that a store gets.
 type commandLog struct {
 	mu   sync.Mutex
 	sent []string
 }
 
-func (l *commandLog) add(cmds ...redis.Cmder) {
+func (l *commandLog) add(cmds []redis.Cmder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, cmd := range cmds {
@@ -55,24 +53,6 @@ func (l *commandLog) take() []string {
 	return sent
 }
 
-func (l *commandLog) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (l *commandLog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		l.add(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (l *commandLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		l.add(cmds...)
-		return next(ctx, cmds)
-	}
-}
-
 // expectCommands requires that the commands since the last call have these names, in any order: one
 // command of a request is one round trip.
 func (l *commandLog) expectCommands(t *testing.T, request string, want ...string) {
@@ -93,7 +73,7 @@ func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
 	ann := f.guest("Ann")
 	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
 	l := &commandLog{}
-	db.Client.AddHook(l)
+	redistest.ObserveCommands(db, l.add)
 	for i := range 2 {
 		player := f.guest(fmt.Sprintf("Player %d", i))
 		f.expect(200, "GET", "/api/v1/user-balance/token-balances", ann.token, "") // the node reads the tokens again

@@ -14,25 +14,23 @@ import (
 // Limiter limits how often requests of a class may come from a caller. The state is one number in
 // Redis for each class and caller. It is safe for concurrent use.
 //
-// A node lets the first requests of a caller pass without asking Redis, from its share of the
+// A node allows the first requests of a caller without a call of Redis, from its share of the
 // bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, those
-// of all callers in one pipeline each 200 ms, and the reported permits belong to the share again.
-// Only when the share is used up does a request ask Redis. It then reports what was used and leases
+// of all callers in one pipeline each 200 ms. Reported permits belong to the share again. Only when
+// the share is used up does a request wait for Redis. It then reports what was used and leases
 // permits, more at a time while the caller is busy.
 //
-// A node also knows from the replies until when the bucket is at least empty, and refuses by itself
-// until then. It asks Redis about permits that it may lease, never about those that cannot be
-// there.
+// A node also computes from each reply when the bucket has its next permit, and refuses by itself
+// until then.
 //
 // While the store can be reached, all nodes together allow in any time t at most
 //
 //	burst + rate × t + nodes × share
 //
 // because every permit is charged in Redis, even one that was not there: what the shares gave too
-// much is missing afterwards. Over several windows the rate is therefore exactly the limit. The
-// excess can be larger by a share when a node stops without its last report, when a report fails,
-// and when more than 16,384 other callers came to a node before the bucket is full again, which the
-// node then has forgotten.
+// much is missing afterwards. Over several windows the rate is therefore the limit. Three events
+// let a caller exceed this by one more share each: a node dies without its last report, a report
+// fails, or a node forgets a bucket because 16,384 other callers came before it was full again.
 //
 // While the store cannot be reached, each node counts by itself and reports nothing.
 type Limiter struct {
@@ -179,8 +177,8 @@ func (b *bucket) use(limit Limit, now time.Time, n int64) {
 	b.fullAt = b.fullAt.Add(time.Duration(n*limit.microsPerPermit()) * time.Microsecond)
 }
 
-// setFullAt records a reply of Redis. The time at which the bucket is full only grows there, so
-// that the latest one is right whatever the order of the replies.
+// setFullAt records a reply of Redis. The time at which the bucket is full only grows there, so the
+// latest one is right whatever the order of the replies.
 func (b *bucket) setFullAt(at time.Time) {
 	if at.After(b.fullAt) {
 		b.fullAt = at

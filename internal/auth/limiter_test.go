@@ -3,7 +3,6 @@ package auth_test
 import (
 	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"runtime"
 	"strconv"
@@ -21,47 +20,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// counter counts what a client sends.
-type counter struct {
-	sent    atomic.Int64 // commands
-	inLine  atomic.Int64 // of these, rate_limit_take that takes permits: a request waits for it
-	reports atomic.Int64 // of these, rate_limit_take that only charges
+// limiterTraffic is what limiters send.
+type limiterTraffic struct {
+	inLine  atomic.Int64 // scripts that take permits: a request waits for them
+	reports atomic.Int64 // scripts that only charge
 	batches atomic.Int64 // pipelines with reports
 }
 
-func (c *counter) count(cmds ...redis.Cmder) {
-	c.sent.Add(int64(len(cmds)))
-	reports := int64(0)
-	for _, cmd := range cmds {
-		switch args := cmd.Args(); {
-		case len(args) < 8 || args[1] != scripts.RateLimitTake.SHA:
-		case args[6] == int64(0):
-			reports++
-		default:
-			c.inLine.Add(1)
+func observeLimiters(db *redisdb.DB) *limiterTraffic {
+	seen := &limiterTraffic{}
+	redistest.ObserveCommands(db, func(commands []redis.Cmder) {
+		reports := int64(0)
+		for _, cmd := range commands {
+			switch args := cmd.Args(); {
+			case len(args) < 8 || args[1] != scripts.RateLimitTake.SHA:
+			case args[6] == int64(0):
+				reports++
+			default:
+				seen.inLine.Add(1)
+			}
 		}
-	}
-	if c.reports.Add(reports); reports > 0 {
-		c.batches.Add(1)
-	}
-}
-
-func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
-
-func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.count(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.count(cmds...)
-		return next(ctx, cmds)
-	}
+		if seen.reports.Add(reports); reports > 0 {
+			seen.batches.Add(1)
+		}
+	})
+	return seen
 }
 
 // startLimiter returns a limiter whose Run ends with the test.
@@ -181,8 +164,7 @@ func TestNodesTogetherExceedALimitByAtMostAShareEach(t *testing.T) {
 // The first use of a bucket must cost no round trip: not in a request, and all together few.
 func TestAtHumanPaceNoRequestWaitsForTheStore(t *testing.T) {
 	db := redistest.Single(t)
-	c := &counter{}
-	db.Client.AddHook(c)
+	seen := observeLimiters(db)
 	l := startLimiter(t, db, auth.DefaultLimits())
 	began := time.Now()
 	const players, rounds = 50, 3
@@ -194,13 +176,13 @@ func TestAtHumanPaceNoRequestWaitsForTheStore(t *testing.T) {
 			}
 		}
 		redistest.Eventually(t, "every use is reported", func() bool {
-			return c.reports.Load() == int64((round+1)*players)
+			return seen.reports.Load() == int64((round+1)*players)
 		})
 	}
 	ticks := int64(time.Since(began)/(200*time.Millisecond)) + 1
-	if c.inLine.Load() != 0 || c.batches.Load() > ticks+1 {
-		t.Errorf("%d requests cost %d scripts in line, %d reports in %d pipelines", rounds*players, c.inLine.Load(),
-			c.reports.Load(), c.batches.Load())
+	if seen.inLine.Load() != 0 || seen.batches.Load() > ticks+1 {
+		t.Errorf("%d requests cost %d scripts in line, %d reports in %d pipelines", rounds*players, seen.inLine.Load(),
+			seen.reports.Load(), seen.batches.Load())
 	}
 }
 

@@ -11,24 +11,30 @@ import (
 // CountCommands counts the commands that the store's client sends from now on.
 func CountCommands(db *redisdb.DB) *atomic.Int64 {
 	sent := new(atomic.Int64)
-	db.Client.AddHook(commandCounter{sent})
+	ObserveCommands(db, func(commands []redis.Cmder) { sent.Add(int64(len(commands))) })
 	return sent
 }
 
-type commandCounter struct{ sent *atomic.Int64 }
+// ObserveCommands calls observe before the store's client sends a command or a pipeline, from now
+// on. Calls may overlap.
+func ObserveCommands(db *redisdb.DB, observe func(commands []redis.Cmder)) {
+	db.Client.AddHook(commandObserver(observe))
+}
 
-func (commandCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
+type commandObserver func(commands []redis.Cmder)
 
-func (c commandCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (commandObserver) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (o commandObserver) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.sent.Add(1)
+		o([]redis.Cmder{cmd})
 		return next(ctx, cmd)
 	}
 }
 
-func (c commandCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.sent.Add(int64(len(cmds)))
-		return next(ctx, cmds)
+func (o commandObserver) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		o(commands)
+		return next(ctx, commands)
 	}
 }
