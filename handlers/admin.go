@@ -44,14 +44,14 @@ func (s *Server) authorizedPathUser(r *request) (users.User, error) {
 
 // gameView is a game as operators and its own server see it.
 type gameView struct {
-	ID           int64             `json:"id"`
-	Name         string            `json:"name"`
-	Origins      []string          `json:"origins"`
-	WelcomeGrant *grantView        `json:"welcomeGrant"`
-	Settings     games.Settings    `json:"settings"`
-	ServerKeys   []games.ServerKey `json:"serverKeys"`
-	CreatedAt    time.Time         `json:"createdAt"`
-	Version      int64             `json:"version"`
+	ID           int64                 `json:"id"`
+	Name         string                `json:"name"`
+	Origins      []string              `json:"origins"`
+	WelcomeGrant *grantView            `json:"welcomeGrant"`
+	Settings     games.Settings        `json:"settings"`
+	ServerKeys   []games.ServerKeyInfo `json:"serverKeys"`
+	CreatedAt    time.Time             `json:"createdAt"`
+	Version      int64                 `json:"version"`
 }
 
 type grantView struct {
@@ -74,9 +74,9 @@ func (s *Server) newGameView(r *request, g games.Game) (gameView, error) {
 	if g.SignupGrant == nil {
 		return v, nil
 	}
-	t, err := s.Wallet.Token(r.ctx(), g.SignupGrant.TokenID)
+	t, err := s.Wallet.FindToken(r.ctx(), g.SignupGrant.TokenCode)
 	units := wallet.Units(g.SignupGrant.Units)
-	v.WelcomeGrant = &grantView{TokenID: t.TokenID, Amount: t.Amount(units), AmountUnits: units}
+	v.WelcomeGrant = &grantView{TokenID: t.Code, Amount: t.AmountOf(units), AmountUnits: units}
 	return v, err
 }
 
@@ -102,11 +102,11 @@ type grantInput struct {
 }
 
 // toDomain returns the input of games, or nil for none.
-func (in *grantInput) toDomain() *games.GrantInput {
+func (in *grantInput) toDomain() *games.SignupGrantInput {
 	if in == nil {
 		return nil
 	}
-	return &games.GrantInput{TokenID: in.TokenID, Amount: string(in.Amount)}
+	return &games.SignupGrantInput{TokenCode: in.TokenID, DecimalAmount: string(in.Amount)}
 }
 
 type gameInput struct {
@@ -164,7 +164,7 @@ func (s *Server) patchGame(r *request, in *gamePatch) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	p := games.Patch{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
+	p := games.PatchInput{Version: in.Version, Name: in.Name, Origins: in.Origins, Settings: in.Settings}
 	if in.WelcomeGrant.Given {
 		p.SignupGrant = new(in.WelcomeGrant.Value.toDomain())
 	}
@@ -194,7 +194,7 @@ func (s *Server) revokeServerKey(r *request) (response, error) {
 
 type assetInput struct {
 	Name         string             `json:"name"`
-	TokenID      string             `json:"tokenId"`
+	TokenCode    string             `json:"tokenId"`
 	Price        wallet.AmountInput `json:"price"`
 	Stock        *int64             `json:"stock"`
 	PerUserLimit *int64             `json:"perUserLimit"`
@@ -246,7 +246,7 @@ func (s *Server) patchAsset(r *request, in *assetPatch) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	a, err := s.Assets.Patch(r.ctx(), r.caller, game, asset, assets.Patch{
+	a, err := s.Assets.Patch(r.ctx(), r.caller, game, asset, assets.PatchInput{
 		Name: in.Name, Active: in.Active, Price: in.Price, Stock: in.Stock.toPatch(),
 		PerUserLimit: in.PerUserLimit.toPatch(), Metadata: in.Metadata,
 	})
@@ -274,7 +274,7 @@ func (s *Server) listTokens(r *request) (response, error) {
 }
 
 func (s *Server) getToken(r *request) (response, error) {
-	t, err := s.Wallet.Token(r.ctx(), r.Param("tokenId"))
+	t, err := s.Wallet.FindToken(r.ctx(), r.Param("tokenId"))
 	return okResponse(&t), err
 }
 
@@ -301,7 +301,7 @@ func (s *Server) getUser(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	balances, err := s.Wallet.Balances(r.ctx(), u.ID)
+	balances, err := s.Wallet.ReadBalances(r.ctx(), u.ID)
 	return okResponse(struct {
 		User     accountView      `json:"user"`
 		Balances []wallet.Balance `json:"balances"`
@@ -325,7 +325,7 @@ func (s *Server) creditUser(r *request, in *adjustmentInput) (response, error) {
 		return response{}, err
 	}
 	change, err := s.Wallet.Credit(r.ctx(), r.caller, wallet.CreditInput{
-		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+		UserID: user, TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
 	return okResponse(&change).withReplayed(change.Replayed), err
 }
@@ -336,7 +336,7 @@ func (s *Server) debitUser(r *request, in *adjustmentInput) (response, error) {
 		return response{}, err
 	}
 	change, err := s.Wallet.Debit(r.ctx(), r.caller, wallet.DebitInput{
-		UserID: user, TokenID: in.TokenID, Amount: in.Amount, Reason: in.Reason,
+		UserID: user, TokenCode: in.TokenID, Amount: in.Amount, Reason: in.Reason,
 	}, r.receipt)
 	return okResponse(&change).withReplayed(change.Replayed), err
 }

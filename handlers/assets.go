@@ -50,7 +50,7 @@ func (s *Server) listCatalogue(r *request) (response, error) {
 	case game == 0 && r.caller.Role == principal.Operator:
 		q.addError("gameId", "required", "is required")
 	case game == 0:
-		game = r.caller.Game
+		game = r.caller.GameID
 	}
 	if err := q.err(); err != nil {
 		return response{}, err

@@ -15,13 +15,14 @@ type sessionView struct {
 	User         users.Profile `json:"user"`
 }
 
-func (r *request) sessionResponse(status int, session auth.Session, err error) (response, error) {
+func (r *request) sessionResponse(status int, session auth.SignInResult, err error) (response, error) {
 	if err == nil {
-		r.corsGameID = session.User.Game
+		r.corsGameID = session.User.GameID
 	}
 	return response{status: status, body: &sessionView{
-		AccessToken: session.AccessToken, ExpiresIn: auth.CeilSeconds(session.ExpiresIn), RefreshToken: session.RefreshToken,
-		User: session.User.Profile,
+		AccessToken: session.AccessToken, ExpiresIn: auth.CeilSeconds(session.AccessTokenExpiresIn),
+		RefreshToken: session.RefreshToken,
+		User:         session.User.Profile,
 	}}, err
 }
 
@@ -52,7 +53,7 @@ func (in *exchangeInput) Validate() error {
 
 func (s *Server) signInExternal(r *request, in *exchangeInput) (response, error) {
 	session, err := s.Auth.Exchange(r.ctx(), r.caller, auth.ExchangeInput{
-		ExternalID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch(),
+		ServerSideID: in.ExternalID, Username: in.Username, Avatar: in.Avatar.toPatch(),
 	})
 	return r.sessionResponse(http.StatusCreated, session, err)
 }
@@ -82,7 +83,7 @@ type linkInput struct {
 	DeviceSecret  *string `json:"deviceSecret"`
 	ExternalToken *string `json:"externalToken"`
 	UserID        *int64  `json:"userId"`
-	ExternalID    *string `json:"externalId"`
+	ServerSideID  *string `json:"externalId"`
 }
 
 func (s *Server) linkIdentity(r *request, in *linkInput) (response, error) {
@@ -90,9 +91,9 @@ func (s *Server) linkIdentity(r *request, in *linkInput) (response, error) {
 }
 
 func (s *Server) issueTicket(r *request) (response, error) {
-	t, err := s.Auth.Ticket(r.ctx(), r.credential)
+	t, err := s.Auth.IssueTicket(r.ctx(), r.credential)
 	return okResponse(struct {
 		Ticket    string `json:"ticket"`
 		ExpiresIn int64  `json:"expiresIn"` // seconds
-	}{t.Ticket, auth.CeilSeconds(t.ExpiresIn)}), err
+	}{t.Secret, auth.CeilSeconds(t.ExpiresIn)}), err
 }

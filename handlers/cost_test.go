@@ -99,10 +99,10 @@ func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
 func TestAListThatReadsManyRoomsCountsAsFiveRequests(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixtureOn(t, db, func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 1000, Scope: auth.ByUser}})
+		d.Limiter = auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 1000, Scope: auth.ScopeUser}})
 	}).createGame()
 	ann := f.guest("Ann")
-	caller := principal.Caller{Role: principal.Player, User: ann.id, Game: f.game}
+	caller := principal.Caller{Role: principal.Player, UserID: ann.id, GameID: f.game}
 	remaining := int64(1000)
 	expectCost := func(query string, permits, items int64) {
 		t.Helper()

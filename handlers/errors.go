@@ -22,7 +22,7 @@ func (rt *route) commonErrors() errorList {
 		list = append(list, apierror.RateLimited, apierror.StoreUnavailable)
 	}
 	if rt.callers != anyone {
-		list = append(list, apierror.Unauthenticated, apierror.TokenExpired)
+		list = append(list, apierror.Unauthenticated, apierror.AccessTokenExpired)
 		if rt.callers&everyone != everyone {
 			list = append(list, apierror.Forbidden)
 		}

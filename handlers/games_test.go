@@ -19,10 +19,10 @@ func (gameValidator) CheckProgressRules(rules []byte) error {
 func (gameValidator) CheckKeySet(keySet []byte) error { return auth.CheckKeySet(keySet) }
 
 func (v gameValidator) ParseAmount(ctx context.Context, tokenID, amount string) (int64, error) {
-	t, err := v.wallet.Token(ctx, tokenID)
+	t, err := v.wallet.FindToken(ctx, tokenID)
 	if err != nil {
 		return 0, err
 	}
-	units, err := wallet.AmountInput(amount).Positive(t.Decimals)
+	units, err := wallet.AmountInput(amount).ToPositiveUnits(t.Decimals)
 	return int64(units), err
 }

@@ -22,7 +22,7 @@ var socketOnly = []*apierror.Error{
 }
 
 // withoutOperation are the errors of requests that no operation matches.
-var withoutOperation = []*apierror.Error{apierror.NotFound, apierror.MethodNotAllowed}
+var withoutOperation = []*apierror.Error{apierror.RouteNotFound, apierror.MethodNotAllowed}
 
 // `make generate` runs this test with -update, which writes the files.
 func TestGeneratedFilesAreFresh(t *testing.T) {

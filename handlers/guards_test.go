@@ -19,8 +19,8 @@ func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.Address: {PerSecond: 1, Burst: 4, Scope: auth.ByAddress},
-			auth.Read:    {PerSecond: 10, Burst: 100, Scope: auth.ByUser},
+			auth.ClassAddress: {PerSecond: 1, Burst: 4, Scope: auth.ScopeAddress},
+			auth.ClassRead:    {PerSecond: 10, Burst: 100, Scope: auth.ScopeUser},
 		})
 	})
 	send := func(path, bearer, address string) *httpResult {
@@ -59,7 +59,7 @@ func TestALimitByAddressCountsAllPlayersOfTheAddress(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.SignIn: {PerSecond: 1, Burst: 1, Scope: auth.ByAddress},
+			auth.ClassSignIn: {PerSecond: 1, Burst: 1, Scope: auth.ScopeAddress},
 		})
 	}).createGame()
 	guest := fmt.Sprintf(`{"gameId":%d}`, f.game)

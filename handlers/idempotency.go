@@ -61,7 +61,7 @@ func (r *request) claimIdempotencyKey(in any) (first response, found bool, err e
 	if err != nil {
 		return response{}, false, err
 	}
-	r.receipt = idempotency.Receipt{Key: shortDigest([]byte(key)), Fingerprint: fingerprint}
+	r.receipt = idempotency.Receipt{KeyDigest: shortDigest([]byte(key)), Fingerprint: fingerprint}
 	if r.route.idempotency != byStoredResponse {
 		return response{}, false, nil
 	}

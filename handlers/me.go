@@ -17,7 +17,7 @@ type accountView struct {
 }
 
 func newAccountView(u users.User) accountView {
-	return accountView{Profile: u.Profile, GameID: u.Game, Kind: u.Kind, CreatedAt: u.CreatedAt}
+	return accountView{Profile: u.Profile, GameID: u.GameID, Kind: u.Kind, CreatedAt: u.CreatedAt}
 }
 
 func accountResponse(u users.User, err error) (response, error) {
@@ -25,7 +25,7 @@ func accountResponse(u users.User, err error) (response, error) {
 }
 
 func (s *Server) getMe(r *request) (response, error) {
-	return accountResponse(s.Users.Get(r.ctx(), r.caller, r.caller.User))
+	return accountResponse(s.Users.Get(r.ctx(), r.caller, r.caller.UserID))
 }
 
 type profilePatch struct {
@@ -34,8 +34,8 @@ type profilePatch struct {
 }
 
 func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
-	return accountResponse(s.Users.Patch(r.ctx(), r.caller, r.caller.User,
-		users.Patch{Username: in.Username, Avatar: in.Avatar.toPatch()}))
+	return accountResponse(s.Users.Patch(r.ctx(), r.caller, r.caller.UserID,
+		users.PatchInput{Username: in.Username, Avatar: in.Avatar.toPatch()}))
 }
 
 func (s *Server) listFriends(r *request) (response, error) {

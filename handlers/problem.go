@@ -68,7 +68,7 @@ func newProblem(e *apierror.Error, instance, requestID string) *problem {
 	return &problem{
 		Type: problemTypePrefix + e.Code, Title: e.Title, Status: e.Status, Detail: detail,
 		Instance: instance, Code: e.Code, RequestID: requestID, Retryable: e.Retryable,
-		Errors: e.FieldErrors, Members: e.Members,
+		Errors: e.FieldErrors, Members: e.ExtraMembers,
 	}
 }
 

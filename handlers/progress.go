@@ -21,7 +21,7 @@ func (s *Server) replaceSave(r *request, in *replaceSaveInput) (response, error)
 		return response{}, err
 	}
 	saved, err := s.Progress.ReplaceState(r.ctx(), r.caller, progress.ReplaceInput{
-		User: user, Slot: r.Param("slot"), State: in.StateJSON, Version: in.LastReadVersion,
+		UserID: user, Slot: r.Param("slot"), State: in.StateJSON, BaseVersion: in.LastReadVersion,
 	})
 	return okResponse(&saved), err
 }

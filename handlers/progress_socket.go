@@ -36,7 +36,7 @@ func (in *saveInput) Validate() error {
 
 func saveSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *saveInput) (any, error) {
 	return s.server.Progress.Save(ctx, s.caller,
-		progress.SaveInput{Slot: in.Slot, State: in.StateJSON, Version: in.LastReadVersion, MessageID: m.ID})
+		progress.SaveInput{Slot: in.Slot, State: in.StateJSON, BaseVersion: in.LastReadVersion, MessageID: m.ID})
 }
 
 type slotInput struct {

@@ -38,7 +38,7 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realtime.Client) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
-	user := s.caller.User
+	user := s.caller.UserID
 	for _, topic := range []string{s.server.Wallet.EventTopic(user), s.server.Progress.EventTopic(user)} {
 		if _, err := client.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
 			client.Close(realtime.CloseRestart, "the store cannot be reached")

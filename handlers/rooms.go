@@ -10,7 +10,7 @@ import (
 
 // roomResponse returns a room with its version as ETag. An error keeps only whether it was
 // replayed.
-func roomResponse(status int, result rooms.Result, err error) (response, error) {
+func roomResponse(status int, result rooms.ChangeResult, err error) (response, error) {
 	if err != nil {
 		return response{replayed: result.Replayed}, err
 	}
@@ -19,11 +19,11 @@ func roomResponse(status int, result rooms.Result, err error) (response, error) 
 
 func roomETag(r *rooms.Room) string { return `"` + strconv.FormatInt(r.Version, 10) + `"` }
 
-func roomChangedResponse(result rooms.Result, err error) (response, error) {
+func roomChangedResponse(result rooms.ChangeResult, err error) (response, error) {
 	return roomResponse(http.StatusOK, result, err)
 }
 
-func roomCreatedResponse(result rooms.Result, err error) (response, error) {
+func roomCreatedResponse(result rooms.ChangeResult, err error) (response, error) {
 	return roomResponse(http.StatusCreated, result, err)
 }
 
@@ -54,7 +54,7 @@ func (s *Server) getRoom(r *request) (response, error) {
 	if etag := roomETag(&room); r.hasVersion(etag) {
 		return response{status: http.StatusNotModified, etag: etag}, nil
 	}
-	return roomResponse(http.StatusOK, rooms.Result{Room: room}, nil)
+	return roomResponse(http.StatusOK, rooms.ChangeResult{Room: room}, nil)
 }
 
 var headerRevalidate = []string{"private, no-cache"}
@@ -64,7 +64,7 @@ func (r *request) roomListQuery() (rooms.ListQuery, error) {
 	q := r.query()
 	query := rooms.ListQuery{
 		GameID: q.id("gameId"), Status: rooms.Status(q.text("status")), EntryTokenID: q.id("entryTokenId"),
-		MaxEntry: wallet.AmountInput(q.text("maxEntry")), HasSeat: q.flag("hasSeat"), Limit: q.limit(),
+		MaxEntry: wallet.AmountInput(q.text("maxEntry")), HasFreeSeat: q.flag("hasSeat"), Limit: q.limit(),
 		Cursor: q.text("cursor"),
 	}
 	return query, q.err()

@@ -77,7 +77,7 @@ func (s *Server) routes() []route {
 	)
 	joinErrors := errorList{
 		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
-		apierror.RoomFull, apierror.RoomClosed, apierror.AlreadyStarted, apierror.VersionConflict,
+		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict,
 	}
 	listErrors := errorList{
 		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
@@ -85,198 +85,207 @@ func (s *Server) routes() []route {
 	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
 	return []route{
 		{
-			post, "/api/v1/auth/guest", anyone, auth.SignIn, byStoredResponse, false, withBody(s.signInGuest),
+			post, "/api/v1/auth/guest", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.signInGuest),
 			errorList{apierror.GameNotFound},
 		},
-		{post, "/api/v1/auth/exchange", server, auth.Admin, byStoredResponse, false, withBody(s.signInExternal), nil},
+		{post, "/api/v1/auth/exchange", server, auth.ClassAdmin, byStoredResponse, false, withBody(s.signInExternal), nil},
 		{
-			post, "/api/v1/auth/refresh", anyone, auth.SignIn, byStoredResponse, false, withBody(s.refreshSession),
-			errorList{apierror.Unauthenticated, apierror.RefreshReused},
+			post, "/api/v1/auth/refresh", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.refreshSession),
+			errorList{apierror.Unauthenticated, apierror.RefreshTokenReused},
 		},
 		{
-			post, "/api/v1/auth/logout", anyone, auth.SignIn, byStoredResponse, false, withOptionalBody(s.logout),
-			errorList{apierror.Unauthenticated, apierror.TokenExpired},
+			post, "/api/v1/auth/logout", anyone, auth.ClassSignIn, byStoredResponse, false, withOptionalBody(s.logout),
+			errorList{apierror.Unauthenticated, apierror.AccessTokenExpired},
 		},
 		{
-			post, "/api/v1/auth/link", player | server, auth.SignIn, byStoredResponse, false, withBody(s.linkIdentity),
+			post, "/api/v1/auth/link", player | server, auth.ClassSignIn, byStoredResponse, false, withBody(s.linkIdentity),
 			errorList{apierror.UserNotFound, apierror.AlreadyLinked},
 		},
-		{post, "/api/v1/auth/ticket", player, auth.Socket, byStoredResponse, false, withoutBody(s.issueTicket), nil},
+		{post, "/api/v1/auth/ticket", player, auth.ClassSocket, byStoredResponse, false, withoutBody(s.issueTicket), nil},
 
-		{get, "/api/v1/me", player, auth.Read, keyIgnored, false, s.getMe, errorList{apierror.UserNotFound}},
-		{patch, "/api/v1/me", player, auth.Write, keyIgnored, false, withBody(s.patchMe), errorList{apierror.UserNotFound}},
-		{get, "/api/v1/friends", player, auth.Read, keyIgnored, false, s.listFriends, nil},
+		{get, "/api/v1/me", player, auth.ClassRead, keyIgnored, false, s.getMe, errorList{apierror.UserNotFound}},
 		{
-			post, "/api/v1/friends/{userId}", player, auth.Write, byStoredResponse, false, withoutBody(s.befriendUser),
+			patch, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, withBody(s.patchMe),
+			errorList{apierror.UserNotFound},
+		},
+		{get, "/api/v1/friends", player, auth.ClassRead, keyIgnored, false, s.listFriends, nil},
+		{
+			post, "/api/v1/friends/{userId}", player, auth.ClassWrite, byStoredResponse, false, withoutBody(s.befriendUser),
 			errorList{apierror.UserNotFound},
 		},
 		{
-			del, "/api/v1/friends/{userId}", player, auth.Write, keyIgnored, false, s.unfriendUser,
+			del, "/api/v1/friends/{userId}", player, auth.ClassWrite, keyIgnored, false, s.unfriendUser,
 			errorList{apierror.InvalidRequest, apierror.UserNotFound},
 		},
 		{
-			post, "/api/v1/friends/{userId}/block", player, auth.Write, byStoredResponse, false, withoutBody(s.blockUser),
+			post, "/api/v1/friends/{userId}/block", player, auth.ClassWrite, byStoredResponse, false, withoutBody(s.blockUser),
 			errorList{apierror.UserNotFound},
 		},
 
 		{
-			post, session + "create", player, auth.Money, byReceipt, true, withBody(s.createRoom),
+			post, session + "create", player, auth.ClassMoney, byReceipt, true, withBody(s.createRoom),
 			errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
 				apierror.TokenNotFound, apierror.VersionConflict,
 			},
 		},
 		{
-			get, session + "get", everyone, auth.Read, keyIgnored, true, s.getRoom,
+			get, session + "get", everyone, auth.ClassRead, keyIgnored, true, s.getRoom,
 			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
 		},
-		{get, session + "list", everyone, auth.Read, keyIgnored, true, s.listRooms, listErrors},
-		{post, session + "join", player, auth.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
-		{post, "/join", player, auth.Money, byReceipt, true, withBody(s.joinRoom), joinErrors},
+		{get, session + "list", everyone, auth.ClassRead, keyIgnored, true, s.listRooms, listErrors},
+		{post, session + "join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
+		{post, "/join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{
-			post, session + "leave", player, auth.Money, byReceipt, true, withBody(s.leaveRoom),
-			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.NotParticipant, apierror.VersionConflict},
+			post, session + "leave", player, auth.ClassMoney, byReceipt, true, withBody(s.leaveRoom),
+			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotParticipant, apierror.VersionConflict},
 		},
 		{
-			post, session + "ready", player, auth.Money, byReceipt, true, withBody(s.setReady),
-			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.AlreadyStarted, apierror.NotParticipant},
+			post, session + "ready", player, auth.ClassMoney, byReceipt, true, withBody(s.setReady),
+			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.AlreadyStarted, apierror.NotParticipant},
 		},
 		{
-			post, session + "kick", player | server, auth.Money, byReceipt, true, withBody(s.kickPlayer),
+			post, session + "kick", player | server, auth.ClassMoney, byReceipt, true, withBody(s.kickPlayer),
 			errorList{
-				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
 			},
 		},
 		{
-			post, session + "transfer-host", player | server, auth.Money, byReceipt, true, withBody(s.transferHost),
-			errorList{apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.NotParticipant},
+			post, session + "transfer-host", player | server, auth.ClassMoney, byReceipt, true, withBody(s.transferHost),
+			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant},
 		},
 		{
-			post, session + "start", player | server, auth.Money, byReceipt, true, withBody(s.startRoom),
+			post, session + "start", player | server, auth.ClassMoney, byReceipt, true, withBody(s.startRoom),
 			errorList{
-				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.AlreadyStarted, apierror.NotEnoughPlayers,
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotEnoughPlayers,
 			},
 		},
 		{
-			post, session + "finish", player | server, auth.Money, byReceiptKeyRequired, true, withBody(s.finishRoom),
+			post, session + "finish", player | server, auth.ClassMoney, byReceiptKeyRequired, true, withBody(s.finishRoom),
 			errorList{
-				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotStarted, apierror.ResultConflict,
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict,
 				apierror.VersionConflict,
 			},
 		},
 		{
-			post, session + "cancel", everyone, auth.Money, byReceipt, true, withBody(s.cancelRoom),
+			post, session + "cancel", everyone, auth.ClassMoney, byReceipt, true, withBody(s.cancelRoom),
 			errorList{
-				apierror.RoomNotFound, apierror.RoomClosed, apierror.NotHost, apierror.AlreadyStarted, apierror.VersionConflict,
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.VersionConflict,
 			},
 		},
 		{
-			post, session + "rematch", player, auth.Money, byReceipt, true, withBody(s.rematchRoom),
+			post, session + "rematch", player, auth.ClassMoney, byReceipt, true, withBody(s.rematchRoom),
 			errorList{
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict,
 			},
 		},
 
-		{get, "/api/v1/user-balance/token-balances", player, auth.Read, keyIgnored, true, s.listBalances, nil},
+		{get, "/api/v1/user-balance/token-balances", player, auth.ClassRead, keyIgnored, true, s.listBalances, nil},
 		{
-			get, "/api/v1/user-balance/ledger", player, auth.Read, keyIgnored, true, s.listLedger,
+			get, "/api/v1/user-balance/ledger", player, auth.ClassRead, keyIgnored, true, s.listLedger,
 			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
 		},
 		{
-			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, auth.Money, byReceiptKeyRequired, true,
+			post, "/api/v1/user-assets/add/game-asset/{gameAssetId}", player, auth.ClassMoney, byReceiptKeyRequired, true,
 			withOptionalBody(s.purchaseAsset),
 			errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.AssetNotFound, apierror.PriceChanged,
-				apierror.SoldOut, apierror.AlreadyOwned,
+				apierror.StockTooSmall, apierror.PerUserLimitReached,
 			},
 		},
 		{
-			get, "/api/v1/user-assets", player, auth.Read, keyIgnored, true, s.listOwnedAssets,
+			get, "/api/v1/user-assets", player, auth.ClassRead, keyIgnored, true, s.listOwnedAssets,
 			errorList{apierror.InvalidRequest},
 		},
 		{
-			get, "/api/v1/game-assets", everyone, auth.Read, keyIgnored, false, s.listCatalogue,
+			get, "/api/v1/game-assets", everyone, auth.ClassRead, keyIgnored, false, s.listCatalogue,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 
 		{
-			post, admin + "games", operator, auth.Admin, byStoredResponse, false, withBody(s.createGame),
+			post, admin + "games", operator, auth.ClassAdmin, byStoredResponse, false, withBody(s.createGame),
 			errorList{apierror.InvalidAmount, apierror.TokenNotFound},
 		},
-		{get, admin + "games", operator, auth.Admin, keyIgnored, false, s.listGames, errorList{apierror.InvalidRequest}},
-		{get, admin + "games/{gameId}", staff, auth.Admin, keyIgnored, false, s.getGame, errorList{apierror.GameNotFound}},
+		{get, admin + "games", operator, auth.ClassAdmin, keyIgnored, false, s.listGames, errorList{apierror.InvalidRequest}},
 		{
-			patch, admin + "games/{gameId}", staff, auth.Admin, keyIgnored, false, withBody(s.patchGame),
+			get, admin + "games/{gameId}", staff, auth.ClassAdmin, keyIgnored, false, s.getGame,
+			errorList{apierror.GameNotFound},
+		},
+		{
+			patch, admin + "games/{gameId}", staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchGame),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound, apierror.VersionConflict},
 		},
 		{
-			post, admin + "games/{gameId}/server-keys", operator, auth.Admin, byStoredResponse, false,
+			post, admin + "games/{gameId}/server-keys", operator, auth.ClassAdmin, byStoredResponse, false,
 			withoutBody(s.addServerKey),
 			errorList{apierror.GameNotFound},
 		},
 		{
-			del, admin + "games/{gameId}/server-keys/{keyId}", operator, auth.Admin, keyIgnored, false, s.revokeServerKey,
+			del, admin + "games/{gameId}/server-keys/{keyId}", operator, auth.ClassAdmin, keyIgnored, false, s.revokeServerKey,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			post, admin + "games/{gameId}/assets", staff, auth.Admin, byStoredResponse, false, withBody(s.createAsset),
+			post, admin + "games/{gameId}/assets", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.createAsset),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound},
 		},
 		{
-			get, admin + "games/{gameId}/assets", staff, auth.Admin, keyIgnored, false, s.listAssets,
+			get, admin + "games/{gameId}/assets", staff, auth.ClassAdmin, keyIgnored, false, s.listAssets,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
 		},
 		{
-			get, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, keyIgnored, false, s.getAsset,
+			get, admin + "games/{gameId}/assets/{assetId}", staff, auth.ClassAdmin, keyIgnored, false, s.getAsset,
 			errorList{apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.Admin, keyIgnored, false, withBody(s.patchAsset),
+			patch, admin + "games/{gameId}/assets/{assetId}", staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchAsset),
 			errorList{apierror.InvalidAmount, apierror.GameNotFound, apierror.AssetNotFound},
 		},
 		{
-			post, admin + "tokens", operator, auth.Admin, byStoredResponse, false, withBody(s.createToken),
-			errorList{apierror.TokenExists},
+			post, admin + "tokens", operator, auth.ClassAdmin, byStoredResponse, false, withBody(s.createToken),
+			errorList{apierror.TokenCodeTaken},
 		},
-		{get, admin + "tokens", operator, auth.Admin, keyIgnored, false, s.listTokens, nil},
+		{get, admin + "tokens", operator, auth.ClassAdmin, keyIgnored, false, s.listTokens, nil},
 		{
-			get, admin + "tokens/{tokenId}", operator, auth.Admin, keyIgnored, false, s.getToken,
+			get, admin + "tokens/{tokenId}", operator, auth.ClassAdmin, keyIgnored, false, s.getToken,
 			errorList{apierror.TokenNotFound},
 		},
 		{
-			patch, admin + "tokens/{tokenId}", operator, auth.Admin, keyIgnored, false, withBody(s.patchToken),
+			patch, admin + "tokens/{tokenId}", operator, auth.ClassAdmin, keyIgnored, false, withBody(s.patchToken),
 			errorList{apierror.TokenNotFound},
 		},
-		{get, admin + "users/{userId}", staff, auth.Admin, keyIgnored, true, s.getUser, errorList{apierror.UserNotFound}},
 		{
-			post, admin + "users/{userId}/credit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.creditUser),
+			get, admin + "users/{userId}", staff, auth.ClassAdmin, keyIgnored, true, s.getUser,
+			errorList{apierror.UserNotFound},
+		},
+		{
+			post, admin + "users/{userId}/credit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.creditUser),
 			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			post, admin + "users/{userId}/debit", staff, auth.Admin, byReceiptKeyRequired, true, withBody(s.debitUser),
+			post, admin + "users/{userId}/debit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.debitUser),
 			errorList{apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
-			put, admin + "users/{userId}/saves/{slot}", staff, auth.Admin, keyIgnored, true, withSaveBody(s.replaceSave),
+			put, admin + "users/{userId}/saves/{slot}", staff, auth.ClassAdmin, keyIgnored, true, withSaveBody(s.replaceSave),
 			errorList{
 				apierror.UserNotFound, apierror.VersionConflict, apierror.SlotsFull, apierror.SaveRejected,
 				apierror.SaveTampered,
 			},
 		},
-		{get, admin + "rooms", staff, auth.Admin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
-		{get, admin + "audit", operator, auth.Admin, keyIgnored, true, s.auditWallets, nil},
+		{get, admin + "rooms", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
+		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, nil},
 
 		{
-			get, "/api/v1/game-data/save", player | orTicket, auth.Socket, keyIgnored, false,
+			get, "/api/v1/game-data/save", player | orTicket, auth.ClassSocket, keyIgnored, false,
 			s.upgradeHandler(s.saveEndpoint), socketErrors,
 		},
 		{
-			get, "/api/v1/game-data/load", player | orTicket, auth.Socket, keyIgnored, false,
+			get, "/api/v1/game-data/load", player | orTicket, auth.ClassSocket, keyIgnored, false,
 			s.upgradeHandler(s.saveEndpoint), socketErrors,
 		},
 		{
-			get, "/api/v1/realtime", player | orTicket, auth.Socket, keyIgnored, false,
+			get, "/api/v1/realtime", player | orTicket, auth.ClassSocket, keyIgnored, false,
 			s.upgradeHandler(s.realtimeEndpoint), socketErrors,
 		},
 

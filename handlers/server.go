@@ -90,7 +90,7 @@ func New(deps Deps) (*Server, error) {
 	for _, rt := range s.routes() {
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}
-	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.NotFound)}))
+	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
 	return s, nil
 }
@@ -167,7 +167,7 @@ func (r *request) authorizeAndHandle() (response, error) {
 	if r.route.rateLimitClass == "" {
 		return r.route.handle(r)
 	}
-	if err := r.takeRateLimit(auth.Address); err != nil {
+	if err := r.takeRateLimit(auth.ClassAddress); err != nil {
 		return response{}, err
 	}
 	if r.route.callers != anyone {
@@ -252,7 +252,7 @@ func (r *request) authenticate() error {
 	if err != nil {
 		return err
 	}
-	r.credential, r.caller, r.corsGameID = credential, credential.Caller, credential.Game
+	r.credential, r.caller, r.corsGameID = credential, credential.Caller, credential.GameID
 	if !r.route.callers.includes(r.caller.Role) {
 		return apierror.Forbidden.WithReason("this operation is for %s", r.route.callers)
 	}
@@ -310,12 +310,12 @@ func (r *request) takeRateLimit(class auth.Class) error {
 		return nil
 	}
 	decision, err := r.server.Limiter.Allow(r.ctx(), class, key)
-	if class == auth.Address && err == nil {
+	if class == auth.ClassAddress && err == nil {
 		return nil // the headers show the limit of the operation
 	}
 	h := r.Writer.Header()
 	h["Ratelimit-Policy"] = r.server.rateLimitPolicyHeader(decision)
-	h["Ratelimit"] = []string{decision.Header()}
+	h["Ratelimit"] = []string{decision.RateLimitHeader()}
 	if err != nil {
 		h["Retry-After"] = []string{strconv.FormatInt(decision.RetryAfterSeconds(), 10)}
 	}
@@ -326,16 +326,16 @@ func (r *request) takeRateLimit(class auth.Class) error {
 func (r *request) chargeRateLimit(permits int64) {
 	if key, limited := r.rateLimitKey(r.route.rateLimitClass); limited {
 		decision := r.server.Limiter.Charge(r.route.rateLimitClass, key, permits)
-		r.Writer.Header()["Ratelimit"] = []string{decision.Header()}
+		r.Writer.Header()["Ratelimit"] = []string{decision.RateLimitHeader()}
 	}
 }
 
 // rateLimitKey returns by whom the request counts in a class; false when the class has no limit.
 func (r *request) rateLimitKey(class auth.Class) (key string, limited bool) {
-	switch r.server.Limiter.Scope(class) {
+	switch r.server.Limiter.ScopeOf(class) {
 	case "":
 		return "", false
-	case auth.ByAddress:
+	case auth.ScopeAddress:
 		return r.addressIdentity(), true
 	default:
 		return r.callerIdentity(), true
@@ -347,6 +347,6 @@ func (s *Server) rateLimitPolicyHeader(d auth.Decision) []string {
 	if header, ok := s.rateLimitPolicyHeaders.Load(d.Class); ok {
 		return header.([]string)
 	}
-	header, _ := s.rateLimitPolicyHeaders.LoadOrStore(d.Class, []string{d.Policy()})
+	header, _ := s.rateLimitPolicyHeaders.LoadOrStore(d.Class, []string{d.PolicyHeader()})
 	return header.([]string)
 }

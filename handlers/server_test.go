@@ -147,8 +147,8 @@ func TestCORSAllowsTheOriginsOfTheCallersGame(t *testing.T) {
 func TestRateLimitsAreAppliedAndShownInHeaders(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
-			auth.Read:   {PerSecond: 1, Burst: 3, Scope: auth.ByUser},
-			auth.SignIn: {PerSecond: 1, Burst: 4, Scope: auth.ByAddress},
+			auth.ClassRead:   {PerSecond: 1, Burst: 3, Scope: auth.ScopeUser},
+			auth.ClassSignIn: {PerSecond: 1, Burst: 4, Scope: auth.ScopeAddress},
 		})
 	}).createGame()
 	ann, bob := f.guest("Ann"), f.guest("Bob")
@@ -183,7 +183,7 @@ func TestForwardedAddressesCountFromTrustedProxiesOnly(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
 		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
 		d.Limiter = auth.NewLimiter(redistest.Single(t),
-			auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 1, Scope: auth.ByAddress}})
+			auth.Limits{auth.ClassSignIn: {PerSecond: 1, Burst: 1, Scope: auth.ScopeAddress}})
 	}).createGame()
 	body := fmt.Sprintf(`{"gameId":%d}`, f.game)
 	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::1")

@@ -96,7 +96,7 @@ func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (respon
 		}
 		s := &clientHandler{server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path}
 		callbacks := realtime.ClientOptions{
-			UserID: r.caller.User, ExpiresAt: r.credential.Expires,
+			UserID: r.caller.UserID, ExpiresAt: r.credential.ExpiresAt,
 			OnOpen: s.onOpen, OnMessage: s.onMessage, OnRefused: s.onRefused,
 		}
 		// Browsers do not show the response to a failed upgrade, so the page gets a close code instead.

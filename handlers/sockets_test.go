@@ -260,7 +260,7 @@ func TestATicketCanBeRedeemedOnceByManyRequests(t *testing.T) {
 
 func TestTheNumberOfSocketsIsLimited(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		limits := auth.Limits{auth.Socket: {PerSecond: 1, Burst: 3, Scope: auth.ByUser}}
+		limits := auth.Limits{auth.ClassSocket: {PerSecond: 1, Burst: 3, Scope: auth.ScopeUser}}
 		d.Limiter = auth.NewLimiter(redistest.Single(t), limits)
 	}).createGame()
 	ann, bob := f.guest("Ann"), f.guest("Bob")
@@ -282,12 +282,12 @@ func TestASocketEndsWithItsToken(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	expires := time.Now().Add(300 * time.Millisecond).Truncate(time.Millisecond) // as precise as the stored ticket
-	caller := principal.Caller{Role: principal.Player, User: ann.id, Game: f.game}
-	ticket, err := f.deps.Auth.Ticket(t.Context(), auth.Authentication{Caller: caller, Expires: expires})
+	caller := principal.Caller{Role: principal.Player, UserID: ann.id, GameID: f.game}
+	ticket, err := f.deps.Auth.IssueTicket(t.Context(), auth.Authentication{Caller: caller, ExpiresAt: expires})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := f.dial(realtimePath+"?ticket="+ticket.Ticket, "")
+	s := f.dial(realtimePath+"?ticket="+ticket.Secret, "")
 	if code := s.waitCloseCode(); code != 4001 || time.Now().Before(expires) {
 		t.Errorf("closed with %d at %v, want 4001 after %v", code, time.Now(), expires)
 	}

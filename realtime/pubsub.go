@@ -252,7 +252,7 @@ func newPubsubConn(m *pubsubManager, server string, base *redis.Options, tag str
 		wakeup: make(chan struct{}, 1), done: make(chan struct{}),
 		topics: map[string]*topic{}, unconfirmedSubTimes: map[string]time.Time{}, unconfirmedUnsubCounts: map[string]int{},
 		// The topic's hash tag puts the probe on the same server.
-		probeChannel: keys.Probe(tag, mathrand.Uint64()),
+		probeChannel: keys.ProbeChannel(tag, mathrand.Uint64()),
 	}
 	o := *base
 	o.Dialer = c.onceDialer(base.Dialer)

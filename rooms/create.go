@@ -20,50 +20,50 @@ const MaxRoomPlayers = 256
 // maxMetadataBytes bounds metadata, without white space.
 const maxMetadataBytes = 4 << 10
 
-// newRoom is a valid CreateInput with every default filled in.
-type newRoom struct {
-	game                   int64
-	token                  wallet.Token // the zero Token for a free room
-	entryToken             string       // token as JSON, "" for a free room
-	entry                  wallet.Units // of each player
-	maxPlayers, minPlayers int
-	friendsOnly, autoStart bool
-	visibility             Visibility
-	settlement             string
-	rakeBps                int
-	payoutBps              []int
-	tie                    Tie
-	metadata               string // JSON object
-	profile                string // the creator's users.Profile as JSON
-	idle, age, match, keep time.Duration
+// roomDraft is a valid CreateInput with every default filled in.
+type roomDraft struct {
+	gameID                                       int64
+	token                                        wallet.Token // the zero Token for a free room
+	entryTokenJSON                               string       // token as JSON, "" for a free room
+	entry                                        wallet.Units // of each player
+	maxPlayers, minPlayers                       int
+	friendsOnly, autoStart                       bool
+	visibility                                   Visibility
+	settledBy                                    string
+	rakeBps                                      int
+	payoutBps                                    []int
+	tie                                          Tie
+	metadataJSON                                 string // JSON object
+	creatorProfileJSON                           string // the creator's users.Profile as JSON
+	idleTimeout, maxAge, matchTimeout, retention time.Duration
 }
 
-// prepare fills in the defaults and validates. It returns every faulty field in one
+// prepareCreate fills in the defaults and validates. It returns every faulty field in one
 // invalid_request.
-func (s *Service) prepare(ctx context.Context, caller principal.Caller, in CreateInput) (newRoom, error) {
-	if in.GameID != 0 && in.GameID != caller.Game {
-		return newRoom{}, apierror.GameNotFound
+func (s *Service) prepareCreate(ctx context.Context, caller principal.Caller, in CreateInput) (roomDraft, error) {
+	if in.GameID != 0 && in.GameID != caller.GameID {
+		return roomDraft{}, apierror.GameNotFound
 	}
-	game, err := s.games.Find(ctx, caller.Game)
+	game, err := s.games.Find(ctx, caller.GameID)
 	if err != nil {
-		return newRoom{}, err
+		return roomDraft{}, err
 	}
 	limits := game.Settings
-	n := newRoom{
-		game: caller.Game, maxPlayers: in.MaxPlayers, friendsOnly: in.FriendsOnly, autoStart: in.AutoStart,
-		visibility: in.Visibility, settlement: in.Settlement, rakeBps: limits.RakeBps, payoutBps: in.PayoutBps, tie: in.Tie,
-		idle: limits.IdleTimeout, age: limits.MaxAge, match: limits.MatchTimeout, keep: s.retention,
+	n := roomDraft{
+		gameID: caller.GameID, maxPlayers: in.MaxPlayers, friendsOnly: in.FriendsOnly, autoStart: in.AutoStart,
+		visibility: in.Visibility, settledBy: in.SettledBy, rakeBps: limits.RakeBps, payoutBps: in.PayoutBps, tie: in.Tie,
+		idleTimeout: limits.IdleTimeout, maxAge: limits.MaxAge, matchTimeout: limits.MatchTimeout, retention: s.retention,
 	}
 	var fieldErrors apierror.FieldErrors
 	entryErr := s.prepareEntry(ctx, in, &n, &fieldErrors)
 	n.prepareSeats(in, limits, &fieldErrors)
 	n.prepareVisibility(&fieldErrors)
-	n.prepareSettlement(&fieldErrors)
+	n.prepareSettledBy(&fieldErrors)
 	n.prepareRake(in, limits, &fieldErrors)
 	n.preparePayout(in, &fieldErrors)
 	n.prepareMetadata(in, &fieldErrors)
 	if err := fieldErrors.Err(); err != nil {
-		return newRoom{}, err
+		return roomDraft{}, err
 	}
 	return n, entryErr
 }
@@ -71,7 +71,7 @@ func (s *Service) prepare(ctx context.Context, caller principal.Caller, in Creat
 // prepareEntry reads the token and the amount. An error in the amount is returned and not
 // collected: it is invalid_amount, which the caller sees only when every other field is valid.
 func (s *Service) prepareEntry(
-	ctx context.Context, in CreateInput, n *newRoom, fieldErrors *apierror.FieldErrors,
+	ctx context.Context, in CreateInput, n *roomDraft, fieldErrors *apierror.FieldErrors,
 ) error {
 	if in.EntryTokenID == 0 {
 		amount, err := parseDecimal(in.RoomEntry)
@@ -92,8 +92,8 @@ func (s *Service) prepareEntry(
 	if err != nil {
 		return err
 	}
-	n.token, n.entryToken = token, string(text)
-	if n.entry, err = in.RoomEntry.Positive(token.Decimals); err != nil {
+	n.token, n.entryTokenJSON = token, string(text)
+	if n.entry, err = in.RoomEntry.ToPositiveUnits(token.Decimals); err != nil {
 		return err
 	}
 	if n.entry > wallet.MaxUnits/wallet.Units(max(in.MaxPlayers, 1)) {
@@ -103,7 +103,7 @@ func (s *Service) prepareEntry(
 	return nil
 }
 
-func (n *newRoom) prepareSeats(in CreateInput, limits games.Settings, fieldErrors *apierror.FieldErrors) {
+func (n *roomDraft) prepareSeats(in CreateInput, limits games.Settings, fieldErrors *apierror.FieldErrors) {
 	largest := min(MaxRoomPlayers, limits.MaxPlayers)
 	if in.MaxPlayers < 1 || in.MaxPlayers > largest {
 		fieldErrors.Add("maxPlayers", "range", fmt.Sprintf("must be 1 to %d", largest))
@@ -122,7 +122,7 @@ func (n *newRoom) prepareSeats(in CreateInput, limits games.Settings, fieldError
 	}
 }
 
-func (n *newRoom) prepareVisibility(fieldErrors *apierror.FieldErrors) {
+func (n *roomDraft) prepareVisibility(fieldErrors *apierror.FieldErrors) {
 	switch n.visibility {
 	case "":
 		n.visibility = Public
@@ -132,10 +132,10 @@ func (n *newRoom) prepareVisibility(fieldErrors *apierror.FieldErrors) {
 	}
 }
 
-func (n *newRoom) prepareSettlement(fieldErrors *apierror.FieldErrors) {
-	switch n.settlement {
+func (n *roomDraft) prepareSettledBy(fieldErrors *apierror.FieldErrors) {
+	switch n.settledBy {
 	case "":
-		n.settlement = "server"
+		n.settledBy = "server"
 	case "server":
 	case "consensus":
 		fieldErrors.Add("settlement", "unsupported", "consensus is not offered yet")
@@ -151,30 +151,30 @@ func (n *newRoom) prepareSettlement(fieldErrors *apierror.FieldErrors) {
 	}
 }
 
-func (n *newRoom) prepareRake(in CreateInput, limits games.Settings, fieldErrors *apierror.FieldErrors) {
+func (n *roomDraft) prepareRake(in CreateInput, limits games.Settings, fieldErrors *apierror.FieldErrors) {
 	if in.RakeBps == nil {
 		return
 	}
 	n.rakeBps = *in.RakeBps
-	if n.rakeBps < limits.MinRakeBps || n.rakeBps > maxBasisPoints {
-		fieldErrors.Add("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", limits.MinRakeBps, maxBasisPoints))
+	if n.rakeBps < limits.MinRakeBps || n.rakeBps > fullBps {
+		fieldErrors.Add("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", limits.MinRakeBps, fullBps))
 	}
 }
 
-func (n *newRoom) preparePayout(in CreateInput, fieldErrors *apierror.FieldErrors) {
+func (n *roomDraft) preparePayout(in CreateInput, fieldErrors *apierror.FieldErrors) {
 	if in.PayoutBps == nil {
-		n.payoutBps = []int{maxBasisPoints}
+		n.payoutBps = []int{fullBps}
 		return
 	}
 	sum := 0
 	for i, bps := range in.PayoutBps {
-		if bps < 0 || bps > maxBasisPoints {
+		if bps < 0 || bps > fullBps {
 			fieldErrors.Add(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
 			return
 		}
 		sum += bps
 	}
-	if sum != maxBasisPoints {
+	if sum != fullBps {
 		fieldErrors.Add("payout", "sum", "must sum to 10000 basis points")
 	}
 	if len(in.PayoutBps) > max(in.MaxPlayers, 1) {
@@ -182,8 +182,8 @@ func (n *newRoom) preparePayout(in CreateInput, fieldErrors *apierror.FieldError
 	}
 }
 
-func (n *newRoom) prepareMetadata(in CreateInput, fieldErrors *apierror.FieldErrors) {
-	n.metadata = "{}"
+func (n *roomDraft) prepareMetadata(in CreateInput, fieldErrors *apierror.FieldErrors) {
+	n.metadataJSON = "{}"
 	if len(in.Metadata) == 0 || string(in.Metadata) == "null" {
 		return
 	}
@@ -194,7 +194,7 @@ func (n *newRoom) prepareMetadata(in CreateInput, fieldErrors *apierror.FieldErr
 	case len(compact) > maxMetadataBytes:
 		fieldErrors.Add("metadata", "length", "must be at most 4 KiB")
 	default:
-		n.metadata = string(compact)
+		n.metadataJSON = string(compact)
 	}
 }
 
@@ -208,7 +208,7 @@ func parseDecimal(amount wallet.AmountInput) (*big.Rat, error) {
 	scale := big.NewInt(1)
 	for decimals := range wallet.MaxDecimals + 1 {
 		var units wallet.Units
-		if units, err = amount.Units(decimals); err == nil {
+		if units, err = amount.ToUnits(decimals); err == nil {
 			return new(big.Rat).SetFrac(big.NewInt(int64(units)), scale), nil
 		}
 		scale = new(big.Int).Mul(scale, big.NewInt(10))

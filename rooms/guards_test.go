@@ -77,7 +77,7 @@ func TestAForfeitedPlayerMayNotOpenTheRematch(t *testing.T) {
 		must(t)(f.service.Join(ctx, c, id, noKey))
 		must(t)(f.service.Start(ctx, a, id, noKey))
 		must(t)(f.service.Leave(ctx, c, id, noKey))
-		placements := []rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}}
+		placements := []rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}}
 		must(t)(f.service.Finish(ctx, f.server(), id, placements, noKey))
 		mustFail(t, apierror.NotParticipant)(f.service.Rematch(ctx, c, id, noKey))
 		must(t)(f.service.Rematch(ctx, b, id, noKey))
@@ -102,7 +102,7 @@ func TestATakenCodeIsNotOverwritten(t *testing.T) {
 				taken.Store(&key)
 			}
 		}))
-		requireOtherCode := func(do func() (rooms.Result, error)) rooms.Room {
+		requireOtherCode := func(do func() (rooms.ChangeResult, error)) rooms.Room {
 			t.Helper()
 			armed.Store(true)
 			room := must(t)(do())
@@ -115,9 +115,9 @@ func TestATakenCodeIsNotOverwritten(t *testing.T) {
 		}
 		p := f.newPlayer(0)
 		for _, in := range []rooms.CreateInput{{MaxPlayers: 2}, {MaxPlayers: 2, Visibility: rooms.Private}} {
-			room := requireOtherCode(func() (rooms.Result, error) { return f.service.Create(ctx, p, in, noKey) })
+			room := requireOtherCode(func() (rooms.ChangeResult, error) { return f.service.Create(ctx, p, in, noKey) })
 			must(t)(f.service.Cancel(ctx, p, room.RoomID, noKey))
-			requireOtherCode(func() (rooms.Result, error) { return f.service.Rematch(ctx, p, room.RoomID, noKey) })
+			requireOtherCode(func() (rooms.ChangeResult, error) { return f.service.Rematch(ctx, p, room.RoomID, noKey) })
 		}
 	})
 }
@@ -127,12 +127,12 @@ func TestAReceiptKeepsItsLifetime(t *testing.T) {
 		ctx := t.Context()
 		service := rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, ReceiptTTL: time.Hour})
 		p := f.newPlayer(0)
-		rc := idempotency.Receipt{Key: "k", Fingerprint: "f"}
+		rc := idempotency.Receipt{KeyDigest: "k", Fingerprint: "f"}
 		id := must(t)(service.Create(ctx, p, rooms.CreateInput{MaxPlayers: 2}, noKey)).RoomID
 		for _, call := range []string{"the first call", "the replay"} {
 			must(t)(service.Ready(ctx, p, id, true, rc))
 			shard, _ := keys.RoomShard(id)
-			ttl, err := f.db.Client.PTTL(ctx, keys.RoomReceipt(shard, p.ActorID(), rc.Key)).Result()
+			ttl, err := f.db.Client.PTTL(ctx, keys.RoomReceipt(shard, p.ActorID(), rc.KeyDigest)).Result()
 			if err != nil || ttl <= 59*time.Minute || ttl > time.Hour {
 				t.Errorf("after %s the receipt lives for %s, %v", call, ttl, err)
 			}
@@ -178,7 +178,7 @@ func TestARoomIsDueWhenItsTimeIsOver(t *testing.T) {
 		requireDue(room, room.CreatedAt.Add(time.Hour))
 		started := must(t)(f.service.Start(ctx, p, room.RoomID, noKey))
 		requireDue(started, started.StartedAt.Add(3*time.Hour))
-		placements := []rooms.Placement{{UserID: p.User, Place: 1}}
+		placements := []rooms.Placement{{UserID: p.UserID, Place: 1}}
 		finished := must(t)(f.service.Finish(ctx, f.server(), room.RoomID, placements, noKey))
 		requireDue(finished, finished.FinishedAt.Add(24*time.Hour))
 		cancelled := must(t)(f.service.Cancel(ctx, p, create(time.Hour, time.Hour).RoomID, noKey))

@@ -16,7 +16,7 @@ type CreateInput struct {
 	Visibility   Visibility         `json:"visibility"` // default: public
 	Metadata     wire.RawJSON       `json:"metadata"`   // a JSON object of at most 4 KiB; default: {}
 	AutoStart    bool               `json:"autoStart"`
-	Settlement   string             `json:"settlement"` // "server", the default and the only one yet
+	SettledBy    string             `json:"settlement"` // "server", the default and the only one yet
 	RakeBps      *int               `json:"rakeBps"`    // basis points of the pot; default: the game's rake
 	PayoutBps    []int              `json:"payout"`     // basis points for each place, sum 10,000; default: [10000]
 	Tie          Tie                `json:"tie"`        // default: split
@@ -29,7 +29,7 @@ type ListQuery struct {
 	Status       Status
 	EntryTokenID int64              // EntryToken.id
 	MaxEntry     wallet.AmountInput // largest entry, decimal, compared in each room's own token
-	HasSeat      *bool              // true: rooms before the start with a free seat; false: all others
+	HasFreeSeat  *bool              // true: rooms before the start with a free seat; false: all others
 	Limit        int                // rooms in the page, 1 to wire.MaxPageSize; 0 means wire.DefaultPageSize
 	Cursor       string             // NextCursor of the page before; "" for the first page
 }

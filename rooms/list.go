@@ -17,8 +17,8 @@ import (
 // many as before, at least minChunk, and at most maxScanned for one page. A page that meets this
 // bound may be short, or empty, and still have a next page.
 const (
-	minChunk   = 32  // rooms
-	maxScanned = 300 // rooms
+	minChunk        = 32  // rooms
+	maxScannedRooms = 300 // rooms
 )
 
 // List returns rooms, newest first. A player gets public rooms of the own game: those with the
@@ -30,10 +30,10 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery
 	if caller.Role != principal.Player {
 		return s.AdminList(ctx, caller, q)
 	}
-	if q.GameID != 0 && q.GameID != caller.Game {
+	if q.GameID != 0 && q.GameID != caller.GameID {
 		return Page{}, apierror.GameNotFound
 	}
-	q.GameID = caller.Game
+	q.GameID = caller.GameID
 	if q.Status != "" {
 		return s.readPage(ctx, q, strings.ToLower(string(q.Status)), nil)
 	}
@@ -46,10 +46,10 @@ func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q List
 	switch {
 	case !caller.HasRole(principal.Server, principal.Operator):
 		return Page{}, apierror.Forbidden
-	case caller.Role == principal.Server && q.GameID != 0 && q.GameID != caller.Game:
+	case caller.Role == principal.Server && q.GameID != 0 && q.GameID != caller.GameID:
 		return Page{}, apierror.GameNotFound
 	case caller.Role == principal.Server:
-		q.GameID = caller.Game
+		q.GameID = caller.GameID
 	}
 	return s.readPage(ctx, q, allIndex, nil)
 }
@@ -62,10 +62,10 @@ func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joine
 		return Page{}, err
 	}
 	page := Page{Items: []Room{}}
-	before := filter.before
-	for chunk := filter.limit; page.Scanned < maxScanned; chunk = max(2*chunk, minChunk) {
-		chunk = min(chunk, maxScanned-page.Scanned)
-		ids, err := s.store.list(ctx, q.GameID, index, before, chunk+1) // one more shows whether there are more
+	before := filter.beforeRoomID
+	for chunk := filter.limit; page.Scanned < maxScannedRooms; chunk = max(2*chunk, minChunk) {
+		chunk = min(chunk, maxScannedRooms-page.Scanned)
+		ids, err := s.store.listRoomIDs(ctx, q.GameID, index, before, chunk+1) // one more shows whether there are more
 		if err != nil {
 			return Page{}, err
 		}
@@ -77,7 +77,7 @@ func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joine
 		}
 		page.Scanned += len(ids)
 		if joiner != nil {
-			if rooms, err = s.selectJoinable(ctx, joiner.User, rooms); err != nil {
+			if rooms, err = s.selectJoinable(ctx, joiner.UserID, rooms); err != nil {
 				return Page{}, err
 			}
 		}
@@ -124,7 +124,7 @@ func (s *Service) selectJoinable(ctx context.Context, user int64, rooms []Room) 
 		r := &rooms[i]
 		_, seated := r.Seat(user)
 		admitted := !r.FriendsOnly || seated || r.CreatorID == user || friends[r.CreatorID]
-		if admitted && !r.banned[user] {
+		if admitted && !r.bannedUsers[user] {
 			joinable = append(joinable, *r)
 		}
 	}
@@ -133,18 +133,18 @@ func (s *Service) selectJoinable(ctx context.Context, user int64, rooms []Room) 
 
 // listFilter is a valid ListQuery.
 type listFilter struct {
-	status   Status
-	token    string // code of the entry token, "" for any
-	maxEntry *big.Rat
-	hasSeat  *bool
-	before   string // room id of the cursor, "" for the first page
-	limit    int
+	status       Status
+	tokenCode    string // code of the entry token, "" for any
+	maxEntry     *big.Rat
+	hasFreeSeat  *bool
+	beforeRoomID string // room id of the cursor, "" for the first page
+	limit        int
 }
 
 // parseQuery validates a query. It returns every faulty field in one invalid_request.
 func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, error) {
 	var fieldErrors apierror.FieldErrors
-	filter := listFilter{status: q.Status, hasSeat: q.HasSeat, limit: cmp.Or(q.Limit, wire.DefaultPageSize)}
+	filter := listFilter{status: q.Status, hasFreeSeat: q.HasFreeSeat, limit: cmp.Or(q.Limit, wire.DefaultPageSize)}
 	switch q.Status {
 	case "", Created, Started, Finished, Cancelled:
 	default:
@@ -155,7 +155,7 @@ func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, erro
 	}
 	if q.Cursor != "" {
 		id, err := base64.RawURLEncoding.DecodeString(q.Cursor)
-		if filter.before = string(id); err != nil || !isRoomID(filter.before) {
+		if filter.beforeRoomID = string(id); err != nil || !isRoomID(filter.beforeRoomID) {
 			fieldErrors.Add("cursor", "format", "must be the nextCursor of the page before")
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, erro
 		if err != nil {
 			return listFilter{}, err
 		}
-		filter.token = token.TokenID
+		filter.tokenCode = token.Code
 	}
 	return filter, nil
 }
@@ -182,9 +182,9 @@ func (f *listFilter) matches(r *Room) bool {
 	switch {
 	case f.status != "" && r.Status != f.status:
 		return false
-	case f.token != "" && r.TokenID != f.token:
+	case f.tokenCode != "" && r.TokenCode != f.tokenCode:
 		return false
-	case f.hasSeat != nil && *f.hasSeat != (r.Status == Created && r.TakenSeats() < r.MaxPlayers):
+	case f.hasFreeSeat != nil && *f.hasFreeSeat != (r.Status == Created && r.TakenSeats() < r.MaxPlayers):
 		return false
 	}
 	return f.maxEntry == nil || decimalEntry(r).Cmp(f.maxEntry) <= 0
@@ -192,7 +192,7 @@ func (f *listFilter) matches(r *Room) bool {
 
 // decimalEntry returns the entry in whole tokens.
 func decimalEntry(r *Room) *big.Rat {
-	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(r.Decimals)), nil)
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(r.TokenDecimals)), nil)
 	return new(big.Rat).SetFrac(big.NewInt(int64(r.Entry)), scale)
 }
 

@@ -59,13 +59,13 @@ func (s *Service) AuthorizeMessage(ctx context.Context, caller principal.Caller,
 	if err != nil {
 		return Message{}, err
 	}
-	recipients, err := room.messageRecipients(caller.User, in.To)
+	recipients, err := room.messageRecipients(caller.UserID, in.To)
 	if err != nil {
 		return Message{}, err
 	}
 	event, err := wire.Marshal(messageEvent{
 		Type: events.RoomMessage.Name, RoomID: room.RoomID, At: time.Now(),
-		Data: messageData{From: caller.User, Op: in.Op, Payload: in.Payload},
+		Data: messageData{From: caller.UserID, Op: in.Op, Payload: in.Payload},
 	})
 	if err != nil {
 		return Message{}, fmt.Errorf("encode a message: %w", err)

@@ -23,7 +23,7 @@ func TestMessagesAreAuthorized(t *testing.T) {
 	must(t)(f.service.Leave(t.Context(), forfeited, room.RoomID, noKey)) // the seat stays, forfeited
 	private := must(t)(f.service.Create(t.Context(), host,
 		rooms.CreateInput{MaxPlayers: 2, Visibility: rooms.Private}, noKey))
-	elsewhere := principal.Caller{Role: principal.Player, User: host.User, Game: host.Game + 1_000_000}
+	elsewhere := principal.Caller{Role: principal.Player, UserID: host.UserID, GameID: host.GameID + 1_000_000}
 	topic, _ := f.service.EventTopic(room.RoomID)
 
 	to := func(users ...int64) rooms.MessageInput { return rooms.MessageInput{To: &users} }
@@ -36,16 +36,19 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		err        *apierror.Error
 		field      string
 	}{
-		"to all":            {caller: host, recipients: []int64{guest.User}},
-		"from a guest":      {caller: guest, recipients: []int64{host.User}},
-		"to one":            {caller: host, in: to(guest.User), recipients: []int64{guest.User}},
-		"to nobody":         {caller: host, in: to()},
-		"to the sender":     {caller: host, in: to(host.User)},
-		"to a spectator":    {caller: host, in: to(guest.User, spectator.User), err: apierror.NotParticipant, field: "to[1]"},
-		"to a forfeited":    {caller: host, in: to(forfeited.User), err: apierror.NotParticipant, field: "to[0]"},
+		"to all":        {caller: host, recipients: []int64{guest.UserID}},
+		"from a guest":  {caller: guest, recipients: []int64{host.UserID}},
+		"to one":        {caller: host, in: to(guest.UserID), recipients: []int64{guest.UserID}},
+		"to nobody":     {caller: host, in: to()},
+		"to the sender": {caller: host, in: to(host.UserID)},
+		"to a spectator": {
+			caller: host, in: to(guest.UserID, spectator.UserID), err: apierror.NotParticipant,
+			field: "to[1]",
+		},
+		"to a forfeited":    {caller: host, in: to(forfeited.UserID), err: apierror.NotParticipant, field: "to[0]"},
 		"from a spectator":  {caller: spectator, err: apierror.NotParticipant},
 		"from a forfeited":  {caller: forfeited, err: apierror.NotParticipant},
-		"the longest op":    {caller: host, in: op(64), recipients: []int64{guest.User}},
+		"the longest op":    {caller: host, in: op(64), recipients: []int64{guest.UserID}},
 		"too long an op":    {caller: host, in: op(65), err: apierror.InvalidRequest, field: "op"},
 		"no room":           {caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.RoomNotFound},
 		"a hidden room":     {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
@@ -102,7 +105,7 @@ func TestAMessageIsAnEvent(t *testing.T) {
 		if err := wire.UnmarshalStrict(m.Event, &event); err != nil {
 			t.Fatalf("%v: %s", err, m.Event)
 		}
-		data, err := wire.Marshal(map[string]any{"from": host.User, "op": "move", "payload": wire.RawJSON(want)})
+		data, err := wire.Marshal(map[string]any{"from": host.UserID, "op": "move", "payload": wire.RawJSON(want)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (r *modelRoom) seat(user int64) *modelSeat {
 
 func (r *modelRoom) active() (list []int64) {
 	for _, s := range r.seats {
-		if s.state == rooms.Active {
+		if s.state == rooms.SeatActive {
 			list = append(list, s.user)
 		}
 	}
@@ -80,7 +80,7 @@ func (r *modelRoom) active() (list []int64) {
 
 func (r *modelRoom) takenSeats() int {
 	return len(r.seats) - len(slices.DeleteFunc(slices.Clone(r.seats),
-		func(s modelSeat) bool { return s.state != rooms.Forfeited }))
+		func(s modelSeat) bool { return s.state != rooms.SeatForfeited }))
 }
 
 func (r *modelRoom) ended() bool { return r.status.Ended() }
@@ -111,7 +111,7 @@ type keyedCall struct {
 	rc   idempotency.Receipt
 	code string
 	room string
-	send func(idempotency.Receipt) (rooms.Result, error)
+	send func(idempotency.Receipt) (rooms.ChangeResult, error)
 }
 
 func (m *model) moveMoney(user, delta, held int64) {
@@ -126,7 +126,7 @@ func (m *model) charge(r *modelRoom, user int64) {
 
 func (m *model) addSeat(r *modelRoom, user int64) {
 	r.removeSeat(user)
-	r.seats = append(r.seats, modelSeat{user: user, state: rooms.Active, stake: r.entry})
+	r.seats = append(r.seats, modelSeat{user: user, state: rooms.SeatActive, stake: r.entry})
 	m.charge(r, user)
 }
 
@@ -136,7 +136,7 @@ func (m *model) startAutomatically(r *modelRoom) {
 	}
 	ready := true
 	for _, s := range r.seats {
-		ready = ready && (s.state != rooms.Active || s.ready)
+		ready = ready && (s.state != rooms.SeatActive || s.ready)
 	}
 	if n := len(r.active()); n == r.maxPlayers || ready && n >= r.minPlayers {
 		m.start(r)
@@ -145,7 +145,7 @@ func (m *model) startAutomatically(r *modelRoom) {
 
 func (m *model) start(r *modelRoom) {
 	r.status = rooms.Started
-	r.seats = slices.DeleteFunc(r.seats, func(s modelSeat) bool { return s.state == rooms.Reserved })
+	r.seats = slices.DeleteFunc(r.seats, func(s modelSeat) bool { return s.state == rooms.SeatReserved })
 	r.addEvent("room.started")
 }
 
@@ -221,27 +221,27 @@ func (m *model) areFriends(a, b int64) bool {
 // service must change the store.
 
 func (m *model) join(r *modelRoom, p principal.Caller) string {
-	s := r.seat(p.User)
-	stranger := s == nil && p.User != r.creator && !m.areFriends(p.User, r.creator)
+	s := r.seat(p.UserID)
+	stranger := s == nil && p.UserID != r.creator && !m.areFriends(p.UserID, r.creator)
 	switch {
 	case r.gone, stranger && r.visibility == rooms.Private:
 		return "room_not_found"
 	case r.ended():
 		return "room_closed"
-	case s != nil && s.state == rooms.Active:
+	case s != nil && s.state == rooms.SeatActive:
 		return scripts.OK
 	case r.status == rooms.Started:
 		return "already_started"
-	case r.banned[p.User]:
+	case r.banned[p.UserID]:
 		return "banned"
 	case stranger && r.friendsOnly:
 		return "friends_only"
 	case s == nil && r.takenSeats() >= r.maxPlayers:
 		return "room_full"
-	case m.free[p.User] < r.entry:
+	case m.free[p.UserID] < r.entry:
 		return "insufficient_funds"
 	}
-	m.addSeat(r, p.User)
+	m.addSeat(r, p.UserID)
 	r.version++
 	r.addEvent("room.joined")
 	m.startAutomatically(r)
@@ -249,26 +249,26 @@ func (m *model) join(r *modelRoom, p principal.Caller) string {
 }
 
 func (m *model) isHidden(r *modelRoom, p principal.Caller) bool {
-	return r.gone || r.visibility == rooms.Private && p.Role == principal.Player && r.seat(p.User) == nil
+	return r.gone || r.visibility == rooms.Private && p.Role == principal.Player && r.seat(p.UserID) == nil
 }
 
 func (m *model) leave(r *modelRoom, p principal.Caller) string {
-	s := r.seat(p.User)
+	s := r.seat(p.UserID)
 	switch {
 	case m.isHidden(r, p):
 		return "room_not_found"
 	case r.ended():
 		return "room_closed"
-	case s == nil || s.state == rooms.Forfeited:
+	case s == nil || s.state == rooms.SeatForfeited:
 		return "not_participant"
 	}
 	r.version++
 	if r.status == rooms.Started {
-		s.state = rooms.Forfeited
+		s.state = rooms.SeatForfeited
 	} else {
-		m.moveMoney(p.User, s.stake, -s.stake)
+		m.moveMoney(p.UserID, s.stake, -s.stake)
 		r.pot -= s.stake
-		r.removeSeat(p.User)
+		r.removeSeat(p.UserID)
 	}
 	r.addEvent("room.left")
 	m.electHost(r)
@@ -285,13 +285,13 @@ func (m *model) leave(r *modelRoom, p principal.Caller) string {
 }
 
 func (m *model) ready(r *modelRoom, p principal.Caller, ready bool) string {
-	s := r.seat(p.User)
+	s := r.seat(p.UserID)
 	switch {
 	case m.isHidden(r, p):
 		return "room_not_found"
 	case r.ended():
 		return "room_closed"
-	case s == nil || s.state != rooms.Active:
+	case s == nil || s.state != rooms.SeatActive:
 		return "not_participant"
 	case r.status != rooms.Created:
 		return "already_started"
@@ -312,14 +312,14 @@ func (m *model) checkHost(r *modelRoom, p principal.Caller) string {
 		return "room_not_found"
 	case r.ended():
 		return "room_closed"
-	case p.Role == principal.Player && p.User != r.host:
+	case p.Role == principal.Player && p.UserID != r.host:
 		return "not_host"
 	}
 	return ""
 }
 
 func (m *model) kick(r *modelRoom, p principal.Caller, user int64, ban bool) string {
-	if user == p.User {
+	if user == p.UserID {
 		return "invalid_request"
 	}
 	if code := m.checkHost(r, p); code != "" {
@@ -354,7 +354,7 @@ func (m *model) transfer(r *modelRoom, p principal.Caller, user int64) string {
 		return code
 	}
 	switch s := r.seat(user); {
-	case s == nil || s.state != rooms.Active:
+	case s == nil || s.state != rooms.SeatActive:
 		return "not_participant"
 	case user == r.host:
 		return scripts.OK
@@ -417,11 +417,11 @@ func (m *model) cancelByCaller(r *modelRoom, p principal.Caller) string {
 }
 
 func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
-	s := r.seat(p.User)
+	s := r.seat(p.UserID)
 	switch {
 	case m.isHidden(r, p):
 		return "room_not_found", nil
-	case s == nil || s.state != rooms.Active:
+	case s == nil || s.state != rooms.SeatActive:
 		return "not_participant", nil
 	case r.status == rooms.Created:
 		return "not_started", nil
@@ -431,7 +431,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 		return "room_not_found", nil
 	case r.rematch != nil:
 		return scripts.OK, r.rematch
-	case m.free[p.User] < r.entry:
+	case m.free[p.UserID] < r.entry:
 		return "insufficient_funds", nil
 	}
 	r.version++
@@ -440,17 +440,17 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 		entry: r.entry, maxPlayers: r.maxPlayers, minPlayers: r.minPlayers, friendsOnly: r.friendsOnly,
 		autoStart: r.autoStart, visibility: r.visibility, rakeBps: r.rakeBps, payoutBps: r.payoutBps, tie: r.tie,
 	}
-	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.User })
+	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.UserID })
 	m.openRoom(n, p, others)
 	r.rematch = n
 	return scripts.OK, n
 }
 
 func (m *model) openRoom(n *modelRoom, p principal.Caller, reserved []int64) {
-	n.creator, n.host, n.status, n.version, n.banned = p.User, p.User, rooms.Created, 1, map[int64]bool{}
-	m.addSeat(n, p.User)
+	n.creator, n.host, n.status, n.version, n.banned = p.UserID, p.UserID, rooms.Created, 1, map[int64]bool{}
+	m.addSeat(n, p.UserID)
 	for _, id := range reserved {
-		n.seats = append(n.seats, modelSeat{user: id, state: rooms.Reserved})
+		n.seats = append(n.seats, modelSeat{user: id, state: rooms.SeatReserved})
 	}
 	n.addEvent("room.created")
 	m.startAutomatically(n)
@@ -458,12 +458,12 @@ func (m *model) openRoom(n *modelRoom, p principal.Caller, reserved []int64) {
 }
 
 // call makes a call that the model has already made, and requires the same code and the same room.
-func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receipt) (rooms.Result, error)) {
+func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receipt) (rooms.ChangeResult, error)) {
 	m.t.Helper()
 	var rc idempotency.Receipt
 	if rapid.IntRange(0, 2).Draw(m.t, "keyed") == 0 {
 		m.keyCount++
-		rc = idempotency.Receipt{Key: fmt.Sprintf("%d-%d", m.fixture.game, m.keyCount), Fingerprint: what}
+		rc = idempotency.Receipt{KeyDigest: fmt.Sprintf("%d-%d", m.fixture.game, m.keyCount), Fingerprint: what}
 	}
 	m.losesReplies.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
 	a, err := do(rc)
@@ -478,12 +478,12 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		}
 		m.requireSame(what, r, a.Room)
 	}
-	if rc.Key != "" && code != apierror.InvalidRequest.Code {
+	if rc.KeyDigest != "" && code != apierror.InvalidRequest.Code {
 		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: room, send: do})
 	}
 }
 
-func describe(a rooms.Result, err error) (code, room string) {
+func describe(a rooms.ChangeResult, err error) (code, room string) {
 	if err == nil {
 		text, err := wire.Marshal(a.Room)
 		if err != nil {
@@ -513,7 +513,7 @@ func (m *model) requireSame(what string, r *modelRoom, got rooms.Room) {
 	}
 	if got.RoomID != r.id || got.Status != r.status || got.Version != r.version || got.Seq != int64(len(r.events)) ||
 		got.HostID != r.host ||
-		got.CreatorID != r.creator || int64(got.Pot) != r.pot || int64(got.Rake) != r.rake || got.Reason != r.reason ||
+		got.CreatorID != r.creator || int64(got.Pot) != r.pot || int64(got.Rake) != r.rake || got.CancelReason != r.reason ||
 		got.RematchID != next ||
 		got.StartedAt.IsZero() == slices.Contains(r.events, "room.started") || got.FinishedAt.IsZero() == r.ended() ||
 		!slices.Equal(seats, r.seats) {
@@ -537,9 +537,9 @@ func (m *model) requireStoreAgrees() {
 		streams[r] = pipe.XRange(m.ctx, keys.RoomEvents(shard, r.id), after, "+")
 		heads[r] = pipe.HMGet(m.ctx, keys.Room(shard, r.id), "seq", "state")
 	}
-	code := m.fixture.token.TokenID
+	code := m.fixture.token.Code
 	for _, p := range m.players {
-		wallets[p.User] = pipe.HMGet(m.ctx, keys.Wallet(p.User), "free:"+code, "held:"+code)
+		wallets[p.UserID] = pipe.HMGet(m.ctx, keys.Wallet(p.UserID), "free:"+code, "held:"+code)
 	}
 	totals := pipe.HMGet(m.ctx, keys.Totals(), "minted:"+code, "wallets:"+code, "escrow:"+code, "house:"+code)
 	indexes := map[string][]*redis.StringSliceCmd{}
@@ -583,11 +583,11 @@ func (m *model) requireStoreAgrees() {
 	}
 	free, held := int64(0), int64(0)
 	for _, p := range m.players {
-		got := wallets[p.User].Val()
-		if units(got[0]) != m.free[p.User] || units(got[1]) != m.held[p.User] || m.held[p.User] < 0 {
-			m.t.Fatalf("player %d has %v, want %d and %d", p.User, got, m.free[p.User], m.held[p.User])
+		got := wallets[p.UserID].Val()
+		if units(got[0]) != m.free[p.UserID] || units(got[1]) != m.held[p.UserID] || m.held[p.UserID] < 0 {
+			m.t.Fatalf("player %d has %v, want %d and %d", p.UserID, got, m.free[p.UserID], m.held[p.UserID])
 		}
-		free, held = free+m.free[p.User], held+m.held[p.User]
+		free, held = free+m.free[p.UserID], held+m.held[p.UserID]
 	}
 	for i, want := range []int64{m.minted, free, held, m.raked} {
 		if got := units(totals.Val()[i]); got != want {
@@ -690,41 +690,41 @@ func (m *model) step() {
 	caller := p // of the verbs that are for the host
 	switch draw("caller", 4) {
 	case 0, 1:
-		caller = principal.Caller{Role: principal.Player, User: r.host, Game: m.fixture.game}
+		caller = principal.Caller{Role: principal.Player, UserID: r.host, GameID: m.fixture.game}
 	case 2:
 		caller = m.fixture.server()
 	}
-	other := m.players[draw("other", len(m.players))].User
+	other := m.players[draw("other", len(m.players))].UserID
 	switch what {
 	case "create", "join":
-		m.call("join", m.join(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call("join", m.join(r, p), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Join(m.ctx, p, r.id, rc)
 		})
 	case "leave":
-		m.call(what, m.leave(r, p), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, m.leave(r, p), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Leave(m.ctx, p, r.id, rc)
 		})
 	case "ready":
 		ready := draw("unready", 4) > 0
-		m.call(what, m.ready(r, p, ready), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, m.ready(r, p, ready), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Ready(m.ctx, p, r.id, ready, rc)
 		})
 	case "kick":
 		in := rooms.KickInput{RoomID: r.id, UserID: other, Ban: rapid.Bool().Draw(t, "ban")}
-		m.call(what, m.kick(r, caller, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, m.kick(r, caller, other, in.Ban), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Kick(m.ctx, caller, in, rc)
 		})
 	case "transfer":
-		m.call(what, m.transfer(r, caller, other), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, m.transfer(r, caller, other), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.TransferHost(m.ctx, caller, r.id, other, rc)
 		})
 	case "start":
-		m.call(what, m.startByHost(r, caller), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, m.startByHost(r, caller), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Start(m.ctx, caller, r.id, rc)
 		})
 	case "finish":
 		results, places, valid := m.drawPlacements(r)
-		m.call(what, m.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, m.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Finish(m.ctx, m.fixture.server(), r.id, results, rc)
 		})
 	case "cancel":
@@ -734,12 +734,12 @@ func (m *model) step() {
 		if caller.Role == principal.Operator && r.gone {
 			return // its game is not known any more; the calls of the other roles cover this
 		}
-		m.call(what, m.cancelByCaller(r, caller), r, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, m.cancelByCaller(r, caller), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Cancel(m.ctx, caller, r.id, rc)
 		})
 	case "rematch":
 		code, n := m.rematch(r, p)
-		m.call(what, code, n, func(rc idempotency.Receipt) (rooms.Result, error) {
+		m.call(what, code, n, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Rematch(m.ctx, p, r.id, rc)
 		})
 	case "pass":
@@ -779,11 +779,11 @@ func (m *model) create(p principal.Caller) {
 		in.EntryTokenID, in.RoomEntry = m.fixture.token.ID, wallet.AmountInput(wallet.Units(entry).Decimal(2))
 	}
 	code := "insufficient_funds"
-	if m.free[p.User] >= entry {
+	if m.free[p.UserID] >= entry {
 		m.openRoom(n, p, nil)
 		code = scripts.OK
 	}
-	m.call("create", code, n, func(rc idempotency.Receipt) (rooms.Result, error) {
+	m.call("create", code, n, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 		return m.service.Create(m.ctx, p, in, rc)
 	})
 }
@@ -804,7 +804,7 @@ func (m *model) drawPlacements(r *modelRoom) (list []rooms.Placement, places map
 		}
 		switch rapid.IntRange(0, 7).Draw(m.t, "flaw") {
 		case 0:
-			places[m.players[0].User+1_000_000] = 1
+			places[m.players[0].UserID+1_000_000] = 1
 			valid = false
 		case 1:
 			if len(order) > 0 {
@@ -830,7 +830,7 @@ func (m *model) replay() {
 	if code, room := describe(a, err); code != k.code || room != k.room || !a.Replayed {
 		m.t.Fatalf("%s again: %s %s (replayed: %v), first %s %s", k.rc.Fingerprint, code, room, a.Replayed, k.code, k.room)
 	}
-	a, err = k.send(idempotency.Receipt{Key: k.rc.Key, Fingerprint: "other"})
+	a, err = k.send(idempotency.Receipt{KeyDigest: k.rc.KeyDigest, Fingerprint: "other"})
 	if code, _ := describe(a, err); code != apierror.IdempotencyKeyReused.Code {
 		m.t.Fatalf("another request with the key: %s", code)
 	}
@@ -855,7 +855,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			for range 4 {
 				units := rapid.SampledFrom([]int64{int64(wallet.MaxUnits), 1000, 5, 0}).Draw(rt, "units")
 				p := f.newPlayer(units)
-				m.players, m.free[p.User], m.minted = append(m.players, p), units, m.minted+units
+				m.players, m.free[p.UserID], m.minted = append(m.players, p), units, m.minted+units
 			}
 			f.makeFriends(m.players[0], m.players[1])
 			f.makeFriends(m.players[1], m.players[2])

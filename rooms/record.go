@@ -12,44 +12,44 @@ import (
 // The packed fields of a room's hash. The scripts read the values in this order; doc.go describes
 // them.
 var (
-	roomSettings = redisdb.Packed{Name: "the settings of a room", Separator: "|", Names: []string{
+	settingsLayout = redisdb.PackedLayout{Name: "the settings of a room", Separator: "|", Names: []string{
 		"room", "game", "token", "decimals", "entry", "max", "min", "friends", "visibility", "auto",
 		"idle", "age", "match", "keep", "creator",
 	}}
-	roomState = redisdb.Packed{Name: "the state of a room", Separator: "|", Names: []string{
+	stateLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: []string{
 		"status", "host", "version", "position", "pot", "hostProfile",
 	}}
-	roomDocument = redisdb.Packed{Name: "the document of a room", Separator: "\t", Names: append(
-		[]string{"id", "code", "creatorProfile"}, newRoomDocument.Names...,
+	documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: append(
+		[]string{"id", "code", "creatorProfile"}, draftDocumentLayout.Names...,
 	)}
-	roomSeat = redisdb.Packed{Name: "a seat of a room", Separator: "|", Names: []string{
+	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: []string{
 		"user", "state", "ready", "since", "stake", "profile",
 	}}
 
-	// newRoomDocument is the part of roomDocument that is known before the script gives the room
+	// draftDocumentLayout is the part of roomDocument that is known before the script gives the room
 	// its id.
-	newRoomDocument = redisdb.Packed{Name: "the document of a new room", Separator: "\t", Names: []string{
+	draftDocumentLayout = redisdb.PackedLayout{Name: "the document of a new room", Separator: "\t", Names: []string{
 		"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken",
 	}}
 )
 
 // encode returns the settings and the document of a new room as the scripts store them.
-func (n *newRoom) encode(roomID string, creator int64) (settings, document string) {
-	settings = roomSettings.Join(map[string]any{
-		"room": roomID, "game": n.game, "token": n.token.TokenID, "decimals": n.token.Decimals, "entry": int64(n.entry),
+func (n *roomDraft) encode(roomID string, creator int64) (settings, document string) {
+	settings = settingsLayout.Join(map[string]any{
+		"room": roomID, "game": n.gameID, "token": n.token.Code, "decimals": n.token.Decimals, "entry": int64(n.entry),
 		"max": n.maxPlayers, "min": n.minPlayers, "friends": formatBool(n.friendsOnly), "visibility": n.visibility,
-		"auto": formatBool(n.autoStart), "idle": n.idle.Milliseconds(), "age": n.age.Milliseconds(),
-		"match": n.match.Milliseconds(), "keep": n.keep.Milliseconds(), "creator": creator,
+		"auto": formatBool(n.autoStart), "idle": n.idleTimeout.Milliseconds(), "age": n.maxAge.Milliseconds(),
+		"match": n.matchTimeout.Milliseconds(), "keep": n.retention.Milliseconds(), "creator": creator,
 	})
-	document = newRoomDocument.Join(map[string]any{
-		"settlement": n.settlement, "rakeBps": n.rakeBps, "payout": joinInts(n.payoutBps), "tie": n.tie,
-		"metadata": n.metadata, "entryToken": n.entryToken,
+	document = draftDocumentLayout.Join(map[string]any{
+		"settlement": n.settledBy, "rakeBps": n.rakeBps, "payout": joinInts(n.payoutBps), "tie": n.tie,
+		"metadata": n.metadataJSON, "entryToken": n.entryTokenJSON,
 	})
 	return settings, document
 }
 
-// encode returns the payouts as "<user>:<place>:<units>;" each.
-func (l payoutList) encode() []byte {
+// encodePayouts returns the payouts as "<user>:<place>:<units>;" each.
+func (l settlement) encodePayouts() []byte {
 	var b []byte
 	for _, p := range l.payouts {
 		b = fmt.Appendf(b, "%d:%d:%d;", p.UserID, p.Place, p.Amount)
@@ -92,9 +92,9 @@ func decodeRoom(hash map[string]string) (Room, error) {
 }
 
 func (r *Room) decodeSettings(text string) error {
-	settings := roomSettings.Split(text)
+	settings := settingsLayout.Split(text)
 	r.RoomID, r.GameID, r.CreatorID = settings.Text("room"), settings.Int("game"), settings.Int("creator")
-	r.TokenID, r.Decimals = settings.Text("token"), int(settings.Int("decimals"))
+	r.TokenCode, r.TokenDecimals = settings.Text("token"), int(settings.Int("decimals"))
 	r.Entry = wallet.Units(settings.Int("entry"))
 	r.MaxPlayers, r.MinPlayers = int(settings.Int("max")), int(settings.Int("min"))
 	r.FriendsOnly, r.AutoStart = settings.Bool("friends"), settings.Bool("auto")
@@ -103,20 +103,20 @@ func (r *Room) decodeSettings(text string) error {
 }
 
 func (r *Room) decodeState(text string) error {
-	state := roomState.Split(text)
-	r.Status, r.HostID, r.hostProfile = Status(state.Text("status")), state.Int("host"), state.Text("hostProfile")
+	state := stateLayout.Split(text)
+	r.Status, r.HostID, r.hostProfileJSON = Status(state.Text("status")), state.Int("host"), state.Text("hostProfile")
 	r.Version, r.Position = state.Int("version"), state.Text("position")
 	r.Pot = wallet.Units(state.Int("pot"))
 	return state.Err()
 }
 
 func (r *Room) decodeDocument(text string) (err error) {
-	document := roomDocument.Split(text)
-	r.ID, r.Code, r.creatorProfile = document.Int("id"), document.Text("code"), document.Text("creatorProfile")
-	r.Settlement, r.Tie = document.Text("settlement"), Tie(document.Text("tie"))
+	document := documentLayout.Split(text)
+	r.ID, r.Code, r.creatorProfileJSON = document.Int("id"), document.Text("code"), document.Text("creatorProfile")
+	r.SettledBy, r.Tie = document.Text("settlement"), Tie(document.Text("tie"))
 	r.RakeBps = int(document.Int("rakeBps"))
 	r.PayoutBps, err = decodeInts(document.Text("payout"))
-	r.metadata, r.entryToken = document.Text("metadata"), document.Text("entryToken")
+	r.metadataJSON, r.entryTokenJSON = document.Text("metadata"), document.Text("entryToken")
 	return errors.Join(document.Err(), err)
 }
 
@@ -125,8 +125,8 @@ func (r *Room) decodeFields(hash map[string]string) error {
 	f := redisdb.NewFields("the fields of a room", hash)
 	r.Seq, r.Rake = f.Int("seq"), wallet.Units(f.Int("rake"))
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
-	r.Reason, r.RematchID = f.Text("reason"), f.Text("rematch")
-	r.placements, r.payouts, r.refunds = f.Text("results"), f.Text("payouts"), f.Text("refunds")
+	r.CancelReason, r.RematchID = f.Text("reason"), f.Text("rematch")
+	r.placementsJSON, r.payoutsJSON, r.refundsJSON = f.Text("results"), f.Text("payouts"), f.Text("refunds")
 	return f.Err()
 }
 
@@ -137,10 +137,10 @@ func (r *Room) decodeSeats(text string) error {
 	}
 	r.Seats = make([]Seat, 0, strings.Count(text, "\t")+1)
 	for packed := range strings.SplitSeq(text, "\t") {
-		seat := roomSeat.Split(packed)
+		seat := seatLayout.Split(packed)
 		r.Seats = append(r.Seats, Seat{
 			UserID: seat.Int("user"), State: SeatState(seat.Text("state")), Ready: seat.Bool("ready"),
-			JoinedAt: seat.Time("since"), Stake: wallet.Units(seat.Int("stake")), profile: seat.Text("profile"),
+			JoinedAt: seat.Time("since"), Stake: wallet.Units(seat.Int("stake")), profileJSON: seat.Text("profile"),
 		})
 		if err := seat.Err(); err != nil {
 			return err
@@ -156,11 +156,11 @@ func (r *Room) decodeBans(hash map[string]string) error {
 		if !ok {
 			continue
 		}
-		if r.banned == nil {
-			r.banned = map[int64]bool{}
+		if r.bannedUsers == nil {
+			r.bannedUsers = map[int64]bool{}
 		}
 		v := redisdb.NewValues("a banned player", []string{user})
-		r.banned[v.Int()] = true
+		r.bannedUsers[v.NextInt()] = true
 		if err := v.Err(); err != nil {
 			return err
 		}
@@ -170,16 +170,16 @@ func (r *Room) decodeBans(hash map[string]string) error {
 
 func decodeInts(text string) ([]int, error) {
 	v := redisdb.NewValues("a list of numbers", strings.Split(text, ","))
-	list := make([]int, v.Len())
+	list := make([]int, v.Remaining())
 	for i := range list {
-		list[i] = int(v.Int())
+		list[i] = int(v.NextInt())
 	}
 	return list, v.Err()
 }
 
-// decodeReply returns the hash in a script's reply: field, value, field, value …, separated by line
-// breaks.
-func decodeReply(text string) map[string]string {
+// decodeHashReply returns the hash in a script's reply: field, value, field, value …, separated by
+// line breaks.
+func decodeHashReply(text string) map[string]string {
 	hash := make(map[string]string, 16)
 	for text != "" {
 		var field, value string

@@ -11,11 +11,12 @@ import (
 
 // The scripts read these texts by position, so the order is part of the stored format.
 func TestTheOrderOfPackedValues(t *testing.T) {
-	n := newRoom{
-		game: 2, token: wallet.Token{TokenID: "GOLD", Decimals: 3}, entryToken: `{"id":1}`, entry: 4, maxPlayers: 6,
-		minPlayers: 5, friendsOnly: true, autoStart: false, visibility: Unlisted, settlement: "server", rakeBps: 250,
-		payoutBps: []int{6000, 4000}, tie: TieRefund, metadata: `{"a":1}`, idle: 7 * time.Second, age: 8 * time.Second,
-		match: 9 * time.Second, keep: 10 * time.Second,
+	n := roomDraft{
+		gameID: 2, token: wallet.Token{Code: "GOLD", Decimals: 3}, entryTokenJSON: `{"id":1}`, entry: 4, maxPlayers: 6,
+		minPlayers: 5, friendsOnly: true, autoStart: false, visibility: Unlisted, settledBy: "server", rakeBps: 250,
+		payoutBps: []int{6000, 4000}, tie: TieRefund, metadataJSON: `{"a":1}`, idleTimeout: 7 * time.Second,
+		maxAge:       8 * time.Second,
+		matchTimeout: 9 * time.Second, retention: 10 * time.Second,
 	}
 	settings, document := n.encode("id", 11)
 	if want := "id|2|GOLD|3|4|6|5|1|unlisted|0|7000|8000|9000|10000|11"; settings != want {
@@ -47,9 +48,9 @@ func TestAStoredRoomIsDecodedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(r.ID, r.GameID, r.TokenID, r.Decimals, r.Entry, r.MaxPlayers, r.MinPlayers, r.FriendsOnly,
-		r.Visibility, r.AutoStart, r.CreatorID, r.Settlement, r.RakeBps, r.PayoutBps, r.Tie, r.Status, r.HostID,
-		r.Version, r.Position, r.Pot, r.Seq, r.banned, r.StartedAt.UnixMilli(), r.FinishedAt.IsZero())
+	got := fmt.Sprint(r.ID, r.GameID, r.TokenCode, r.TokenDecimals, r.Entry, r.MaxPlayers, r.MinPlayers, r.FriendsOnly,
+		r.Visibility, r.AutoStart, r.CreatorID, r.SettledBy, r.RakeBps, r.PayoutBps, r.Tie, r.Status, r.HostID,
+		r.Version, r.Position, r.Pot, r.Seq, r.bannedUsers, r.StartedAt.UnixMilli(), r.FinishedAt.IsZero())
 	want := fmt.Sprint(7, 2, "GOLD", 3, 250, 8, 2, false,
 		"public", true, 1, "server", 250, "[6000 4000]", "split", "STARTED", 1,
 		9, "12-34", 2000, 12, "map[5:true]", 1700000001000, true)
@@ -83,7 +84,7 @@ func BenchmarkDecodeRoom(b *testing.B) {
 	text := strings.Join(flat, "\n")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := decodeRoom(decodeReply(text)); err != nil {
+		if _, err := decodeRoom(decodeHashReply(text)); err != nil {
 			b.Fatal(err)
 		}
 	}

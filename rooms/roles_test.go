@@ -66,7 +66,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			return err
 		}, []principal.Role{principal.Player}},
 		"Finish": {func(c principal.Caller) error {
-			_, err := f.service.Finish(ctx, c, room.RoomID, []rooms.Placement{{UserID: guest.User, Place: 1}}, noKey)
+			_, err := f.service.Finish(ctx, c, room.RoomID, []rooms.Placement{{UserID: guest.UserID, Place: 1}}, noKey)
 			return err
 		}, []principal.Role{principal.Server}},
 		"Start": {func(c principal.Caller) error {
@@ -80,8 +80,13 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 	}
 	stranger := f.newPlayer(0)
 	for _, c := range []principal.Caller{
-		{}, {Game: f.game}, {Role: "x", Game: f.game, User: guest.User}, {Role: principal.System, Game: f.game},
-		{Role: principal.Operator}, {Role: principal.Server, Game: f.game + 1_000_000}, stranger,
+		{},
+		{GameID: f.game},
+		{Role: "x", GameID: f.game, UserID: guest.UserID},
+		{Role: principal.System, GameID: f.game},
+		{Role: principal.Operator},
+		{Role: principal.Server, GameID: f.game + 1_000_000},
+		stranger,
 	} {
 		for verb, v := range verbs {
 			allowed := c.HasRole(v.allowed...)

@@ -40,9 +40,9 @@ type SeatState string
 
 // All states of a seat.
 const (
-	Active    SeatState = "active"    // the player is in the game
-	Forfeited SeatState = "forfeited" // the player left after the start; the stake is still in the pot
-	Reserved  SeatState = "reserved"  // kept until the start for a player of the room before
+	SeatActive    SeatState = "active"    // the player is in the game
+	SeatForfeited SeatState = "forfeited" // the player left after the start; the stake is still in the pot
+	SeatReserved  SeatState = "reserved"  // kept until the start for a player of the room before
 )
 
 // Tie is how equal places are paid.
@@ -63,13 +63,13 @@ type Seat struct {
 	JoinedAt time.Time    // when the seat was taken or reserved, to the millisecond
 	Stake    wallet.Units // the player's part of the pot, minor units of the room's token
 
-	profile string // users.Profile as JSON, as of joining
+	profileJSON string // users.Profile as JSON, as of joining
 }
 
 // Profile returns the player's profile as of joining.
 func (s Seat) Profile() users.Profile {
 	var p users.Profile
-	_ = wire.Unmarshal([]byte(s.profile), &p)
+	_ = wire.Unmarshal([]byte(s.profileJSON), &p)
 	return p
 }
 
@@ -89,52 +89,52 @@ type Payout struct {
 
 // Room is a game session as the store had it at one instant. It is a value: nothing in it changes.
 type Room struct {
-	ID         int64        // unique in the installation
-	RoomID     string       // UUID in lower case; it contains the room's shard
-	Code       string       // 7 letters and digits; a short name, not a permission
-	GameID     int64        //
-	TokenID    string       // code of the entry token, "" for a free room
-	Decimals   int          // fraction digits of the entry token, 0 to 18
-	Entry      wallet.Units // stake of each player, minor units; 0 for a free room
-	Pot        wallet.Units // sum of the stakes, minor units; after the end as it was at the end
-	MaxPlayers int
-	MinPlayers int // active players that a start needs
+	ID            int64        // unique in the installation
+	RoomID        string       // UUID in lower case; it contains the room's shard
+	Code          string       // 7 letters and digits; a short name, not a permission
+	GameID        int64        //
+	TokenCode     string       // code of the entry token, "" for a free room
+	TokenDecimals int          // fraction digits of the entry token, 0 to 18
+	Entry         wallet.Units // stake of each player, minor units; 0 for a free room
+	Pot           wallet.Units // sum of the stakes, minor units; after the end as it was at the end
+	MaxPlayers    int
+	MinPlayers    int // active players that a start needs
 
 	FriendsOnly bool
 	Visibility  Visibility
 	AutoStart   bool
-	Settlement  string // who reports the result: "server"
+	SettledBy   string // who reports the result: "server"
 	RakeBps     int    // the operator's part of the pot, basis points
 	PayoutBps   []int  // basis points of the pot less the rake, by place; the sum is 10,000
 	Tie         Tie
 
-	Status     Status
-	HostID     int64        // user id
-	CreatorID  int64        // user id; never changes
-	Version    int64        // from 1; each change adds 1
-	Seq        int64        // number of the last event, from 1 without gaps
-	Position   string       // "<seq>-<nonce>" of the last event
-	CreatedAt  time.Time    // all times to the millisecond
-	StartedAt  time.Time    // zero before the start
-	FinishedAt time.Time    // zero before the end; also set when the room was cancelled
-	Reason     string       // why the room was cancelled: "host", "idle", …; "" when it was not
-	Rake       wallet.Units // what the operator got, minor units; 0 before the end
-	RematchID  string       // RoomID of the rematch, "" when there is none
+	Status       Status
+	HostID       int64        // user id
+	CreatorID    int64        // user id; never changes
+	Version      int64        // from 1; each change adds 1
+	Seq          int64        // number of the last event, from 1 without gaps
+	Position     string       // "<seq>-<nonce>" of the last event
+	CreatedAt    time.Time    // all times to the millisecond
+	StartedAt    time.Time    // zero before the start
+	FinishedAt   time.Time    // zero before the end; also set when the room was cancelled
+	CancelReason string       // why the room was cancelled: "host", "idle", …; "" when it was not
+	Rake         wallet.Units // what the operator got, minor units; 0 before the end
+	RematchID    string       // RoomID of the rematch, "" when there is none
 
 	Seats []Seat // in seating order
 
-	creatorProfile, hostProfile  string // users.Profile as JSON
-	entryToken                   string // wallet.Token as JSON as of the creation, "" for a free room
-	metadata                     string // JSON object
-	placements, payouts, refunds string // JSON arrays, "" when there are none
-	banned                       map[int64]bool
+	creatorProfileJSON, hostProfileJSON      string // users.Profile as JSON
+	entryTokenJSON                           string // wallet.Token as JSON as of the creation, "" for a free room
+	metadataJSON                             string // JSON object
+	placementsJSON, payoutsJSON, refundsJSON string // JSON arrays, "" when there are none
+	bannedUsers                              map[int64]bool
 }
 
 // ActivePlayers returns the user ids of the active seats in seating order.
 func (r *Room) ActivePlayers() []int64 {
 	var ids []int64
 	for _, s := range r.Seats {
-		if s.State == Active {
+		if s.State == SeatActive {
 			ids = append(ids, s.UserID)
 		}
 	}
@@ -145,7 +145,7 @@ func (r *Room) ActivePlayers() []int64 {
 func (r *Room) TakenSeats() int {
 	n := 0
 	for _, s := range r.Seats {
-		if s.State != Forfeited {
+		if s.State != SeatForfeited {
 			n++
 		}
 	}
@@ -164,7 +164,7 @@ func (r *Room) Seat(userID int64) (Seat, bool) {
 // Placements returns the result of a finished room, best place first, and nil for any other room.
 func (r *Room) Placements() []Placement {
 	var list []Placement
-	_ = wire.Unmarshal([]byte(r.placements), &list)
+	_ = wire.Unmarshal([]byte(r.placementsJSON), &list)
 	return list
 }
 
@@ -179,8 +179,8 @@ func (r *Room) stakedPlayers() []int64 {
 	return ids
 }
 
-// Result is what a change of a room returns.
-type Result struct {
+// ChangeResult is what a change of a room returns.
+type ChangeResult struct {
 	Room     Room
 	Replayed bool // Room is the first reply to an earlier request with the same key
 }

@@ -54,7 +54,7 @@ func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	f.service = f.newService()
 	var err error
 	f.token, err = f.wallet.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		TokenID: fmt.Sprintf("T%d", f.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"},
+		Code: fmt.Sprintf("T%d", f.game), Name: "Test", Metadata: wallet.Metadata{Decimals: "2"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,16 +89,16 @@ func (f *fixture) AreFriends(_ context.Context, me int64, others ...int64) (map[
 }
 
 func (f *fixture) makeFriends(a, b principal.Caller) {
-	f.friends.Store([2]int64{min(a.User, b.User), max(a.User, b.User)}, true)
+	f.friends.Store([2]int64{min(a.UserID, b.UserID), max(a.UserID, b.UserID)}, true)
 }
 
 // newPlayer returns a new player with some units of the token.
 func (f *fixture) newPlayer(units int64) principal.Caller {
 	f.t.Helper()
-	p := principal.Caller{Role: principal.Player, User: lastID.Add(1), Game: f.game}
+	p := principal.Caller{Role: principal.Player, UserID: lastID.Add(1), GameID: f.game}
 	if units > 0 {
 		amount := wallet.AmountInput(wallet.Units(units).Decimal(f.token.Decimals))
-		in := wallet.CreditInput{UserID: p.User, TokenID: f.token.TokenID, Amount: amount, Reason: "test"}
+		in := wallet.CreditInput{UserID: p.UserID, TokenCode: f.token.Code, Amount: amount, Reason: "test"}
 		if _, err := f.wallet.Credit(f.t.Context(), operator, in, noKey); err != nil {
 			f.t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func (f *fixture) newPlayer(units int64) principal.Caller {
 }
 
 func (f *fixture) server() principal.Caller {
-	return principal.Caller{Role: principal.Server, Game: f.game}
+	return principal.Caller{Role: principal.Server, GameID: f.game}
 }
 
 var operator = principal.Caller{Role: principal.Operator}
@@ -115,8 +115,8 @@ var operator = principal.Caller{Role: principal.Operator}
 var noKey idempotency.Receipt
 
 // must requires that a verb succeeded and returns the room.
-func must(t testing.TB) func(rooms.Result, error) rooms.Room {
-	return func(a rooms.Result, err error) rooms.Room {
+func must(t testing.TB) func(rooms.ChangeResult, error) rooms.Room {
+	return func(a rooms.ChangeResult, err error) rooms.Room {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -126,8 +126,8 @@ func must(t testing.TB) func(rooms.Result, error) rooms.Room {
 }
 
 // mustFail requires that a verb failed with an error code and returns the error.
-func mustFail(t testing.TB, want *apierror.Error) func(rooms.Result, error) *apierror.Error {
-	return func(_ rooms.Result, err error) *apierror.Error {
+func mustFail(t testing.TB, want *apierror.Error) func(rooms.ChangeResult, error) *apierror.Error {
+	return func(_ rooms.ChangeResult, err error) *apierror.Error {
 		t.Helper()
 		apiErr, ok := apierror.As(err)
 		if !ok || apiErr.Code != want.Code {
@@ -145,12 +145,12 @@ func (f *fixture) paidRoom(entry string, maxPlayers int) rooms.CreateInput {
 // requireBalance requires what a player can spend and what is held, in minor units.
 func (f *fixture) requireBalance(p principal.Caller, free, held int64) {
 	f.t.Helper()
-	b, err := f.wallet.Balance(f.t.Context(), p.User, f.token.TokenID)
+	b, err := f.wallet.ReadBalance(f.t.Context(), p.UserID, f.token.Code)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if int64(b.Amount) != free || int64(b.HeldAmount) != held {
-		f.t.Fatalf("player %d has %d and holds %d; want %d and %d", p.User, b.Amount, b.HeldAmount, free, held)
+	if int64(b.SpendableUnits) != free || int64(b.HeldUnits) != held {
+		f.t.Fatalf("player %d has %d and holds %d; want %d and %d", p.UserID, b.SpendableUnits, b.HeldUnits, free, held)
 	}
 }
 
@@ -236,15 +236,15 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		in := f.paidRoom("2.5", 3)
 		in.RakeBps, in.PayoutBps, in.Metadata = new(333), []int{6000, 4000}, wire.RawJSON(` {"mode": "blitz"} `)
 		room := must(t)(f.service.Create(ctx, a, in, noKey))
-		if room.Status != rooms.Created || room.Version != 1 || room.Seq != 1 || room.Pot != 250 || room.HostID != a.User ||
+		if room.Status != rooms.Created || room.Version != 1 || room.Seq != 1 || room.Pot != 250 || room.HostID != a.UserID ||
 			room.MinPlayers != 2 {
 			t.Fatalf("opened: %+v", room)
 		}
 		f.requireBalance(a, 750, 250)
 		apiErr := mustFail(t, apierror.InsufficientFunds)(f.service.Join(ctx, d, room.RoomID, noKey))
-		text, _ := wire.Marshal(apiErr.Members)
+		text, _ := wire.Marshal(apiErr.ExtraMembers)
 		want := fmt.Sprintf(`{"available":2.49,"availableAmount":"249","required":2.5,"requiredAmount":"250","tokenId":%q}`,
-			f.token.TokenID)
+			f.token.Code)
 		if string(text) != want {
 			t.Fatalf("insufficient_funds has the members %s, want %s", text, want)
 		}
@@ -264,18 +264,18 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		}
 		mustFail(t, apierror.AlreadyStarted)(f.service.Start(ctx, a, room.RoomID, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Join(ctx, d, room.RoomID, noKey))
-		kick := rooms.KickInput{RoomID: room.RoomID, UserID: b.User}
+		kick := rooms.KickInput{RoomID: room.RoomID, UserID: b.UserID}
 		mustFail(t, apierror.AlreadyStarted)(f.service.Kick(ctx, a, kick, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Cancel(ctx, a, room.RoomID, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Ready(ctx, a, room.RoomID, true, noKey))
 		result := []rooms.Placement{
-			{UserID: c.User, Place: 1, Score: new(12.5)},
-			{UserID: b.User, Place: 2},
-			{UserID: a.User, Place: 2},
+			{UserID: c.UserID, Place: 1, Score: new(12.5)},
+			{UserID: b.UserID, Place: 2},
+			{UserID: a.UserID, Place: 2},
 		}
 		mustFail(t, apierror.Forbidden)(f.service.Finish(ctx, a, room.RoomID, result, noKey))
 		mustFail(t, apierror.InvalidRequest)(f.service.Finish(ctx, f.server(), room.RoomID, result[:2], noKey))
-		stranger := principal.Caller{Role: principal.Server, Game: f.game + 1_000_000}
+		stranger := principal.Caller{Role: principal.Server, GameID: f.game + 1_000_000}
 		mustFail(t, apierror.RoomNotFound)(f.service.Finish(ctx, stranger, room.RoomID, result, noKey))
 		room = must(t)(f.service.Finish(ctx, f.server(), room.RoomID, result, noKey))
 		// pot 750, rake 24; of 726 the first gets 436 by rounding, the two others share 290.
@@ -290,10 +290,10 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 			t.Fatal("the same result again changed the room")
 		}
 		mustFail(t, apierror.ResultConflict)(f.service.Finish(ctx, f.server(), room.RoomID, []rooms.Placement{
-			{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}, {UserID: c.User, Place: 3},
+			{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 2}, {UserID: c.UserID, Place: 3},
 		}, noKey))
-		mustFail(t, apierror.RoomClosed)(f.service.Cancel(ctx, operator, room.RoomID, noKey))
-		mustFail(t, apierror.RoomClosed)(f.service.Leave(ctx, a, room.RoomID, noKey))
+		mustFail(t, apierror.RoomEnded)(f.service.Cancel(ctx, operator, room.RoomID, noKey))
+		mustFail(t, apierror.RoomEnded)(f.service.Leave(ctx, a, room.RoomID, noKey))
 		got := strings.Join(listEventTypes(t, f.db, room), " ")
 		if want := "room.created room.joined room.joined room.started room.finished"; got != want {
 			t.Fatalf("events %s, want %s", got, want)
@@ -315,19 +315,19 @@ func TestARoomAsJSON(t *testing.T) {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	r := must(t)(f.service.Finish(t.Context(), f.server(), page.Items[0].RoomID,
-		[]rooms.Placement{{UserID: a.User, Place: 2}, {UserID: b.User, Place: 1, Score: new(3.0)}}, noKey))
+		[]rooms.Placement{{UserID: a.UserID, Place: 2}, {UserID: b.UserID, Place: 1, Score: new(3.0)}}, noKey))
 	text, err := wire.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := func(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z") }
 	user := func(p principal.Caller) string {
-		return fmt.Sprintf(`{"id":%d,"username":"Q\"|ü%d","avatar":null}`, p.User, p.User)
+		return fmt.Sprintf(`{"id":%d,"username":"Q\"|ü%d","avatar":null}`, p.UserID, p.UserID)
 	}
 	want := strings.NewReplacer(
 		"$id", fmt.Sprint(r.ID), "$room", r.RoomID, "$code", r.Code, "$game", fmt.Sprint(f.game), "$tid",
-		fmt.Sprint(f.token.ID), "$token", f.token.TokenID,
-		"$userA", user(a), "$userB", user(b), "$a", fmt.Sprint(a.User), "$b", fmt.Sprint(b.User), "$position", r.Position,
+		fmt.Sprint(f.token.ID), "$token", f.token.Code,
+		"$userA", user(a), "$userB", user(b), "$a", fmt.Sprint(a.UserID), "$b", fmt.Sprint(b.UserID), "$position", r.Position,
 		"$joinA", at(r.Seats[0].JoinedAt), "$joinB", at(r.Seats[1].JoinedAt), "$created", at(r.CreatedAt), "$started",
 		at(r.StartedAt), "$finished", at(r.FinishedAt),
 	).Replace(`{"id":$id,"roomId":"$room","code":"$code","gameId":$game,` +
@@ -364,8 +364,8 @@ func TestLeavingAfterTheStartForfeits(t *testing.T) {
 		must(t)(f.service.Join(ctx, c, room.RoomID, noKey))
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
 		room = must(t)(f.service.Leave(ctx, a, room.RoomID, noKey))
-		if room.Status != rooms.Started || room.HostID != b.User || room.Pot != 300 || len(room.ActivePlayers()) != 2 ||
-			room.Seats[0].State != rooms.Forfeited {
+		if room.Status != rooms.Started || room.HostID != b.UserID || room.Pot != 300 || len(room.ActivePlayers()) != 2 ||
+			room.Seats[0].State != rooms.SeatForfeited {
 			t.Fatalf("after the first left: %+v", room)
 		}
 		f.requireBalance(a, 900, 100)
@@ -391,8 +391,8 @@ func TestLeavingAfterTheStartForfeits(t *testing.T) {
 			t.Fatalf("a free room with one left is %s", free.Status)
 		}
 		if free = must(t)(f.service.Leave(ctx, a, free.RoomID, noKey)); free.Status != rooms.Cancelled ||
-			free.Reason != "empty" {
-			t.Fatalf("a free room with nobody is %s, %s", free.Status, free.Reason)
+			free.CancelReason != "empty" {
+			t.Fatalf("a free room with nobody is %s, %s", free.Status, free.CancelReason)
 		}
 	})
 }
@@ -409,7 +409,7 @@ func TestATieForTheFirstPlaceCanRefund(t *testing.T) {
 		must(t)(f.service.Start(ctx, a, room.RoomID, noKey))
 		must(t)(f.service.Leave(ctx, c, room.RoomID, noKey))
 		room = must(t)(f.service.Finish(ctx, f.server(), room.RoomID,
-			[]rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, noKey))
+			[]rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 1}}, noKey))
 		if room.Status != rooms.Finished || room.Rake != 0 {
 			t.Fatalf("%+v", room)
 		}
@@ -427,40 +427,40 @@ func TestWhatTheHostMayDo(t *testing.T) {
 		room := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		id := room.RoomID
 		must(t)(f.service.Join(ctx, b, id, noKey))
-		mustFail(t, apierror.NotHost)(f.service.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.User}, noKey))
-		mustFail(t, apierror.InvalidRequest)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: a.User}, noKey))
-		mustFail(t, apierror.NotParticipant)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: c.User}, noKey))
-		mustFail(t, apierror.Forbidden)(f.service.Kick(ctx, operator, rooms.KickInput{RoomID: id, UserID: b.User}, noKey))
-		must(t)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: b.User}, noKey))
+		mustFail(t, apierror.NotHost)(f.service.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.UserID}, noKey))
+		mustFail(t, apierror.InvalidRequest)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: a.UserID}, noKey))
+		mustFail(t, apierror.NotParticipant)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: c.UserID}, noKey))
+		mustFail(t, apierror.Forbidden)(f.service.Kick(ctx, operator, rooms.KickInput{RoomID: id, UserID: b.UserID}, noKey))
+		must(t)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: id, UserID: b.UserID}, noKey))
 		f.requireBalance(b, 1000, 0)
 		must(t)(f.service.Join(ctx, b, id, noKey))
-		mustFail(t, apierror.NotParticipant)(f.service.TransferHost(ctx, a, id, c.User, noKey))
-		if room = must(t)(f.service.TransferHost(ctx, a, id, b.User, noKey)); room.HostID != b.User {
+		mustFail(t, apierror.NotParticipant)(f.service.TransferHost(ctx, a, id, c.UserID, noKey))
+		if room = must(t)(f.service.TransferHost(ctx, a, id, b.UserID, noKey)); room.HostID != b.UserID {
 			t.Fatal("the host did not change")
 		}
-		if again := must(t)(f.service.TransferHost(ctx, b, id, b.User, noKey)); again.Version != room.Version {
+		if again := must(t)(f.service.TransferHost(ctx, b, id, b.UserID, noKey)); again.Version != room.Version {
 			t.Fatal("transferring to oneself changed the room")
 		}
-		room = must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: id, UserID: b.User, Ban: true}, noKey))
-		if room.HostID != a.User {
+		room = must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: id, UserID: b.UserID, Ban: true}, noKey))
+		if room.HostID != a.UserID {
 			t.Fatal("the host did not change back")
 		}
 		mustFail(t, apierror.Banned)(f.service.Join(ctx, b, id, noKey))
 		room = must(t)(f.service.Cancel(ctx, a, id, noKey))
-		if room.Status != rooms.Cancelled || room.Reason != "host" {
+		if room.Status != rooms.Cancelled || room.CancelReason != "host" {
 			t.Fatalf("%+v", room)
 		}
 		f.requireBalance(a, 1000, 0)
-		mustFail(t, apierror.RoomClosed)(f.service.Join(ctx, c, id, noKey))
+		mustFail(t, apierror.RoomEnded)(f.service.Join(ctx, c, id, noKey))
 
 		room = must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
 		must(t)(f.service.Join(ctx, b, room.RoomID, noKey))
-		if room = must(t)(f.service.Leave(ctx, a, room.RoomID, noKey)); room.HostID != b.User ||
+		if room = must(t)(f.service.Leave(ctx, a, room.RoomID, noKey)); room.HostID != b.UserID ||
 			room.Status != rooms.Created {
 			t.Fatalf("the host left: %+v", room)
 		}
 		if room = must(t)(f.service.Leave(ctx, b, room.RoomID, noKey)); room.Status != rooms.Cancelled ||
-			room.Reason != "empty" || room.HostID != b.User {
+			room.CancelReason != "empty" || room.HostID != b.UserID {
 			t.Fatalf("the last one left: %+v", room)
 		}
 		f.requireBooksBalance()
@@ -507,7 +507,7 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		ctx := t.Context()
 		a, friend, stranger := f.newPlayer(0), f.newPlayer(0), f.newPlayer(0)
 		f.makeFriends(a, friend)
-		other := principal.Caller{Role: principal.Player, User: stranger.User, Game: f.game + 1_000_000}
+		other := principal.Caller{Role: principal.Player, UserID: stranger.UserID, GameID: f.game + 1_000_000}
 		sees := func(p principal.Caller, r rooms.Room, want bool) {
 			t.Helper()
 			byID, err1 := f.service.Get(ctx, p, r.RoomID)
@@ -611,10 +611,10 @@ func TestListsAreNewestFirstAndInPages(t *testing.T) {
 		must(t)(f.service.Join(ctx, stranger, cheap, noKey))
 		same(ids(friend, q), friendly, dear, free)
 		same(ids(friend, rooms.ListQuery{Limit: 2, Status: rooms.Created}), friendly, dear, cheap, free)
-		same(ids(friend, rooms.ListQuery{Limit: 2, Status: rooms.Created, HasSeat: new(false)}), cheap)
+		same(ids(friend, rooms.ListQuery{Limit: 2, Status: rooms.Created, HasFreeSeat: new(false)}), cheap)
 		must(t)(f.service.Start(ctx, a, cheap, noKey))
 		same(ids(friend, rooms.ListQuery{Limit: 2, Status: rooms.Started}), cheap)
-		must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: dear, UserID: a.User}, noKey))
+		must(t)(f.service.Kick(ctx, f.server(), rooms.KickInput{RoomID: dear, UserID: a.UserID}, noKey))
 		same(ids(friend, q), friendly, free)
 		if got := ids(f.server(), rooms.ListQuery{Limit: 100}); len(got) < 6 {
 			t.Fatalf("the server sees %v", got)
@@ -744,7 +744,7 @@ func TestCreateReportsEveryInvalidFieldAtOnce(t *testing.T) {
 	fields(rooms.CreateInput{}, "maxPlayers")
 	fields(rooms.CreateInput{
 		RoomEntry: "1", MaxPlayers: 11, MinPlayers: new(12), Visibility: "secret", Metadata: wire.RawJSON(`[]`),
-		Settlement: "consensus", RakeBps: new(99),
+		SettledBy: "consensus", RakeBps: new(99),
 		PayoutBps: []int{5000, 4999}, Tie: "coin",
 	}, "entryTokenId", "maxPlayers", "minPlayers", "visibility", "settlement", "tie", "rakeBps", "payout", "metadata")
 	fields(rooms.CreateInput{MaxPlayers: 2, PayoutBps: []int{-1, 10001}}, "payout[0]")
@@ -790,12 +790,15 @@ func TestARematchReservesSeatsForTheOthers(t *testing.T) {
 		must(t)(f.service.Start(ctx, a, old.RoomID, noKey))
 		mustFail(t, apierror.AlreadyStarted)(f.service.Rematch(ctx, b, old.RoomID, noKey))
 		must(t)(f.service.Finish(ctx, f.server(), old.RoomID, []rooms.Placement{
-			{UserID: a.User, Place: 1}, {UserID: b.User, Place: 2}, {UserID: c.User, Place: 3}, {UserID: poor.User, Place: 4},
+			{UserID: a.UserID, Place: 1},
+			{UserID: b.UserID, Place: 2},
+			{UserID: c.UserID, Place: 3},
+			{UserID: poor.UserID, Place: 4},
 		}, noKey))
 		mustFail(t, apierror.RoomNotFound)(f.service.Rematch(ctx, stranger, old.RoomID, noKey))
 		mustFail(t, apierror.InsufficientFunds)(f.service.Rematch(ctx, poor, old.RoomID, noKey))
 		room := must(t)(f.service.Rematch(ctx, b, old.RoomID, noKey))
-		if room.RoomID == old.RoomID || room.ID == old.ID || room.CreatorID != b.User || room.HostID != b.User ||
+		if room.RoomID == old.RoomID || room.ID == old.ID || room.CreatorID != b.UserID || room.HostID != b.UserID ||
 			len(room.ActivePlayers()) != 1 || room.TakenSeats() != 4 ||
 			room.Pot != 100 || room.Visibility != rooms.Private {
 			t.Fatalf("the rematch: %+v", room)
@@ -829,8 +832,10 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		a, b := f.newPlayer(1000), f.newPlayer(250)
-		key := func(name string) idempotency.Receipt { return idempotency.Receipt{Key: name, Fingerprint: "f" + name} }
-		twice := func(do func(rc idempotency.Receipt) (rooms.Result, error), name string) rooms.Room {
+		key := func(name string) idempotency.Receipt {
+			return idempotency.Receipt{KeyDigest: name, Fingerprint: "f" + name}
+		}
+		twice := func(do func(rc idempotency.Receipt) (rooms.ChangeResult, error), name string) rooms.Room {
 			t.Helper()
 			first, err := do(key(name))
 			if err != nil || first.Replayed {
@@ -844,7 +849,7 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 			if y, _ := wire.Marshal(second.Room); string(x) != string(y) {
 				t.Fatalf("%s: first %s then %s", name, x, y)
 			}
-			_, err = do(idempotency.Receipt{Key: name, Fingerprint: "other"})
+			_, err = do(idempotency.Receipt{KeyDigest: name, Fingerprint: "other"})
 			if !errors.Is(err, apierror.IdempotencyKeyReused) {
 				t.Fatalf("%s with another request: %v", name, err)
 			}
@@ -852,17 +857,17 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 		}
 		for _, in := range []rooms.CreateInput{f.paidRoom("2", 4), {MaxPlayers: 4}} {
 			names := in.RoomEntry
-			room := twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			room := twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Create(ctx, a, in, rc)
 			}, "create"+string(names))
 			id := room.RoomID
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Join(ctx, b, id, rc)
 			}, "join"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Ready(ctx, b, id, true, rc)
 			}, "ready"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Leave(ctx, b, id, rc)
 			}, "leave"+string(names))
 			if again, err := f.service.Join(ctx, b, id, key("join"+string(names))); err != nil || !again.Replayed ||
@@ -873,24 +878,24 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 				t.Fatal("a late duplicate of a join seated the player")
 			}
 			must(t)(f.service.Join(ctx, b, id, noKey))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
-				return f.service.TransferHost(ctx, a, id, b.User, rc)
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
+				return f.service.TransferHost(ctx, a, id, b.UserID, rc)
 			}, "transfer"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
-				return f.service.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.User}, rc)
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
+				return f.service.Kick(ctx, b, rooms.KickInput{RoomID: id, UserID: a.UserID}, rc)
 			}, "kick"+string(names))
 			must(t)(f.service.Join(ctx, a, id, noKey))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Start(ctx, b, id, rc)
 			}, "start"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Finish(ctx, f.server(), id,
-					[]rooms.Placement{{UserID: a.User, Place: 1}, {UserID: b.User, Place: 1}}, rc)
+					[]rooms.Placement{{UserID: a.UserID, Place: 1}, {UserID: b.UserID, Place: 1}}, rc)
 			}, "finish"+string(names))
-			again := twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			again := twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Rematch(ctx, a, id, rc)
 			}, "rematch"+string(names))
-			twice(func(rc idempotency.Receipt) (rooms.Result, error) {
+			twice(func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 				return f.service.Cancel(ctx, operator, again.RoomID, rc)
 			}, "cancel"+string(names))
 		}
@@ -911,7 +916,7 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 		if !errors.Is(err, apierror.InsufficientFunds) {
 			t.Fatal(err)
 		}
-		in := wallet.CreditInput{UserID: b.User, TokenID: f.token.TokenID, Amount: "5", Reason: "gift"}
+		in := wallet.CreditInput{UserID: b.UserID, TokenCode: f.token.Code, Amount: "5", Reason: "gift"}
 		if _, err := f.wallet.Credit(ctx, operator, in, noKey); err != nil {
 			t.Fatal(err)
 		}
@@ -954,7 +959,7 @@ func TestManyRaceForFewSeatsThroughTwoNodes(t *testing.T) {
 			t.Fatalf("%d seated, %d refused: %+v, %v", seated.Load(), full.Load(), room, err)
 		}
 		for _, p := range racers {
-			if _, in := room.Seat(p.User); in {
+			if _, in := room.Seat(p.UserID); in {
 				f.requireBalance(p, 0, 1000)
 			} else {
 				f.requireBalance(p, 1000, 0)
@@ -983,20 +988,20 @@ func TestEverybodyLeavesAtOnceWhileTheServerFinishes(t *testing.T) {
 			var wg sync.WaitGroup
 			for i, p := range players {
 				wg.Go(func() {
-					if _, err := nodes[i%2].Leave(ctx, p, room.RoomID, noKey); err != nil && !errors.Is(err, apierror.RoomClosed) {
+					if _, err := nodes[i%2].Leave(ctx, p, room.RoomID, noKey); err != nil && !errors.Is(err, apierror.RoomEnded) {
 						t.Error(err)
 					}
 				})
 			}
 			wg.Go(func() {
 				_, err := nodes[0].Finish(ctx, f.server(), room.RoomID, []rooms.Placement{
-					{UserID: players[0].User, Place: 1},
-					{UserID: players[1].User, Place: 1},
-					{UserID: players[2].User, Place: 1},
-					{UserID: players[3].User, Place: 1},
+					{UserID: players[0].UserID, Place: 1},
+					{UserID: players[1].UserID, Place: 1},
+					{UserID: players[2].UserID, Place: 1},
+					{UserID: players[3].UserID, Place: 1},
 				}, noKey)
 				if err != nil && !errors.Is(err, apierror.InvalidRequest) && !errors.Is(err, apierror.ResultConflict) &&
-					!errors.Is(err, apierror.RoomClosed) {
+					!errors.Is(err, apierror.RoomEnded) {
 					t.Error(err)
 				}
 			})

@@ -59,14 +59,15 @@ type Service struct {
 // New returns the service on an open store.
 func New(db *redisdb.DB, tokens Tokens, players Players, games Games, o Options) *Service {
 	return &Service{
-		store:  store{db: db, shards: cmp.Or(o.Shards, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
+		store:  store{db: db, freeShardCount: cmp.Or(o.Shards, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
 		tokens: tokens, players: players, games: games,
 		retention: cmp.Or(o.Retention, 24*time.Hour),
 	}
 }
 
-// maxAttempts bounds how often a script is run again because the room changed after it was read.
-const maxAttempts = 16
+// maxScriptAttempts bounds how often a script is run again because the room changed after it was
+// read.
+const maxScriptAttempts = 16
 
 // Create opens a room, seats the calling player in it and takes the stake.
 //
@@ -74,39 +75,39 @@ const maxAttempts = 16
 // token_not_found, insufficient_funds.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	if caller.Role != principal.Player {
-		return Result{}, apierror.Forbidden
+		return ChangeResult{}, apierror.Forbidden
 	}
-	n, err := s.prepare(ctx, caller, in)
+	n, err := s.prepareCreate(ctx, caller, in)
 	if err != nil {
 		return s.replayCreate(ctx, caller, in, rc, err)
 	}
-	if n.profile, err = s.encodeProfile(ctx, caller.User); err != nil {
-		return Result{}, err
+	if n.creatorProfileJSON, err = s.readProfileJSON(ctx, caller.UserID); err != nil {
+		return ChangeResult{}, err
 	}
-	for range maxAttempts {
-		r, err := s.store.create(ctx, caller, rc, n)
+	for range maxScriptAttempts {
+		r, err := s.store.tryCreate(ctx, caller, rc, n)
 		if err != nil || !r.isStale() {
-			return toResult(r, err)
+			return toChangeResult(r, err)
 		}
 	}
-	return Result{}, apierror.VersionConflict
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // replayCreate returns the first reply to a request with a key that is invalid now, for example
 // because the game's limits have changed. When there is no first reply, it returns err.
 func (s *Service) replayCreate(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt, err error,
-) (Result, error) {
-	if _, expected := apierror.As(err); !expected || rc.Key == "" {
-		return Result{}, err
+) (ChangeResult, error) {
+	if _, expected := apierror.As(err); !expected || rc.KeyDigest == "" {
+		return ChangeResult{}, err
 	}
 	r, replayErr := s.store.replayCreate(ctx, caller, in.EntryTokenID != 0, rc)
 	if replayErr != nil || !r.isStale() {
-		return toResult(r, replayErr)
+		return toChangeResult(r, replayErr)
 	}
-	return Result{}, err
+	return ChangeResult{}, err
 }
 
 // Join seats the calling player and takes the stake. A player who is seated already gets the room
@@ -116,25 +117,25 @@ func (s *Service) replayCreate(
 // insufficient_funds.
 func (s *Service) Join(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, err := s.playerCommand(caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	profile, err := s.encodeProfile(ctx, caller.User)
+	profile, err := s.readProfileJSON(ctx, caller.UserID)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
 	r, err := s.store.join(ctx, c, profile, "")
 	if err != nil || !r.isStale() {
-		return toResult(r, err)
+		return toChangeResult(r, err)
 	}
 	// The room admits only friends of its creator.
-	friends, err := s.players.AreFriends(ctx, caller.User, r.room.CreatorID)
+	friends, err := s.players.AreFriends(ctx, caller.UserID, r.room.CreatorID)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	return toResult(s.store.join(ctx, c, profile, formatBool(friends[r.room.CreatorID])))
+	return toChangeResult(s.store.join(ctx, c, profile, formatBool(friends[r.room.CreatorID])))
 }
 
 // Leave takes the calling player out. Before the start the stake goes back; after it the seat is
@@ -143,25 +144,25 @@ func (s *Service) Join(
 // It returns room_not_found, room_closed, not_participant.
 func (s *Service) Leave(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, err := s.playerCommand(caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	wallets, payouts := []int64{caller.User}, payoutList{}
-	for range maxAttempts {
+	wallets, payouts := []int64{caller.UserID}, settlement{}
+	for range maxScriptAttempts {
 		r, err := s.store.leave(ctx, c, wallets, payouts)
 		if err != nil || !r.isStale() {
-			return toResult(r, err)
+			return toChangeResult(r, err)
 		}
 		// This ends the room: the script needs the wallet of each player, and the payout of the last one.
-		wallets, payouts = r.room.stakedPlayers(), payoutList{}
-		isCaller := func(id int64) bool { return id == caller.User }
+		wallets, payouts = r.room.stakedPlayers(), settlement{}
+		isCaller := func(id int64) bool { return id == caller.UserID }
 		if others := slices.DeleteFunc(r.room.ActivePlayers(), isCaller); len(others) == 1 {
-			payouts = r.room.settle([]Placement{{UserID: others[0], Place: 1}})
+			payouts = r.room.computeSettlement([]Placement{{UserID: others[0], Place: 1}})
 		}
 	}
-	return Result{}, apierror.VersionConflict
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // Ready sets whether the calling player is ready.
@@ -169,12 +170,12 @@ func (s *Service) Leave(
 // It returns room_not_found, room_closed, already_started, not_participant.
 func (s *Service) Ready(
 	ctx context.Context, caller principal.Caller, roomID string, ready bool, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, err := s.playerCommand(caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	return toResult(s.store.ready(ctx, c, ready))
+	return toChangeResult(s.store.ready(ctx, c, ready))
 }
 
 // KickInput names a player to take out of a room.
@@ -191,15 +192,15 @@ type KickInput struct {
 // invalid_request when the player is the caller.
 func (s *Service) Kick(
 	ctx context.Context, caller principal.Caller, in KickInput, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, err := s.hostCommand(caller, in.RoomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	if in.UserID < 1 || in.UserID == caller.User {
-		return Result{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
+	if in.UserID < 1 || in.UserID == caller.UserID {
+		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
-	return toResult(s.store.kick(ctx, c, in.UserID, in.Ban))
+	return toChangeResult(s.store.kick(ctx, c, in.UserID, in.Ban))
 }
 
 // TransferHost makes another seated player the host. The host and the game's server may.
@@ -208,15 +209,15 @@ func (s *Service) Kick(
 // below 1.
 func (s *Service) TransferHost(
 	ctx context.Context, caller principal.Caller, roomID string, userID int64, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, err := s.hostCommand(caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
 	if userID < 1 {
-		return Result{}, apierror.InvalidRequest.WithField("userId", "range", "must be a player")
+		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be a player")
 	}
-	return toResult(s.store.transferHost(ctx, c, userID))
+	return toChangeResult(s.store.transferHost(ctx, c, userID))
 }
 
 // Start begins the game and locks the stakes. The host and the game's server may.
@@ -224,12 +225,12 @@ func (s *Service) TransferHost(
 // It returns room_not_found, room_closed, not_host, already_started, not_enough_players.
 func (s *Service) Start(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, err := s.hostCommand(caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	return toResult(s.store.start(ctx, c))
+	return toChangeResult(s.store.start(ctx, c))
 }
 
 // Finish ends the game with a result and pays out the pot. Only the game's server may. The
@@ -239,20 +240,20 @@ func (s *Service) Start(
 // every faulty placement.
 func (s *Service) Finish(
 	ctx context.Context, caller principal.Caller, roomID string, placements []Placement, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	if caller.Role != principal.Server {
-		return Result{}, apierror.Forbidden
+		return ChangeResult{}, apierror.Forbidden
 	}
 	c, room, err := s.lookup(ctx, caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	for range maxAttempts {
+	for range maxScriptAttempts {
 		ranked := rankPlacements(placements, room.ActivePlayers())
-		payouts, invalid := payoutList{placements: encodePlacements(ranked)}, error(nil)
-		if room.Status == Started && room.GameID == caller.Game {
+		payouts, invalid := settlement{placementsJSON: placementsToJSON(ranked)}, error(nil)
+		if room.Status == Started && room.GameID == caller.GameID {
 			if invalid = validatePlacements(placements, room.ActivePlayers()); invalid == nil {
-				payouts = room.settle(ranked)
+				payouts = room.computeSettlement(ranked)
 			}
 		}
 		// The script runs even with invalid placements: there may be a first reply to this key. When
@@ -260,14 +261,14 @@ func (s *Service) Finish(
 		// version.
 		r, err := s.store.finish(ctx, c, room.stakedPlayers(), payouts)
 		if err != nil || !r.isStale() {
-			return toResult(r, err)
+			return toChangeResult(r, err)
 		}
 		if invalid != nil && r.room.Version == room.Version {
-			return Result{}, invalid
+			return ChangeResult{}, invalid
 		}
 		room = r.room
 	}
-	return Result{}, apierror.VersionConflict
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // Cancel ends the room without a result and gives every stake back. The host may before the start,
@@ -276,22 +277,22 @@ func (s *Service) Finish(
 // It returns room_not_found, room_closed, not_host, already_started.
 func (s *Service) Cancel(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, room, err := s.lookup(ctx, caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
 	reasons := map[principal.Role]string{
 		principal.Player: "host", principal.Server: "server", principal.Operator: "operator",
 	}
-	for range maxAttempts {
+	for range maxScriptAttempts {
 		r, err := s.store.cancel(ctx, c, room.stakedPlayers(), reasons[caller.Role])
 		if err != nil || !r.isStale() {
-			return toResult(r, err)
+			return toChangeResult(r, err)
 		}
 		room = r.room
 	}
-	return Result{}, apierror.VersionConflict
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // Rematch opens a room with the settings of one that ended. The calling player must have played to
@@ -303,24 +304,24 @@ func (s *Service) Cancel(
 // ended), insufficient_funds.
 func (s *Service) Rematch(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
-) (Result, error) {
+) (ChangeResult, error) {
 	c, err := s.playerCommand(caller, roomID, rc)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	profile, err := s.encodeProfile(ctx, caller.User)
+	profile, err := s.readProfileJSON(ctx, caller.UserID)
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
 	known := ""
-	for range maxAttempts {
-		r, err := s.store.rematch(ctx, c, known, profile)
+	for range maxScriptAttempts {
+		r, err := s.store.tryRematch(ctx, c, known, profile)
 		if err != nil || !r.isStale() {
-			return toResult(r, err)
+			return toChangeResult(r, err)
 		}
 		known = r.room.RematchID
 	}
-	return Result{}, apierror.VersionConflict
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // Get returns a room. It returns room_not_found when there is none or the caller may not see it.
@@ -335,13 +336,13 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 	if !caller.CanAccessGame(room.GameID) {
 		return Room{}, apierror.RoomNotFound
 	}
-	if caller.Role != principal.Player || room.Visibility != Private || room.CreatorID == caller.User {
+	if caller.Role != principal.Player || room.Visibility != Private || room.CreatorID == caller.UserID {
 		return room, nil
 	}
-	if _, seated := room.Seat(caller.User); seated {
+	if _, seated := room.Seat(caller.UserID); seated {
 		return room, nil
 	}
-	friends, err := s.players.AreFriends(ctx, caller.User, room.CreatorID)
+	friends, err := s.players.AreFriends(ctx, caller.UserID, room.CreatorID)
 	if err != nil {
 		return Room{}, err
 	}
@@ -428,18 +429,18 @@ func (s *Service) lookup(
 		return command{}, Room{}, err
 	}
 	room, err := s.store.read(ctx, roomID)
-	if err != nil && (rc.Key == "" || !errors.Is(err, apierror.RoomNotFound)) {
+	if err != nil && (rc.KeyDigest == "" || !errors.Is(err, apierror.RoomNotFound)) {
 		return command{}, Room{}, err
 	}
 	if caller.Role == principal.Operator {
-		c.game = room.GameID
+		c.gameID = room.GameID
 	}
 	return c, room, nil
 }
 
-// encodeProfile returns a player's profile as JSON. A seat shows it as of at most 5 s before the
+// readProfileJSON returns a player's profile as JSON. A seat shows it as of at most 5 s before the
 // player sat down, and does not change with it later. It returns user_not_found.
-func (s *Service) encodeProfile(ctx context.Context, userID int64) (string, error) {
+func (s *Service) readProfileJSON(ctx context.Context, userID int64) (string, error) {
 	p, err := s.players.RecentProfile(ctx, userID)
 	if err != nil {
 		return "", err
@@ -448,12 +449,12 @@ func (s *Service) encodeProfile(ctx context.Context, userID int64) (string, erro
 	return string(text), err
 }
 
-// toResult returns the result of a verb for that of its script.
-func toResult(r scriptResult, err error) (Result, error) {
+// toChangeResult returns the result of a verb for that of its script.
+func toChangeResult(r scriptResult, err error) (ChangeResult, error) {
 	if err != nil {
-		return Result{}, err
+		return ChangeResult{}, err
 	}
-	result := Result{Room: r.room, Replayed: r.replayed}
+	result := ChangeResult{Room: r.room, Replayed: r.replayed}
 	if r.isStale() {
 		return result, apierror.VersionConflict
 	}
@@ -461,11 +462,11 @@ func toResult(r scriptResult, err error) (Result, error) {
 	values := redisdb.NewValues("the reply of "+r.script.Name, r.reply.Values)
 	switch r.reply.Status {
 	case apierror.InsufficientFunds.Code:
-		available, required := wallet.Units(values.Int()), wallet.Units(values.Int())
-		tokenID, decimals := values.Text(), int(values.Int())
+		available, required := wallet.Units(values.NextInt()), wallet.Units(values.NextInt())
+		tokenID, decimals := values.NextText(), int(values.NextInt())
 		detailed = wallet.InsufficientFunds(tokenID, decimals, available, required)
 	case apierror.NotEnoughPlayers.Code:
-		seated, required := values.Int(), values.Int()
+		seated, required := values.NextInt(), values.NextInt()
 		detailed = apierror.NotEnoughPlayers.WithReason("%d are seated and %d are needed", seated, required).
 			WithMember("players", seated).WithMember("minPlayers", required)
 	default:

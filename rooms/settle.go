@@ -11,13 +11,13 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// maxBasisPoints is 100 % in basis points.
-const maxBasisPoints = 10_000
+// fullBps is 100 % in basis points.
+const fullBps = 10_000
 
 // applyBps returns floor(u × bps / 10000), exact for every u.
 func applyBps(u wallet.Units, bps int) wallet.Units {
 	hi, lo := bits.Mul64(uint64(u), uint64(bps))
-	q, _ := bits.Div64(hi, lo, maxBasisPoints)
+	q, _ := bits.Div64(hi, lo, fullBps)
 	return wallet.Units(q)
 }
 
@@ -80,9 +80,9 @@ func validatePlacements(placements []Placement, active []int64) error {
 	return fieldErrors.Err()
 }
 
-// encodePlacements returns ranked placements as JSON. Two results are the same when their texts are
+// placementsToJSON returns ranked placements as JSON. Two results are the same when their texts are
 // equal.
-func encodePlacements(ranked []Placement) string {
+func placementsToJSON(ranked []Placement) string {
 	text, err := wire.Marshal(ranked)
 	if err != nil {
 		panic("rooms: encode placements: " + err.Error()) // a score that is not finite; JSON has none
@@ -123,19 +123,19 @@ func splitPot(
 	return payouts, rake
 }
 
-// payoutList is what a script needs to finish a room.
-type payoutList struct {
-	placements string // of encodePlacements
-	payouts    []Payout
-	rake       wallet.Units
-	version    int64 // of the room from which the payouts were computed
+// settlement is what a script needs to finish a room.
+type settlement struct {
+	placementsJSON string // of encodePlacements
+	payouts        []Payout
+	rake           wallet.Units
+	roomVersion    int64 // of the room from which the payouts were computed
 }
 
-// settle computes the payouts of a room for ranked placements. A free room pays nothing. When the
-// first place is tied in a room that refunds ties, every stake goes back, those of forfeited seats
-// too, without rake.
-func (r *Room) settle(ranked []Placement) payoutList {
-	list := payoutList{placements: encodePlacements(ranked), version: r.Version}
+// computeSettlement computes the payouts of a room for ranked placements. A free room pays nothing.
+// When the first place is tied in a room that refunds ties, every stake goes back, those of
+// forfeited seats too, without rake.
+func (r *Room) computeSettlement(ranked []Placement) settlement {
+	list := settlement{placementsJSON: placementsToJSON(ranked), roomVersion: r.Version}
 	if r.Pot == 0 {
 		return list
 	}

@@ -22,9 +22,9 @@ import (
 
 // store reads rooms from Redis and runs the room scripts.
 type store struct {
-	db         *redisdb.DB
-	shards     int // for free rooms
-	receiptTTL time.Duration
+	db             *redisdb.DB
+	freeShardCount int // for free rooms
+	receiptTTL     time.Duration
 }
 
 // location is where a room is stored.
@@ -37,7 +37,7 @@ type location struct {
 func (st *store) locate(roomID string) (location, error) {
 	roomID = strings.ToLower(roomID) // RFC 9562, section 4: upper case is the same id
 	shard, ok := keys.RoomShard(roomID)
-	if !ok || shard.Number() > st.shards {
+	if !ok || shard.Number() > st.freeShardCount {
 		return location{}, apierror.RoomNotFound
 	}
 	return location{shard, roomID}, nil
@@ -52,7 +52,7 @@ func (l location) eventTopic() string { return keys.RoomEvents(l.shard, l.roomID
 type command struct {
 	location
 	caller  principal.Caller
-	game    int64 // of the room
+	gameID  int64 // of the room
 	receipt idempotency.Receipt
 	nonce   string
 }
@@ -64,14 +64,14 @@ func (st *store) newCommand(caller principal.Caller, roomID string, rc idempoten
 	if err != nil {
 		return command{}, err
 	}
-	return command{at, caller, caller.Game, rc, idempotency.NewNonce()}, nil
+	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}, nil
 }
 
 // scriptInput is what one script takes beside what every room script takes.
 type scriptInput struct {
-	wallets []int64  // user ids of the players whose wallets the script may change; ignored for a free room
-	keys    []string // keys of this script alone
-	args    []any    // arguments of this script alone
+	walletUserIDs []int64  // user ids of the players whose wallets the script may change; ignored for a free room
+	ownKeys       []string // keys of this script alone
+	ownArgs       []any    // arguments of this script alone
 }
 
 // scriptResult is what a room script returned.
@@ -91,56 +91,56 @@ func (r scriptResult) hasRoom() bool { return (r.isOK() || r.isStale()) && len(r
 // runScript runs a room script.
 func (st *store) runScript(ctx context.Context, s *scripts.Script, c command, in scriptInput) (scriptResult, error) {
 	if !c.shard.Paid() {
-		in.wallets = nil
+		in.walletUserIDs = nil
 	}
-	reply, err := st.db.RunScript(ctx, s, c.keys(in), st.args(c, in)...)
+	reply, err := st.db.RunScript(ctx, s, c.scriptKeys(in), st.scriptArgs(c, in)...)
 	if err != nil {
 		return scriptResult{}, err
 	}
 	r := scriptResult{script: s}
 	r.reply, r.replayed = idempotency.FirstReply(c.nonce, reply)
 	if r.hasRoom() {
-		if r.room, err = decodeRoom(decodeReply(r.reply.Values[0])); err != nil {
+		if r.room, err = decodeRoom(decodeHashReply(r.reply.Values[0])); err != nil {
 			return scriptResult{}, err
 		}
 	}
 	return r, nil
 }
 
-// keys returns the keys in the order in which every room script reads them.
-func (c command) keys(in scriptInput) []string {
+// scriptKeys returns the keys in the order in which every room script reads them.
+func (c command) scriptKeys(in scriptInput) []string {
 	room := c.roomKey()
 	totals, ledger := room, room // placeholders: a free room moves no money, but all keys must be of one slot
 	if c.shard.Paid() {
 		totals, ledger = keys.Totals(), keys.Ledger()
 	}
-	list := make([]string, 0, 13+len(in.keys)+3*len(in.wallets))
-	receipt := keys.RoomReceipt(c.shard, c.caller.ActorID(), c.receipt.Key)
+	list := make([]string, 0, 13+len(in.ownKeys)+3*len(in.walletUserIDs))
+	receipt := keys.RoomReceipt(c.shard, c.caller.ActorID(), c.receipt.KeyDigest)
 	list = append(list, room, c.eventTopic(), receipt, keys.RoomsDue(c.shard))
 	for _, name := range indexNames {
-		list = append(list, keys.RoomIndex(c.shard, c.game, name))
+		list = append(list, keys.RoomIndex(c.shard, c.gameID, name))
 	}
 	list = append(list, keys.RoomIndex(c.shard, 0, allIndex), totals, ledger)
-	list = append(list, in.keys...)
-	for _, id := range in.wallets {
+	list = append(list, in.ownKeys...)
+	for _, id := range in.walletUserIDs {
 		list = append(list, keys.Wallet(id), keys.WalletLines(id), keys.WalletEvents(id))
 	}
 	return list
 }
 
-// args returns the arguments in the order in which every room script reads them.
-func (st *store) args(c command, in scriptInput) []any {
+// scriptArgs returns the arguments in the order in which every room script reads them.
+func (st *store) scriptArgs(c command, in scriptInput) []any {
 	actor, player := c.caller.ActorID(), ""
 	switch c.caller.Role {
 	case principal.Player:
-		player = strconv.FormatInt(c.caller.User, 10)
+		player = strconv.FormatInt(c.caller.UserID, 10)
 	case principal.System:
 		actor = "" // its calls are not remembered in the room
 	}
-	list := make([]any, 0, 8+len(in.args))
+	list := make([]any, 0, 8+len(in.ownArgs))
 	list = append(list, st.db.PublishCommand, c.nonce, c.receipt.Fingerprint, st.receiptTTL.Milliseconds(),
-		actor, player, c.game, joinInts(in.wallets))
-	return append(list, in.args...)
+		actor, player, c.gameID, joinInts(in.walletUserIDs))
+	return append(list, in.ownArgs...)
 }
 
 // Two of the indexes that each shard has for each game. The others are named after a status.
@@ -152,13 +152,13 @@ const (
 // indexNames lists the indexes in the order in which the scripts get them.
 var indexNames = []string{openIndex, "created", "started", "finished", "cancelled", allIndex}
 
-// create tries one id and one code. Stale means that the code is taken.
-func (st *store) create(
-	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n newRoom,
+// tryCreate tries one id and one code. Stale means that the code is taken.
+func (st *store) tryCreate(
+	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n roomDraft,
 ) (scriptResult, error) {
 	c, code := st.newRoomCommand(caller, st.shardFor(n.entry > 0, rc), rc)
-	settings, document := n.encode(c.roomID, caller.User)
-	return st.runCreate(ctx, c, code, n.profile, settings, document)
+	settings, document := n.encode(c.roomID, caller.UserID)
+	return st.runCreate(ctx, c, code, n.creatorProfileJSON, settings, document)
 }
 
 // replayCreate returns the first reply to a create. Stale means that there was none.
@@ -173,9 +173,9 @@ func (st *store) runCreate(
 	ctx context.Context, c command, code, profile, settings, document string,
 ) (scriptResult, error) {
 	return st.runScript(ctx, scripts.RoomCreate, c, scriptInput{
-		wallets: []int64{c.caller.User},
-		keys:    []string{keys.RoomCode(c.shard, code), keys.RoomNext(c.shard)},
-		args:    []any{st.shards + 1, c.shard.Number(), profile, code, settings, document},
+		walletUserIDs: []int64{c.caller.UserID},
+		ownKeys:       []string{keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)},
+		ownArgs:       []any{st.freeShardCount + 1, c.shard.Number(), profile, code, settings, document},
 	})
 }
 
@@ -184,7 +184,7 @@ func (st *store) newRoomCommand(
 	caller principal.Caller, shard keys.Shard, rc idempotency.Receipt,
 ) (c command, code string) {
 	at := location{shard, keys.NewRoomID(shard, time.Now())}
-	return command{at, caller, caller.Game, rc, idempotency.NewNonce()}, newCode(shard.Number(), st.shards)
+	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}, newCode(shard.Number(), st.freeShardCount)
 }
 
 // shardFor returns the shard for a new room. Free rooms are spread over the shards; a request with
@@ -193,12 +193,12 @@ func (st *store) shardFor(paid bool, rc idempotency.Receipt) keys.Shard {
 	switch {
 	case paid:
 		return keys.Economy
-	case rc.Key == "":
-		return keys.FreeShard(rand.IntN(st.shards))
+	case rc.KeyDigest == "":
+		return keys.FreeShard(rand.IntN(st.freeShardCount))
 	default:
 		h := fnv.New32a()
-		_, _ = h.Write([]byte(rc.Key))
-		return keys.FreeShard(int(h.Sum32() % uint32(st.shards)))
+		_, _ = h.Write([]byte(rc.KeyDigest))
+		return keys.FreeShard(int(h.Sum32() % uint32(st.freeShardCount)))
 	}
 }
 
@@ -206,30 +206,35 @@ func (st *store) shardFor(paid bool, rc idempotency.Receipt) keys.Shard {
 // not known; then stale means that the script must know.
 func (st *store) join(ctx context.Context, c command, profile, friend string) (scriptResult, error) {
 	return st.runScript(ctx, scripts.RoomJoin, c, scriptInput{
-		wallets: []int64{c.caller.User}, args: []any{profile, friend},
+		walletUserIDs: []int64{c.caller.UserID}, ownArgs: []any{profile, friend},
 	})
 }
 
-func (st *store) leave(ctx context.Context, c command, wallets []int64, l payoutList) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomLeave, c, scriptInput{wallets: wallets, args: l.args()})
+func (st *store) leave(ctx context.Context, c command, wallets []int64, l settlement) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomLeave, c, scriptInput{walletUserIDs: wallets, ownArgs: l.scriptArgs()})
 }
 
-func (st *store) finish(ctx context.Context, c command, wallets []int64, l payoutList) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomFinish, c, scriptInput{wallets: wallets, args: l.args()})
+func (st *store) finish(ctx context.Context, c command, wallets []int64, l settlement) (scriptResult, error) {
+	return st.runScript(ctx, scripts.RoomFinish, c, scriptInput{walletUserIDs: wallets, ownArgs: l.scriptArgs()})
 }
 
-func (l payoutList) args() []any { return []any{l.placements, l.encode(), int64(l.rake), l.version} }
+func (l settlement) scriptArgs() []any {
+	return []any{l.placementsJSON, l.encodePayouts(), int64(l.rake), l.roomVersion}
+}
 
 func (st *store) ready(ctx context.Context, c command, ready bool) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomReady, c, scriptInput{args: []any{formatBool(ready)}})
+	return st.runScript(ctx, scripts.RoomReady, c, scriptInput{ownArgs: []any{formatBool(ready)}})
 }
 
 func (st *store) kick(ctx context.Context, c command, user int64, ban bool) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomKick, c, scriptInput{wallets: []int64{user}, args: []any{user, formatBool(ban)}})
+	return st.runScript(ctx, scripts.RoomKick, c, scriptInput{walletUserIDs: []int64{user}, ownArgs: []any{
+		user,
+		formatBool(ban),
+	}})
 }
 
 func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomTransfer, c, scriptInput{args: []any{user}})
+	return st.runScript(ctx, scripts.RoomTransfer, c, scriptInput{ownArgs: []any{user}})
 }
 
 func (st *store) start(ctx context.Context, c command) (scriptResult, error) {
@@ -237,20 +242,20 @@ func (st *store) start(ctx context.Context, c command) (scriptResult, error) {
 }
 
 func (st *store) cancel(ctx context.Context, c command, wallets []int64, reason string) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomCancel, c, scriptInput{wallets: wallets, args: []any{reason}})
+	return st.runScript(ctx, scripts.RoomCancel, c, scriptInput{walletUserIDs: wallets, ownArgs: []any{reason}})
 }
 
-// rematch tries one id and one code, or the id of the known rematch. Stale with a room means that
-// the room has another rematch; stale without a room means that the code is taken.
-func (st *store) rematch(ctx context.Context, c command, known, profile string) (scriptResult, error) {
+// tryRematch tries one id and one code, or the id of the known rematch. Stale with a room means
+// that the room has another rematch; stale without a room means that the code is taken.
+func (st *store) tryRematch(ctx context.Context, c command, known, profile string) (scriptResult, error) {
 	next, code := st.newRoomCommand(c.caller, c.shard, c.receipt)
 	if known != "" {
 		next.roomID = known
 	}
 	return st.runScript(ctx, scripts.RoomRematch, c, scriptInput{
-		wallets: []int64{c.caller.User},
-		keys:    []string{next.roomKey(), next.eventTopic(), keys.RoomCode(c.shard, code), keys.RoomNext(c.shard)},
-		args:    []any{next.roomID, code, st.shards + 1, c.shard.Number(), profile},
+		walletUserIDs: []int64{c.caller.UserID},
+		ownKeys:       []string{next.roomKey(), next.eventTopic(), keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)},
+		ownArgs:       []any{next.roomID, code, st.freeShardCount + 1, c.shard.Number(), profile},
 	})
 }
 
@@ -272,7 +277,7 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 
 // roomIDByCode returns the id of the room with a code. It returns room_not_found.
 func (st *store) roomIDByCode(ctx context.Context, code string) (string, error) {
-	code, number, ok := parseCode(code, st.shards)
+	code, number, ok := parseCode(code, st.freeShardCount)
 	if !ok {
 		return "", apierror.RoomNotFound
 	}
@@ -290,15 +295,15 @@ func (st *store) roomIDByCode(ctx context.Context, code string) (string, error) 
 // allShards returns the shards, that of paid rooms first.
 func (st *store) allShards() []keys.Shard {
 	shards := []keys.Shard{keys.Economy}
-	for n := range st.shards {
+	for n := range st.freeShardCount {
 		shards = append(shards, keys.FreeShard(n))
 	}
 	return shards
 }
 
-// list returns at most n room ids of an index over all shards, newest first. They are older than
-// before, or the newest when before is "".
-func (st *store) list(ctx context.Context, game int64, index, before string, n int) ([]string, error) {
+// listRoomIDs returns at most n room ids of an index over all shards, newest first. They are older
+// than before, or the newest when before is "".
+func (st *store) listRoomIDs(ctx context.Context, game int64, index, before string, n int) ([]string, error) {
 	newest := "+"
 	if before != "" {
 		newest = "(" + before

@@ -19,14 +19,14 @@ import (
 // sweepLease bounds how long one leader sweeps a shard, sweepBatch how many rooms it looks at in
 // that time.
 const (
-	sweepLease = 10 * time.Second
-	sweepBatch = 128
+	sweepLease      = 10 * time.Second
+	sweepBatchRooms = 128
 )
 
 // sweep looks at the rooms that are due in each shard, as the shard's elected leader, and returns
 // their number.
 func (st *store) sweep(ctx context.Context) (int, error) {
-	due, err := st.listDue(ctx)
+	due, err := st.listDueRoomIDs(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -43,19 +43,19 @@ func (st *store) sweep(ctx context.Context) (int, error) {
 			swept += n
 			return err
 		}
-		_, err := st.db.RunAsLeader(ctx, keys.Lock(name), keys.Fence(name), sweepLease, lead)
+		_, err := st.db.RunAsLeader(ctx, keys.Lock(name), keys.FenceCounter(name), sweepLease, lead)
 		errs = append(errs, err)
 	}
 	return swept, errors.Join(errs...)
 }
 
-// listDue returns the ids of the rooms that are due, by shard.
-func (st *store) listDue(ctx context.Context) (map[keys.Shard][]string, error) {
+// listDueRoomIDs returns the ids of the rooms that are due, by shard.
+func (st *store) listDueRoomIDs(ctx context.Context) (map[keys.Shard][]string, error) {
 	now, err := st.db.Client.Time(ctx).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read the store's clock", err)
 	}
-	by := &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(now.UnixMilli(), 10), Count: sweepBatch}
+	by := &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(now.UnixMilli(), 10), Count: sweepBatchRooms}
 	shards := st.allShards()
 	replies := make([]*redis.StringSliceCmd, len(shards))
 	_, err = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -85,15 +85,15 @@ func (st *store) sweepShard(ctx context.Context, shard keys.Shard, ids []string,
 			continue
 		}
 		errs = append(errs, fmt.Errorf("sweep room %s: %w", id, err))
-		if ctx.Err() != nil || errors.Is(err, errReplaced) {
+		if ctx.Err() != nil || errors.Is(err, errLeaderReplaced) {
 			break
 		}
 	}
 	return swept, errors.Join(errs...)
 }
 
-// errReplaced means that another node leads the sweep of this shard now.
-var errReplaced = errors.New("another leader has taken over")
+// errLeaderReplaced means that another node leads the sweep of this shard now.
+var errLeaderReplaced = errors.New("another leader has taken over")
 
 func (st *store) sweepRoom(ctx context.Context, at location, fence int64) error {
 	hashes, err := st.db.ReadHashes(ctx, []string{at.roomKey()})
@@ -105,12 +105,12 @@ func (st *store) sweepRoom(ctx context.Context, at location, fence int64) error 
 		return err
 	}
 	system := principal.Caller{Role: principal.System}
-	c := command{location: at, caller: system, game: room.GameID, nonce: idempotency.NewNonce()}
-	for range maxAttempts {
+	c := command{location: at, caller: system, gameID: room.GameID, nonce: idempotency.NewNonce()}
+	for range maxScriptAttempts {
 		r, err := st.runScript(ctx, scripts.RoomSweep, c, scriptInput{
-			wallets: room.stakedPlayers(),
-			keys:    []string{keys.RoomCode(at.shard, room.Code), keys.RoomsFence(at.shard)},
-			args:    []any{at.roomID, fence},
+			walletUserIDs: room.stakedPlayers(),
+			ownKeys:       []string{keys.RoomCode(at.shard, room.Code), keys.RoomsFence(at.shard)},
+			ownArgs:       []any{at.roomID, fence},
 		})
 		switch {
 		case err != nil:
@@ -118,7 +118,7 @@ func (st *store) sweepRoom(ctx context.Context, at location, fence int64) error 
 		case r.isOK():
 			return nil
 		case !r.hasRoom():
-			return errReplaced
+			return errLeaderReplaced
 		}
 		room = r.room // a player joined in between: try again with the wallet of each
 	}

@@ -45,7 +45,7 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 
 		f.settings.IdleTimeout = 50 * time.Millisecond
 		idle := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
-		if r := f.sweepUntil(idle, isCancelled); r.Reason != "idle" ||
+		if r := f.sweepUntil(idle, isCancelled); r.CancelReason != "idle" ||
 			r.FinishedAt.Sub(r.CreatedAt) < f.settings.IdleTimeout {
 			t.Fatalf("%+v", r)
 		}
@@ -53,7 +53,7 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 
 		f.settings.IdleTimeout, f.settings.MaxAge = time.Hour, 50*time.Millisecond
 		old := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
-		if r := f.sweepUntil(old, isCancelled); r.Reason != "expired" {
+		if r := f.sweepUntil(old, isCancelled); r.CancelReason != "expired" {
 			t.Fatalf("%+v", r)
 		}
 
@@ -63,7 +63,7 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 		must(t)(f.service.Join(ctx, c, match.RoomID, noKey))
 		must(t)(f.service.Start(ctx, a, match.RoomID, noKey))
 		must(t)(f.service.Leave(ctx, c, match.RoomID, noKey))
-		if r := f.sweepUntil(match, isCancelled); r.Reason != "timeout" || r.Pot != 300 || r.Rake != 0 {
+		if r := f.sweepUntil(match, isCancelled); r.CancelReason != "timeout" || r.Pot != 300 || r.Rake != 0 {
 			t.Fatalf("%+v", r)
 		}
 		for _, p := range []principal.Caller{a, b, c} { // the stake of the one who forfeited comes back too
@@ -98,7 +98,7 @@ func TestAChangeDelaysTheIdleTimeout(t *testing.T) {
 			t.Fatalf("it is due at %v, %v", score, err)
 		}
 		late()
-		if r := f.sweepUntil(room, isCancelled); r.Reason != "idle" {
+		if r := f.sweepUntil(room, isCancelled); r.CancelReason != "idle" {
 			t.Fatalf("%+v", r)
 		}
 	})
@@ -243,7 +243,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 					if _, err := f.service.Join(ctx, other, opened.Room.RoomID, noKey); err != nil {
 						return
 					}
-					results := []rooms.Placement{{UserID: p.User, Place: 1}, {UserID: other.User, Place: 1 + n%2}}
+					results := []rooms.Placement{{UserID: p.UserID, Place: 1}, {UserID: other.UserID, Place: 1 + n%2}}
 					if _, err := f.service.Finish(ctx, f.server(), opened.Room.RoomID, results, noKey); err != nil {
 						return
 					}
@@ -288,11 +288,11 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	held := int64(0)
 	for _, p := range players {
-		b, err := f.wallet.Balance(t.Context(), p.User, f.token.TokenID)
+		b, err := f.wallet.ReadBalance(t.Context(), p.UserID, f.token.Code)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held += int64(b.HeldAmount)
+		held += int64(b.HeldUnits)
 	}
 	if held != 0 {
 		t.Fatalf("%d units are held for no room", held)

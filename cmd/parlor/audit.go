@@ -74,7 +74,7 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\thouse\tdelta\t")
 	for _, t := range r.Tokens {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenID,
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenCode,
 			formatAmount(t.Minted), formatAmount(t.Wallets), formatAmount(t.Escrow), formatAmount(t.House),
 			formatAmount(t.Delta))
 	}
@@ -82,7 +82,7 @@ func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 		return err
 	}
 	for _, d := range r.Differences {
-		_, _ = fmt.Fprintf(out, "%s of %s: stored %s, counted %s\n", d.Account, d.TokenID, d.Stored, d.Counted)
+		_, _ = fmt.Fprintf(out, "%s of %s: stored %s, counted %s\n", d.Account, d.TokenCode, d.Stored, d.Counted)
 	}
 	if deep {
 		held := ""

@@ -39,7 +39,7 @@ func devCommand() *cobra.Command {
 			}
 			var origins []string
 			if db.Kind() == redisdb.KindEmbedded {
-				origins = []string{games.AnyOrigin}
+				origins = []string{games.AnyOriginPattern}
 			}
 			example, err := n.seed(c.Context(), origins...)
 			if err != nil {

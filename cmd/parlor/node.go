@@ -40,7 +40,8 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	}
 	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.games = games.New(db, games.Options{
-		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AnyOrigin: isDev, LoopbackIssuers: isDev,
+		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
+		AllowLoopbackIssuers: isDev,
 	})
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
@@ -92,8 +93,10 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Limiter:     n.limiter,
-		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{TTL: s.IdempotencyTTL}), StorePinger: db,
-		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: proxies, MetricsRegistry: metrics, Log: log,
+		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
+		StorePinger: db,
+		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: proxies,
+		MetricsRegistry: metrics, Log: log,
 	})
 	return n, err
 }
@@ -109,7 +112,7 @@ func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
 		return nil, err
 	}
 	err = db.CheckRequirements(ctx, redisdb.Requirements{
-		Wait: s.StoreWait, Disk: s.Durability == "disk", Shards: s.RoomShards,
+		MaxWait: s.StoreWait, Durable: s.Durability == "disk", FreeShards: s.RoomShards,
 	})
 	if err != nil {
 		_ = db.Close()

@@ -26,13 +26,16 @@ const seededGameName = "Arcade"
 
 var (
 	seededTokens = []wallet.TokenDefinition{
-		{TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}},
-		{TokenID: "GEM", Name: "Gem", Metadata: wallet.Metadata{Decimals: "0"}},
+		{Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}},
+		{Code: "GEM", Name: "Gem", Metadata: wallet.Metadata{Decimals: "0"}},
 	}
 	seededAssets = []assets.CreateInput{
-		{Name: "Wooden sword", TokenID: "GOLD", Price: "2.50", Metadata: []byte(`{"kind":"weapon"}`)},
-		{Name: "Lantern", TokenID: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)), Metadata: []byte(`{"kind":"tool"}`)},
-		{Name: "Crown", TokenID: "GEM", Price: "40", Stock: new(int64(10)), Metadata: []byte(`{"kind":"hat"}`)},
+		{Name: "Wooden sword", TokenCode: "GOLD", Price: "2.50", Metadata: []byte(`{"kind":"weapon"}`)},
+		{
+			Name: "Lantern", TokenCode: "GOLD", Price: "12.99", PerUserLimit: new(int64(1)),
+			Metadata: []byte(`{"kind":"tool"}`),
+		},
+		{Name: "Crown", TokenCode: "GEM", Price: "40", Stock: new(int64(10)), Metadata: []byte(`{"kind":"hat"}`)},
 	}
 	seededPlayers  = []string{"ada", "bob", "cleo"}
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
@@ -61,11 +64,11 @@ var operator = principal.Caller{Role: principal.Operator}
 func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error) {
 	var s seedResult
 	for _, t := range seededTokens {
-		if _, err := d.wallet.CreateToken(ctx, operator, t); err != nil && !errors.Is(err, apierror.TokenExists) {
-			return s, fmt.Errorf("seed the token %s: %w", t.TokenID, err)
+		if _, err := d.wallet.CreateToken(ctx, operator, t); err != nil && !errors.Is(err, apierror.TokenCodeTaken) {
+			return s, fmt.Errorf("seed the token %s: %w", t.Code, err)
 		}
 	}
-	stakeToken, err := d.wallet.Token(ctx, seededTokens[0].TokenID)
+	stakeToken, err := d.wallet.FindToken(ctx, seededTokens[0].Code)
 	if err != nil {
 		return s, fmt.Errorf("seed the tokens: %w", err)
 	}
@@ -118,8 +121,8 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seededPlayer, error) {
 	session, err := d.auth.Exchange(
 		ctx,
-		principal.Caller{Role: principal.Server, Game: game},
-		auth.ExchangeInput{ExternalID: "seed-" + name, Username: &name},
+		principal.Caller{Role: principal.Server, GameID: game},
+		auth.ExchangeInput{ServerSideID: "seed-" + name, Username: &name},
 	)
 	if err != nil {
 		return seededPlayer{}, err
@@ -128,15 +131,15 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 	for code, amount := range seededBalances {
 		// The receipt makes two seeds at once one. The ledger shows an earlier seed after the receipt has
 		// expired.
-		lines, err := d.wallet.Ledger(ctx, p.id, wallet.LedgerQuery{TokenID: code, Limit: 1})
+		lines, err := d.wallet.Ledger(ctx, p.id, wallet.LedgerQuery{TokenCode: code, Limit: 1})
 		if err != nil {
 			return p, err
 		}
 		if len(lines.Lines) > 0 {
 			continue
 		}
-		credit := wallet.CreditInput{UserID: p.id, TokenID: code, Amount: amount, Reason: "seed"}
-		receipt := idempotency.Receipt{Key: secret.Digest(fmt.Sprintf("seed %d %s", p.id, code)), Fingerprint: "seed"}
+		credit := wallet.CreditInput{UserID: p.id, TokenCode: code, Amount: amount, Reason: "seed"}
+		receipt := idempotency.Receipt{KeyDigest: secret.Digest(fmt.Sprintf("seed %d %s", p.id, code)), Fingerprint: "seed"}
 		if _, err := d.wallet.Credit(ctx, operator, credit, receipt); err != nil {
 			return p, err
 		}

@@ -11,9 +11,9 @@ var advice = map[string]string{
 		"the token's `decimals`.",
 	IdempotencyKeyRequired.Code: "Send an Idempotency-Key: one for each intent, the same for every try.",
 
-	Unauthenticated.Code: "Sign in again.",
-	TokenExpired.Code:    "Get a new access token with the refresh token and send the request again.",
-	RefreshReused.Code: "Sign in again. The refresh token may have been stolen: no token of this sign-in can be " +
+	Unauthenticated.Code:    "Sign in again.",
+	AccessTokenExpired.Code: "Get a new access token with the refresh token and send the request again.",
+	RefreshTokenReused.Code: "Sign in again. The refresh token may have been stolen: no token of this sign-in can be " +
 		"refreshed any more.",
 
 	InsufficientFunds.Code: "Show what is missing: `required` and `available` are amounts of the token `tokenId`.",
@@ -24,7 +24,7 @@ var advice = map[string]string{
 	FriendsOnly.Code:    "Become a friend of the room's creator, or choose another room.",
 	Banned.Code:         "Choose another room.",
 
-	NotFound.Code: "Correct the path.",
+	RouteNotFound.Code: "Correct the path.",
 	RoomNotFound.Code: "Drop the room from the list. It does not exist, has ended long ago, or is not for this " +
 		"caller.",
 	UserNotFound.Code:  "Correct the id. The player does not exist or belongs to another game.",
@@ -37,20 +37,20 @@ var advice = map[string]string{
 
 	MethodNotAllowed.Code: "Correct the method.",
 
-	RoomFull.Code:          "Choose another room.",
-	RoomClosed.Code:        "Read the room for its result. It cannot change any more.",
-	AlreadyStarted.Code:    "Read the room: this is possible only before the start.",
-	NotStarted.Code:        "Start the room first.",
-	NotEnoughPlayers.Code:  "Wait: `players` are seated and `minPlayers` are needed.",
-	VersionConflict.Code:   "Read again, apply the change to what is there now, and send it with the new version.",
-	SaveTampered.Code:      "Let the player restore an older version of the slot, over a WebSocket.",
-	SlotsFull.Code:         "Save to a slot that is in use.",
-	AlreadyOwned.Code:      "Do not buy: `owned` of at most `perUserLimit` are owned.",
-	SoldOut.Code:           "Buy at most `stock`, or wait for more.",
-	PriceChanged.Code:      "Show the new `price` and ask the player again.",
-	ResultConflict.Code:    "Read the room for the result that counts.",
-	RequestInProgress.Code: "Send the same request again after a moment.",
-	TokenExists.Code:       "Choose another code, or patch the token that has it.",
+	RoomFull.Code:            "Choose another room.",
+	RoomEnded.Code:           "Read the room for its result. It cannot change any more.",
+	AlreadyStarted.Code:      "Read the room: this is possible only before the start.",
+	NotStarted.Code:          "Start the room first.",
+	NotEnoughPlayers.Code:    "Wait: `players` are seated and `minPlayers` are needed.",
+	VersionConflict.Code:     "Read again, apply the change to what is there now, and send it with the new version.",
+	SaveTampered.Code:        "Let the player restore an older version of the slot, over a WebSocket.",
+	SlotsFull.Code:           "Save to a slot that is in use.",
+	PerUserLimitReached.Code: "Do not buy: `owned` of at most `perUserLimit` are owned.",
+	StockTooSmall.Code:       "Buy at most `stock`, or wait for more.",
+	PriceChanged.Code:        "Show the new `price` and ask the player again.",
+	ResultConflict.Code:      "Read the room for the result that counts.",
+	RequestInProgress.Code:   "Send the same request again after a moment.",
+	TokenCodeTaken.Code:      "Choose another code, or patch the token that has it.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 

@@ -9,9 +9,9 @@ var (
 	IdempotencyKeyRequired = define("idempotency_key_required", 400, "An Idempotency-Key header is required", false)
 
 	// 401: the caller is not known.
-	Unauthenticated = define("unauthenticated", 401, "Authentication is required", false)
-	TokenExpired    = define("token_expired", 401, "The access token has expired", false)
-	RefreshReused   = define(
+	Unauthenticated    = define("unauthenticated", 401, "Authentication is required", false)
+	AccessTokenExpired = define("token_expired", 401, "The access token has expired", false)
+	RefreshTokenReused = define(
 		"refresh_reused",
 		401,
 		"The refresh token was used before; its whole family is revoked",
@@ -29,7 +29,7 @@ var (
 	Banned         = define("banned", 403, "The player is banned from the room", false)
 
 	// 404: absent, or not visible to the caller; the response is the same.
-	NotFound      = define("not_found", 404, "There is nothing at this address", false)
+	RouteNotFound = define("not_found", 404, "There is nothing at this address", false)
 	RoomNotFound  = define("room_not_found", 404, "No such room", false)
 	UserNotFound  = define("user_not_found", 404, "No such user", false)
 	GameNotFound  = define("game_not_found", 404, "No such game", false)
@@ -43,7 +43,7 @@ var (
 
 	// 409: the request is valid, but not in the current state.
 	RoomFull         = define("room_full", 409, "The room is full", false)
-	RoomClosed       = define("room_closed", 409, "The room has ended", false)
+	RoomEnded        = define("room_closed", 409, "The room has ended", false)
 	AlreadyStarted   = define("already_started", 409, "The room has already started", false)
 	NotStarted       = define("not_started", 409, "The room has not started", false)
 	NotEnoughPlayers = define("not_enough_players", 409, "The room has too few players", false)
@@ -54,14 +54,14 @@ var (
 		"The stored save was altered and cannot be trusted: restore an intact version",
 		false,
 	)
-	SlotsFull         = define("slots_full", 409, "All save slots are in use", false)
-	AlreadyOwned      = define("already_owned", 409, "The per-user limit of the asset is reached", false)
-	SoldOut           = define("sold_out", 409, "The stock is too small", false)
-	PriceChanged      = define("price_changed", 409, "The price has changed", false)
-	ResultConflict    = define("result_conflict", 409, "The room has ended with another result", false)
-	RequestInProgress = define("request_in_progress", 409, "The first request with this key is still running", true)
-	TokenExists       = define("token_exists", 409, "A token with this code exists", false)
-	AlreadyLinked     = define("already_linked", 409, "The account is linked already", false)
+	SlotsFull           = define("slots_full", 409, "All save slots are in use", false)
+	PerUserLimitReached = define("already_owned", 409, "The per-user limit of the asset is reached", false)
+	StockTooSmall       = define("sold_out", 409, "The stock is too small", false)
+	PriceChanged        = define("price_changed", 409, "The price has changed", false)
+	ResultConflict      = define("result_conflict", 409, "The room has ended with another result", false)
+	RequestInProgress   = define("request_in_progress", 409, "The first request with this key is still running", true)
+	TokenCodeTaken      = define("token_exists", 409, "A token with this code exists", false)
+	AlreadyLinked       = define("already_linked", 409, "The account is linked already", false)
 
 	PayloadTooLarge      = define("payload_too_large", 413, "The body is too large", false)
 	UnsupportedMediaType = define("unsupported_media_type", 415, "The body must be application/json", false)

@@ -16,9 +16,9 @@ type Error struct {
 	Title     string // the same for every error with this code
 	Retryable bool   // whether the same request may succeed later
 
-	Detail      string         // a sentence about this case, or ""
-	FieldErrors []FieldError   // or nil
-	Members     map[string]any // further members of the problem body, or nil
+	Detail       string         // a sentence about this case, or ""
+	FieldErrors  []FieldError   // or nil
+	ExtraMembers map[string]any // further members of the problem body, or nil
 }
 
 // FieldError is what is wrong with one field of a request.
@@ -72,11 +72,11 @@ func (e *Error) WithReason(format string, args ...any) *Error {
 // WithMember returns the error with a further member of the problem body, such as "available".
 func (e *Error) WithMember(name string, value any) *Error {
 	c := *e
-	c.Members = maps.Clone(e.Members)
-	if c.Members == nil {
-		c.Members = map[string]any{}
+	c.ExtraMembers = maps.Clone(e.ExtraMembers)
+	if c.ExtraMembers == nil {
+		c.ExtraMembers = map[string]any{}
 	}
-	c.Members[name] = value
+	c.ExtraMembers[name] = value
 	return &c
 }
 

@@ -50,11 +50,11 @@ func TestAnErrorWithDetailsIsStillThatError(t *testing.T) {
 	if !errors.Is(wrapped, plain) || errors.Is(wrapped, apierror.RoomFull) {
 		t.Error("errors.Is does not compare codes")
 	}
-	if found, ok := apierror.As(wrapped); !ok || found.Detail != "3 are missing" || found.Members["available"] != 1 ||
+	if found, ok := apierror.As(wrapped); !ok || found.Detail != "3 are missing" || found.ExtraMembers["available"] != 1 ||
 		len(found.FieldErrors) != 1 {
 		t.Errorf("found %+v", found)
 	}
-	if plain.Detail != "" || plain.Members != nil || plain.FieldErrors != nil {
+	if plain.Detail != "" || plain.ExtraMembers != nil || plain.FieldErrors != nil {
 		t.Errorf("the error itself was changed: %+v", plain)
 	}
 }

@@ -16,9 +16,9 @@ type Asset struct {
 	ID           int64         `json:"id"` // from 1
 	GameID       int64         `json:"gameId"`
 	Name         string        `json:"name"`               // at most 100 characters
-	TokenID      string        `json:"tokenId"`            // code of the token that it costs; never changes
+	TokenCode    string        `json:"tokenId"`            // code of the token that it costs; never changes
 	Price        wallet.Amount `json:"price"`              // of one piece; may be 0
-	PriceAmount  wallet.Units  `json:"priceAmount,string"` // Price in minor units
+	PriceUnits   wallet.Units  `json:"priceAmount,string"` // Price in minor units
 	Stock        *int64        `json:"stock"`              // pieces left, null: no limit
 	PerUserLimit *int64        `json:"perUserLimit"`       // pieces that one player may own, null: no limit
 	Sold         int64         `json:"sold"`               // pieces
@@ -31,15 +31,15 @@ type Asset struct {
 // CreateInput describes an asset to create; the fields are bounded as those of Asset.
 type CreateInput struct {
 	Name         string
-	TokenID      string             // code of the token
+	TokenCode    string             // code of the token
 	Price        wallet.AmountInput // of one piece
 	Stock        *int64             // pieces, 0 … MaxStock; nil: no limit
 	PerUserLimit *int64             // pieces, 1 … MaxStock; nil: no limit
 	Metadata     wire.RawJSON       // a JSON object; nil: an empty one
 }
 
-// Patch changes an asset; nil leaves a field as it is.
-type Patch struct {
+// PatchInput changes an asset; nil leaves a field as it is.
+type PatchInput struct {
 	Name         *string
 	Active       *bool
 	Price        *wallet.AmountInput // of one piece
@@ -61,25 +61,25 @@ type PurchaseInput struct {
 	ExpectedPrice wallet.AmountInput // the price of one piece that the buyer saw, "" for any
 }
 
-// Purchase is a completed purchase as the wire shows it.
-type Purchase struct {
-	PurchaseID  int64          `json:"purchaseId"`         // number of the ledger entry
-	Asset       Asset          `json:"asset"`              // as it was just after the purchase
-	Quantity    int64          `json:"quantity"`           // pieces
-	Price       wallet.Amount  `json:"price"`              // of one piece
-	PriceAmount wallet.Units   `json:"priceAmount,string"` // Price in minor units
-	Total       wallet.Amount  `json:"total"`              // Price × Quantity
-	TotalAmount wallet.Units   `json:"totalAmount,string"` // Total in minor units
-	EntryToken  wallet.Token   `json:"entryToken"`         // the token that was paid with
-	Balance     wallet.Balance `json:"balance"`            // after the purchase
-	Owned       int64          `json:"owned"`              // pieces that the player owns after the purchase
-	Replayed    bool           `json:"-"`                  // the first result under this receipt, returned again
+// PurchaseResult is a completed purchase as the wire shows it.
+type PurchaseResult struct {
+	PurchaseID int64          `json:"purchaseId"`         // number of the ledger entry
+	Asset      Asset          `json:"asset"`              // as it was just after the purchase
+	Quantity   int64          `json:"quantity"`           // pieces
+	Price      wallet.Amount  `json:"price"`              // of one piece
+	PriceUnits wallet.Units   `json:"priceAmount,string"` // Price in minor units
+	Total      wallet.Amount  `json:"total"`              // Price × Quantity
+	TotalUnits wallet.Units   `json:"totalAmount,string"` // Total in minor units
+	EntryToken wallet.Token   `json:"entryToken"`         // the token that was paid with
+	Balance    wallet.Balance `json:"balance"`            // after the purchase
+	OwnedAfter int64          `json:"owned"`              // pieces that the player owns after the purchase
+	Replayed   bool           `json:"-"`                  // the first result under this receipt, returned again
 }
 
-// Owned is an asset that a player owns.
-type Owned struct {
-	Asset Asset `json:"asset"`
-	Owned int64 `json:"owned"` // pieces
+// OwnedAsset is an asset that a player owns.
+type OwnedAsset struct {
+	Asset    Asset `json:"asset"`
+	Quantity int64 `json:"owned"` // pieces
 }
 
 // Bounds of the catalogue.
@@ -87,7 +87,7 @@ const (
 	MaxQuantity      = 1_000_000         // pieces in one purchase
 	MaxStock         = 1_000_000_000_000 // pieces in stock, also of a per-user limit
 	MaxMetadataBytes = 4096              // bytes of JSON; every receipt of a purchase holds a copy
-	maxName          = 100               // characters
+	maxNameRunes     = 100               // characters
 )
 
 // validator collects the invalid fields of a request.
@@ -99,7 +99,7 @@ func (v *validator) checkName(text string) {
 		return
 	}
 	isPrintable := utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-	if !isPrintable || utf8.RuneCountInString(text) > maxName {
+	if !isPrintable || utf8.RuneCountInString(text) > maxNameRunes {
 		v.Add("name", "length", "must be at most 100 printable characters")
 	}
 }
@@ -125,7 +125,7 @@ func (v *validator) checkMetadata(text wire.RawJSON) {
 func (in CreateInput) validate() error {
 	var v validator
 	v.checkName(in.Name)
-	if in.TokenID == "" {
+	if in.TokenCode == "" {
 		v.Add("tokenId", "required", "is required")
 	}
 	if in.Price == "" {
@@ -137,7 +137,7 @@ func (in CreateInput) validate() error {
 	return v.Err()
 }
 
-func (p Patch) validate() error {
+func (p PatchInput) validate() error {
 	var v validator
 	if p.Name != nil {
 		v.checkName(*p.Name)

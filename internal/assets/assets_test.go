@@ -31,7 +31,7 @@ const (
 
 var (
 	operator = principal.Caller{Role: principal.Operator}
-	server   = principal.Caller{Role: principal.Server, Game: game}
+	server   = principal.Caller{Role: principal.Server, GameID: game}
 	system   = principal.Caller{Role: principal.System}
 
 	noReceipt idempotency.Receipt
@@ -53,7 +53,7 @@ func newFixture(t testing.TB, db *redisdb.DB) fixture {
 	t.Helper()
 	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
 	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
+		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func newFixture(t testing.TB, db *redisdb.DB) fixture {
 // createAsset creates an asset that is priced in GOLD.
 func (f fixture) createAsset(in assets.CreateInput) assets.Asset {
 	f.t.Helper()
-	in.TokenID = "GOLD"
+	in.TokenCode = "GOLD"
 	if in.Name == "" {
 		in.Name = "Sword"
 	}
@@ -77,27 +77,27 @@ func (f fixture) createAsset(in assets.CreateInput) assets.Asset {
 
 func (f fixture) credit(userID int64, amount wallet.AmountInput) {
 	f.t.Helper()
-	in := wallet.CreditInput{UserID: userID, TokenID: "GOLD", Amount: amount, Reason: "test"}
+	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: amount, Reason: "test"}
 	if _, err := f.wallets.Credit(f.t.Context(), operator, in, noReceipt); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f fixture) buy(userID, assetID, quantity int64, key string) (assets.Purchase, error) {
+func (f fixture) buy(userID, assetID, quantity int64, key string) (assets.PurchaseResult, error) {
 	in := assets.PurchaseInput{Quantity: quantity}
-	return f.Purchase(f.t.Context(), player(userID), assetID, in, idempotency.Receipt{Key: key, Fingerprint: "f"})
+	return f.Purchase(f.t.Context(), player(userID), assetID, in, idempotency.Receipt{KeyDigest: key, Fingerprint: "f"})
 }
 
 // player returns a player of the game.
 func player(userID int64) principal.Caller {
-	return principal.Caller{Role: principal.Player, User: userID, Game: game}
+	return principal.Caller{Role: principal.Player, UserID: userID, GameID: game}
 }
 
 func (f fixture) wantGold(userID int64, want wallet.Units) {
 	f.t.Helper()
-	b, err := f.wallets.Balance(f.t.Context(), userID, "GOLD")
-	if err != nil || b.Amount != want {
-		f.t.Fatalf("player %d has %s, %v; want %s", userID, b.Amount, err, want)
+	b, err := f.wallets.ReadBalance(f.t.Context(), userID, "GOLD")
+	if err != nil || b.SpendableUnits != want {
+		f.t.Fatalf("player %d has %s, %v; want %s", userID, b.SpendableUnits, err, want)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 				switch _, err := f.buy(userID+1, rare.ID, 1, "mine"); {
 				case err == nil:
 					sold.Add(1)
-				case errors.Is(err, apierror.SoldOut):
+				case errors.Is(err, apierror.StockTooSmall):
 					rejected.Add(1)
 				default:
 					t.Error(err)
@@ -209,7 +209,7 @@ func TestARejectedPurchaseNeverSucceedsLaterUnderItsKey(t *testing.T) {
 		}
 		f.credit(1, "100")
 		otherNode := assets.New(db, f.wallets, assets.Options{}) // it has not cached the asset
-		in, receipt := assets.PurchaseInput{Quantity: 1}, idempotency.Receipt{Key: "k", Fingerprint: "f"}
+		in, receipt := assets.PurchaseInput{Quantity: 1}, idempotency.Receipt{KeyDigest: "k", Fingerprint: "f"}
 		for _, node := range []*assets.Service{f.Service, otherNode} {
 			purchase, again := node.Purchase(t.Context(), player(1), sword.ID, in, receipt)
 			if !purchase.Replayed {
@@ -241,7 +241,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 		if err != nil || string(body) != maxAmount {
 			t.Errorf("the total is %s, %v", body, err)
 		}
-		if purchase.TotalAmount != wallet.MaxUnits || purchase.Balance.Amount != 0 {
+		if purchase.TotalUnits != wallet.MaxUnits || purchase.Balance.SpendableUnits != 0 {
 			t.Errorf("%+v", purchase)
 		}
 		f.credit(1, maxAmount)
@@ -266,17 +266,17 @@ func TestAFreeAssetIsOwnedWithoutALedgerLine(t *testing.T) {
 		f := newFixture(t, db)
 		gift := f.createAsset(assets.CreateInput{Price: "0", PerUserLimit: new(int64(1))})
 		purchase, err := f.buy(1, gift.ID, 1, "k")
-		if err != nil || purchase.Owned != 1 || purchase.PurchaseID != 1 || purchase.TotalAmount != 0 {
+		if err != nil || purchase.OwnedAfter != 1 || purchase.PurchaseID != 1 || purchase.TotalUnits != 0 {
 			t.Fatalf("%+v, %v", purchase, err)
 		}
-		if _, err := f.buy(1, gift.ID, 1, "again"); !errors.Is(err, apierror.AlreadyOwned) {
+		if _, err := f.buy(1, gift.ID, 1, "again"); !errors.Is(err, apierror.PerUserLimitReached) {
 			t.Fatalf("a second one: %v", err)
 		}
 		owned, next, err := f.ListOwned(t.Context(), player(1), 0, 20)
 		if err != nil || next != 0 {
 			t.Fatalf("next is %d, %v", next, err)
 		}
-		if diff := cmp.Diff([]assets.Owned{{Asset: purchase.Asset, Owned: 1}}, owned); diff != "" {
+		if diff := cmp.Diff([]assets.OwnedAsset{{Asset: purchase.Asset, Quantity: 1}}, owned); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		page, err := f.wallets.Ledger(t.Context(), 1, wallet.LedgerQuery{Limit: 20})
@@ -292,7 +292,7 @@ func TestWhyAPurchaseIsRejected(t *testing.T) {
 		f := newFixture(t, db)
 		sword := f.createAsset(assets.CreateInput{Price: "1"})
 		one := assets.PurchaseInput{Quantity: 1}
-		stranger := principal.Caller{Role: principal.Player, User: 1, Game: otherGame}
+		stranger := principal.Caller{Role: principal.Player, UserID: 1, GameID: otherGame}
 		for _, c := range []struct {
 			caller  principal.Caller
 			assetID int64
@@ -324,7 +324,7 @@ func TestTheCatalogueIsListedInPages(t *testing.T) {
 			ids = append(ids, f.createAsset(assets.CreateInput{Name: "A" + strconv.Itoa(i), Price: "1"}).ID)
 		}
 		for _, i := range []int{0, 3, 6} {
-			if _, err := f.Patch(t.Context(), server, game, ids[i], assets.Patch{Active: new(false)}); err != nil {
+			if _, err := f.Patch(t.Context(), server, game, ids[i], assets.PatchInput{Active: new(false)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -386,7 +386,7 @@ func TestAnInvalidAssetIsRejectedWithAllItsFields(t *testing.T) {
 			{"GOLD", "0", nil},
 			{"LEAD", "1", apierror.TokenNotFound},
 		} {
-			in := assets.CreateInput{Name: "x", TokenID: c.code, Price: c.price}
+			in := assets.CreateInput{Name: "x", TokenCode: c.code, Price: c.price}
 			if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, c.want) {
 				t.Errorf("a price of %s %s: %v; want %v", c.price, c.code, err, c.want)
 			}
@@ -414,7 +414,7 @@ func TestMetadataIsStoredWithoutWhiteSpace(t *testing.T) {
 	}
 	long := `{"a":"` + strings.Repeat("x", 4096) + `"}`
 	for _, invalid := range []string{`null`, `[]`, `"x"`, `{"a":1,"a":2}`, `{"a":`, "{\"a\":\"\xff\"}", long} {
-		in := assets.CreateInput{Name: "x", TokenID: "GOLD", Price: "1", Metadata: wire.RawJSON(invalid)}
+		in := assets.CreateInput{Name: "x", TokenCode: "GOLD", Price: "1", Metadata: wire.RawJSON(invalid)}
 		if _, err := f.Create(t.Context(), server, game, in); !errors.Is(err, apierror.InvalidRequest) {
 			t.Errorf("%.20s: %v", invalid, err)
 		}

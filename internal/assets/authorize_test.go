@@ -18,15 +18,15 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	f.credit(1, "10")
 	callers := []principal.Caller{
 		{},
-		{User: 1, Game: game}, // without a role
+		{UserID: 1, GameID: game}, // without a role
 		player(1),
-		{Role: principal.Player, User: 2, Game: otherGame},
+		{Role: principal.Player, UserID: 2, GameID: otherGame},
 		server,
-		{Role: principal.Server, Game: otherGame},
+		{Role: principal.Server, GameID: otherGame},
 		operator,
 		system,
-		{Role: principal.System, Game: game},
-		{Role: "other", Game: game},
+		{Role: principal.System, GameID: game},
+		{Role: "other", GameID: game},
 	}
 	ok, no := scripts.OK, apierror.Forbidden.Code
 	noGame, noAsset := apierror.GameNotFound.Code, apierror.AssetNotFound.Code
@@ -43,15 +43,15 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 		want []string // by caller
 	}{
 		{"create", func(c principal.Caller) error {
-			_, err := f.Create(t.Context(), c, game, assets.CreateInput{Name: "Bow", TokenID: "GOLD", Price: "1"})
+			_, err := f.Create(t.Context(), c, game, assets.CreateInput{Name: "Bow", TokenCode: "GOLD", Price: "1"})
 			return err
 		}, []string{no, no, no, no, ok, noGame, ok, no, no, no}},
 		{"patch", func(c principal.Caller) error {
-			_, err := f.Patch(t.Context(), c, game, asset.ID, assets.Patch{Name: new("Bow")})
+			_, err := f.Patch(t.Context(), c, game, asset.ID, assets.PatchInput{Name: new("Bow")})
 			return err
 		}, []string{no, no, no, no, ok, noGame, ok, no, no, no}},
 		{"patch through the other game", func(c principal.Caller) error {
-			_, err := f.Patch(t.Context(), c, otherGame, asset.ID, assets.Patch{Name: new("Bow")})
+			_, err := f.Patch(t.Context(), c, otherGame, asset.ID, assets.PatchInput{Name: new("Bow")})
 			return err
 		}, []string{no, no, no, no, noGame, noAsset, noAsset, no, no, no}},
 		{"get", func(c principal.Caller) error {
@@ -98,7 +98,7 @@ func codeOf(err error) string {
 func TestAnAssetIsNotPatchedThroughAnotherGame(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	asset := f.createAsset(assets.CreateInput{Price: "1"})
-	if _, err := f.Patch(t.Context(), operator, otherGame, asset.ID, assets.Patch{Active: new(false)}); err == nil {
+	if _, err := f.Patch(t.Context(), operator, otherGame, asset.ID, assets.PatchInput{Active: new(false)}); err == nil {
 		t.Error("it is patched")
 	}
 	got, err := f.Get(t.Context(), operator, game, asset.ID)

@@ -153,7 +153,7 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 		m.users[i], m.free[i], m.held[i] = newID(), new(big.Int), new(big.Int)
 	}
 	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		TokenID: m.token, Name: "Gold & <Silver> \"π\"",
+		Code: m.token, Name: "Gold & <Silver> \"π\"",
 		Metadata: wallet.Metadata{AssetName: "ab", Decimals: strconv.Itoa(m.decimals)},
 	})
 	if err != nil {
@@ -164,7 +164,7 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 			price: drawPrice(t), stock: drawLimit(t, "stock", 0), limit: drawLimit(t, "limit", 1), active: true, version: 1,
 		}
 		created, err := catalogue.Create(t.Context(), server, game, assets.CreateInput{
-			Name: "Sword / \\ \"π\"", TokenID: m.token, Price: m.amountInput(a.price), Stock: a.stock, PerUserLimit: a.limit,
+			Name: "Sword / \\ \"π\"", TokenCode: m.token, Price: m.amountInput(a.price), Stock: a.stock, PerUserLimit: a.limit,
 			Metadata: wire.RawJSON(`{"note": "a\u0000\"/π"}`),
 		})
 		if err != nil {
@@ -212,11 +212,11 @@ func (m *model) run(t *rapid.T, want string, send func(idempotency.Receipt) outc
 	t.Helper()
 	var receipt idempotency.Receipt
 	if rapid.IntRange(0, 4).Draw(t, "keyed") > 0 {
-		receipt = idempotency.Receipt{Key: "k" + strconv.FormatInt(newID(), 10), Fingerprint: "f"}
+		receipt = idempotency.Receipt{KeyDigest: "k" + strconv.FormatInt(newID(), 10), Fingerprint: "f"}
 	}
 	got := send(receipt)
-	if receipt.Key != "" {
-		m.requests = append(m.requests, &request{send: send, key: receipt.Key, body: got.body})
+	if receipt.KeyDigest != "" {
+		m.requests = append(m.requests, &request{send: send, key: receipt.KeyDigest, body: got.body})
 	}
 	if got.summary != want || got.replayed {
 		t.Fatalf("the outcome is\n%s (replayed: %v); the model has\n%s", got.summary, got.replayed, want)
@@ -230,7 +230,7 @@ func (m *model) resend(t *rapid.T) {
 		t.Skip("no request was made yet")
 	}
 	r := rapid.SampledFrom(m.requests).Draw(t, "request")
-	got := r.send(idempotency.Receipt{Key: r.key, Fingerprint: "f"})
+	got := r.send(idempotency.Receipt{KeyDigest: r.key, Fingerprint: "f"})
 	if got.body != r.body || !got.replayed {
 		t.Fatalf("sent again (replayed: %v):\n%s\nthe first outcome:\n%s", got.replayed, got.body, r.body)
 	}
@@ -242,7 +242,7 @@ func (m *model) reuseKey(t *rapid.T) {
 		t.Skip("no request was made yet")
 	}
 	r := rapid.SampledFrom(m.requests).Draw(t, "request")
-	got := r.send(idempotency.Receipt{Key: r.key, Fingerprint: "other"})
+	got := r.send(idempotency.Receipt{KeyDigest: r.key, Fingerprint: "other"})
 	if got.summary != apierror.IdempotencyKeyReused.Code {
 		t.Fatalf("another request under the key returned %s", got.summary)
 	}
@@ -255,10 +255,10 @@ func describeError(err error) string {
 	if !ok {
 		return "internal: " + err.Error()
 	}
-	if len(e.Members) == 0 {
+	if len(e.ExtraMembers) == 0 {
 		return e.Code
 	}
-	members, err := wire.Marshal(e.Members)
+	members, err := wire.Marshal(e.ExtraMembers)
 	if err != nil {
 		return err.Error()
 	}
@@ -285,12 +285,12 @@ func (m *model) drawPlayer(t *rapid.T) int { return rapid.IntRange(0, players-1)
 
 func (m *model) creditInput(player int, units int64) wallet.CreditInput {
 	return wallet.CreditInput{
-		UserID: m.users[player], TokenID: m.token, Amount: m.amountInput(units), Reason: `because "π"/`,
+		UserID: m.users[player], TokenCode: m.token, Amount: m.amountInput(units), Reason: `because "π"/`,
 	}
 }
 
 func changeOutcome(r wallet.ChangeResult, err error) outcome {
-	return outcomeOf(r, fmt.Sprintf("ok free %s held %s", r.Balance.Amount, r.Balance.HeldAmount), r.Replayed, err)
+	return outcomeOf(r, fmt.Sprintf("ok free %s held %s", r.Balance.SpendableUnits, r.Balance.HeldUnits), r.Replayed, err)
 }
 
 // fits reports whether units more in the wallet are within bounds. No case reaches the bound of the
@@ -336,7 +336,7 @@ func (m *model) grant(t *rapid.T) {
 	p, units := m.drawPlayer(t), drawUnits(t, "units")
 	n := big.NewInt(units)
 	err := m.wallets.Grant(t.Context(), system, wallet.GrantInput{
-		UserID: m.users[p], GameID: game, TokenID: m.token, Units: wallet.Units(units),
+		UserID: m.users[p], GameID: game, TokenCode: m.token, Units: wallet.Units(units),
 	})
 	switch {
 	case m.granted[p]:
@@ -372,15 +372,15 @@ func (m *model) buy(t *rapid.T) {
 		}
 		in.ExpectedPrice = m.amountInput(expected)
 	}
-	caller := principal.Caller{Role: principal.Player, User: m.users[p], Game: game}
+	caller := principal.Caller{Role: principal.Player, UserID: m.users[p], GameID: game}
 	if p == 2 {
-		caller.Game = otherGame
+		caller.GameID = otherGame
 	}
 
 	total := new(big.Int).Mul(big.NewInt(a.price), big.NewInt(quantity))
 	var want string
 	switch {
-	case !a.active || caller.Game != game:
+	case !a.active || caller.GameID != game:
 		want = "asset_not_found"
 	case expected != a.price:
 		want = fmt.Sprintf(`price_changed {"price":%s,"priceAmount":"%d"}`, m.amountInput(a.price), a.price)
@@ -411,9 +411,9 @@ func (m *model) buy(t *rapid.T) {
 	})
 }
 
-func describePurchase(p assets.Purchase) string {
+func describePurchase(p assets.PurchaseResult) string {
 	return fmt.Sprintf("ok free %s held %s purchase %d total %s owned %d price %s left %s sold %d version %d exist %s",
-		p.Balance.Amount, p.Balance.HeldAmount, p.PurchaseID, p.TotalAmount, p.Owned, p.PriceAmount,
+		p.Balance.SpendableUnits, p.Balance.HeldUnits, p.PurchaseID, p.TotalUnits, p.OwnedAfter, p.PriceUnits,
 		describeLimit(p.Asset.Stock), p.Asset.Sold, p.Asset.Version, p.EntryToken.Supply.Units)
 }
 
@@ -426,7 +426,7 @@ func describeLimit(n *int64) string {
 
 func (m *model) patch(t *rapid.T) {
 	a := rapid.SampledFrom(m.assets).Draw(t, "asset")
-	var p assets.Patch
+	var p assets.PatchInput
 	switch rapid.IntRange(0, 3).Draw(t, "part") {
 	case 0:
 		a.price = drawPrice(t)
@@ -447,7 +447,7 @@ func (m *model) patch(t *rapid.T) {
 		t.Fatal(err)
 	}
 	want := got
-	want.PriceAmount, want.Price.Units = wallet.Units(a.price), wallet.Units(a.price)
+	want.PriceUnits, want.Price.Units = wallet.Units(a.price), wallet.Units(a.price)
 	want.Stock, want.PerUserLimit, want.Active, want.Version = a.stock, a.limit, a.active, a.version
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("the patched asset (-model +got)\n%s", diff)
@@ -532,7 +532,7 @@ func (m *model) read(t *rapid.T) stored {
 			s.wallets[i] = p.HMGet(ctx, keys.Wallet(userID), keys.FreeField(m.token), keys.HeldField(m.token))
 			s.inventories[i] = p.HMGet(ctx, keys.Inventory(userID), assetIDs...)
 		}
-		s.totals = p.HMGet(ctx, keys.Totals(), keys.TotalsSequence,
+		s.totals = p.HMGet(ctx, keys.Totals(), keys.TotalsSequenceField,
 			"minted:"+m.token, "wallets:"+m.token, "escrow:"+m.token, "house:"+m.token)
 		s.ledger = p.XRange(ctx, keys.Ledger(), "("+strconv.FormatInt(m.checkedTo, 10), "+")
 		return nil

@@ -17,16 +17,16 @@ import (
 
 // Service has the verbs of the catalogue. It is safe for concurrent use.
 type Service struct {
-	store   store
-	wallets *wallet.Service
-	fixed   *cache.Cache[int64, fixedFields] // by asset id
+	store           store
+	wallets         *wallet.Service
+	fixedFieldsByID *cache.Cache[int64, fixedFields] // by asset id
 }
 
 // fixedFields are the fields of an asset that never change. A purchase that knows them is one round
 // trip.
 type fixedFields struct {
-	token    string // code of the token in which the asset is priced
-	decimals int    // of that token
+	tokenCode string // code of the token in which the asset is priced
+	decimals  int    // of that token
 }
 
 // maxCachedAssets bounds the memory of the cache to about a megabyte.
@@ -40,9 +40,9 @@ type Options struct {
 // New returns the catalogue's verbs on an open store.
 func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
 	return &Service{
-		store:   store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
-		wallets: wallets,
-		fixed:   cache.New[int64, fixedFields]("asset_terms", maxCachedAssets, 0),
+		store:           store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
+		wallets:         wallets,
+		fixedFieldsByID: cache.New[int64, fixedFields]("asset_terms", maxCachedAssets, 0),
 	}
 }
 
@@ -76,16 +76,16 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 	if err := in.validate(); err != nil {
 		return Asset{}, err
 	}
-	t, err := s.wallets.Token(ctx, in.TokenID)
+	t, err := s.wallets.FindToken(ctx, in.TokenCode)
 	if err != nil {
 		return Asset{}, err
 	}
-	price, err := in.Price.Units(t.Decimals)
+	price, err := in.Price.ToUnits(t.Decimals)
 	if err != nil {
 		return Asset{}, err
 	}
 	return s.store.create(ctx, Asset{
-		GameID: gameID, Name: in.Name, TokenID: t.TokenID, Price: t.Amount(price), PriceAmount: price,
+		GameID: gameID, Name: in.Name, TokenCode: t.Code, Price: t.AmountOf(price), PriceUnits: price,
 		Stock: in.Stock, PerUserLimit: in.PerUserLimit, Metadata: compact(in.Metadata),
 	})
 }
@@ -93,7 +93,9 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 // Patch changes an asset of a game and returns the asset after it. The caller must be an operator
 // or the server of the game. It returns forbidden, game_not_found, invalid_request,
 // asset_not_found, invalid_amount.
-func (s *Service) Patch(ctx context.Context, caller principal.Caller, gameID, assetID int64, p Patch) (Asset, error) {
+func (s *Service) Patch(
+	ctx context.Context, caller principal.Caller, gameID, assetID int64, p PatchInput,
+) (Asset, error) {
 	if err := authorizeManage(caller, gameID); err != nil {
 		return Asset{}, err
 	}
@@ -106,7 +108,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, gameID, as
 	}
 	var price *wallet.Units
 	if p.Price != nil {
-		units, err := p.Price.Units(a.Price.Decimals)
+		units, err := p.Price.ToUnits(a.Price.Decimals)
 		if err != nil {
 			return Asset{}, err
 		}
@@ -182,11 +184,11 @@ func (s *Service) List(
 // next page starts, 0 at the end. It returns forbidden for other callers.
 func (s *Service) ListOwned(
 	ctx context.Context, caller principal.Caller, after int64, limit int,
-) (page []Owned, next int64, err error) {
+) (page []OwnedAsset, next int64, err error) {
 	if caller.Role != principal.Player {
 		return nil, 0, apierror.Forbidden.WithReason("only a player owns assets")
 	}
-	counts, err := s.store.readInventory(ctx, caller.User)
+	counts, err := s.store.readInventory(ctx, caller.UserID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -205,9 +207,9 @@ func (s *Service) ListOwned(
 	if err != nil {
 		return nil, 0, err
 	}
-	page = make([]Owned, 0, len(found))
+	page = make([]OwnedAsset, 0, len(found))
 	for _, a := range found {
-		page = append(page, Owned{Asset: a, Owned: counts[a.ID]})
+		page = append(page, OwnedAsset{Asset: a, Quantity: counts[a.ID]})
 	}
 	return page, next, nil
 }
@@ -219,27 +221,27 @@ func (s *Service) ListOwned(
 // purchase is.
 func (s *Service) Purchase(
 	ctx context.Context, caller principal.Caller, assetID int64, in PurchaseInput, receipt idempotency.Receipt,
-) (Purchase, error) {
+) (PurchaseResult, error) {
 	if caller.Role != principal.Player {
-		return Purchase{}, apierror.Forbidden.WithReason("only a player can buy")
+		return PurchaseResult{}, apierror.Forbidden.WithReason("only a player can buy")
 	}
 	if err := in.validate(); err != nil {
-		return Purchase{}, err
+		return PurchaseResult{}, err
 	}
 	if assetID < 1 {
-		return Purchase{}, apierror.AssetNotFound
+		return PurchaseResult{}, apierror.AssetNotFound
 	}
 	call := purchaseCall{
 		caller: caller, assetID: assetID, quantity: in.Quantity, receipt: receipt, nonce: idempotency.NewNonce(),
 	}
-	fixed, isKnown := s.fixed.Get(assetID)
+	fixed, isKnown := s.fixedFieldsByID.Get(assetID)
 	for {
 		if isKnown {
 			call.fixed = fixed
 			if in.ExpectedPrice != "" {
-				expected, err := in.ExpectedPrice.Units(fixed.decimals)
+				expected, err := in.ExpectedPrice.ToUnits(fixed.decimals)
 				if err != nil {
-					return Purchase{}, err
+					return PurchaseResult{}, err
 				}
 				call.expectedPrice = expected.String()
 			}
@@ -249,7 +251,7 @@ func (s *Service) Purchase(
 			return purchase, err
 		}
 		fixed, isKnown = *current, true
-		s.fixed.Add(assetID, fixed)
+		s.fixedFieldsByID.Add(assetID, fixed)
 	}
 }
 

@@ -25,15 +25,15 @@ type store struct {
 
 // decodeAsset returns the asset in the next values, which are those of keys.AssetFields.
 func decodeAsset(id int64, v *redisdb.Values) Asset {
-	a := Asset{ID: id, GameID: v.Int(), TokenID: v.Text()}
-	decimals := int(v.Int())
-	a.PriceAmount = wallet.Units(v.Int())
-	a.Price = wallet.Amount{Units: a.PriceAmount, Decimals: decimals}
-	a.Active = v.Text() == "1"
-	a.Stock, a.PerUserLimit = v.OptionalInt(), v.OptionalInt()
-	a.Sold, a.Version = v.Int(), v.Int()
-	a.Name, a.Metadata = v.Text(), wire.RawJSON(v.Text())
-	a.CreatedAt = v.Time()
+	a := Asset{ID: id, GameID: v.NextInt(), TokenCode: v.NextText()}
+	decimals := int(v.NextInt())
+	a.PriceUnits = wallet.Units(v.NextInt())
+	a.Price = wallet.Amount{Units: a.PriceUnits, Decimals: decimals}
+	a.Active = v.NextText() == "1"
+	a.Stock, a.PerUserLimit = v.NextOptionalInt(), v.NextOptionalInt()
+	a.Sold, a.Version = v.NextInt(), v.NextInt()
+	a.Name, a.Metadata = v.NextText(), wire.RawJSON(v.NextText())
+	a.CreatedAt = v.NextTime()
 	return a
 }
 
@@ -46,47 +46,47 @@ func optionalText(n *int64) string {
 }
 
 func (s store) create(ctx context.Context, a Asset) (Asset, error) {
-	id, err := s.db.Client.Incr(ctx, keys.AssetNext()).Result() // a resend leaves a gap, which does no harm
+	id, err := s.db.Client.Incr(ctx, keys.AssetIDCounter()).Result() // a resend leaves a gap, which does no harm
 	if err != nil {
 		return Asset{}, redisdb.WrapError("draw an asset id", err)
 	}
 	reply, err := s.db.RunScript(ctx, scripts.AssetCreate, []string{keys.Asset(id), keys.Assets(a.GameID)},
-		id, a.GameID, a.TokenID, a.Price.Decimals, a.PriceAmount.String(),
+		id, a.GameID, a.TokenCode, a.Price.Decimals, a.PriceUnits.String(),
 		optionalText(a.Stock), optionalText(a.PerUserLimit), a.Name, string(a.Metadata))
-	return assetOf(scripts.AssetCreate, id, reply, err)
+	return assetFromReply(scripts.AssetCreate, id, reply, err)
 }
 
 // patch changes an asset; price is that of the patch in minor units, or nil.
-func (s store) patch(ctx context.Context, id int64, p Patch, price *wallet.Units) (Asset, error) {
+func (s store) patch(ctx context.Context, id int64, p PatchInput, price *wallet.Units) (Asset, error) {
 	args := []any{idempotency.NewNonce()}
 	if p.Name != nil {
-		args = append(args, keys.AssetName, *p.Name)
+		args = append(args, keys.AssetNameField, *p.Name)
 	}
 	if p.Active != nil {
 		active := "0"
 		if *p.Active {
 			active = "1"
 		}
-		args = append(args, keys.AssetActive, active)
+		args = append(args, keys.AssetActiveField, active)
 	}
 	if price != nil {
-		args = append(args, keys.AssetPrice, price.String())
+		args = append(args, keys.AssetPriceField, price.String())
 	}
 	if p.Stock != nil {
-		args = append(args, keys.AssetStock, optionalText(*p.Stock))
+		args = append(args, keys.AssetStockField, optionalText(*p.Stock))
 	}
 	if p.PerUserLimit != nil {
-		args = append(args, keys.AssetLimit, optionalText(*p.PerUserLimit))
+		args = append(args, keys.AssetPerUserLimitField, optionalText(*p.PerUserLimit))
 	}
 	if p.Metadata != nil {
-		args = append(args, keys.AssetMetadata, string(p.Metadata))
+		args = append(args, keys.AssetMetadataField, string(p.Metadata))
 	}
 	reply, err := s.db.RunScript(ctx, scripts.AssetPatch, []string{keys.Asset(id)}, args...)
-	return assetOf(scripts.AssetPatch, id, reply, err)
+	return assetFromReply(scripts.AssetPatch, id, reply, err)
 }
 
-// assetOf returns the asset in the reply of a script, or its error.
-func assetOf(script *scripts.Script, id int64, reply redisdb.Reply, err error) (Asset, error) {
+// assetFromReply returns the asset in the reply of a script, or its error.
+func assetFromReply(script *scripts.Script, id int64, reply redisdb.Reply, err error) (Asset, error) {
 	if err != nil {
 		return Asset{}, err
 	}
@@ -137,7 +137,7 @@ func (s store) listIDs(ctx context.Context, gameID, after int64, count int) ([]i
 	v := redisdb.NewValues("the assets of a game", members)
 	ids := make([]int64, len(members))
 	for i := range ids {
-		ids[i] = v.Int()
+		ids[i] = v.NextInt()
 	}
 	return ids, v.Err()
 }
@@ -151,7 +151,7 @@ func (s store) readInventory(ctx context.Context, userID int64) (map[int64]int64
 	counts := make(map[int64]int64, len(hash))
 	for id, count := range hash {
 		v := redisdb.NewValues("an inventory", []string{id, count})
-		counts[v.Int()] = v.Int()
+		counts[v.NextInt()] = v.NextInt()
 		if v.Err() != nil {
 			return nil, v.Err()
 		}
@@ -172,27 +172,29 @@ type purchaseCall struct {
 
 // purchase runs the purchase script. Where the fixed fields of the call are not the asset's, it
 // changes nothing and returns the current ones.
-func (s store) purchase(ctx context.Context, c purchaseCall) (purchase Purchase, current *fixedFields, err error) {
-	userID := c.caller.User
+func (s store) purchase(
+	ctx context.Context, c purchaseCall,
+) (purchase PurchaseResult, current *fixedFields, err error) {
+	userID := c.caller.UserID
 	receipt, ttl := c.receipt.OrPerCall(c.nonce, s.receiptTTL)
 	reply, err := s.db.RunScript(ctx, scripts.AssetPurchase,
 		[]string{
 			keys.Asset(c.assetID), keys.Wallet(userID), keys.WalletLines(userID), keys.WalletEvents(userID),
-			keys.Inventory(userID), keys.Totals(), keys.Ledger(), keys.Token(c.fixed.token),
-			keys.MoneyReceipt(c.caller.ActorID(), receipt.Key),
+			keys.Inventory(userID), keys.Totals(), keys.Ledger(), keys.Token(c.fixed.tokenCode),
+			keys.MoneyReceipt(c.caller.ActorID(), receipt.KeyDigest),
 		},
-		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), userID, c.assetID, c.caller.Game,
-		c.quantity, c.expectedPrice, c.fixed.token)
+		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), userID, c.assetID, c.caller.GameID,
+		c.quantity, c.expectedPrice, c.fixed.tokenCode)
 	if err != nil {
-		return Purchase{}, nil, err
+		return PurchaseResult{}, nil, err
 	}
 	if reply.Status == scripts.Stale {
 		v := redisdb.NewValues("the token of an asset", reply.Values)
-		current = &fixedFields{token: v.Text(), decimals: int(v.Int())}
+		current = &fixedFields{tokenCode: v.NextText(), decimals: int(v.NextInt())}
 		if v.Err() != nil {
-			return Purchase{}, nil, v.Err()
+			return PurchaseResult{}, nil, v.Err()
 		}
-		return Purchase{}, current, nil
+		return PurchaseResult{}, current, nil
 	}
 	reply, replayed := idempotency.FirstReply(c.nonce, reply)
 	if reply.Status == scripts.OK {
@@ -206,17 +208,17 @@ func (s store) purchase(ctx context.Context, c purchaseCall) (purchase Purchase,
 
 // decodePurchase decodes the one value of the reply, whose parts are joined by line breaks: it
 // costs less than many values, and no part has a line break.
-func (c purchaseCall) decodePurchase(values []string) (Purchase, error) {
+func (c purchaseCall) decodePurchase(values []string) (PurchaseResult, error) {
 	v := redisdb.NewValues("a purchase", strings.Split(strings.Join(values, "\n"), "\n"))
-	p := Purchase{
-		PurchaseID: v.Int(), Owned: v.Int(), TotalAmount: wallet.Units(v.Int()), Quantity: c.quantity,
+	p := PurchaseResult{
+		PurchaseID: v.NextInt(), OwnedAfter: v.NextInt(), TotalUnits: wallet.Units(v.NextInt()), Quantity: c.quantity,
 	}
-	free, held, supply := wallet.Units(v.Int()), wallet.Units(v.Int()), wallet.Units(v.Int())
+	free, held, supply := wallet.Units(v.NextInt()), wallet.Units(v.NextInt()), wallet.Units(v.NextInt())
 	p.Asset = decodeAsset(c.assetID, v)
-	p.EntryToken = wallet.DecodeToken(p.Asset.TokenID, supply, v)
-	p.Balance = p.EntryToken.Balance(free, held)
-	p.Price, p.PriceAmount = p.Asset.Price, p.Asset.PriceAmount
-	p.Total = p.EntryToken.Amount(p.TotalAmount)
+	p.EntryToken = wallet.DecodeToken(p.Asset.TokenCode, supply, v)
+	p.Balance = p.EntryToken.BalanceOf(free, held)
+	p.Price, p.PriceUnits = p.Asset.Price, p.Asset.PriceUnits
+	p.Total = p.EntryToken.AmountOf(p.TotalUnits)
 	return p, v.Err()
 }
 
@@ -233,21 +235,21 @@ func (c purchaseCall) errorOf(reply redisdb.Reply) error {
 func (c purchaseCall) decodeError(reply redisdb.Reply, v *redisdb.Values) error {
 	switch reply.Status {
 	case apierror.PriceChanged.Code:
-		price := wallet.Amount{Units: wallet.Units(v.Int()), Decimals: c.fixed.decimals}
+		price := wallet.Amount{Units: wallet.Units(v.NextInt()), Decimals: c.fixed.decimals}
 		return apierror.PriceChanged.WithReason("the price of one is %s", price.Units.Decimal(price.Decimals)).
 			WithMember("price", price).WithMember("priceAmount", price.Units.String())
-	case apierror.SoldOut.Code:
-		stock := v.Int()
-		return apierror.SoldOut.WithReason("%d are left", stock).WithMember("stock", stock)
-	case apierror.AlreadyOwned.Code:
-		owned, limit := v.Int(), v.Int()
-		return apierror.AlreadyOwned.WithReason("%d are owned of at most %d", owned, limit).
+	case apierror.StockTooSmall.Code:
+		stock := v.NextInt()
+		return apierror.StockTooSmall.WithReason("%d are left", stock).WithMember("stock", stock)
+	case apierror.PerUserLimitReached.Code:
+		owned, limit := v.NextInt(), v.NextInt()
+		return apierror.PerUserLimitReached.WithReason("%d are owned of at most %d", owned, limit).
 			WithMember("owned", owned).WithMember("perUserLimit", limit)
 	case apierror.InvalidAmount.Code:
 		return apierror.InvalidAmount.WithReason("the total is more than %s minor units", wallet.MaxUnits)
 	case apierror.InsufficientFunds.Code:
-		available, required := wallet.Units(v.Int()), wallet.Units(v.Int())
-		return wallet.InsufficientFunds(c.fixed.token, c.fixed.decimals, available, required)
+		available, required := wallet.Units(v.NextInt()), wallet.Units(v.NextInt())
+		return wallet.InsufficientFunds(c.fixed.tokenCode, c.fixed.decimals, available, required)
 	default:
 		return reply.Err(scripts.AssetPurchase)
 	}

@@ -69,7 +69,7 @@ func (validator) ParseAmount(_ context.Context, _, amount string) (int64, error)
 }
 
 func newGames(db *redisdb.DB) *games.Service {
-	return games.New(db, games.Options{Validator: validator{}, ReservedIssuer: auth.OwnIssuer, LoopbackIssuers: true})
+	return games.New(db, games.Options{Validator: validator{}, ReservedIssuer: auth.OwnIssuer, AllowLoopbackIssuers: true})
 }
 
 // fixture is one installation with a game that has a signup grant.
@@ -95,7 +95,7 @@ func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
 	f.SetClock(func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) })
 	var err error
 	f.game, f.serverKey, err = f.games.Create(t.Context(), operator, games.Definition{
-		Name: "Chess", SignupGrant: &games.GrantInput{TokenID: "GOLD", Amount: "100"},
+		Name: "Chess", SignupGrant: &games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "100"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
 	return f
 }
 
-func (f *fixture) guest(t *testing.T) auth.Session {
+func (f *fixture) guest(t *testing.T) auth.SignInResult {
 	t.Helper()
 	s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID})
 	if err != nil {
@@ -113,23 +113,24 @@ func (f *fixture) guest(t *testing.T) auth.Session {
 }
 
 func (f *fixture) server() principal.Caller {
-	return principal.Caller{Role: principal.Server, Game: f.game.ID}
+	return principal.Caller{Role: principal.Server, GameID: f.game.ID}
 }
 
 func TestAGuestSignsInAndIsAuthenticated(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
 		s, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, Username: new(" Ada ")})
-		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.Guest || s.ExpiresIn != 15*time.Minute ||
+		if err != nil || s.User.Username != "Ada" || s.User.Kind != users.KindGuest ||
+			s.AccessTokenExpiresIn != 15*time.Minute ||
 			!s.User.GrantGiven {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		c, err := f.Authenticate(t.Context(), s.AccessToken)
-		if err != nil || c.Caller != (principal.Caller{Role: principal.Player, User: s.User.ID, Game: f.game.ID}) ||
-			c.Session == "" {
+		if err != nil || c.Caller != (principal.Caller{Role: principal.Player, UserID: s.User.ID, GameID: f.game.ID}) ||
+			c.RefreshFamily == "" {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if left := time.Until(c.Expires); left < 14*time.Minute+58*time.Second || left > 15*time.Minute+time.Second {
+		if left := time.Until(c.ExpiresAt); left < 14*time.Minute+58*time.Second || left > 15*time.Minute+time.Second {
 			t.Errorf("it expires in %v", left)
 		}
 		if f.grants.given[s.User.ID] != 100 {
@@ -230,23 +231,23 @@ func TestExchangeReturnsTheSamePlayer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
 		first, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
-			ExternalID: "ü-1", Username: new("Ada"), Avatar: new(new("https://a.example/x")),
+			ServerSideID: "ü-1", Username: new("Ada"), Avatar: new(new("https://a.example/x")),
 		})
-		if err != nil || first.User.Username != "Ada" || first.User.Avatar == nil || first.User.Kind != users.External {
+		if err != nil || first.User.Username != "Ada" || first.User.Avatar == nil || first.User.Kind != users.KindExternal {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		again, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: "ü-1"})
+		again, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: "ü-1"})
 		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Ada" || again.User.Avatar == nil {
 			t.Errorf("%+v, %v", again.User, err)
 		}
 		again, err = f.Exchange(t.Context(), f.server(), auth.ExchangeInput{
-			ExternalID: "ü-1", Username: new("Bob"), Avatar: new((*string)(nil)),
+			ServerSideID: "ü-1", Username: new("Bob"), Avatar: new((*string)(nil)),
 		})
 		if err != nil || again.User.ID != first.User.ID || again.User.Username != "Bob" || again.User.Avatar != nil {
 			t.Errorf("%+v, %v", again.User, err)
 		}
-		for _, caller := range []principal.Caller{{Role: principal.Player, User: 1, Game: f.game.ID}, operator, {}} {
-			if _, err := f.Exchange(t.Context(), caller, auth.ExchangeInput{ExternalID: "x"}); !errors.Is(
+		for _, caller := range []principal.Caller{{Role: principal.Player, UserID: 1, GameID: f.game.ID}, operator, {}} {
+			if _, err := f.Exchange(t.Context(), caller, auth.ExchangeInput{ServerSideID: "x"}); !errors.Is(
 				err,
 				apierror.Forbidden,
 			) {
@@ -254,7 +255,7 @@ func TestExchangeReturnsTheSamePlayer(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"", strings.Repeat("x", 256)} {
-			if _, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: id}); !errors.Is(
+			if _, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: id}); !errors.Is(
 				err,
 				apierror.InvalidRequest,
 			) {
@@ -281,8 +282,8 @@ func TestARefreshTokenRotatesAndItsReuseRevokesTheFamily(t *testing.T) {
 		}
 		other := f.guest(t)
 		for range 2 {
-			for _, used := range []auth.Session{first, second, third} {
-				if _, err := f.Refresh(t.Context(), used.RefreshToken); !errors.Is(err, apierror.RefreshReused) {
+			for _, used := range []auth.SignInResult{first, second, third} {
+				if _, err := f.Refresh(t.Context(), used.RefreshToken); !errors.Is(err, apierror.RefreshTokenReused) {
 					t.Errorf("after a reuse: %v", err)
 				}
 			}
@@ -304,7 +305,7 @@ func TestARefreshTokenRotatesAndItsReuseRevokesTheFamily(t *testing.T) {
 	})
 }
 
-func secretOf(s auth.Session) string {
+func secretOf(s auth.SignInResult) string {
 	return s.RefreshToken[strings.LastIndex(s.RefreshToken, "_")+1:]
 }
 
@@ -314,7 +315,7 @@ func TestTwoRefreshesAtOnceAreAReuse(t *testing.T) {
 		for range 20 {
 			s := f.guest(t)
 			var won, lost atomic.Int32
-			var winner atomic.Pointer[auth.Session]
+			var winner atomic.Pointer[auth.SignInResult]
 			var wg sync.WaitGroup
 			for range 2 {
 				wg.Go(func() {
@@ -323,7 +324,7 @@ func TestTwoRefreshesAtOnceAreAReuse(t *testing.T) {
 					case err == nil:
 						won.Add(1)
 						winner.Store(&next)
-					case errors.Is(err, apierror.RefreshReused):
+					case errors.Is(err, apierror.RefreshTokenReused):
 						lost.Add(1)
 					default:
 						t.Error(err)
@@ -334,7 +335,7 @@ func TestTwoRefreshesAtOnceAreAReuse(t *testing.T) {
 			if won.Load() != 1 || lost.Load() != 1 {
 				t.Fatalf("%d won, %d lost", won.Load(), lost.Load())
 			}
-			if _, err := f.Refresh(t.Context(), winner.Load().RefreshToken); !errors.Is(err, apierror.RefreshReused) {
+			if _, err := f.Refresh(t.Context(), winner.Load().RefreshToken); !errors.Is(err, apierror.RefreshTokenReused) {
 				t.Fatalf("the winner's next: %v", err)
 			}
 		}
@@ -346,10 +347,13 @@ func TestAResendOfOneRefreshIsNotAReuse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
 		s := f.guest(t)
-		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
+		family := keys.RefreshFamily(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
 		presented := db.Client.HGet(t.Context(), family, "current").Val()
 		for _, call := range []struct{ nonce, want string }{
-			{"7", scripts.OK}, {"7", scripts.OK}, {"8", apierror.RefreshReused.Code}, {"7", apierror.RefreshReused.Code},
+			{"7", scripts.OK}, {"7", scripts.OK}, {"8", apierror.RefreshTokenReused.Code}, {
+				"7",
+				apierror.RefreshTokenReused.Code,
+			},
 		} {
 			reply, err := db.RunScript(
 				t.Context(),
@@ -371,7 +375,7 @@ func TestAFamilyExpiresWhenItIsIdleOrTooOld(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db, auth.Options{SigningKeys: [][]byte{signingKey}, IdleTTL: time.Hour, FamilyTTL: 90 * time.Minute})
 		s := f.guest(t)
-		family := keys.Refresh(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
+		family := keys.RefreshFamily(s.User.ID, strings.Split(s.RefreshToken, "_")[2])
 		wantTTL := func(want time.Duration) {
 			t.Helper()
 			if got := db.Client.PTTL(t.Context(), family).Val(); got > want || got < want-30*time.Second {
@@ -394,9 +398,9 @@ func TestAFamilyExpiresWhenItIsIdleOrTooOld(t *testing.T) {
 func TestLogoutRevokesTheFamily(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := open(t, db)
-		for name, logout := range map[string]func(auth.Session) error{
-			"by access token":  func(s auth.Session) error { return f.Logout(t.Context(), s.AccessToken, "") },
-			"by refresh token": func(s auth.Session) error { return f.Logout(t.Context(), "", s.RefreshToken) },
+		for name, logout := range map[string]func(auth.SignInResult) error{
+			"by access token":  func(s auth.SignInResult) error { return f.Logout(t.Context(), s.AccessToken, "") },
+			"by refresh token": func(s auth.SignInResult) error { return f.Logout(t.Context(), "", s.RefreshToken) },
 		} {
 			s := f.guest(t)
 			for range 2 {
@@ -423,12 +427,12 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 		me, _ := f.Authenticate(t.Context(), s.AccessToken)
 		secret := "a secret of one device"
 		if u, err := f.Link(t.Context(), me.Caller, auth.LinkInput{DeviceSecret: &secret}); err != nil ||
-			u.Kind != users.Device ||
-			u.ID != me.User {
+			u.Kind != users.KindDevice ||
+			u.ID != me.UserID {
 			t.Fatalf("%+v, %v", u, err)
 		}
 		if back, err := f.Guest(t.Context(), auth.GuestInput{GameID: f.game.ID, DeviceSecret: &secret}); err != nil ||
-			back.User.ID != me.User {
+			back.User.ID != me.UserID {
 			t.Errorf("%+v, %v", back.User, err)
 		}
 		other, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
@@ -438,12 +442,15 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 		) {
 			t.Errorf("another's secret: %v", err)
 		}
-		if u, err := f.Link(t.Context(), f.server(), auth.LinkInput{UserID: &me.User, ExternalID: new("ada")}); err != nil ||
-			u.Kind != users.External {
+		if u, err := f.Link(t.Context(), f.server(), auth.LinkInput{
+			UserID:       &me.UserID,
+			ServerSideID: new("ada"),
+		}); err != nil ||
+			u.Kind != users.KindExternal {
 			t.Errorf("by the server: %+v, %v", u, err)
 		}
-		if back, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ExternalID: "ada"}); err != nil ||
-			back.User.ID != me.User {
+		if back, err := f.Exchange(t.Context(), f.server(), auth.ExchangeInput{ServerSideID: "ada"}); err != nil ||
+			back.User.ID != me.UserID {
 			t.Errorf("%+v, %v", back.User, err)
 		}
 		otherGame, id := open(t, db), "x"
@@ -456,11 +463,19 @@ func TestALinkedGuestSignsInAgain(t *testing.T) {
 			{"nothing", me.Caller, auth.LinkInput{}, apierror.InvalidRequest},
 			{"both", me.Caller, auth.LinkInput{DeviceSecret: &secret, ExternalToken: &secret}, apierror.InvalidRequest},
 			{"short", me.Caller, auth.LinkInput{DeviceSecret: new("short")}, apierror.InvalidRequest},
-			{"a player, an external id", me.Caller, auth.LinkInput{UserID: &other.User, ExternalID: &id}, apierror.Forbidden},
+			{
+				"a player, an external id", me.Caller,
+				auth.LinkInput{UserID: &other.UserID, ServerSideID: &id},
+				apierror.Forbidden,
+			},
 			{"no token", me.Caller, auth.LinkInput{ExternalToken: new("a.b.c")}, apierror.Unauthenticated},
 			{"the operator", operator, auth.LinkInput{DeviceSecret: &secret}, apierror.Forbidden},
-			{"a server without an id", f.server(), auth.LinkInput{UserID: &me.User}, apierror.InvalidRequest},
-			{"a foreign server", otherGame.server(), auth.LinkInput{UserID: &me.User, ExternalID: &id}, apierror.UserNotFound},
+			{"a server without an id", f.server(), auth.LinkInput{UserID: &me.UserID}, apierror.InvalidRequest},
+			{
+				"a foreign server", otherGame.server(),
+				auth.LinkInput{UserID: &me.UserID, ServerSideID: &id},
+				apierror.UserNotFound,
+			},
 		} {
 			if _, err := f.Link(t.Context(), test.caller, test.in); !errors.Is(err, test.want) {
 				t.Errorf("%s: %v, want %v", test.name, err, test.want)
@@ -476,17 +491,18 @@ func TestATicketIsValidOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ticket, err := f.Ticket(t.Context(), c)
-		if err != nil || ticket.ExpiresIn != time.Minute || strings.Contains(redistest.Dump(t, db), ticket.Ticket) {
+		ticket, err := f.IssueTicket(t.Context(), c)
+		if err != nil || ticket.ExpiresIn != time.Minute || strings.Contains(redistest.Dump(t, db), ticket.Secret) {
 			t.Fatalf("%+v, %v", ticket, err)
 		}
 		var won atomic.Int32
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				got, err := f.RedeemTicket(t.Context(), ticket.Ticket)
+				got, err := f.RedeemTicket(t.Context(), ticket.Secret)
 				switch {
-				case err == nil && got.Caller == c.Caller && got.Session == c.Session && got.Expires.Equal(c.Expires):
+				case err == nil && got.Caller == c.Caller && got.RefreshFamily == c.RefreshFamily &&
+					got.ExpiresAt.Equal(c.ExpiresAt):
 					won.Add(1)
 				case !errors.Is(err, apierror.Unauthenticated):
 					t.Errorf("%+v, %v", got, err)
@@ -498,11 +514,11 @@ func TestATicketIsValidOnce(t *testing.T) {
 			t.Errorf("%d redeemed it", won.Load())
 		}
 		f.ahead.Store(int64(15*time.Minute + 2*time.Second))
-		if _, err := f.Ticket(t.Context(), c); !errors.Is(err, apierror.TokenExpired) {
+		if _, err := f.IssueTicket(t.Context(), c); !errors.Is(err, apierror.AccessTokenExpired) {
 			t.Errorf("a ticket for an expired token: %v", err)
 		}
 		f.ahead.Store(int64(14*time.Minute + 50*time.Second))
-		ticket, err = f.Ticket(t.Context(), c)
+		ticket, err = f.IssueTicket(t.Context(), c)
 		if err != nil || ticket.ExpiresIn > 12*time.Second {
 			t.Errorf("a ticket outlives its token: %v, %v", ticket.ExpiresIn, err)
 		}

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	externalLeeway   = 30 * time.Second // between an issuer's clock and ours
-	externalCacheTTL = time.Minute      // so that a key or issuer that was removed is refused soon
-	maxAudiences     = 8
-	maxSubjectBytes  = 255
+	externalClockLeeway = 30 * time.Second // between an issuer's clock and ours
+	externalCacheTTL    = time.Minute      // so that a key or issuer that was removed is refused soon
+	maxAudiences        = 8
+	maxSubjectBytes     = 255
 )
 
 // externalClaims are the claims of an external issuer's token that are used here.
 type externalClaims struct {
 	jwt.RegisteredClaims
-	Name      string `json:"name"`
-	Preferred string `json:"preferred_username"`
-	Picture   string `json:"picture"`
+	Name              string `json:"name"`
+	PreferredUsername string `json:"preferred_username"`
+	Picture           string `json:"picture"`
 }
 
 // credential identifies the player at the issuer.
 func (c externalClaims) credential() string { return c.Issuer + "\x00" + c.Subject }
 
 // newUser returns the profile at the issuer, as far as usernames and avatars here may be like that.
-func (c externalClaims) newUser() users.NewUser {
-	var n users.NewUser
-	for _, name := range []string{c.Preferred, c.Name} {
+func (c externalClaims) newUser() users.ProfileInput {
+	var n users.ProfileInput
+	for _, name := range []string{c.PreferredUsername, c.Name} {
 		if checked, err := users.CheckUsername(name); err == nil && n.Username == nil {
 			n.Username = &checked
 		}
@@ -46,14 +46,14 @@ func (c externalClaims) newUser() users.NewUser {
 	return n
 }
 
-// authenticateExternal returns the player of an external issuer's token, and makes the player at
+// signInExternal returns the player of an external issuer's token, and makes the player at
 // the first sign-in.
-func (s *Service) authenticateExternal(ctx context.Context, bearer string) (Authentication, error) {
+func (s *Service) signInExternal(ctx context.Context, bearer string) (Authentication, error) {
 	claims, game, err := s.verifyExternal(ctx, bearer)
 	if err != nil {
 		return Authentication{}, err
 	}
-	user, err := s.signIn(ctx, game.ID, users.Issuer, claims.credential(), claims.newUser())
+	user, err := s.signIn(ctx, game.ID, users.KindIssuer, claims.credential(), claims.newUser())
 	if err != nil {
 		return Authentication{}, err
 	}
@@ -61,8 +61,8 @@ func (s *Service) authenticateExternal(ctx context.Context, bearer string) (Auth
 		return Authentication{}, err
 	}
 	return Authentication{
-		Caller:  principal.Caller{Role: principal.Player, User: user.ID, Game: game.ID},
-		Expires: claims.ExpiresAt.Add(externalLeeway),
+		Caller:    principal.Caller{Role: principal.Player, UserID: user.ID, GameID: game.ID},
+		ExpiresAt: claims.ExpiresAt.Add(externalClockLeeway),
 	}, nil
 }
 
@@ -103,10 +103,10 @@ func (s *Service) verifyByIssuer(ctx context.Context, token *jwt.Token, issuer g
 	parser := jwt.NewParser(
 		jwt.WithValidMethods(externalAlgorithms),
 		jwt.WithIssuer(issuer.Issuer), jwt.WithAudience(issuer.Audience), jwt.WithExpirationRequired(),
-		jwt.WithLeeway(externalLeeway), jwt.WithTimeFunc(s.now),
+		jwt.WithLeeway(externalClockLeeway), jwt.WithTimeFunc(s.now),
 	)
 	if _, err := parser.ParseWithClaims(token.Raw, &claims, keyOfAlgorithm(key)); err != nil {
-		return externalClaims{}, tokenError(err)
+		return externalClaims{}, classifyTokenError(err)
 	}
 	if claims.Subject == "" || len(claims.Subject) > maxSubjectBytes {
 		return externalClaims{}, apierror.Unauthenticated
@@ -114,7 +114,8 @@ func (s *Service) verifyByIssuer(ctx context.Context, token *jwt.Token, issuer g
 	return claims, nil
 }
 
-// keyOfAlgorithm returns a function that gives the parser a key, for tokens of the key's algorithm alone.
+// keyOfAlgorithm returns a function that gives the parser a key, for tokens of the key's algorithm
+// alone.
 func keyOfAlgorithm(key jwkset.JWK) jwt.Keyfunc {
 	return func(token *jwt.Token) (any, error) {
 		if algorithm := key.Marshal().ALG.String(); token.Method.Alg() != algorithm {

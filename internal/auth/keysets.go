@@ -165,17 +165,17 @@ const (
 	maxKeySetHeaderBytes = 32 << 10
 )
 
-// keySets fetches and caches the key sets of external issuers. They are fetched only while a token
-// is verified: a fetch outlives its request by keySetFetchTimeout at most, and nothing runs in the
-// background.
-type keySets struct {
+// keySetCache fetches and caches the key sets of external issuers. They are fetched only while a
+// token is verified: a fetch outlives its request by keySetFetchTimeout at most, and nothing runs
+// in the background.
+type keySetCache struct {
 	client *http.Client
 	loads  singleflight.Group
 	sets   *cache.Cache[string, keySet] // by source
 }
 
-func newKeySets() *keySets {
-	return &keySets{
+func newKeySetCache() *keySetCache {
+	return &keySetCache{
 		sets: cache.New[string, keySet]("key_sets", maxKeySets, 0),
 		client: &http.Client{
 			Timeout: keySetFetchTimeout,
@@ -196,12 +196,12 @@ func sourceOf(issuer games.Issuer) string {
 	if issuer.JWKSURL != "" {
 		return issuer.JWKSURL
 	}
-	return string(issuer.Keys)
+	return string(issuer.KeySetJSON)
 }
 
 // find returns the key set of an issuer with the key that a token names. It returns unauthenticated
 // when the set has no such key, or cannot be fetched.
-func (k *keySets) find(ctx context.Context, issuer games.Issuer, kid string, now time.Time) (jwkset.JWK, error) {
+func (k *keySetCache) find(ctx context.Context, issuer games.Issuer, kid string, now time.Time) (jwkset.JWK, error) {
 	set, _ := k.sets.Get(sourceOf(issuer))
 	key, found := set.key(ctx, kid)
 	if (!found || !set.isFresh(issuer, now)) && set.mayLoad(issuer, now) {
@@ -243,10 +243,10 @@ func (k keySet) mayLoad(issuer games.Issuer, now time.Time) bool {
 
 // load fetches or parses a set, once for all requests that wait. When that fails, the old set
 // stays.
-func (k *keySets) load(ctx context.Context, issuer games.Issuer, now time.Time) (keySet, error) {
+func (k *keySetCache) load(ctx context.Context, issuer games.Issuer, now time.Time) (keySet, error) {
 	source := sourceOf(issuer)
 	result := k.loads.DoChan(source, func() (any, error) {
-		raw, err := []byte(issuer.Keys), error(nil)
+		raw, err := []byte(issuer.KeySetJSON), error(nil)
 		if issuer.JWKSURL != "" {
 			raw, err = k.fetch(context.WithoutCancel(ctx), issuer.JWKSURL)
 		}
@@ -270,7 +270,7 @@ func (k *keySets) load(ctx context.Context, issuer games.Issuer, now time.Time) 
 	}
 }
 
-func (k *keySets) fetch(ctx context.Context, address string) ([]byte, error) {
+func (k *keySetCache) fetch(ctx context.Context, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err

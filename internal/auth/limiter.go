@@ -40,9 +40,9 @@ type Limiter struct {
 
 	// Two generations of at most maxGeneration buckets, not package cache: finding a bucket or making
 	// it must be one step, because two buckets of one caller would each have a share.
-	mu       sync.RWMutex
-	current  map[bucketKey]*bucket
-	previous map[bucketKey]*bucket
+	mu              sync.RWMutex
+	currentBuckets  map[bucketKey]*bucket
+	previousBuckets map[bucketKey]*bucket
 
 	unreportedMu sync.Mutex
 	unreported   []*bucket // with permits that were used and not reported; each once
@@ -54,29 +54,29 @@ type bucketKey struct {
 }
 
 const (
-	leaseTTL       = 2 * time.Second // unused permits expire after it
-	firstLease     = 4               // permits for a caller that is not busy
-	leaseGrowth    = 4               // factor by which the next lease of a busy caller is larger
-	leaseTimeout   = 250 * time.Millisecond
-	reportInterval = 200 * time.Millisecond
-	reportTimeout  = time.Second
-	maxReports     = 1024        // in one pipeline
-	storeDownTime  = time.Second // for which a store that failed is not asked
-	maxGeneration  = 16384
+	leaseTTL             = 2 * time.Second // unused permits expire after it
+	firstLeasePermits    = 4               // permits for a caller that is not busy
+	leaseGrowthFactor    = 4               // factor by which the next lease of a busy caller is larger
+	leaseTimeout         = 250 * time.Millisecond
+	reportInterval       = 200 * time.Millisecond
+	reportTimeout        = time.Second
+	maxReports           = 1024        // in one pipeline
+	storeDownPause       = time.Second // for which a store that failed is not asked
+	maxGenerationBuckets = 16384
 )
 
 // bucket is what this node has for one caller.
 type bucket struct {
 	key bucketKey
 
-	mu           sync.Mutex
-	permits      int64     // leased and not used yet
-	leaseExpires time.Time // when the permits expire
-	leaseSize    int64     // permits of the last lease
-	fullAt       time.Time // when the bucket in Redis is full, as far as this node knows
-	unreported   int64     // permits used from the share, without a reply to their report
-	reporting    int64     // of these, how many are in the report under way
-	listed       bool      // in Limiter.unreported
+	mu            sync.Mutex
+	permits       int64     // leased and not used yet
+	leaseExpires  time.Time // when the permits expire
+	leasePermits  int64     // permits of the last lease
+	fullInRedisAt time.Time // when the bucket in Redis is full, as far as this node knows
+	unreported    int64     // permits used from the share, without a reply to their report
+	reporting     int64     // of these, how many are in the report under way
+	listed        bool      // in Limiter.unreported
 }
 
 // usageReport is how many permits of a bucket are reported.
@@ -93,11 +93,11 @@ func NewLimiter(db *redisdb.DB, limits Limits) *Limiter {
 	if err := limits.Check(); err != nil {
 		panic("auth: " + err.Error())
 	}
-	return &Limiter{store: &store{db: db}, limits: limits, current: map[bucketKey]*bucket{}}
+	return &Limiter{store: &store{db: db}, limits: limits, currentBuckets: map[bucketKey]*bucket{}}
 }
 
-// Scope returns by what a class is counted; "" when it has no limit.
-func (l *Limiter) Scope(class Class) Scope { return l.limits[class].Scope }
+// ScopeOf returns by what a class is counted; "" when it has no limit.
+func (l *Limiter) ScopeOf(class Class) Scope { return l.limits[class].Scope }
 
 // Allow takes one permit of a class for an actor: a caller's ActorID or an AddressKey, by the
 // class's scope. It returns rate_limited when there is none; the decision is for the response
@@ -108,7 +108,7 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 	if !limited {
 		return Decision{Class: class, Allowed: true}, nil
 	}
-	b := l.bucket(bucketKey{class, actor})
+	b := l.bucketOf(bucketKey{class, actor})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -128,12 +128,12 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 		return b.decide(limit, now, true)
 	}
 	if hasLease {
-		b.leaseSize = min(b.leaseSize*leaseGrowth, limit.maxLease())
+		b.leasePermits = min(b.leasePermits*leaseGrowthFactor, limit.maxLeasePermits())
 	} else {
-		b.leaseSize = min(firstLease, limit.maxLease())
+		b.leasePermits = min(firstLeasePermits, limit.maxLeasePermits())
 	}
 	used := b.unreported - b.reporting
-	granted, err := l.store.lease(ctx, b.key, limit, b.leaseSize, used)
+	granted, err := l.store.takeLease(ctx, b.key, limit, b.leasePermits, used)
 	now = time.Now()
 	b.unreported -= used // even after an error: the script may have run
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
 	if !limited {
 		return Decision{Class: class, Allowed: true}
 	}
-	b := l.bucket(bucketKey{class, actor})
+	b := l.bucketOf(bucketKey{class, actor})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -166,22 +166,22 @@ func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
 // available returns how many permits the bucket in Redis has at most.
 func (b *bucket) available(limit Limit, now time.Time) int64 {
 	perPermit := time.Duration(limit.microsPerPermit()) * time.Microsecond
-	return int64((limit.window() - max(0, b.fullAt.Sub(now))) / perPermit)
+	return int64((limit.refillTime() - max(0, b.fullInRedisAt.Sub(now))) / perPermit)
 }
 
 // use takes n permits from what this node knows of the bucket in Redis.
 func (b *bucket) use(limit Limit, now time.Time, n int64) {
-	if b.fullAt.Before(now) {
-		b.fullAt = now
+	if b.fullInRedisAt.Before(now) {
+		b.fullInRedisAt = now
 	}
-	b.fullAt = b.fullAt.Add(time.Duration(n*limit.microsPerPermit()) * time.Microsecond)
+	b.fullInRedisAt = b.fullInRedisAt.Add(time.Duration(n*limit.microsPerPermit()) * time.Microsecond)
 }
 
 // setFullAt records a reply of Redis. The time at which the bucket is full only grows there, so the
 // latest one is right whatever the order of the replies.
 func (b *bucket) setFullAt(at time.Time) {
-	if at.After(b.fullAt) {
-		b.fullAt = at
+	if at.After(b.fullInRedisAt) {
+		b.fullInRedisAt = at
 	}
 }
 
@@ -198,8 +198,8 @@ func (b *bucket) addLease(granted lease, now time.Time) bool {
 
 func (b *bucket) decide(limit Limit, now time.Time, allowed bool) (Decision, error) {
 	d := Decision{
-		Class: b.key.class, Allowed: allowed, Limit: limit.Burst, Window: limit.window(),
-		Reset: max(0, b.fullAt.Sub(now)),
+		Class: b.key.class, Allowed: allowed, Burst: limit.Burst, RefillTime: limit.refillTime(),
+		UntilFull: max(0, b.fullInRedisAt.Sub(now)),
 	}
 	if allowed {
 		if d.Remaining = max(0, b.available(limit, now)); now.Before(b.leaseExpires) {
@@ -208,14 +208,14 @@ func (b *bucket) decide(limit Limit, now time.Time, allowed bool) (Decision, err
 		return d, nil
 	}
 	perPermit := time.Duration(limit.microsPerPermit()) * time.Microsecond
-	d.RetryAfter = max(time.Millisecond, b.fullAt.Add(perPermit-limit.window()).Sub(now))
+	d.RetryAfter = max(time.Millisecond, b.fullInRedisAt.Add(perPermit-limit.refillTime()).Sub(now))
 	return d, apierror.RateLimited.WithMember("retryAfterSeconds", d.RetryAfterSeconds())
 }
 
 func (l *Limiter) isStoreDown(now time.Time) bool { return now.UnixMicro() < l.storeDownUntilUS.Load() }
 
 func (l *Limiter) setStoreDown(now time.Time) {
-	l.storeDownUntilUS.Store(now.Add(storeDownTime).UnixMicro())
+	l.storeDownUntilUS.Store(now.Add(storeDownPause).UnixMicro())
 }
 
 // reportLater lists permits of a bucket, whose mutex the caller holds, for the next report.
@@ -291,26 +291,26 @@ func (l *Limiter) startReport(b *bucket) usageReport {
 	return usageReport{bucket: b, limit: l.limits[b.key.class], used: b.reporting}
 }
 
-// bucket returns the bucket of a caller and makes it when there is none. A bucket that falls out of
-// both generations loses the permits that it leased, and what it used is still reported.
-func (l *Limiter) bucket(key bucketKey) *bucket {
+// bucketOf returns the bucket of a caller and makes it when there is none. A bucket that falls out
+// of both generations loses the permits that it leased, and what it used is still reported.
+func (l *Limiter) bucketOf(key bucketKey) *bucket {
 	l.mu.RLock()
-	b := l.current[key]
+	b := l.currentBuckets[key]
 	l.mu.RUnlock()
 	if b != nil {
 		return b
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b = l.current[key]; b != nil {
+	if b = l.currentBuckets[key]; b != nil {
 		return b
 	}
-	if b = l.previous[key]; b == nil {
+	if b = l.previousBuckets[key]; b == nil {
 		b = &bucket{key: key}
 	}
-	if len(l.current) >= maxGeneration {
-		l.previous, l.current = l.current, make(map[bucketKey]*bucket, maxGeneration)
+	if len(l.currentBuckets) >= maxGenerationBuckets {
+		l.previousBuckets, l.currentBuckets = l.currentBuckets, make(map[bucketKey]*bucket, maxGenerationBuckets)
 	}
-	l.current[key] = b
+	l.currentBuckets[key] = b
 	return b
 }

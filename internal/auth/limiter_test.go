@@ -60,12 +60,12 @@ func startLimiter(t *testing.T, db *redisdb.DB, limits auth.Limits) *auth.Limite
 
 func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		l := auth.NewLimiter(db, auth.Limits{auth.Money: {PerSecond: 10, Burst: 40, Scope: auth.ByUser}})
+		l := auth.NewLimiter(db, auth.Limits{auth.ClassMoney: {PerSecond: 10, Burst: 40, Scope: auth.ScopeUser}})
 		began := time.Now()
 		allowed := int64(0)
 		var last auth.Decision
 		for {
-			d, err := l.Allow(t.Context(), auth.Money, "u1")
+			d, err := l.Allow(t.Context(), auth.ClassMoney, "u1")
 			if err != nil {
 				if !errors.Is(err, apierror.RateLimited) || d.Allowed || d.RetryAfter <= 0 || d.RetryAfter > 100*time.Millisecond ||
 					d.RetryAfterSeconds() != 1 ||
@@ -74,7 +74,7 @@ func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 				}
 				break
 			}
-			if d.Limit != 40 || d.Remaining < 0 || d.Remaining > 40 {
+			if d.Burst != 40 || d.Remaining < 0 || d.Remaining > 40 {
 				t.Fatalf("%+v", d)
 			}
 			last = d
@@ -83,15 +83,16 @@ func TestABurstIsAllowedThenRefusedThenRefilled(t *testing.T) {
 		if grown := int64(time.Since(began)/(100*time.Millisecond)) + 1; allowed < 40 || allowed > 40+grown {
 			t.Errorf("%d were allowed at once", allowed)
 		}
-		if last.Reset < 3500*time.Millisecond || last.Reset > 4*time.Second || last.Policy() != `"money";q=40;w=4` ||
-			last.Header() != `"money";r=0;t=4` {
-			t.Errorf("%+v %s %s", last, last.Policy(), last.Header())
+		if last.UntilFull < 3500*time.Millisecond || last.UntilFull > 4*time.Second ||
+			last.PolicyHeader() != `"money";q=40;w=4` ||
+			last.RateLimitHeader() != `"money";r=0;t=4` {
+			t.Errorf("%+v %s %s", last, last.PolicyHeader(), last.RateLimitHeader())
 		}
-		if _, err := l.Allow(t.Context(), auth.Money, "u2"); err != nil {
+		if _, err := l.Allow(t.Context(), auth.ClassMoney, "u2"); err != nil {
 			t.Errorf("another caller: %v", err)
 		}
 		for { // it is refilled by itself
-			if _, err := l.Allow(t.Context(), auth.Money, "u1"); err == nil {
+			if _, err := l.Allow(t.Context(), auth.ClassMoney, "u1"); err == nil {
 				break
 			}
 			if time.Since(began) > 10*time.Second {
@@ -131,7 +132,7 @@ func attack(
 func TestNodesTogetherExceedALimitByAtMostAShareEach(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		const rate, burst, share = 200, 200, 50 // a window of 1 s
-		limits := auth.Limits{auth.Read: {PerSecond: rate, Burst: burst, Scope: auth.ByUser}}
+		limits := auth.Limits{auth.ClassRead: {PerSecond: rate, Burst: burst, Scope: auth.ScopeUser}}
 		nodes := []*auth.Limiter{startLimiter(t, db, limits), startLimiter(t, db, limits)}
 		began := time.Now()
 		refill := func() int64 { return int64(time.Since(began).Seconds()*rate) + 1 }
@@ -142,14 +143,14 @@ func TestNodesTogetherExceedALimitByAtMostAShareEach(t *testing.T) {
 				most = excess.Load()
 			}
 		}
-		attack(t, nodes[:1], auth.Read, 200*time.Millisecond, check)
-		first := attack(t, nodes[1:], auth.Read, 100*time.Millisecond, check)
+		attack(t, nodes[:1], auth.ClassRead, 200*time.Millisecond, check)
+		first := attack(t, nodes[1:], auth.ClassRead, 100*time.Millisecond, check)
 		if first < share {
 			t.Errorf("the second node allowed %d, less than its share", first)
 		}
-		attack(t, nodes, auth.Read, 500*time.Millisecond, check)
+		attack(t, nodes, auth.ClassRead, 500*time.Millisecond, check)
 		steadySince := time.Now()
-		n := attack(t, nodes, auth.Read, 3*time.Second, check)
+		n := attack(t, nodes, auth.ClassRead, 3*time.Second, check)
 		// The excess at both ends of the time may differ.
 		most := int64(len(nodes)) * share
 		if want := int64(time.Since(steadySince).Seconds() * rate); n < want-most || n > want+most {
@@ -170,7 +171,7 @@ func TestAtHumanPaceNoRequestWaitsForTheStore(t *testing.T) {
 	const players, rounds = 50, 3
 	for round := range rounds {
 		for i := range players {
-			d, err := l.Allow(t.Context(), auth.Read, "u"+strconv.Itoa(i))
+			d, err := l.Allow(t.Context(), auth.ClassRead, "u"+strconv.Itoa(i))
 			if err != nil || d.Remaining < 1990 || d.Remaining > 1999 {
 				t.Fatalf("%+v, %v", d, err)
 			}
@@ -189,14 +190,14 @@ func TestAtHumanPaceNoRequestWaitsForTheStore(t *testing.T) {
 // A sign-in is a chance to guess a credential: no node may add any to the limit.
 func TestSignInsHaveNoShare(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		limits := auth.Limits{auth.SignIn: {PerSecond: 1, Burst: 20, Scope: auth.ByAddress}}
+		limits := auth.Limits{auth.ClassSignIn: {PerSecond: 1, Burst: 20, Scope: auth.ScopeAddress}}
 		nodes := []*auth.Limiter{
 			startLimiter(t, db, limits), startLimiter(t, db, limits), startLimiter(t, db, limits), startLimiter(t, db, limits),
 		}
 		began := time.Now()
 		n := int64(0)
 		for _, node := range nodes {
-			n += attack(t, []*auth.Limiter{node}, auth.SignIn, 100*time.Millisecond, func() {})
+			n += attack(t, []*auth.Limiter{node}, auth.ClassSignIn, 100*time.Millisecond, func() {})
 		}
 		if most := 20 + int64(time.Since(began).Seconds()) + 1; n < 20 || n > most {
 			t.Errorf("%d sign-ins were allowed, at most %d may", n, most)
@@ -207,10 +208,10 @@ func TestSignInsHaveNoShare(t *testing.T) {
 func TestSmallBurstsAreExactOnANode(t *testing.T) {
 	for burst := int64(1); burst <= 4; burst++ {
 		db := redistest.Single(t)
-		l := startLimiter(t, db, auth.Limits{auth.Write: {PerSecond: 1, Burst: burst, Scope: auth.ByUser}})
+		l := startLimiter(t, db, auth.Limits{auth.ClassWrite: {PerSecond: 1, Burst: burst, Scope: auth.ScopeUser}})
 		began := time.Now()
 		for i := range burst + 3 {
-			d, err := l.Allow(t.Context(), auth.Write, "u1")
+			d, err := l.Allow(t.Context(), auth.ClassWrite, "u1")
 			if time.Since(began) > time.Second {
 				t.Skip("too slow: a permit has grown back")
 			}
@@ -223,22 +224,22 @@ func TestSmallBurstsAreExactOnANode(t *testing.T) {
 
 func TestChargedPermitsAreMissingAfterwards(t *testing.T) {
 	db := redistest.Single(t)
-	l := startLimiter(t, db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 40, Scope: auth.ByUser}})
-	if d := l.Charge(auth.Money, "u1", 4); d.Limit != 0 {
+	l := startLimiter(t, db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}})
+	if d := l.Charge(auth.ClassMoney, "u1", 4); d.Burst != 0 {
 		t.Errorf("a class without a limit: %+v", d)
 	}
-	if d := l.Charge(auth.Read, "u1", 45); d.Remaining != 0 { // more than there are
+	if d := l.Charge(auth.ClassRead, "u1", 45); d.Remaining != 0 { // more than there are
 		t.Errorf("%+v", d)
 	}
-	d, err := l.Allow(t.Context(), auth.Read, "u1")
+	d, err := l.Allow(t.Context(), auth.ClassRead, "u1")
 	if err == nil || d.RetryAfter < 4*time.Second || d.RetryAfter > 6*time.Second {
 		t.Errorf("%+v, %v", d, err)
 	}
 	redistest.Eventually(t, "another node refuses, too", func() bool {
-		other := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 40, Scope: auth.ByUser}})
+		other := auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}})
 		n := 0
 		for range 40 {
-			if _, err := other.Allow(t.Context(), auth.Read, "u1"); err == nil {
+			if _, err := other.Allow(t.Context(), auth.ClassRead, "u1"); err == nil {
 				n++
 			}
 		}
@@ -248,10 +249,10 @@ func TestChargedPermitsAreMissingAfterwards(t *testing.T) {
 
 func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		limits := auth.Limits{auth.Money: {PerSecond: 1, Burst: 40, Scope: auth.ByUser}}
+		limits := auth.Limits{auth.ClassMoney: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}}
 		l := auth.NewLimiter(db, limits)
 		for range 7 {
-			if _, err := l.Allow(t.Context(), auth.Money, "u1"); err != nil {
+			if _, err := l.Allow(t.Context(), auth.ClassMoney, "u1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -263,14 +264,14 @@ func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 		other := auth.NewLimiter(db, limits)
 		n := int64(0)
 		for range 100 {
-			if _, err := other.Allow(t.Context(), auth.Money, "u1"); err == nil {
+			if _, err := other.Allow(t.Context(), auth.ClassMoney, "u1"); err == nil {
 				n++
 			}
 		}
 		if n < 33 || n > 34+10 { // at most the share of the other node too much
 			t.Errorf("another node allowed %d after 7 of 40 were reported", n)
 		}
-		left, err := db.Client.PTTL(t.Context(), keys.Rate(string(auth.Money), "u1")).Result()
+		left, err := db.Client.PTTL(t.Context(), keys.RateLimit(string(auth.ClassMoney), "u1")).Result()
 		if err != nil || left < 35*time.Second {
 			t.Errorf("the bucket in Redis is full in %v, %v", left, err)
 		}
@@ -283,17 +284,17 @@ func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 	l := auth.NewLimiter(db, auth.DefaultLimits())
 	allowed := int64(0)
 	for range 1000 {
-		if _, err := l.Allow(t.Context(), auth.Money, "u1"); err == nil {
+		if _, err := l.Allow(t.Context(), auth.ClassMoney, "u1"); err == nil {
 			allowed++
 		}
 	}
 	if allowed != 1000 || sent.Load() > 24 {
 		t.Errorf("%d allowed with %d commands", allowed, sent.Load())
 	}
-	slow := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 10, Scope: auth.ByUser}})
+	slow := auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 10, Scope: auth.ScopeUser}})
 	before := sent.Load()
 	for range 1000 {
-		_, _ = slow.Allow(t.Context(), auth.Read, "abuser")
+		_, _ = slow.Allow(t.Context(), auth.ClassRead, "abuser")
 	}
 	if n := sent.Load() - before; n > 24 {
 		t.Errorf("a refused caller cost %d commands", n)
@@ -307,15 +308,15 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	l := auth.NewLimiter(db, auth.Limits{auth.Read: {PerSecond: 1, Burst: 50, Scope: auth.ByUser}})
-	if _, err := l.Allow(t.Context(), auth.Read, "u1"); err != nil {
+	l := auth.NewLimiter(db, auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 50, Scope: auth.ScopeUser}})
+	if _, err := l.Allow(t.Context(), auth.ClassRead, "u1"); err != nil {
 		t.Fatal(err)
 	}
 	server.Kill()
 	began := time.Now()
 	allowed, refused := 0, 0
 	for range 200 {
-		if _, err := l.Allow(t.Context(), auth.Read, "u2"); err == nil {
+		if _, err := l.Allow(t.Context(), auth.ClassRead, "u2"); err == nil {
 			allowed++
 		} else if errors.Is(err, apierror.RateLimited) {
 			refused++
@@ -329,7 +330,7 @@ func TestWithoutAStoreEachNodeLimitsByItself(t *testing.T) {
 	}
 	redistest.Eventually(t, "the store is asked again", func() bool {
 		for range 20 { // more than the share of a node
-			if _, err := l.Allow(t.Context(), auth.Read, "u3-"+strconv.FormatInt(time.Now().Unix(), 10)); err != nil {
+			if _, err := l.Allow(t.Context(), auth.ClassRead, "u3-"+strconv.FormatInt(time.Now().Unix(), 10)); err != nil {
 				break
 			}
 		}
@@ -343,11 +344,11 @@ func TestAClassWithoutALimitDoesNotAskTheStore(t *testing.T) {
 	sent := redistest.CountCommands(db)
 	off := auth.NewLimiter(db, nil)
 	for range 10 {
-		if d, err := off.Allow(t.Context(), auth.Money, "u1"); err != nil || !d.Allowed || d.Limit != 0 {
+		if d, err := off.Allow(t.Context(), auth.ClassMoney, "u1"); err != nil || !d.Allowed || d.Burst != 0 {
 			t.Errorf("%+v, %v", d, err)
 		}
 	}
-	if sent.Load() != 0 || off.Scope(auth.Money) != "" {
+	if sent.Load() != 0 || off.ScopeOf(auth.ClassMoney) != "" {
 		t.Error("the store was asked")
 	}
 }
@@ -358,12 +359,12 @@ func TestCheckRejectsLimitsOutOfRange(t *testing.T) {
 	}
 	for _, bad := range []auth.Limit{
 		{},
-		{PerSecond: 0, Burst: 1, Scope: auth.ByUser},
-		{PerSecond: 1, Burst: 0, Scope: auth.ByUser},
+		{PerSecond: 0, Burst: 1, Scope: auth.ScopeUser},
+		{PerSecond: 1, Burst: 0, Scope: auth.ScopeUser},
 		{PerSecond: 1, Burst: 1, Scope: "moon"},
-		{PerSecond: 2_000_000, Burst: 1, Scope: auth.ByUser},
+		{PerSecond: 2_000_000, Burst: 1, Scope: auth.ScopeUser},
 	} {
-		if (auth.Limits{auth.Read: bad}).Check() == nil {
+		if (auth.Limits{auth.ClassRead: bad}).Check() == nil {
 			t.Errorf("Check accepts %+v", bad)
 		}
 	}
@@ -386,10 +387,10 @@ func TestAddressKey(t *testing.T) {
 func BenchmarkAllowOfABusyCaller(b *testing.B) {
 	l := auth.NewLimiter(
 		redistest.Single(b),
-		auth.Limits{auth.Read: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: auth.ByUser}},
+		auth.Limits{auth.ClassRead: {PerSecond: 1_000_000, Burst: 1_000_000_000, Scope: auth.ScopeUser}},
 	)
 	for b.Loop() {
-		if _, err := l.Allow(b.Context(), auth.Read, "u1"); err != nil {
+		if _, err := l.Allow(b.Context(), auth.ClassRead, "u1"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -13,13 +13,13 @@ type Class string
 
 // The classes.
 const (
-	Address Class = "address" // every request, by client address
-	SignIn  Class = "sign-in" // guest, exchange, refresh
-	Read    Class = "read"    // requests that change nothing
-	Write   Class = "write"   // requests that change something
-	Money   Class = "money"   // requests that may move money: rooms, purchases
-	Admin   Class = "admin"   // requests of the operator and of servers
-	Socket  Class = "socket"  // opening a socket
+	ClassAddress Class = "address" // every request, by client address
+	ClassSignIn  Class = "sign-in" // guest, exchange, refresh
+	ClassRead    Class = "read"    // requests that change nothing
+	ClassWrite   Class = "write"   // requests that change something
+	ClassMoney   Class = "money"   // requests that may move money: rooms, purchases
+	ClassAdmin   Class = "admin"   // requests of the operator and of servers
+	ClassSocket  Class = "socket"  // opening a socket
 )
 
 // Scope is by what the requests of a class are counted.
@@ -27,8 +27,8 @@ type Scope string
 
 // The scopes.
 const (
-	ByUser    Scope = "user" // the caller, see principal.Caller.ActorID
-	ByAddress Scope = "ip"   // the client's address, see AddressKey
+	ScopeUser    Scope = "user" // the caller, see principal.Caller.ActorID
+	ScopeAddress Scope = "ip"   // the client's address, see AddressKey
 )
 
 // Limit is a token bucket: Burst requests at once, refilled at PerSecond.
@@ -45,13 +45,13 @@ type Limits map[Class]Limit
 // enough that one of them cannot overload a node.
 func DefaultLimits() Limits {
 	return Limits{
-		Address: {PerSecond: 2_000, Burst: 20_000, Scope: ByAddress},
-		SignIn:  {PerSecond: 20, Burst: 2_000, Scope: ByAddress},
-		Read:    {PerSecond: 200, Burst: 2_000, Scope: ByUser},
-		Write:   {PerSecond: 50, Burst: 1_000, Scope: ByUser},
-		Money:   {PerSecond: 100, Burst: 2_000, Scope: ByUser},
-		Admin:   {PerSecond: 1_000, Burst: 10_000, Scope: ByUser},
-		Socket:  {PerSecond: 20, Burst: 500, Scope: ByUser},
+		ClassAddress: {PerSecond: 2_000, Burst: 20_000, Scope: ScopeAddress},
+		ClassSignIn:  {PerSecond: 20, Burst: 2_000, Scope: ScopeAddress},
+		ClassRead:    {PerSecond: 200, Burst: 2_000, Scope: ScopeUser},
+		ClassWrite:   {PerSecond: 50, Burst: 1_000, Scope: ScopeUser},
+		ClassMoney:   {PerSecond: 100, Burst: 2_000, Scope: ScopeUser},
+		ClassAdmin:   {PerSecond: 1_000, Burst: 10_000, Scope: ScopeUser},
+		ClassSocket:  {PerSecond: 20, Burst: 500, Scope: ScopeUser},
 	}
 }
 
@@ -61,18 +61,18 @@ func (l Limit) microsPerPermit() int64 { return 1_000_000 / l.PerSecond }
 // share returns the permits of a bucket that one node may use before it reports them: a quarter of
 // the burst. For sign-ins there are none, because each permit is a chance to guess a credential.
 func (l Limit) share(class Class) int64 {
-	if class == SignIn {
+	if class == ClassSignIn {
 		return 0
 	}
 	return max(1, l.Burst/4)
 }
 
-// maxLease returns the most permits that a node leases at once: a sixteenth of the burst, at most
-// the refill of a second.
-func (l Limit) maxLease() int64 { return max(1, min(l.Burst/16, l.PerSecond)) }
+// maxLeasePermits returns the most permits that a node leases at once: a sixteenth of the burst, at
+// most the refill of a second.
+func (l Limit) maxLeasePermits() int64 { return max(1, min(l.Burst/16, l.PerSecond)) }
 
-// window returns the time in which an empty bucket is full again.
-func (l Limit) window() time.Duration {
+// refillTime returns the time in which an empty bucket is full again.
+func (l Limit) refillTime() time.Duration {
 	return time.Duration(l.microsPerPermit()*l.Burst) * time.Microsecond
 }
 
@@ -83,7 +83,7 @@ func (l Limits) Check() error {
 		if limit.PerSecond < 1 || limit.PerSecond > maxPerSecond || limit.Burst < 1 || limit.Burst > maxBurst {
 			return fmt.Errorf("the limit of %s must be 1 to 1,000,000 a second with a burst of 1 to 1,000,000,000", class)
 		}
-		if !slices.Contains([]Scope{ByUser, ByAddress}, limit.Scope) {
+		if !slices.Contains([]Scope{ScopeUser, ScopeAddress}, limit.Scope) {
 			return fmt.Errorf("the limit of %s has the unknown scope %q", class, limit.Scope)
 		}
 	}
@@ -107,23 +107,24 @@ func AddressKey(address netip.Addr) string {
 type Decision struct {
 	Class      Class
 	Allowed    bool
-	Limit      int64         // the burst, in permits
+	Burst      int64         // the burst, in permits
 	Remaining  int64         // permits left, as far as this node knows
-	Window     time.Duration // in which an empty bucket is full again
-	Reset      time.Duration // until the bucket is full
+	RefillTime time.Duration // in which an empty bucket is full again
+	UntilFull  time.Duration // until the bucket is full
 	RetryAfter time.Duration // until the next permit; 0 when allowed
 }
 
-// Policy returns the value of the RateLimit-Policy header (draft-ietf-httpapi-ratelimit-headers).
-func (d Decision) Policy() string {
+// PolicyHeader returns the value of the RateLimit-Policy header
+// (draft-ietf-httpapi-ratelimit-headers).
+func (d Decision) PolicyHeader() string {
 	return strconv.Quote(string(d.Class)) +
-		";q=" + strconv.FormatInt(d.Limit, 10) + ";w=" + strconv.FormatInt(CeilSeconds(d.Window), 10)
+		";q=" + strconv.FormatInt(d.Burst, 10) + ";w=" + strconv.FormatInt(CeilSeconds(d.RefillTime), 10)
 }
 
-// Header returns the value of the RateLimit header (draft-ietf-httpapi-ratelimit-headers).
-func (d Decision) Header() string {
+// RateLimitHeader returns the value of the RateLimit header (draft-ietf-httpapi-ratelimit-headers).
+func (d Decision) RateLimitHeader() string {
 	return strconv.Quote(string(d.Class)) +
-		";r=" + strconv.FormatInt(d.Remaining, 10) + ";t=" + strconv.FormatInt(CeilSeconds(d.Reset), 10)
+		";r=" + strconv.FormatInt(d.Remaining, 10) + ";t=" + strconv.FormatInt(CeilSeconds(d.UntilFull), 10)
 }
 
 // RetryAfterSeconds returns the value of the Retry-After header (RFC 9110), at least 1.

@@ -49,8 +49,8 @@ type Service struct {
 	grants         SignupGrants
 	options        Options
 	signer         *signer
-	keySets        *keySets
-	tokens         tokenCache
+	keySets        *keySetCache
+	verifiedTokens verifiedTokenCache
 	adminKeyDigest *[sha256.Size]byte // nil: nobody is the operator
 	now            func() time.Time
 }
@@ -69,7 +69,7 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 	}
 	s := &Service{
 		store: &store{db: db}, users: u, games: g, grants: grants, options: o,
-		signer: newSigner(o.SigningKeys), keySets: newKeySets(), tokens: newTokenCache(), now: time.Now,
+		signer: newSigner(o.SigningKeys), keySets: newKeySetCache(), verifiedTokens: newVerifiedTokenCache(), now: time.Now,
 	}
 	if o.AdminKey != "" {
 		s.adminKeyDigest = new(sha256.Sum256([]byte(o.AdminKey)))
@@ -80,16 +80,16 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 // Authentication is a caller and how long the caller's token is valid.
 type Authentication struct {
 	principal.Caller
-	Expires time.Time // zero: valid until it is revoked
-	Session string    // the family of refresh tokens that the access token came with, or ""
+	ExpiresAt     time.Time // zero: valid until it is revoked
+	RefreshFamily string    // the family of refresh tokens that the access token came with, or ""
 }
 
-// Session is what a sign-in returns.
-type Session struct {
-	AccessToken  string
-	ExpiresIn    time.Duration // of the access token
-	RefreshToken string
-	User         users.User
+// SignInResult is what a sign-in returns.
+type SignInResult struct {
+	AccessToken          string
+	AccessTokenExpiresIn time.Duration // of the access token
+	RefreshToken         string
+	User                 users.User
 }
 
 // GuestInput is a sign-in without an account.
@@ -101,82 +101,82 @@ type GuestInput struct {
 
 // Bounds of credentials, in bytes.
 const (
-	minDeviceSecret = 16
-	maxDeviceSecret = 256
-	maxExternalID   = 255
+	minDeviceSecretBytes = 16
+	maxDeviceSecretBytes = 256
+	maxServerSideIDBytes = 255
 )
 
 // Guest signs a guest in. It returns game_not_found and invalid_request.
-func (s *Service) Guest(ctx context.Context, in GuestInput) (Session, error) {
+func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error) {
 	var errs apierror.FieldErrors
 	if in.DeviceSecret != nil {
-		errs.Merge(checkLength("deviceSecret", *in.DeviceSecret, minDeviceSecret, maxDeviceSecret))
+		errs.Merge(checkByteLength("deviceSecret", *in.DeviceSecret, minDeviceSecretBytes, maxDeviceSecretBytes))
 	}
 	if in.Username != nil {
 		_, err := users.CheckUsername(*in.Username)
 		errs.Merge(err)
 	}
 	if err := errs.Err(); err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
 	game, err := s.games.Find(ctx, in.GameID)
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	profile := users.NewUser{Username: in.Username}
+	profile := users.ProfileInput{Username: in.Username}
 	var user users.User
 	if in.DeviceSecret == nil {
-		user, err = s.users.Create(ctx, game.ID, users.Guest, profile)
+		user, err = s.users.Create(ctx, game.ID, users.KindGuest, profile)
 	} else {
-		user, err = s.signIn(ctx, game.ID, users.Device, *in.DeviceSecret, profile)
+		user, err = s.signIn(ctx, game.ID, users.KindDevice, *in.DeviceSecret, profile)
 	}
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	return s.startSession(ctx, game, user)
+	return s.finishSignIn(ctx, game, user)
 }
 
 // ExchangeInput names a player by the id that the game's own server has for them.
 type ExchangeInput struct {
-	ExternalID string   // 1 to 255 bytes
-	Username   *string  // replaces the player's; nil leaves it
-	Avatar     **string // replaces the player's; nil leaves it, a pointer to nil removes it
+	ServerSideID string   // 1 to 255 bytes
+	Username     *string  // replaces the player's; nil leaves it
+	Avatar       **string // replaces the player's; nil leaves it, a pointer to nil removes it
 }
 
 // Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody
 // but a server, and invalid_request.
-func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in ExchangeInput) (Session, error) {
+func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in ExchangeInput) (SignInResult, error) {
 	if caller.Role != principal.Server {
-		return Session{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
+		return SignInResult{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
 	}
 	profile, err := in.validate()
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	game, err := s.games.Find(ctx, caller.Game)
+	game, err := s.games.Find(ctx, caller.GameID)
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	user, err := s.signIn(ctx, game.ID, users.External, in.ExternalID, profile)
+	user, err := s.signIn(ctx, game.ID, users.KindExternal, in.ServerSideID, profile)
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
 	changesUsername := profile.Username != nil && *profile.Username != user.Username
 	changesAvatar := in.Avatar != nil && !isSame(*in.Avatar, user.Avatar)
 	if changesUsername || changesAvatar {
-		patch := users.Patch{Username: profile.Username, Avatar: in.Avatar}
+		patch := users.PatchInput{Username: profile.Username, Avatar: in.Avatar}
 		if user, err = s.users.Patch(ctx, caller, user.ID, patch); err != nil {
-			return Session{}, err
+			return SignInResult{}, err
 		}
 	}
-	return s.startSession(ctx, game, user)
+	return s.finishSignIn(ctx, game, user)
 }
 
 // validate returns the profile of a new player, or invalid_request with every faulty field.
-func (in ExchangeInput) validate() (users.NewUser, error) {
+func (in ExchangeInput) validate() (users.ProfileInput, error) {
 	var errs apierror.FieldErrors
-	errs.Merge(checkLength("externalId", in.ExternalID, 1, maxExternalID))
-	var profile users.NewUser
+	errs.Merge(checkByteLength("externalId", in.ServerSideID, 1, maxServerSideIDBytes))
+	var profile users.ProfileInput
 	if in.Username != nil {
 		name, err := users.CheckUsername(*in.Username)
 		errs.Merge(err)
@@ -193,7 +193,7 @@ func isSame(a, b *string) bool { return a == b || a != nil && b != nil && *a == 
 
 // signIn returns the player of a game who has a credential, and makes one when there is none.
 func (s *Service) signIn(
-	ctx context.Context, game int64, kind users.Kind, credential string, n users.NewUser,
+	ctx context.Context, game int64, kind users.Kind, credential string, n users.ProfileInput,
 ) (users.User, error) {
 	identity, err := s.identity(ctx, game, kind, credential)
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *Service) signIn(
 func (s *Service) identity(
 	ctx context.Context, game int64, kind users.Kind, credential string,
 ) (users.Identity, error) {
-	digest, err := s.store.digest(ctx, kind, credential)
-	return users.Identity{Game: game, Kind: kind, Digest: digest}, err
+	digest, err := s.store.keyedDigest(ctx, kind, credential)
+	return users.Identity{GameID: game, Kind: kind, Digest: digest}, err
 }
 
 // giveSignupGrant gives a new player the signup grant of the game. When the store fails, so does
@@ -218,7 +218,7 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 	}
 	if grant := game.SignupGrant; grant != nil {
 		err := s.grants.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
-			UserID: user.ID, GameID: game.ID, TokenID: grant.TokenID, Units: wallet.Units(grant.Units),
+			UserID: user.ID, GameID: game.ID, TokenCode: grant.TokenCode, Units: wallet.Units(grant.Units),
 		})
 		if e, ok := apierror.As(err); ok && !e.Retryable {
 			return user, nil
@@ -231,26 +231,26 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 	return user, s.users.MarkGrantGiven(ctx, user.ID)
 }
 
-// startSession starts a family of refresh tokens for a player who has signed in.
-func (s *Service) startSession(ctx context.Context, game games.Game, user users.User) (Session, error) {
+// finishSignIn starts a family of refresh tokens for a player who has signed in.
+func (s *Service) finishSignIn(ctx context.Context, game games.Game, user users.User) (SignInResult, error) {
 	user, err := s.giveSignupGrant(ctx, game, user)
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	token := refreshToken{user: user.ID, family: rand.Text(), secret: rand.Text()}
+	token := refreshToken{userID: user.ID, family: rand.Text(), secret: rand.Text()}
 	if err := s.store.startFamily(ctx, token, game.ID, s.options.IdleTTL, s.options.FamilyTTL); err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	return s.newSession(user, token)
+	return s.newSignInResult(user, token)
 }
 
-func (s *Service) newSession(user users.User, token refreshToken) (Session, error) {
+func (s *Service) newSignInResult(user users.User, token refreshToken) (SignInResult, error) {
 	access, err := s.signer.sign(user, token.family, s.now(), s.options.AccessTTL)
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	return Session{
-		AccessToken: access, ExpiresIn: s.options.AccessTTL, RefreshToken: token.String(), User: user,
+	return SignInResult{
+		AccessToken: access, AccessTokenExpiresIn: s.options.AccessTTL, RefreshToken: token.String(), User: user,
 	}, nil
 }
 
@@ -262,41 +262,41 @@ func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl ti
 	if err != nil {
 		return "", err
 	}
-	if u.Game != game {
-		return "", apierror.UserNotFound.WithReason("player %d belongs to game %d", user, u.Game)
+	if u.GameID != game {
+		return "", apierror.UserNotFound.WithReason("player %d belongs to game %d", user, u.GameID)
 	}
 	return s.signer.sign(u, "", s.now(), ttl)
 }
 
 // refreshToken is prt_<user id>_<family>_<secret>.
 type refreshToken struct {
-	user           int64
+	userID         int64
 	family, secret string // without "_"
 }
 
 const refreshPrefix = "prt_"
 
 func (t refreshToken) String() string {
-	return refreshPrefix + strconv.FormatInt(t.user, 10) + "_" + t.family + "_" + t.secret
+	return refreshPrefix + strconv.FormatInt(t.userID, 10) + "_" + t.family + "_" + t.secret
 }
 
 func (t refreshToken) digest() string { return secret.Digest(t.String()) }
 
-// maxRefreshBytes bounds refresh tokens and tickets; ours have less than 80 bytes.
-const maxRefreshBytes = 128
+// maxRefreshOrTicketBytes bounds refresh tokens and tickets; ours have less than 80 bytes.
+const maxRefreshOrTicketBytes = 128
 
-var errNoRefreshToken = apierror.Unauthenticated.WithReason("this is not a refresh token")
+var errNotRefreshToken = apierror.Unauthenticated.WithReason("this is not a refresh token")
 
 func parseRefreshToken(text string) (refreshToken, error) {
 	rest, hasPrefix := strings.CutPrefix(text, refreshPrefix)
 	parts := strings.Split(rest, "_")
-	if !hasPrefix || len(text) > maxRefreshBytes || len(parts) != 3 {
-		return refreshToken{}, errNoRefreshToken
+	if !hasPrefix || len(text) > maxRefreshOrTicketBytes || len(parts) != 3 {
+		return refreshToken{}, errNotRefreshToken
 	}
 	user, err := strconv.ParseInt(parts[0], 10, 64)
 	family := parts[1]
 	if err != nil || user <= 0 || family == "" || strings.ContainsAny(family, "{}:") { // it becomes a part of a key
-		return refreshToken{}, errNoRefreshToken
+		return refreshToken{}, errNotRefreshToken
 	}
 	return refreshToken{user, family, parts[2]}, nil
 }
@@ -304,25 +304,25 @@ func parseRefreshToken(text string) (refreshToken, error) {
 // Refresh exchanges a refresh token for a new pair of tokens. It returns unauthenticated for a
 // token that is unknown or expired, and refresh_reused for one that was exchanged before: that
 // revokes its whole family.
-func (s *Service) Refresh(ctx context.Context, token string) (Session, error) {
+func (s *Service) Refresh(ctx context.Context, token string) (SignInResult, error) {
 	presented, err := parseRefreshToken(token)
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
 	// The player is read first: once the token is exchanged nothing may fail, or the player would be
 	// left without one.
-	user, err := s.users.Find(ctx, presented.user)
+	user, err := s.users.Find(ctx, presented.userID)
 	if errors.Is(err, apierror.UserNotFound) {
-		return Session{}, apierror.Unauthenticated
+		return SignInResult{}, apierror.Unauthenticated
 	}
 	if err != nil {
-		return Session{}, err
+		return SignInResult{}, err
 	}
-	next := refreshToken{presented.user, presented.family, rand.Text()}
-	if err := s.store.rotate(ctx, presented, next, s.options.IdleTTL); err != nil {
-		return Session{}, err
+	next := refreshToken{presented.userID, presented.family, rand.Text()}
+	if err := s.store.rotateRefreshToken(ctx, presented, next, s.options.IdleTTL); err != nil {
+		return SignInResult{}, err
 	}
-	return s.newSession(user, next)
+	return s.newSignInResult(user, next)
 }
 
 // Logout revokes the family of a refresh token or, without one, of an access token. Repeating it
@@ -334,13 +334,13 @@ func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) 
 		if err != nil {
 			return err
 		}
-		return s.store.deleteFamily(ctx, token.user, token.family)
+		return s.store.deleteFamily(ctx, token.userID, token.family)
 	}
 	a, err := s.Authenticate(ctx, accessToken)
-	if err != nil || a.Session == "" {
+	if err != nil || a.RefreshFamily == "" {
 		return err
 	}
-	return s.store.deleteFamily(ctx, a.User, a.Session)
+	return s.store.deleteFamily(ctx, a.UserID, a.RefreshFamily)
 }
 
 // LinkInput is a credential by which a guest can sign in again.
@@ -348,7 +348,7 @@ type LinkInput struct {
 	DeviceSecret  *string // from a player: 16 to 256 bytes
 	ExternalToken *string // from a player: a token of an external issuer that the game accepts
 	UserID        *int64  // from a server: the player
-	ExternalID    *string // from a server: the player's id there, 1 to 255 bytes
+	ServerSideID  *string // from a server: the player's id there, 1 to 255 bytes
 }
 
 // Link turns a guest into a lasting account. Linking the same credential again changes nothing. It
@@ -358,13 +358,13 @@ type LinkInput struct {
 // as good.
 func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInput) (users.User, error) {
 	byPlayer := in.DeviceSecret != nil || in.ExternalToken != nil
-	byServer := in.UserID != nil || in.ExternalID != nil
+	byServer := in.UserID != nil || in.ServerSideID != nil
 	switch {
-	case caller.Role == principal.Server && !byPlayer && in.UserID != nil && in.ExternalID != nil:
-		if err := checkLength("externalId", *in.ExternalID, 1, maxExternalID); err != nil {
+	case caller.Role == principal.Server && !byPlayer && in.UserID != nil && in.ServerSideID != nil:
+		if err := checkByteLength("externalId", *in.ServerSideID, 1, maxServerSideIDBytes); err != nil {
 			return users.User{}, err
 		}
-		return s.link(ctx, caller, *in.UserID, users.External, *in.ExternalID)
+		return s.link(ctx, caller, *in.UserID, users.KindExternal, *in.ServerSideID)
 	case caller.Role == principal.Server:
 		return users.User{}, apierror.InvalidRequest.WithField(
 			"externalId", "required", "must be given with userId, and nothing else")
@@ -376,27 +376,27 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 		return users.User{}, apierror.InvalidRequest.WithField(
 			"deviceSecret", "required", "must be given, or externalToken instead, but not both")
 	case in.DeviceSecret != nil:
-		err := checkLength("deviceSecret", *in.DeviceSecret, minDeviceSecret, maxDeviceSecret)
+		err := checkByteLength("deviceSecret", *in.DeviceSecret, minDeviceSecretBytes, maxDeviceSecretBytes)
 		if err != nil {
 			return users.User{}, err
 		}
-		return s.link(ctx, caller, caller.User, users.Device, *in.DeviceSecret)
+		return s.link(ctx, caller, caller.UserID, users.KindDevice, *in.DeviceSecret)
 	}
 	claims, game, err := s.verifyExternal(ctx, *in.ExternalToken)
 	if err != nil {
 		return users.User{}, err
 	}
-	if game.ID != caller.Game {
+	if game.ID != caller.GameID {
 		return users.User{}, apierror.Unauthenticated.WithReason("the external token is for another game")
 	}
-	return s.link(ctx, caller, caller.User, users.Issuer, claims.credential())
+	return s.link(ctx, caller, caller.UserID, users.KindIssuer, claims.credential())
 }
 
 // link gives a player of the caller's game a credential.
 func (s *Service) link(
 	ctx context.Context, caller principal.Caller, user int64, kind users.Kind, credential string,
 ) (users.User, error) {
-	identity, err := s.identity(ctx, caller.Game, kind, credential)
+	identity, err := s.identity(ctx, caller.GameID, kind, credential)
 	if err != nil {
 		return users.User{}, err
 	}
@@ -405,36 +405,36 @@ func (s *Service) link(
 
 // Ticket stands for a caller in one WebSocket upgrade.
 type Ticket struct {
-	Ticket    string
+	Secret    string
 	ExpiresIn time.Duration
 }
 
-// Ticket makes a ticket for an authenticated caller. It is valid once, and no longer than the
+// IssueTicket makes a ticket for an authenticated caller. It is valid once, and no longer than the
 // caller's token. It returns token_expired.
-func (s *Service) Ticket(ctx context.Context, a Authentication) (Ticket, error) {
+func (s *Service) IssueTicket(ctx context.Context, a Authentication) (Ticket, error) {
 	ttl := s.options.TicketTTL
-	if !a.Expires.IsZero() {
-		ttl = min(ttl, a.Expires.Sub(s.now()))
+	if !a.ExpiresAt.IsZero() {
+		ttl = min(ttl, a.ExpiresAt.Sub(s.now()))
 	}
 	if ttl < time.Millisecond {
-		return Ticket{}, apierror.TokenExpired
+		return Ticket{}, apierror.AccessTokenExpired
 	}
 	ticket := secret.New()
 	if err := s.store.saveTicket(ctx, secret.Digest(ticket), a, ttl); err != nil {
 		return Ticket{}, err
 	}
-	return Ticket{Ticket: ticket, ExpiresIn: ttl}, nil
+	return Ticket{Secret: ticket, ExpiresIn: ttl}, nil
 }
 
 // RedeemTicket returns the caller of a ticket, once. When the store's reply is lost, so is the
 // ticket: the caller asks for another. It returns unauthenticated and token_expired.
 func (s *Service) RedeemTicket(ctx context.Context, ticket string) (Authentication, error) {
-	if len(ticket) > maxRefreshBytes {
+	if len(ticket) > maxRefreshOrTicketBytes {
 		return Authentication{}, apierror.Unauthenticated
 	}
 	a, err := s.store.consumeTicket(ctx, secret.Digest(ticket))
-	if err == nil && !a.Expires.IsZero() && !s.now().Before(a.Expires) {
-		return Authentication{}, apierror.TokenExpired
+	if err == nil && !a.ExpiresAt.IsZero() && !s.now().Before(a.ExpiresAt) {
+		return Authentication{}, apierror.AccessTokenExpired
 	}
 	return a, err
 }
@@ -457,7 +457,7 @@ func (s *Service) Authenticate(ctx context.Context, bearer string) (Authenticati
 		if err != nil {
 			return Authentication{}, err
 		}
-		return Authentication{Caller: principal.Caller{Role: principal.Server, Game: game.ID}}, nil
+		return Authentication{Caller: principal.Caller{Role: principal.Server, GameID: game.ID}}, nil
 	}
 	return s.authenticatePlayer(ctx, bearer, digest)
 }
@@ -466,27 +466,27 @@ func (s *Service) authenticatePlayer(
 	ctx context.Context, bearer string, digest [sha256.Size]byte,
 ) (Authentication, error) {
 	now := s.now()
-	if a, ok := s.tokens.get(digest, now); ok {
-		if !now.Before(a.Expires) {
-			return Authentication{}, apierror.TokenExpired
+	if a, ok := s.verifiedTokens.get(digest, now); ok {
+		if !now.Before(a.ExpiresAt) {
+			return Authentication{}, apierror.AccessTokenExpired
 		}
 		return a, nil
 	}
 	if unverifiedIssuer(bearer) == OwnIssuer {
 		a, err := s.signer.verify(bearer, now)
 		if err == nil {
-			s.tokens.add(digest, a, a.Expires)
+			s.verifiedTokens.add(digest, a, a.ExpiresAt)
 		}
 		return a, err
 	}
-	a, err := s.authenticateExternal(ctx, bearer)
+	a, err := s.signInExternal(ctx, bearer)
 	if err == nil {
-		s.tokens.add(digest, a, now.Add(externalCacheTTL))
+		s.verifiedTokens.add(digest, a, now.Add(externalCacheTTL))
 	}
 	return a, err
 }
 
-func checkLength(field, value string, minBytes, maxBytes int) error {
+func checkByteLength(field, value string, minBytes, maxBytes int) error {
 	if len(value) < minBytes || len(value) > maxBytes {
 		message := fmt.Sprintf("must have %d to %d bytes", minBytes, maxBytes)
 		return apierror.InvalidRequest.WithField(field, "range", message)

@@ -27,10 +27,10 @@ type store struct {
 	pepper atomic.Pointer[string]
 }
 
-// digest returns the keyed digest of a credential. Its key, the pepper, is made once for the
+// keyedDigest returns the keyed digest of a credential. Its key, the pepper, is made once for the
 // installation and never changes, unlike signing keys: another one would lock out everybody who
 // signs in by a credential.
-func (s *store) digest(ctx context.Context, kind users.Kind, credential string) (string, error) {
+func (s *store) keyedDigest(ctx context.Context, kind users.Kind, credential string) (string, error) {
 	pepper := s.pepper.Load()
 	if pepper == nil {
 		if err := s.db.Client.SetNX(ctx, keys.Pepper(), secret.New(), 0).Err(); err != nil {
@@ -51,7 +51,7 @@ func (s *store) digest(ctx context.Context, kind users.Kind, credential string) 
 // startFamily stores the first refresh token of a family that ends when it is idle for idleTTL, at
 // the latest after ttl.
 func (s *store) startFamily(ctx context.Context, t refreshToken, game int64, idleTTL, ttl time.Duration) error {
-	reply, err := s.db.RunScript(ctx, scripts.RefreshStart, []string{keys.Refresh(t.user, t.family)},
+	reply, err := s.db.RunScript(ctx, scripts.RefreshStart, []string{keys.RefreshFamily(t.userID, t.family)},
 		t.digest(), game, idleTTL.Milliseconds(), ttl.Milliseconds())
 	if err != nil {
 		return err
@@ -59,9 +59,10 @@ func (s *store) startFamily(ctx context.Context, t refreshToken, game int64, idl
 	return reply.Err(scripts.RefreshStart)
 }
 
-// rotate replaces the presented refresh token of a family by the next one.
-func (s *store) rotate(ctx context.Context, presented, next refreshToken, idleTTL time.Duration) error {
-	reply, err := s.db.RunScript(ctx, scripts.RefreshRotate, []string{keys.Refresh(presented.user, presented.family)},
+// rotateRefreshToken replaces the presented refresh token of a family by the next one.
+func (s *store) rotateRefreshToken(ctx context.Context, presented, next refreshToken, idleTTL time.Duration) error {
+	reply, err := s.db.RunScript(ctx, scripts.RefreshRotate, []string{keys.RefreshFamily(presented.userID,
+		presented.family)},
 		presented.digest(), next.digest(), idempotency.NewNonce(), idleTTL.Milliseconds())
 	if err != nil {
 		return err
@@ -70,20 +71,20 @@ func (s *store) rotate(ctx context.Context, presented, next refreshToken, idleTT
 }
 
 func (s *store) deleteFamily(ctx context.Context, user int64, family string) error {
-	return redisdb.WrapError("revoke refresh tokens", s.db.Client.Del(ctx, keys.Refresh(user, family)).Err())
+	return redisdb.WrapError("revoke refresh tokens", s.db.Client.Del(ctx, keys.RefreshFamily(user, family)).Err())
 }
 
 // storedTicket is the Authentication of a ticket in the store.
 type storedTicket struct {
-	Role    principal.Role `json:"role"`
-	User    int64          `json:"user,omitzero"`
-	Game    int64          `json:"game,omitzero"`
-	Expires time.Time      `json:"expires,omitzero"`
-	Session string         `json:"session,omitzero"`
+	Role          principal.Role `json:"role"`
+	UserID        int64          `json:"user,omitzero"`
+	GameID        int64          `json:"game,omitzero"`
+	ExpiresAt     time.Time      `json:"expires,omitzero"`
+	RefreshFamily string         `json:"session,omitzero"`
 }
 
 func (s *store) saveTicket(ctx context.Context, digest string, a Authentication, ttl time.Duration) error {
-	text, err := wire.Marshal(storedTicket{a.Role, a.User, a.Game, a.Expires, a.Session})
+	text, err := wire.Marshal(storedTicket{a.Role, a.UserID, a.GameID, a.ExpiresAt, a.RefreshFamily})
 	if err != nil {
 		return fmt.Errorf("encode a ticket: %w", err)
 	}
@@ -103,8 +104,8 @@ func (s *store) consumeTicket(ctx context.Context, digest string) (Authenticatio
 	if err := wire.Unmarshal([]byte(text), &t); err != nil {
 		return Authentication{}, fmt.Errorf("decode a ticket: %w", err)
 	}
-	caller := principal.Caller{Role: t.Role, User: t.User, Game: t.Game}
-	return Authentication{Caller: caller, Expires: t.Expires, Session: t.Session}, nil
+	caller := principal.Caller{Role: t.Role, UserID: t.UserID, GameID: t.GameID}
+	return Authentication{Caller: caller, ExpiresAt: t.ExpiresAt, RefreshFamily: t.RefreshFamily}, nil
 }
 
 // lease is what a node got from a bucket in Redis.
@@ -113,9 +114,9 @@ type lease struct {
 	untilFull time.Duration // until the bucket is full
 }
 
-// lease takes up to wanted permits, and charges those that this node used already. It waits less
-// for the store than other calls do, since a request waits for it.
-func (s *store) lease(ctx context.Context, key bucketKey, limit Limit, wanted, used int64) (lease, error) {
+// takeLease takes up to wanted permits, and charges those that this node used already. It waits
+// less for the store than other calls do, since a request waits for it.
+func (s *store) takeLease(ctx context.Context, key bucketKey, limit Limit, wanted, used int64) (lease, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
 	call := rateLimitCall(key, limit, wanted, used)
@@ -150,7 +151,7 @@ func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, err
 
 func rateLimitCall(key bucketKey, limit Limit, wanted, used int64) redisdb.ScriptCall {
 	return redisdb.ScriptCall{
-		Keys: []string{keys.Rate(string(key.class), key.actor)},
+		Keys: []string{keys.RateLimit(string(key.class), key.actor)},
 		Args: []any{limit.microsPerPermit(), limit.Burst, wanted, used},
 	}
 }
@@ -160,6 +161,6 @@ func decodeLease(reply redisdb.Reply) (lease, error) {
 		return lease{}, reply.Err(scripts.RateLimitTake)
 	}
 	values := redisdb.NewValues("a rate limit", reply.Values)
-	l := lease{permits: values.Int(), untilFull: time.Duration(values.Int()) * time.Microsecond}
+	l := lease{permits: values.NextInt(), untilFull: time.Duration(values.NextInt()) * time.Microsecond}
 	return l, values.Err()
 }

@@ -21,22 +21,22 @@ const OwnIssuer = "parlor"
 
 // signer signs and verifies access tokens with a list of keys: the first signs, all verify.
 type signer struct {
-	kid  string            // of the key that signs
-	keys map[string][]byte // by kid
+	kid      string            // of the key that signs
+	keysByID map[string][]byte // by kid
 }
 
 // kidBytes is how much of a key's digest is its id.
 const kidBytes = 6
 
 func newSigner(signingKeys [][]byte) *signer {
-	s := &signer{keys: map[string][]byte{}}
+	s := &signer{keysByID: map[string][]byte{}}
 	for _, key := range signingKeys {
 		if len(key) < MinKeyBytes {
 			panic(fmt.Sprintf("auth: a signing key has %d bytes, fewer than %d", len(key), MinKeyBytes))
 		}
 		sum := sha256.Sum256(append([]byte("parlor signing key id\x00"), key...))
 		kid := hex.EncodeToString(sum[:kidBytes])
-		s.keys[kid] = key
+		s.keysByID[kid] = key
 		if s.kid == "" {
 			s.kid = kid
 		}
@@ -50,7 +50,7 @@ func newSigner(signingKeys [][]byte) *signer {
 // accessClaims are the claims of our own tokens.
 type accessClaims struct {
 	jwt.RegisteredClaims
-	Session string `json:"sid,omitempty"` // family of refresh tokens
+	RefreshFamily string `json:"sid,omitempty"` // family of refresh tokens
 }
 
 // audiencePrefix is what the id of a game has before it in the "aud" claim.
@@ -63,14 +63,14 @@ func (s *signer) sign(user users.User, session string, now time.Time, ttl time.D
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer:    OwnIssuer,
 			Subject:   strconv.FormatInt(user.ID, 10),
-			Audience:  jwt.ClaimStrings{audiencePrefix + strconv.FormatInt(user.Game, 10)},
+			Audience:  jwt.ClaimStrings{audiencePrefix + strconv.FormatInt(user.GameID, 10)},
 			IssuedAt:  jwt.NewNumericDate(now),
 			ExpiresAt: jwt.NewNumericDate(expires),
 		},
-		Session: session,
+		RefreshFamily: session,
 	})
 	token.Header["kid"] = s.kid
-	text, err := token.SignedString(s.keys[s.kid])
+	text, err := token.SignedString(s.keysByID[s.kid])
 	if err != nil {
 		return "", fmt.Errorf("sign an access token: %w", err)
 	}
@@ -87,14 +87,14 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 	)
 	_, err := parser.ParseWithClaims(bearer, &claims, func(token *jwt.Token) (any, error) {
 		kid, _ := token.Header["kid"].(string)
-		key, ok := s.keys[kid]
+		key, ok := s.keysByID[kid]
 		if !ok || isCritical(token) {
 			return nil, errUnknownKey
 		}
 		return key, nil
 	})
 	if err != nil {
-		return Authentication{}, tokenError(err)
+		return Authentication{}, classifyTokenError(err)
 	}
 	user, userErr := strconv.ParseInt(claims.Subject, 10, 64)
 	if len(claims.Audience) != 1 {
@@ -106,8 +106,8 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 		return Authentication{}, apierror.Unauthenticated
 	}
 	return Authentication{
-		Caller:  principal.Caller{Role: principal.Player, User: user, Game: game},
-		Expires: claims.ExpiresAt.Time, Session: claims.Session,
+		Caller:    principal.Caller{Role: principal.Player, UserID: user, GameID: game},
+		ExpiresAt: claims.ExpiresAt.Time, RefreshFamily: claims.RefreshFamily,
 	}, nil
 }
 
@@ -120,12 +120,12 @@ func isCritical(token *jwt.Token) bool {
 	return ok
 }
 
-// tokenError returns token_expired for a token about which all else is right, and unauthenticated
-// otherwise.
-func tokenError(err error) error {
+// classifyTokenError returns token_expired for a token about which all else is right, and
+// unauthenticated otherwise.
+func classifyTokenError(err error) error {
 	if errors.Is(err, jwt.ErrTokenExpired) &&
 		!errors.Is(err, jwt.ErrTokenInvalidIssuer) && !errors.Is(err, jwt.ErrTokenInvalidAudience) {
-		return apierror.TokenExpired
+		return apierror.AccessTokenExpired
 	}
 	return apierror.Unauthenticated
 }
@@ -139,31 +139,31 @@ func unverifiedIssuer(bearer string) string {
 	return claims.Issuer
 }
 
-// tokenCache caches verified tokens by the SHA-256 of the token, so that a busy caller does not
-// cost a signature check for each request.
-type tokenCache struct {
+// verifiedTokenCache caches verified tokens by the SHA-256 of the token, so that a busy caller does
+// not cost a signature check for each request.
+type verifiedTokenCache struct {
 	tokens *cache.Cache[[sha256.Size]byte, cachedToken]
 }
 
 type cachedToken struct {
 	authentication Authentication
-	verifyAfter    time.Time // the token must be verified again
+	verifyAgainAt  time.Time // the token must be verified again
 }
 
-const tokenCacheSize = 16384
+const verifiedTokenCacheSize = 16384
 
-func newTokenCache() tokenCache {
-	return tokenCache{cache.New[[sha256.Size]byte, cachedToken]("access_tokens", tokenCacheSize, 0)}
+func newVerifiedTokenCache() verifiedTokenCache {
+	return verifiedTokenCache{cache.New[[sha256.Size]byte, cachedToken]("access_tokens", verifiedTokenCacheSize, 0)}
 }
 
-func (c tokenCache) get(digest [sha256.Size]byte, now time.Time) (Authentication, bool) {
+func (c verifiedTokenCache) get(digest [sha256.Size]byte, now time.Time) (Authentication, bool) {
 	cached, ok := c.tokens.Get(digest)
 	// A token that need not be verified before it expires stays cached for longer: it is refused
 	// without being verified.
-	lastsUntilExpiry := cached.verifyAfter.Equal(cached.authentication.Expires)
-	return cached.authentication, ok && (now.Before(cached.verifyAfter) || lastsUntilExpiry)
+	lastsUntilExpiry := cached.verifyAgainAt.Equal(cached.authentication.ExpiresAt)
+	return cached.authentication, ok && (now.Before(cached.verifyAgainAt) || lastsUntilExpiry)
 }
 
-func (c tokenCache) add(digest [sha256.Size]byte, a Authentication, verifyAfter time.Time) {
+func (c verifiedTokenCache) add(digest [sha256.Size]byte, a Authentication, verifyAfter time.Time) {
 	c.tokens.Add(digest, cachedToken{a, verifyAfter})
 }

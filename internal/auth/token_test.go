@@ -116,7 +116,7 @@ func TestForgedAccessTokensAreRefused(t *testing.T) {
 	} {
 		want := apierror.Unauthenticated
 		if name == "expired" {
-			want = apierror.TokenExpired
+			want = apierror.AccessTokenExpired
 		}
 		for range 2 { // what was refused is not cached as valid
 			if a, err := f.Authenticate(t.Context(), token); !errors.Is(err, want) {
@@ -130,7 +130,7 @@ func TestAnotherGamesTokenActsInItsOwnGameOnly(t *testing.T) {
 	db := redistest.Single(t)
 	a, b := open(t, db), open(t, db)
 	caller, err := b.Authenticate(t.Context(), a.guest(t).AccessToken)
-	if err != nil || caller.Game != a.game.ID || caller.CanAccessGame(b.game.ID) {
+	if err != nil || caller.GameID != a.game.ID || caller.CanAccessGame(b.game.ID) {
 		t.Errorf("%+v, %v", caller, err)
 	}
 }
@@ -142,17 +142,17 @@ func TestATokenExpiresToTheInstant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.SetClock(func() time.Time { return c.Expires.Add(-time.Nanosecond) })
+	f.SetClock(func() time.Time { return c.ExpiresAt.Add(-time.Nanosecond) })
 	if _, err := f.Authenticate(t.Context(), token); err != nil {
 		t.Errorf("just before: %v", err)
 	}
-	f.SetClock(func() time.Time { return c.Expires })
-	if _, err := f.Authenticate(t.Context(), token); !errors.Is(err, apierror.TokenExpired) {
+	f.SetClock(func() time.Time { return c.ExpiresAt })
+	if _, err := f.Authenticate(t.Context(), token); !errors.Is(err, apierror.AccessTokenExpired) {
 		t.Errorf("at its expiry: %v", err)
 	}
 	fresh := open(t, f.db) // a node that sees it for the first time
-	fresh.SetClock(func() time.Time { return c.Expires })
-	if _, err := fresh.Authenticate(t.Context(), token); !errors.Is(err, apierror.TokenExpired) {
+	fresh.SetClock(func() time.Time { return c.ExpiresAt })
+	if _, err := fresh.Authenticate(t.Context(), token); !errors.Is(err, apierror.AccessTokenExpired) {
 		t.Errorf("at its expiry, on another node: %v", err)
 	}
 }
@@ -344,7 +344,7 @@ func (p *provider) token(t *testing.T, kid string, change map[string]any) string
 // accept makes the game of a fixture accept the provider.
 func (p *provider) accept(t *testing.T, f *fixture, path string) {
 	t.Helper()
-	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: games.SettingsPatch{
+	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: games.SettingsPatch{
 		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", JWKSURL: p.URL + path}},
 	}})
 	if err != nil {
@@ -362,11 +362,12 @@ func TestPlayersOfAnExternalIssuerSignIn(t *testing.T) {
 				token := p.token(t, kid, nil)
 				wg.Go(func() {
 					caller, err := f.Authenticate(t.Context(), token)
-					if err != nil || caller.Game != f.game.ID || caller.Role != principal.Player {
+					if err != nil || caller.GameID != f.game.ID || caller.Role != principal.Player {
 						t.Errorf("%s: %+v, %v", kid, caller, err)
 						return
 					}
-					if u, err := f.users.Find(t.Context(), caller.User); err != nil || u.Username != "Ada" || u.Kind != users.Issuer ||
+					if u, err := f.users.Find(t.Context(),
+						caller.UserID); err != nil || u.Username != "Ada" || u.Kind != users.KindIssuer ||
 						!u.GrantGiven {
 						t.Errorf("%s: %+v, %v", kid, u, err)
 					}
@@ -383,11 +384,11 @@ func TestPlayersOfAnExternalIssuerSignIn(t *testing.T) {
 		guest, _ := f.Authenticate(t.Context(), f.guest(t).AccessToken)
 		token := p.token(t, "ed", map[string]any{"sub": "bob"})
 		if u, err := f.Link(t.Context(), guest.Caller, auth.LinkInput{ExternalToken: &token}); err != nil ||
-			u.Kind != users.Issuer {
+			u.Kind != users.KindIssuer {
 			t.Errorf("%+v, %v", u, err)
 		}
 		if caller, err := f.Authenticate(t.Context(), p.token(t, "ec", map[string]any{"sub": "bob"})); err != nil ||
-			caller.User != guest.User {
+			caller.UserID != guest.UserID {
 			t.Errorf("the linked guest signs in as %+v, %v", caller, err)
 		}
 	})
@@ -426,7 +427,7 @@ func TestForgedExternalTokensAreRefused(t *testing.T) {
 	} {
 		want := apierror.Unauthenticated
 		if name == "expired" {
-			want = apierror.TokenExpired
+			want = apierror.AccessTokenExpired
 		}
 		if a, err := f.Authenticate(t.Context(), token); !errors.Is(err, want) {
 			t.Errorf("%s: %+v, %v; want %v", name, a, err, want)
@@ -499,8 +500,8 @@ func TestKeySetsBehindARedirectOrTooLongAreRefused(t *testing.T) {
 
 func TestAKeySetInTheSettings(t *testing.T) {
 	f, p := open(t, redistest.Single(t)), newProvider(t)
-	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: games.SettingsPatch{
-		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", Keys: p.set(t)}},
+	_, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: games.SettingsPatch{
+		Issuers: &[]games.Issuer{{Issuer: "https://id.example", Audience: "chess", KeySetJSON: p.set(t)}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -511,7 +512,7 @@ func TestAKeySetInTheSettings(t *testing.T) {
 		t.Errorf("%v after %d fetches", err, p.fetches.Load())
 	}
 	none := games.SettingsPatch{Issuers: &[]games.Issuer{}}
-	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.Patch{Settings: none}); err != nil {
+	if _, err := f.games.Patch(t.Context(), operator, f.game.ID, games.PatchInput{Settings: none}); err != nil {
 		t.Fatal(err)
 	}
 	f.ahead.Add(int64(61 * time.Second))
@@ -550,11 +551,11 @@ func TestAnExternalTokenOfAnotherGameCannotBeLinked(t *testing.T) {
 		if !errors.Is(err, apierror.Unauthenticated) {
 			t.Errorf("Link returned %+v, %v", u, err)
 		}
-		if u, err := home.users.Find(t.Context(), guest.User); err != nil || u.Kind != users.Guest {
+		if u, err := home.users.Find(t.Context(), guest.UserID); err != nil || u.Kind != users.KindGuest {
 			t.Errorf("the guest is now %+v, %v", u, err)
 		}
 		a, err := home.Authenticate(t.Context(), token) // the token still signs in to its own game
-		if err != nil || a.Game != other.game.ID || a.User == guest.User {
+		if err != nil || a.GameID != other.game.ID || a.UserID == guest.UserID {
 			t.Errorf("Authenticate returned %+v, %v", a, err)
 		}
 	})

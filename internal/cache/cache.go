@@ -23,15 +23,15 @@ type Cache[K comparable, V any] struct {
 }
 
 type entry[V any] struct {
-	value   V
-	expires time.Time // zero: never
+	value     V
+	expiresAt time.Time // zero: never
 }
 
 type counts struct{ hits, misses atomic.Int64 }
 
 var (
-	mu     sync.Mutex
-	byName = map[string]*counts{}
+	countsMu     sync.Mutex
+	countsByName = map[string]*counts{}
 )
 
 // New returns an empty cache of at most size values. A value expires after ttl, or never if ttl is
@@ -41,18 +41,18 @@ func New[K comparable, V any](name string, size int, ttl time.Duration) *Cache[K
 	if err != nil {
 		panic("cache " + name + ": " + err.Error())
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if byName[name] == nil {
-		byName[name] = &counts{}
+	countsMu.Lock()
+	defer countsMu.Unlock()
+	if countsByName[name] == nil {
+		countsByName[name] = &counts{}
 	}
-	return &Cache[K, V]{entries: entries, ttl: ttl, counts: byName[name]}
+	return &Cache[K, V]{entries: entries, ttl: ttl, counts: countsByName[name]}
 }
 
 // Get returns the value of a key and reports whether it is there and has not expired.
 func (c *Cache[K, V]) Get(key K) (V, bool) {
 	e, ok := c.entries.Get(key)
-	if ok && (e.expires.IsZero() || time.Now().Before(e.expires)) {
+	if ok && (e.expiresAt.IsZero() || time.Now().Before(e.expiresAt)) {
 		c.counts.hits.Add(1)
 		return e.value, true
 	}
@@ -94,11 +94,11 @@ type Stats struct {
 
 // AllStats returns the counters of all caches, ordered by name.
 func AllStats() []Stats {
-	mu.Lock()
-	defer mu.Unlock()
-	list := make([]Stats, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		list = append(list, Stats{Name: name, Hits: byName[name].hits.Load(), Misses: byName[name].misses.Load()})
+	countsMu.Lock()
+	defer countsMu.Unlock()
+	list := make([]Stats, 0, len(countsByName))
+	for _, name := range slices.Sorted(maps.Keys(countsByName)) {
+		list = append(list, Stats{Name: name, Hits: countsByName[name].hits.Load(), Misses: countsByName[name].misses.Load()})
 	}
 	return list
 }

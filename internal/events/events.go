@@ -12,10 +12,10 @@ const (
 
 // Type is one kind of event.
 type Type struct {
-	Name     string   // noun.past_verb, never renamed
-	Audience Audience // who receives it
-	Meaning  string   // when it happens
-	Data     string   // the members of "data": "a, b: possible values, c (when it is null), d?"; d may be absent
+	Name        string   // noun.past_verb, never renamed
+	Audience    Audience // who receives it
+	Meaning     string   // when it happens
+	DataMembers string   // the members of "data": "a, b: possible values, c (when it is null), d?"; d may be absent
 }
 
 // The events of rooms. Each is in the room's stream with its seq, written by the script that made
@@ -79,7 +79,7 @@ var (
 var types []Type
 
 func define(name string, to Audience, meaning, data string) Type {
-	t := Type{Name: name, Audience: to, Meaning: meaning, Data: data}
+	t := Type{Name: name, Audience: to, Meaning: meaning, DataMembers: data}
 	types = append(types, t)
 	return t
 }

@@ -31,7 +31,7 @@ func TestEventNamesAreUniqueAndWellFormed(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		seen[e.Name] = true
-		for _, m := range e.Members() {
+		for _, m := range e.MemberNames() {
 			if !member.MatchString(m) {
 				t.Errorf("%s: the member %q", e.Name, m)
 			}
@@ -40,7 +40,7 @@ func TestEventNamesAreUniqueAndWellFormed(t *testing.T) {
 }
 
 func TestMembersOfNestedData(t *testing.T) {
-	got := Type{Data: `a: x|y, b: [{c, d: {e}}], f?, g (null: free, or gone)`}.Members()
+	got := Type{DataMembers: `a: x|y, b: [{c, d: {e}}], f?, g (null: free, or gone)`}.MemberNames()
 	if !slices.Equal(got, []string{"a", "b", "f?", "g"}) {
 		t.Errorf("%q", got)
 	}

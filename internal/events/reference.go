@@ -7,9 +7,9 @@ import (
 
 //go:generate go test . -run TestTheReferenceIsUpToDate -update
 
-// Members returns the names of the members of Data. The name of one that may be absent ends with
-// "?".
-func (t Type) Members() []string {
+// MemberNames returns the names of the members of Data. The name of one that may be absent ends
+// with "?".
+func (t Type) MemberNames() []string {
 	var names []string
 	depth, start := 0, 0
 	add := func(member string) {
@@ -18,7 +18,7 @@ func (t Type) Members() []string {
 		}
 		names = append(names, strings.TrimSpace(member))
 	}
-	for i, c := range t.Data {
+	for i, c := range t.DataMembers {
 		switch c {
 		case '{', '[', '(':
 			depth++
@@ -26,12 +26,12 @@ func (t Type) Members() []string {
 			depth--
 		case ',':
 			if depth == 0 {
-				add(t.Data[start:i])
+				add(t.DataMembers[start:i])
 				start = i + 1
 			}
 		}
 	}
-	add(t.Data[start:])
+	add(t.DataMembers[start:])
 	return names
 }
 
@@ -62,7 +62,7 @@ func Reference() string {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| type | when | data |\n|---|---|---|\n", section.title, section.about)
 		for _, t := range All() {
 			if t.Audience == section.to {
-				fmt.Fprintf(&b, "| `%s` | %s | `%s` |\n", t.Name, t.Meaning, strings.ReplaceAll(t.Data, "|", `\|`))
+				fmt.Fprintf(&b, "| `%s` | %s | `%s` |\n", t.Name, t.Meaning, strings.ReplaceAll(t.DataMembers, "|", `\|`))
 			}
 		}
 	}

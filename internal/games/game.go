@@ -13,53 +13,53 @@ import (
 type Game struct {
 	ID          int64
 	Name        string
-	Origins     []string // patterns of the origins whose pages may call, see AllowsOrigin
-	SignupGrant *Grant   // what a new player gets once, or nil
+	Origins     []string     // patterns of the origins whose pages may call, see AllowsOrigin
+	SignupGrant *SignupGrant // what a new player gets once, or nil
 	Settings    Settings
 	CreatedAt   time.Time
 	Version     int64 // rises by one with every change, from 1
 
-	keys []storedKey // oldest first
+	serverKeys []storedKey // oldest first
 }
 
-// Grant is an amount of one token.
-type Grant struct {
-	TokenID string // the token's short code
-	Units   int64  // minor units, at least 1
+// SignupGrant is an amount of one token.
+type SignupGrant struct {
+	TokenCode string `json:"TokenID"` // the token's short code
+	Units     int64  `json:"Units"`   // minor units, at least 1
 }
 
-// GrantInput is a grant as a request states it.
-type GrantInput struct {
-	TokenID string // the token's short code
-	Amount  string // decimal text in the token's own unit: "2.5"
+// SignupGrantInput is a grant as a request states it.
+type SignupGrantInput struct {
+	TokenCode     string // the token's short code
+	DecimalAmount string // decimal text in the token's own unit: "2.5"
 }
 
 // Definition is the input of Create.
 type Definition struct {
 	Name        string
 	Origins     []string
-	SignupGrant *GrantInput // nil: none
+	SignupGrant *SignupGrantInput // nil: none
 	Settings    SettingsPatch
 }
 
-// Patch is a change of a game; a nil field stays as it is.
-type Patch struct {
+// PatchInput is a change of a game; a nil field stays as it is.
+type PatchInput struct {
 	Version     int64 // the version that the caller read; 0 changes whichever is newest
 	Name        *string
 	Origins     *[]string
-	SignupGrant **GrantInput // a pointer to nil removes the grant
+	SignupGrant **SignupGrantInput // a pointer to nil removes the grant
 	Settings    SettingsPatch
 }
 
-// ServerKey is a server key without its secret.
-type ServerKey struct {
+// ServerKeyInfo is a server key without its secret.
+type ServerKeyInfo struct {
 	ID        string    `json:"id"` // names the key in RevokeServerKey; tells nothing about the secret
 	CreatedAt time.Time `json:"createdAt"`
 }
 
 type storedKey struct {
-	digest  string // SHA-256 of the key, hexadecimal
-	created time.Time
+	digest    string // SHA-256 of the key, hexadecimal
+	createdAt time.Time
 }
 
 // keyIDLength is how many characters of a key's digest are its id.
@@ -68,10 +68,10 @@ const keyIDLength = 16
 func (k storedKey) id() string { return k.digest[:keyIDLength] }
 
 // ServerKeys returns the game's server keys, oldest first.
-func (g Game) ServerKeys() []ServerKey {
-	list := make([]ServerKey, len(g.keys))
-	for i, k := range g.keys {
-		list[i] = ServerKey{ID: k.id(), CreatedAt: k.created}
+func (g Game) ServerKeys() []ServerKeyInfo {
+	list := make([]ServerKeyInfo, len(g.serverKeys))
+	for i, k := range g.serverKeys {
+		list[i] = ServerKeyInfo{ID: k.id(), CreatedAt: k.createdAt}
 	}
 	return list
 }
@@ -80,7 +80,7 @@ func (g Game) ServerKeys() []ServerKey {
 // depend on which one.
 func (g Game) hasServerKey(digest string) bool {
 	found := 0
-	for _, k := range g.keys {
+	for _, k := range g.serverKeys {
 		found |= subtle.ConstantTimeCompare([]byte(k.digest), []byte(digest))
 	}
 	return found == 1
@@ -88,21 +88,21 @@ func (g Game) hasServerKey(digest string) bool {
 
 // Bounds of a definition.
 const (
-	maxName    = 80 // characters (runes)
-	maxOrigins = 64
+	maxNameRunes = 80 // characters (runes)
+	maxOrigins   = 64
 )
 
-// apply returns the game with a patch but for its grant, or invalid_request with every faulty
+// withPatch returns the game with a patch but for its grant, or invalid_request with every faulty
 // field.
-func (g Game) apply(p Patch, o Options) (Game, error) {
+func (g Game) withPatch(p PatchInput, o Options) (Game, error) {
 	var errs apierror.FieldErrors
 	if p.Name != nil {
-		name, err := text.CheckLine("name", *p.Name, maxName)
+		name, err := text.CheckLine("name", *p.Name, maxNameRunes)
 		errs.Merge(err)
 		g.Name = name
 	}
 	if p.Origins != nil {
-		g.Origins = normalizeOrigins(&errs, *p.Origins, o.AnyOrigin)
+		g.Origins = normalizeOrigins(&errs, *p.Origins, o.AllowAnyOrigin)
 	}
 	p.Settings.check(&errs, g.Settings, o)
 	g.Settings = g.Settings.merge(p.Settings)

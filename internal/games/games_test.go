@@ -84,7 +84,7 @@ func TestAGameIsReadAsCreated(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		created, _ := create(t, open(db), games.Definition{
 			Name: " Chess ", Origins: []string{"HTTPS://Chess.Example.com:443/", "https://*.example.org", "null", "null"},
-			SignupGrant: &games.GrantInput{TokenID: "GOLD", Amount: "9007199254740991"},
+			SignupGrant: &games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "9007199254740991"},
 			Settings: games.SettingsPatch{
 				RakeBps:             new(250),
 				MatchTimeoutSeconds: new(games.Seconds(1500 * time.Millisecond)),
@@ -129,7 +129,7 @@ func TestAnInvalidDefinitionReturnsEveryFaultyField(t *testing.T) {
 			Issuers: &[]games.Issuer{
 				{Issuer: "parlor", Audience: ""},
 				{Issuer: "i", Audience: "a", JWKSURL: "http://127.0.0.1/"},
-				{Issuer: "i", Audience: "b", Keys: wire.RawJSON(`"bad"`)},
+				{Issuer: "i", Audience: "b", KeySetJSON: wire.RawJSON(`"bad"`)},
 			},
 		},
 	})
@@ -151,7 +151,7 @@ func TestARaisedMinimumRaisesTheRake(t *testing.T) {
 }
 
 func TestWhichOriginsAPatternAllows(t *testing.T) {
-	dev := games.New(redistest.Single(t), games.Options{Validator: validator{}, AnyOrigin: true})
+	dev := games.New(redistest.Single(t), games.Options{Validator: validator{}, AllowAnyOrigin: true})
 	for _, test := range []struct {
 		pattern string
 		allowed []string
@@ -199,12 +199,15 @@ func TestAPatchChangesOnlyGivenFieldsAndIsSeenAtOnce(t *testing.T) {
 		g, _ := create(
 			t,
 			s,
-			games.Definition{Origins: []string{"null"}, SignupGrant: &games.GrantInput{TokenID: "GOLD", Amount: "5"}},
+			games.Definition{Origins: []string{"null"}, SignupGrant: &games.SignupGrantInput{
+				TokenCode:     "GOLD",
+				DecimalAmount: "5",
+			}},
 		)
 		if _, err := s.Get(t.Context(), operator, g.ID); err != nil { // now it is cached
 			t.Fatal(err)
 		}
-		p := games.Patch{Version: 1, Name: new("Go"), Settings: games.SettingsPatch{MaxPlayers: new(2)}}
+		p := games.PatchInput{Version: 1, Name: new("Go"), Settings: games.SettingsPatch{MaxPlayers: new(2)}}
 		if _, err := s.Patch(t.Context(), operator, g.ID, p); err != nil {
 			t.Fatal(err)
 		}
@@ -213,17 +216,17 @@ func TestAPatchChangesOnlyGivenFieldsAndIsSeenAtOnce(t *testing.T) {
 			got.SignupGrant == nil {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := s.Patch(t.Context(), operator, g.ID, games.Patch{Version: 1, Name: new("Old")}); !errors.Is(
+		if _, err := s.Patch(t.Context(), operator, g.ID, games.PatchInput{Version: 1, Name: new("Old")}); !errors.Is(
 			err,
 			apierror.VersionConflict,
 		) {
 			t.Errorf("a change of an older version: %v", err)
 		}
-		got, err = s.Patch(t.Context(), operator, g.ID, games.Patch{SignupGrant: new((*games.GrantInput)(nil))})
+		got, err = s.Patch(t.Context(), operator, g.ID, games.PatchInput{SignupGrant: new((*games.SignupGrantInput)(nil))})
 		if err != nil || got.SignupGrant != nil || got.Name != "Go" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := s.Patch(t.Context(), operator, 99, games.Patch{}); !errors.Is(err, apierror.GameNotFound) {
+		if _, err := s.Patch(t.Context(), operator, 99, games.PatchInput{}); !errors.Is(err, apierror.GameNotFound) {
 			t.Errorf("an unknown game: %v", err)
 		}
 	})
@@ -232,10 +235,10 @@ func TestAPatchChangesOnlyGivenFieldsAndIsSeenAtOnce(t *testing.T) {
 func TestConcurrentPatchesLoseNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		g, _ := create(t, open(db), games.Definition{})
-		changes := []games.Patch{
+		changes := []games.PatchInput{
 			{Name: new("Go")},
 			{Origins: &[]string{"null"}},
-			{SignupGrant: new(&games.GrantInput{TokenID: "GOLD", Amount: "1"})},
+			{SignupGrant: new(&games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "1"})},
 			{Settings: games.SettingsPatch{RakeBps: new(1)}},
 			{Settings: games.SettingsPatch{MaxPlayers: new(3)}},
 		}
@@ -264,7 +267,7 @@ func TestAnotherNodeSeesAChangeWithinTwoSeconds(t *testing.T) {
 	if _, err := b.Get(t.Context(), operator, g.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Patch(t.Context(), operator, g.ID, games.Patch{Name: new("Go")}); err != nil {
+	if _, err := a.Patch(t.Context(), operator, g.ID, games.PatchInput{Name: new("Go")}); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(2 * time.Second); ; {
@@ -381,11 +384,11 @@ func TestListReturnsAllGamesPageByPage(t *testing.T) {
 func TestAnIssuerBelongsToOneGame(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := open(db)
-		issuers := []games.Issuer{{Issuer: "https://id.example", Audience: "chess", Keys: wire.RawJSON(`{"keys":[]}`)}}
+		issuers := []games.Issuer{{Issuer: "https://id.example", Audience: "chess", KeySetJSON: wire.RawJSON(`{"keys":[]}`)}}
 		settings := games.SettingsPatch{Issuers: &issuers}
 		a, _ := create(t, s, games.Definition{Settings: settings})
 		found, issuer, err := s.FindByIssuer(t.Context(), "https://id.example", "chess")
-		if err != nil || found.ID != a.ID || len(issuer.Keys) == 0 {
+		if err != nil || found.ID != a.ID || len(issuer.KeySetJSON) == 0 {
 			t.Fatalf("%d %v %v", found.ID, issuer, err)
 		}
 		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "go"); !errors.Is(err, apierror.Unauthenticated) {
@@ -398,7 +401,7 @@ func TestAnIssuerBelongsToOneGame(t *testing.T) {
 			t.Errorf("a second game with the issuer: %v", err)
 		}
 		none := games.SettingsPatch{Issuers: &[]games.Issuer{}}
-		if _, err := s.Patch(t.Context(), operator, a.ID, games.Patch{Settings: none}); err != nil {
+		if _, err := s.Patch(t.Context(), operator, a.ID, games.PatchInput{Settings: none}); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := s.FindByIssuer(t.Context(), "https://id.example", "chess"); !errors.Is(
@@ -426,7 +429,7 @@ func TestNoRulesAreAnEmptyArray(t *testing.T) {
 			t.Context(),
 			operator,
 			g.ID,
-			games.Patch{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(none)}},
+			games.PatchInput{Settings: games.SettingsPatch{ProgressRules: wire.RawJSON(none)}},
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -459,18 +462,26 @@ func TestTheValidatorChecksRulesAndGrants(t *testing.T) {
 	g, _ := create(t, s, games.Definition{})
 	for name, test := range map[string]struct {
 		settings games.SettingsPatch
-		grant    *games.GrantInput
+		grant    *games.SignupGrantInput
 		want     *apierror.Error
 	}{
-		"bad rules":        {games.SettingsPatch{ProgressRules: wire.RawJSON(`"bad"`)}, nil, apierror.InvalidRequest},
-		"an unknown token": {games.SettingsPatch{}, &games.GrantInput{TokenID: "GEM", Amount: "1"}, apierror.TokenNotFound},
-		"a bad amount":     {games.SettingsPatch{}, &games.GrantInput{TokenID: "GOLD", Amount: "x"}, apierror.InvalidAmount},
+		"bad rules": {games.SettingsPatch{ProgressRules: wire.RawJSON(`"bad"`)}, nil, apierror.InvalidRequest},
+		"an unknown token": {
+			games.SettingsPatch{},
+			&games.SignupGrantInput{TokenCode: "GEM", DecimalAmount: "1"},
+			apierror.TokenNotFound,
+		},
+		"a bad amount": {
+			games.SettingsPatch{},
+			&games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "x"},
+			apierror.InvalidAmount,
+		},
 	} {
 		d := games.Definition{Name: "Go", SignupGrant: test.grant, Settings: test.settings}
 		if _, _, err := s.Create(t.Context(), operator, d); !errors.Is(err, test.want) {
 			t.Errorf("Create with %s returned %v, want %v", name, err, test.want)
 		}
-		p := games.Patch{Settings: test.settings}
+		p := games.PatchInput{Settings: test.settings}
 		if test.grant != nil {
 			p.SignupGrant = &test.grant
 		}
@@ -486,9 +497,9 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 	g, _ := create(t, s, games.Definition{})
 	callers := []principal.Caller{
 		{},
-		{Role: principal.Player, User: 1, Game: g.ID},
-		{Role: principal.Server, Game: g.ID},
-		{Role: principal.Server, Game: g.ID + 1},
+		{Role: principal.Player, UserID: 1, GameID: g.ID},
+		{Role: principal.Server, GameID: g.ID},
+		{Role: principal.Server, GameID: g.ID + 1},
 		operator,
 		{Role: principal.System},
 	}
@@ -508,7 +519,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 		{"List", func(c principal.Caller) error { _, _, err := s.List(t.Context(), c, 0, 1); return err }, operatorOnly},
 		{"Get", func(c principal.Caller) error { _, err := s.Get(t.Context(), c, g.ID); return err }, ownServer},
 		{"Patch", func(c principal.Caller) error {
-			_, err := s.Patch(t.Context(), c, g.ID, games.Patch{Name: new("Go")})
+			_, err := s.Patch(t.Context(), c, g.ID, games.PatchInput{Name: new("Go")})
 			return err
 		}, ownServer},
 		{"AddServerKey", func(c principal.Caller) error {

@@ -12,15 +12,15 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// AnyOrigin is the pattern that every origin matches, "null" too. It is for development.
-const AnyOrigin = "*"
+// AnyOriginPattern is the pattern that every origin matches, "null" too. It is for development.
+const AnyOriginPattern = "*"
 
 // maxOriginBytes bounds the text of one pattern.
 const maxOriginBytes = 255
 
-// originPattern is scheme://host[:port]; the host is a name, of which the first label may be "*",
-// or an address.
-var originPattern = regexp.MustCompile(
+// originPatternRegexp is scheme://host[:port]; the host is a name, of which the first label may be
+// "*", or an address.
+var originPatternRegexp = regexp.MustCompile(
 	`^([a-z][a-z0-9+.-]*)://((?:\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
@@ -30,14 +30,14 @@ var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 func normalizeOrigin(pattern string, allowAny bool) (string, error) {
 	origin := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(pattern), "/"))
 	switch {
-	case origin == "null", origin == AnyOrigin && allowAny:
+	case origin == "null", origin == AnyOriginPattern && allowAny:
 		return origin, nil
-	case origin == AnyOrigin:
+	case origin == AnyOriginPattern:
 		return "", errors.New("must name origins: * is for development only")
 	case len(origin) > maxOriginBytes:
 		return "", errors.New("must have at most 255 characters")
 	}
-	m := originPattern.FindStringSubmatch(origin)
+	m := originPatternRegexp.FindStringSubmatch(origin)
 	if m == nil {
 		return "", errors.New("must look like https://game.example.com, https://*.example.com:8443 or null")
 	}
@@ -78,7 +78,7 @@ func normalizeHost(host string) (string, error) {
 // matchOrigin reports whether an origin matches a pattern of normalizeOrigin. "*." stands for one
 // or more whole labels.
 func matchOrigin(pattern, origin string) bool {
-	if pattern == origin || pattern == AnyOrigin {
+	if pattern == origin || pattern == AnyOriginPattern {
 		return true
 	}
 	prefix, suffix, isWildcard := strings.Cut(pattern, "*")

@@ -32,8 +32,8 @@ type Options struct {
 	Validator      Validator // required
 	ReservedIssuer string    // the "iss" claim of Parlor's own tokens; no external provider can have it
 
-	AnyOrigin       bool // "*" may be listed among the origins; for development
-	LoopbackIssuers bool // key sets may come from http on loopback; for development and tests
+	AllowAnyOrigin       bool // "*" may be listed among the origins; for development
+	AllowLoopbackIssuers bool // key sets may come from http on loopback; for development and tests
 }
 
 // Service keeps games. It is safe for concurrent use.
@@ -87,7 +87,7 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definit
 	if err := authorizeOperator(caller); err != nil {
 		return Game{}, "", err
 	}
-	grant, err := s.validate(ctx, d.Settings, d.SignupGrant)
+	grant, err := s.checkWithValidator(ctx, d.Settings, d.SignupGrant)
 	if err != nil {
 		return Game{}, "", err
 	}
@@ -95,7 +95,7 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definit
 		d.Origins = []string{}
 	}
 	g := Game{SignupGrant: grant, Settings: DefaultSettings()}
-	g, err = g.apply(Patch{Name: &d.Name, Origins: &d.Origins, Settings: d.Settings}, s.options)
+	g, err = g.withPatch(PatchInput{Name: &d.Name, Origins: &d.Origins, Settings: d.Settings}, s.options)
 	if err != nil {
 		return Game{}, "", err
 	}
@@ -113,19 +113,21 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, d Definit
 	return g, key, err
 }
 
-// validate checks what the Validator knows, and returns the signup grant in minor units.
-func (s *Service) validate(ctx context.Context, settings SettingsPatch, grant *GrantInput) (*Grant, error) {
+// checkWithValidator checks what the Validator knows, and returns the signup grant in minor units.
+func (s *Service) checkWithValidator(
+	ctx context.Context, settings SettingsPatch, grant *SignupGrantInput,
+) (*SignupGrant, error) {
 	if err := s.options.Validator.CheckProgressRules(settings.ProgressRules); err != nil {
 		return nil, err
 	}
 	if grant == nil {
 		return nil, nil
 	}
-	units, err := s.options.Validator.ParseAmount(ctx, grant.TokenID, grant.Amount)
+	units, err := s.options.Validator.ParseAmount(ctx, grant.TokenCode, grant.DecimalAmount)
 	if err != nil {
 		return nil, err
 	}
-	return &Grant{TokenID: grant.TokenID, Units: units}, nil
+	return &SignupGrant{TokenCode: grant.TokenCode, Units: units}, nil
 }
 
 // Get returns a game to its server and to the operator, as Find does. It returns forbidden and
@@ -167,7 +169,7 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 	if err != nil {
 		return Game{}, err
 	}
-	return s.cache.add(g, readAt), nil
+	return s.cache.addIfNewer(g, readAt), nil
 }
 
 // patchAttempts bounds how often a change is repeated because another editor was faster.
@@ -177,15 +179,15 @@ const patchAttempts = 16
 // game_not_found, invalid_request with every faulty field, token_not_found or invalid_amount for
 // the signup grant, and version_conflict when the caller named a version that is no longer the
 // newest.
-func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p Patch) (Game, error) {
+func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p PatchInput) (Game, error) {
 	if _, err := s.Get(ctx, caller, id); err != nil {
 		return Game{}, err
 	}
-	var input *GrantInput
+	var input *SignupGrantInput
 	if p.SignupGrant != nil {
 		input = *p.SignupGrant
 	}
-	grant, err := s.validate(ctx, p.Settings, input)
+	grant, err := s.checkWithValidator(ctx, p.Settings, input)
 	if err != nil {
 		return Game{}, err
 	}
@@ -197,7 +199,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		if p.Version != 0 && p.Version != current.Version {
 			return Game{}, apierror.VersionConflict.WithMember("current", current.Version)
 		}
-		changed, err := current.apply(p, s.options)
+		changed, err := current.withPatch(p, s.options)
 		if err != nil {
 			return Game{}, err
 		}
@@ -208,7 +210,7 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 			return Game{}, err
 		}
 		err = s.store.patch(ctx, changed)
-		if errors.Is(err, errStale) {
+		if errors.Is(err, errChangedSinceRead) {
 			continue
 		}
 		if err != nil {
@@ -303,7 +305,7 @@ func (s *Service) RevokeServerKey(ctx context.Context, caller principal.Caller, 
 	if err != nil {
 		return Game{}, err
 	}
-	for _, k := range g.keys {
+	for _, k := range g.serverKeys {
 		if k.id() == keyID {
 			if err := s.store.removeServerKey(ctx, id, k.digest); err != nil {
 				return Game{}, err

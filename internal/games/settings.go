@@ -36,10 +36,10 @@ func DefaultSettings() Settings {
 // Issuer is an external identity provider. Its tokens name the game by issuer and audience
 // together, so a pair of them belongs to one game.
 type Issuer struct {
-	Issuer   string       `json:"issuer"`           // the "iss" claim
-	Audience string       `json:"audience"`         // the "aud" claim
-	JWKSURL  string       `json:"jwksUrl,omitzero"` // https address of the key set, or ""
-	Keys     wire.RawJSON `json:"keys,omitzero"`    // the key set itself (RFC 7517), or nil
+	Issuer     string       `json:"issuer"`           // the "iss" claim
+	Audience   string       `json:"audience"`         // the "aud" claim
+	JWKSURL    string       `json:"jwksUrl,omitzero"` // https address of the key set, or ""
+	KeySetJSON wire.RawJSON `json:"keys,omitzero"`    // the key set itself (RFC 7517), or nil
 }
 
 // SettingsPatch is Settings on the wire. In requests an absent member stays as it is; in responses
@@ -85,7 +85,7 @@ func (s Settings) MarshalJSON() ([]byte, error) { return wire.Marshal(s.AsPatch(
 // the nanosecond.
 type Seconds time.Duration
 
-var secondsPattern = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
+var plainNumberPattern = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
 
 // MarshalJSON returns 7200 or 0.25.
 func (s Seconds) MarshalJSON() ([]byte, error) {
@@ -94,7 +94,7 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON decodes what MarshalJSON returns.
 func (s *Seconds) UnmarshalJSON(raw []byte) error {
-	if !secondsPattern.Match(raw) {
+	if !plainNumberPattern.Match(raw) {
 		return errors.New("must be a number of seconds")
 	}
 	d, err := time.ParseDuration(string(raw) + "s")
@@ -104,14 +104,14 @@ func (s *Seconds) UnmarshalJSON(raw []byte) error {
 
 // Bounds of settings.
 const (
-	maxBps        = 10_000
-	minTimeout    = 10 * time.Millisecond
-	maxTimeout    = 30 * 24 * time.Hour
-	maxPlayers    = 1_000
-	maxIssuers    = 8
-	maxClaimBytes = 255
-	maxRulesBytes = 32 << 10
-	maxURLBytes   = 512
+	maxBps                = 10_000
+	minTimeout            = 10 * time.Millisecond
+	maxTimeout            = 30 * 24 * time.Hour
+	maxPlayersBound       = 1_000
+	maxIssuers            = 8
+	maxClaimBytes         = 255
+	maxProgressRulesBytes = 32 << 10
+	maxURLBytes           = 512
 )
 
 // merge returns the settings with the members of a patch that are present.
@@ -151,14 +151,14 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 	checkTimeout(errs, "settings.matchTimeoutSeconds", p.MatchTimeoutSeconds)
 	checkTimeout(errs, "settings.idleTimeoutSeconds", p.IdleTimeoutSeconds)
 	checkTimeout(errs, "settings.maxAgeSeconds", p.MaxAgeSeconds)
-	if p.MaxPlayers != nil && (*p.MaxPlayers < 1 || *p.MaxPlayers > maxPlayers) {
-		errs.Add("settings.maxPlayers", "range", fmt.Sprintf("must be 1 to %d", maxPlayers))
+	if p.MaxPlayers != nil && (*p.MaxPlayers < 1 || *p.MaxPlayers > maxPlayersBound) {
+		errs.Add("settings.maxPlayers", "range", fmt.Sprintf("must be 1 to %d", maxPlayersBound))
 	}
 	if p.Issuers != nil {
 		checkIssuers(errs, *p.Issuers, o)
 	}
-	if len(p.ProgressRules) > maxRulesBytes {
-		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxRulesBytes))
+	if len(p.ProgressRules) > maxProgressRulesBytes {
+		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxProgressRulesBytes))
 	}
 }
 
@@ -198,14 +198,14 @@ func checkIssuers(errs *apierror.FieldErrors, issuers []Issuer, o Options) {
 		}
 		seen[issuer.indexField()] = true
 		switch {
-		case (issuer.JWKSURL == "") == (len(issuer.Keys) == 0):
+		case (issuer.JWKSURL == "") == (len(issuer.KeySetJSON) == 0):
 			add("jwksUrl", "required", "must be given, or keys instead, but not both")
 		case issuer.JWKSURL != "":
-			if !isFetchableURL(issuer.JWKSURL, o.LoopbackIssuers) {
+			if !isFetchableURL(issuer.JWKSURL, o.AllowLoopbackIssuers) {
 				add("jwksUrl", "format", "must be an https address")
 			}
 		default:
-			if err := o.Validator.CheckKeySet(issuer.Keys); err != nil {
+			if err := o.Validator.CheckKeySet(issuer.KeySetJSON); err != nil {
 				add("keys", "format", err.Error())
 			}
 		}

@@ -19,14 +19,14 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-var errStale = errors.New("the game was changed since it was read")
+var errChangedSinceRead = errors.New("the game was changed since it was read")
 
 // document is the definition of a game as it is stored; settings that are absent have their
 // defaults.
 type document struct {
 	Name         string        `json:"name"`
 	Origins      []string      `json:"origins"`
-	WelcomeGrant *Grant        `json:"welcomeGrant,omitzero"`
+	WelcomeGrant *SignupGrant  `json:"welcomeGrant,omitzero"`
 	Settings     SettingsPatch `json:"settings"`
 }
 
@@ -35,12 +35,12 @@ type document struct {
 const serverKeyField = "key:"
 
 func (s *store) nextID(ctx context.Context) (int64, error) {
-	id, err := s.db.Client.Incr(ctx, keys.GameNext()).Result()
+	id, err := s.db.Client.Incr(ctx, keys.GameIDCounter()).Result()
 	return id, redisdb.WrapError("number a game", err)
 }
 
 func (s *store) lastID(ctx context.Context) (int64, error) {
-	id, err := s.db.Client.Get(ctx, keys.GameNext()).Int64()
+	id, err := s.db.Client.Get(ctx, keys.GameIDCounter()).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
@@ -48,39 +48,39 @@ func (s *store) lastID(ctx context.Context) (int64, error) {
 }
 
 func (s *store) create(ctx context.Context, g Game, keyDigest string) error {
-	doc, err := encode(g)
+	doc, err := encodeDocument(g)
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, scripts.GameCreate, g.ID, doc, keyDigest)
+	return s.runScript(ctx, scripts.GameCreate, g.ID, doc, keyDigest)
 }
 
 // patch replaces the game of version g.Version. It returns errStale when the stored version is
 // another one.
 func (s *store) patch(ctx context.Context, g Game) error {
-	doc, err := encode(g)
+	doc, err := encodeDocument(g)
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, scripts.GamePatch, g.ID, doc, g.Version, idempotency.NewNonce())
+	return s.runScript(ctx, scripts.GamePatch, g.ID, doc, g.Version, idempotency.NewNonce())
 }
 
 func (s *store) addServerKey(ctx context.Context, id int64, digest string) error {
-	return s.run(ctx, scripts.GameUpdateKeys, id, digest, "")
+	return s.runScript(ctx, scripts.GameUpdateKeys, id, digest, "")
 }
 
 func (s *store) removeServerKey(ctx context.Context, id int64, digest string) error {
-	return s.run(ctx, scripts.GameUpdateKeys, id, "", digest)
+	return s.runScript(ctx, scripts.GameUpdateKeys, id, "", digest)
 }
 
-// run runs a script that changes one game.
-func (s *store) run(ctx context.Context, script *scripts.Script, id int64, args ...any) error {
+// runScript runs a script that changes one game.
+func (s *store) runScript(ctx context.Context, script *scripts.Script, id int64, args ...any) error {
 	reply, err := s.db.RunScript(ctx, script, []string{keys.Game(id)}, args...)
 	switch {
 	case err != nil:
 		return err
 	case reply.Status == scripts.Stale:
-		return errStale
+		return errChangedSinceRead
 	}
 	return reply.Err(script)
 }
@@ -96,7 +96,7 @@ func (s *store) claimIssuer(ctx context.Context, field string, game, formerOwner
 		return game, reply.Err(scripts.GameClaimAudience)
 	}
 	values := redisdb.NewValues("the owner of an issuer", reply.Values)
-	owner := values.Int()
+	owner := values.NextInt()
 	return owner, values.Err()
 }
 
@@ -117,7 +117,7 @@ func (s *store) load(ctx context.Context, id int64) (Game, error) {
 	if len(fields) == 0 {
 		return Game{}, apierror.GameNotFound
 	}
-	return decode(id, fields)
+	return decodeGame(id, fields)
 }
 
 func (s *store) loadRange(ctx context.Context, from, to int64) ([]Game, error) {
@@ -136,7 +136,7 @@ func (s *store) loadRange(ctx context.Context, from, to int64) ([]Game, error) {
 		if len(reply.Val()) == 0 {
 			continue
 		}
-		g, err := decode(from+int64(i), reply.Val())
+		g, err := decodeGame(from+int64(i), reply.Val())
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (s *store) loadRange(ctx context.Context, from, to int64) ([]Game, error) {
 	return games, nil
 }
 
-func encode(g Game) (string, error) {
+func encodeDocument(g Game) (string, error) {
 	doc, err := wire.Marshal(document{
 		Name: g.Name, Origins: g.Origins, WelcomeGrant: g.SignupGrant, Settings: g.Settings.AsPatch(),
 	})
@@ -155,9 +155,9 @@ func encode(g Game) (string, error) {
 	return string(doc), nil
 }
 
-// decode does not check the definition: rules that became stricter since it was stored must not
+// decodeGame does not check the definition: rules that became stricter since it was stored must not
 // break a game.
-func decode(id int64, hash map[string]string) (Game, error) {
+func decodeGame(id int64, hash map[string]string) (Game, error) {
 	f := redisdb.NewFields("a game", hash)
 	var doc document
 	if err := wire.Unmarshal([]byte(f.Text("doc")), &doc); err != nil {
@@ -174,11 +174,11 @@ func decode(id int64, hash map[string]string) (Game, error) {
 	}
 	for field := range hash {
 		if digest, ok := strings.CutPrefix(field, serverKeyField); ok {
-			g.keys = append(g.keys, storedKey{digest, f.Time(field)})
+			g.serverKeys = append(g.serverKeys, storedKey{digest, f.Time(field)})
 		}
 	}
-	slices.SortFunc(g.keys, func(a, b storedKey) int {
-		return cmp.Or(a.created.Compare(b.created), strings.Compare(a.digest, b.digest))
+	slices.SortFunc(g.serverKeys, func(a, b storedKey) int {
+		return cmp.Or(a.createdAt.Compare(b.createdAt), strings.Compare(a.digest, b.digest))
 	})
 	return g, f.Err()
 }

@@ -171,7 +171,7 @@ func TestAReleasedKeyCanBeUsedAgain(t *testing.T) {
 
 func TestAnExecutionThatDiedIsForgottenAfterItsLease(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{Lease: 100 * time.Millisecond})
+		s := idempotency.New(db, [][]byte{oldKey}, idempotency.Options{ExecutionLease: 100 * time.Millisecond})
 		died := begin(t, s, "u1", "k", "fp")
 		var again *idempotency.Execution
 		redistest.Eventually(t, "the lease has ended", func() bool {

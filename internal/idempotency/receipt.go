@@ -12,7 +12,7 @@ import (
 // Receipt identifies a request with an Idempotency-Key. The script that makes the change stores its
 // first reply under the key, in the same step. The zero Receipt is that of a request without a key.
 type Receipt struct {
-	Key         string // digest of the Idempotency-Key; "" when the request has none
+	KeyDigest   string // digest of the Idempotency-Key; "" when the request has none
 	Fingerprint string // digest of the request; another one under the same key is idempotency_key_reused
 }
 
@@ -28,10 +28,10 @@ const resendTTL = time.Minute
 // a receipt named by its nonce, kept as long as go-redis may resend the call, so that every call is
 // safe to resend.
 func (r Receipt) OrPerCall(nonce string, ttl time.Duration) (Receipt, time.Duration) {
-	if r.Key != "" {
+	if r.KeyDigest != "" {
 		return r, ttl
 	}
-	return Receipt{Key: "call:" + nonce, Fingerprint: nonce}, resendTTL
+	return Receipt{KeyDigest: "call:" + nonce, Fingerprint: nonce}, resendTTL
 }
 
 // FirstReply returns the first reply of a script that stores receipts, {status, nonce, …} or

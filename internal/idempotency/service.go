@@ -27,8 +27,8 @@ type Response struct {
 
 // Options are the times of the service. Zero means the default.
 type Options struct {
-	TTL   time.Duration // how long a response is stored; 24 h by default
-	Lease time.Duration // how long an execution may take; 30 s by default
+	ResponseTTL    time.Duration // how long a response is stored; 24 h by default
+	ExecutionLease time.Duration // how long an execution may take; 30 s by default
 }
 
 // Service stores responses. It is safe for concurrent use.
@@ -44,11 +44,11 @@ func New(db *redisdb.DB, signingKeys [][]byte, o Options) *Service {
 	if len(signingKeys) == 0 {
 		panic("idempotency: there is no signing key")
 	}
-	if o.TTL == 0 {
-		o.TTL = 24 * time.Hour
+	if o.ResponseTTL == 0 {
+		o.ResponseTTL = 24 * time.Hour
 	}
-	if o.Lease == 0 {
-		o.Lease = 30 * time.Second
+	if o.ExecutionLease == 0 {
+		o.ExecutionLease = 30 * time.Second
 	}
 	return &Service{store: &store{db}, keys: signingKeys, options: o}
 }
@@ -56,7 +56,7 @@ func New(db *redisdb.DB, signingKeys [][]byte, o Options) *Service {
 // Execution is a running request. It ends with Finish or Release.
 type Execution struct {
 	service     *Service
-	caller      string // who sends the request, as in the store's key
+	callerID    string // who sends the request, as in the store's key
 	key         string // the Idempotency-Key
 	fingerprint string // digest of the request
 	owner       string // random: tells this execution from others of the request
@@ -67,8 +67,8 @@ type Execution struct {
 // request_in_progress, idempotency_key_reused, and outcome_unknown when the signing key that
 // encrypted the response is gone.
 func (s *Service) Begin(ctx context.Context, caller, key, fingerprint string) (*Execution, *Response, error) {
-	e := &Execution{service: s, caller: caller, key: key, fingerprint: fingerprint, owner: rand.Text()}
-	encrypted, err := s.store.begin(ctx, e, s.options.Lease)
+	e := &Execution{service: s, callerID: caller, key: key, fingerprint: fingerprint, owner: rand.Text()}
+	encrypted, err := s.store.begin(ctx, e, s.options.ExecutionLease)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +86,7 @@ func (e *Execution) Finish(ctx context.Context, r Response) error {
 	if err != nil {
 		return err
 	}
-	return e.service.store.finish(ctx, e, encrypted, e.service.options.TTL)
+	return e.service.store.finish(ctx, e, encrypted, e.service.options.ResponseTTL)
 }
 
 // Release deletes the request, so that its key can be used again. It is called when the response
@@ -98,7 +98,7 @@ func (e *Execution) keyDigest() string { return secret.Digest(e.key) }
 // newCipher returns the cipher for one request. The key depends on the caller, and on the
 // Idempotency-Key in clear: who has the store, even with the signing key, still cannot decrypt it.
 func newCipher(signingKey []byte, e *Execution) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, signingKey, []byte(e.key), "parlor answer "+e.caller, 32)
+	key, err := hkdf.Key(sha256.New, signingKey, []byte(e.key), "parlor answer "+e.callerID, 32)
 	if err != nil {
 		return nil, err
 	}

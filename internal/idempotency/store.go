@@ -16,14 +16,14 @@ type store struct{ db *redisdb.DB }
 // begin claims a request for an execution, or returns the encrypted response of an earlier one, ""
 // when there is none. It returns request_in_progress or idempotency_key_reused.
 func (s *store) begin(ctx context.Context, e *Execution, lease time.Duration) (encrypted string, err error) {
-	reply, err := s.db.RunScript(ctx, scripts.IdempotencyBegin, []string{e.storeKey()},
+	reply, err := s.db.RunScript(ctx, scripts.IdempotencyBegin, []string{e.recordKey()},
 		e.fingerprint, e.owner, lease.Milliseconds())
 	if err != nil {
 		return "", err
 	}
 	if reply.Status == scripts.Replay {
 		values := redisdb.NewValues("a stored response", reply.Values)
-		return values.Text(), values.Err()
+		return values.NextText(), values.Err()
 	}
 	return "", reply.Err(scripts.IdempotencyBegin)
 }
@@ -31,7 +31,7 @@ func (s *store) begin(ctx context.Context, e *Execution, lease time.Duration) (e
 var errSuperseded = errors.New("another execution of the request has begun")
 
 func (s *store) finish(ctx context.Context, e *Execution, encrypted string, ttl time.Duration) error {
-	reply, err := s.db.RunScript(ctx, scripts.IdempotencyFinish, []string{e.storeKey()},
+	reply, err := s.db.RunScript(ctx, scripts.IdempotencyFinish, []string{e.recordKey()},
 		e.fingerprint, e.owner, encrypted, ttl.Milliseconds())
 	if err == nil && reply.Status == scripts.Stale {
 		err = fmt.Errorf("store a response: %w", errSuperseded)
@@ -40,9 +40,9 @@ func (s *store) finish(ctx context.Context, e *Execution, encrypted string, ttl 
 }
 
 func (s *store) release(ctx context.Context, e *Execution) error {
-	_, err := s.db.RunScript(ctx, scripts.IdempotencyRelease, []string{e.storeKey()}, e.owner)
+	_, err := s.db.RunScript(ctx, scripts.IdempotencyRelease, []string{e.recordKey()}, e.owner)
 	return err
 }
 
-// storeKey returns the key of the request's record.
-func (e *Execution) storeKey() string { return keys.StoredResponse(e.caller, e.keyDigest()) }
+// recordKey returns the key of the request's record.
+func (e *Execution) recordKey() string { return keys.StoredResponse(e.callerID, e.keyDigest()) }

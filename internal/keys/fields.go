@@ -30,7 +30,7 @@ func ParseWalletField(field string) (tokenID string, isHeld bool) {
 }
 
 // WalletPrefix is what the name of every Wallet starts with; the user id follows.
-func WalletPrefix() string { return economy + "wallet:" }
+func WalletPrefix() string { return economyPrefix + "wallet:" }
 
 // The running totals of one token, in minor units: fields of Totals by TotalField.
 const (
@@ -40,8 +40,8 @@ const (
 	TotalHouse   = "house"
 )
 
-// TotalsSequence is the field of Totals that holds the number of the last ledger entry.
-const TotalsSequence = "seq"
+// TotalsSequenceField is the field of Totals that holds the number of the last ledger entry.
+const TotalsSequenceField = "seq"
 
 // TotalField is the field of Totals that holds one running total of a token.
 func TotalField(total, tokenID string) string { return total + ":" + tokenID }
@@ -69,42 +69,43 @@ func ParseAccount(account string) (kind, owner string) {
 
 // The fields of the entries of Ledger and WalletLines.
 const (
-	EntryTime         = "at"
-	EntryToken        = "tok"
-	EntryReason       = "why"
-	EntryRef          = "ref"
-	EntryDelta        = "delta" // of WalletLines
-	EntryBalanceAfter = "after" // of WalletLines
-	EntryPostings     = "post"  // of Ledger
+	LedgerTimeField         = "at"
+	LedgerTokenField        = "tok"
+	LedgerReasonField       = "why"
+	LedgerRefField          = "ref"
+	LedgerDeltaField        = "delta" // of WalletLines
+	LedgerBalanceAfterField = "after" // of WalletLines
+	LedgerPostingsField     = "post"  // of Ledger
 )
 
 // The fields of Token that change.
 const (
-	TokenName      = "name"
-	TokenLogo      = "logo"
-	TokenAssetName = "asset"
-	TokenPolicyID  = "policy"
+	TokenNameField      = "name"
+	TokenLogoField      = "logo"
+	TokenAssetNameField = "asset"
+	TokenPolicyIDField  = "policy"
 )
 
 // TokenFields are the fields of Token that make a token, in the order in which scripts return them.
-var TokenFields = []string{"id", "decimals", TokenName, TokenLogo, TokenAssetName, TokenPolicyID}
+var TokenFields = []string{"id", "decimals", TokenNameField, TokenLogoField, TokenAssetNameField, TokenPolicyIDField}
 
-// TokensNext is the field of Tokens that counts ids; every other field is an id.
-const TokensNext = "next"
+// TokensNextField is the field of Tokens that counts ids; every other field is an id.
+const TokensNextField = "next"
 
 // The fields of Asset that change.
 const (
-	AssetName     = "name"
-	AssetActive   = "on"
-	AssetPrice    = "price"
-	AssetStock    = "stock"
-	AssetLimit    = "limit"
-	AssetMetadata = "meta"
+	AssetNameField         = "name"
+	AssetActiveField       = "on"
+	AssetPriceField        = "price"
+	AssetStockField        = "stock"
+	AssetPerUserLimitField = "limit"
+	AssetMetadataField     = "meta"
 )
 
 // AssetFields are the fields of Asset that make an asset, in the order in which scripts return
 // them.
 var AssetFields = []string{
-	"game", "token", "decimals", AssetPrice, AssetActive, AssetStock, AssetLimit, "sold", "ver", AssetName,
-	AssetMetadata, "created",
+	"game", "token", "decimals", AssetPriceField, AssetActiveField, AssetStockField, AssetPerUserLimitField, "sold",
+	"ver", AssetNameField,
+	AssetMetadataField, "created",
 }

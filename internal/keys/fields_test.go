@@ -31,7 +31,7 @@ func TestTotalFieldsAreParsed(t *testing.T) {
 	if !ok || total != "minted" || tokenID != "GOLD" {
 		t.Errorf("%s of %s, %v", total, tokenID, ok)
 	}
-	if _, _, ok := keys.ParseTotalField(keys.TotalsSequence); ok {
+	if _, _, ok := keys.ParseTotalField(keys.TotalsSequenceField); ok {
 		t.Error("the number of the last entry is taken for a total")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-const economy = "{e:main}:"
+const economyPrefix = "{e:main}:"
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -17,15 +17,15 @@ func Meta() string { return "{p}:meta" }
 
 // The fields of Meta.
 const (
-	MetaLayout = "layout" // number of the schema in this package
-	MetaShards = "shards" // number of shards for free rooms
+	MetaLayoutField = "layout" // number of the schema in this package
+	MetaShardsField = "shards" // number of shards for free rooms
 )
 
-// UserNext (string counter, no expiry) is the last user id that was given.
-func UserNext() string { return "{p}:user:next" }
+// UserIDCounter (string counter, no expiry) is the last user id that was given.
+func UserIDCounter() string { return "{p}:user:next" }
 
-// GameNext (string counter, no expiry) is the last game id that was given.
-func GameNext() string { return "{p}:game:next" }
+// GameIDCounter (string counter, no expiry) is the last game id that was given.
+func GameIDCounter() string { return "{p}:game:next" }
 
 // Issuers (hash, no expiry) maps the digest of an outside issuer and audience to the game that
 // accepts it. It is an index: the game's definition decides.
@@ -39,18 +39,19 @@ func Pepper() string { return "{p}:pepper" }
 // that makes a change which takes more than one script.
 func Lock(name string) string { return "{l:" + name + "}:lock" }
 
-// Fence (string counter, no expiry) numbers the holders of a lock. It shares the lock's hash tag.
-func Fence(name string) string { return "{l:" + name + "}:fence" }
+// FenceCounter (string counter, no expiry) numbers the holders of a lock. It shares the lock's hash
+// tag.
+func FenceCounter(name string) string { return "{l:" + name + "}:fence" }
 
 // Ticket (string, 60 s) is a one-time ticket that opens a socket, by the SHA-256 of its secret.
 func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 
-// Rate (string, until the bucket is full again) is the state of one rate limit for one caller.
-func Rate(class, caller string) string { return "{q:" + caller + "}:rate:" + class }
+// RateLimit (string, until the bucket is full again) is the state of one rate limit for one caller.
+func RateLimit(class, caller string) string { return "{q:" + caller + "}:rate:" + class }
 
-// Probe (a channel; nothing is stored) is on the same server as the topics of a hash tag: when a
-// node receives its own message there, the topics' messages arrive too.
-func Probe(tag string, number uint64) string {
+// ProbeChannel (a channel; nothing is stored) is on the same server as the topics of a hash tag:
+// when a node receives its own message there, the topics' messages arrive too.
+func ProbeChannel(tag string, number uint64) string {
 	return "{" + tag + "}:probe:" + strconv.FormatUint(number, 36)
 }
 
@@ -80,10 +81,10 @@ func User(userID int64) string { return "{u:" + id(userID) + "}:user" }
 // index: the pair decides.
 func Friends(userID int64) string { return "{u:" + id(userID) + "}:friends" }
 
-// Refresh (hash, until the family expires) is a family of refresh tokens: "current" digest, "game",
-// "until" (ms) when it ends at the latest, "nonce" of the last rotation, "reused" when a token was
-// used twice: then the family is revoked.
-func Refresh(userID int64, family string) string {
+// RefreshFamily (hash, until the family expires) is a family of refresh tokens: "current" digest,
+// "game", "until" (ms) when it ends at the latest, "nonce" of the last rotation, "reused" when a
+// token was used twice: then the family is revoked.
+func RefreshFamily(userID int64, family string) string {
 	return "{u:" + id(userID) + "}:refresh:" + family
 }
 
@@ -94,8 +95,8 @@ func Save(userID, gameID int64, slot string) string {
 	return "{u:" + id(userID) + "}:save:" + id(gameID) + ":" + slot
 }
 
-// SaveVersion is the field of Save with the newest version.
-const SaveVersion = "ver"
+// SaveVersionField is the field of Save with the newest version.
+const SaveVersionField = "ver"
 
 const saveMarkSuffix = ":mark"
 
@@ -118,18 +119,18 @@ func ParseSaveMarkField(field string) (version int64, ok bool) {
 // Saves (hash, no expiry) lists a player's slots in one game: slot to "<ver> <at ms> <size>".
 func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:" + id(gameID) }
 
-// Progress (hash, no expiry): "seq" the number of the last event in UserEvents.
-func Progress(userID int64) string { return "{u:" + id(userID) + "}:progress" }
+// UserEventSeq (hash, no expiry): "seq" the number of the last event in UserEvents.
+func UserEventSeq(userID int64) string { return "{u:" + id(userID) + "}:progress" }
 
 // UserEvents (stream of about 32, 1 h; and a channel of the same name) carries user.progress to the
 // player: entries "<seq>-<nonce>" with "t" its type and "e" the event as JSON. It shares the tag of
 // the saves, as WalletEvents shares that of the money.
 func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
 
-// Pair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is
+// PlayerPair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is
 // "friends" or the id of the player who sent the request, "since" (ms), "block:<id>" (ms) when that
 // player blocked the other.
-func Pair(a, b int64) string {
+func PlayerPair(a, b int64) string {
 	if a > b {
 		a, b = b, a
 	}
@@ -141,51 +142,51 @@ func Pair(a, b int64) string {
 // Wallet (hash, no expiry): "free:<token>" what can be spent, "held:<token>" stakes in rooms that
 // have not ended, both in minor units; "line" number of the last ledger line, "seq" of the last
 // event; "grant:<game>" the signup grant, once given.
-func Wallet(userID int64) string { return economy + "wallet:" + id(userID) }
+func Wallet(userID int64) string { return economyPrefix + "wallet:" + id(userID) }
 
 // WalletLines (stream, no expiry) is the player's own ledger, one entry "<line>-0" each:
 // "at" (ms), "tok", "delta", "after", "why", "ref".
-func WalletLines(userID int64) string { return economy + "wallet:" + id(userID) + ":lines" }
+func WalletLines(userID int64) string { return economyPrefix + "wallet:" + id(userID) + ":lines" }
 
 // WalletEvents (stream of about 32, 1 h; and a channel of the same name) carries user.balance and
 // user.asset to the player: entries "<seq>-<nonce>" with "t" its type, "e" the event as JSON.
-func WalletEvents(userID int64) string { return economy + "wallet:" + id(userID) + ":events" }
+func WalletEvents(userID int64) string { return economyPrefix + "wallet:" + id(userID) + ":events" }
 
 // Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>"
 // in minor units, and "seq", the number of the last ledger entry.
-func Totals() string { return economy + "total" }
+func Totals() string { return economyPrefix + "total" }
 
 // Ledger (stream, no expiry) has one double entry for each money script, "<seq>-0" each: "at" (ms),
 // "tok", "why", "ref", "post" postings "<account>:<±units>" joined by ";" that sum to zero.
 // Accounts are w:<user> (wallet), e:<room> (escrow), h (operator's account), m (minted).
-func Ledger() string { return economy + "ledger" }
+func Ledger() string { return economyPrefix + "ledger" }
 
 // Token (hash, no expiry): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy"
 // hexadecimal, "nonce" of the call that made it.
-func Token(code string) string { return economy + "token:" + code }
+func Token(code string) string { return economyPrefix + "token:" + code }
 
 // Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that
 // was given.
-func Tokens() string { return economy + "tokens" }
+func Tokens() string { return economyPrefix + "tokens" }
 
 // Asset (hash, no expiry): "game", "token", "decimals" of the token, "price" (minor units), "on" 1
 // or 0, "stock" ("": no limit), "limit" per user ("": none), "sold", "ver", "name", "meta" JSON,
 // "created" (ms), "patch" nonce of the last patch.
-func Asset(assetID int64) string { return economy + "asset:" + id(assetID) }
+func Asset(assetID int64) string { return economyPrefix + "asset:" + id(assetID) }
 
-// AssetNext (string counter, no expiry) is the last asset id that was given.
-func AssetNext() string { return economy + "asset:next" }
+// AssetIDCounter (string counter, no expiry) is the last asset id that was given.
+func AssetIDCounter() string { return economyPrefix + "asset:next" }
 
 // Assets (zset, no expiry) lists a game's asset ids, scored by id.
-func Assets(gameID int64) string { return economy + "assets:" + id(gameID) }
+func Assets(gameID int64) string { return economyPrefix + "assets:" + id(gameID) }
 
 // Inventory (hash, no expiry) maps asset id to the number owned.
-func Inventory(userID int64) string { return economy + "inventory:" + id(userID) }
+func Inventory(userID int64) string { return economyPrefix + "inventory:" + id(userID) }
 
 // MoneyReceipt (string, at least 24 h) is the result of one money request with an Idempotency-Key,
 // of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the script's reply, each
 // followed by "\x1f".
-func MoneyReceipt(caller, key string) string { return economy + "receipt:" + caller + ":" + key }
+func MoneyReceipt(caller, key string) string { return economyPrefix + "receipt:" + caller + ":" + key }
 
 // Rooms, on their shard.
 
@@ -197,8 +198,8 @@ func Room(s Shard, roomID string) string { return s.tag() + "room:" + roomID }
 // "<seq>-<nonce>" with "t" its type, "e" the event as JSON.
 func RoomEvents(s Shard, roomID string) string { return s.tag() + "room:" + roomID + ":events" }
 
-// RoomNext (string counter, no expiry) counts the rooms that were made on a shard.
-func RoomNext(s Shard) string { return s.tag() + "room:next" }
+// RoomCounter (string counter, no expiry) counts the rooms that were made on a shard.
+func RoomCounter(s Shard) string { return s.tag() + "room:next" }
 
 // RoomCode (string, as the room) maps a short code to a room id.
 func RoomCode(s Shard, code string) string { return s.tag() + "code:" + code }

@@ -48,7 +48,7 @@ func (s Shard) String() string {
 // tag returns the hash tag with its braces and the colon that follows it.
 func (s Shard) tag() string {
 	if s.economy {
-		return economy
+		return economyPrefix
 	}
 	return "{" + s.String() + "}:"
 }

@@ -61,7 +61,7 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 	for _, shard := range []keys.Shard{keys.Economy, keys.FreeShard(0), keys.FreeShard(63)} {
 		names := []string{
 			keys.Room(shard, "a"), keys.RoomEvents(shard, "a"), keys.RoomReceipt(shard, "u1", "k"), keys.RoomsDue(shard),
-			keys.RoomIndex(shard, 1, "open"), keys.RoomNext(shard), keys.RoomCode(shard, "c"),
+			keys.RoomIndex(shard, 1, "open"), keys.RoomCounter(shard), keys.RoomCode(shard, "c"),
 		}
 		if shard.Paid() {
 			names = append(names, keys.Wallet(1), keys.WalletLines(1), keys.WalletEvents(1), keys.Totals(), keys.Ledger(),
@@ -73,7 +73,7 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 			}
 		}
 	}
-	if keys.Pair(3, 7) != keys.Pair(7, 3) {
+	if keys.PlayerPair(3, 7) != keys.PlayerPair(7, 3) {
 		t.Error("a pair has two keys")
 	}
 	if keys.MoneyReceipt("u1", "k") != keys.RoomReceipt(keys.Economy, "u1", "k") {
@@ -85,7 +85,7 @@ func TestTheVersionOfAMarkFieldIsFound(t *testing.T) {
 	if version, ok := keys.ParseSaveMarkField(keys.SaveMarkField(12)); !ok || version != 12 {
 		t.Errorf("got %d, %v", version, ok)
 	}
-	for _, field := range []string{keys.SaveVersion, keys.SaveStateField(12), "x:mark", ":mark"} {
+	for _, field := range []string{keys.SaveVersionField, keys.SaveStateField(12), "x:mark", ":mark"} {
 		if version, ok := keys.ParseSaveMarkField(field); ok {
 			t.Errorf("%q has the version %d", field, version)
 		}

@@ -20,9 +20,9 @@ const (
 
 // Caller is the authenticated principal of a request. The zero Caller is nobody and may do nothing.
 type Caller struct {
-	Role Role
-	User int64 // user id of a player, else 0
-	Game int64 // game id in which a player or server acts; 0 for operator and system
+	Role   Role
+	UserID int64 // user id of a player, else 0
+	GameID int64 // game id in which a player or server acts; 0 for operator and system
 }
 
 // ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server
@@ -30,9 +30,9 @@ type Caller struct {
 func (c Caller) ActorID() string {
 	switch c.Role {
 	case Player:
-		return "u" + strconv.FormatInt(c.User, 10)
+		return "u" + strconv.FormatInt(c.UserID, 10)
 	case Server:
-		return "g" + strconv.FormatInt(c.Game, 10)
+		return "g" + strconv.FormatInt(c.GameID, 10)
 	case Operator:
 		return "op"
 	default:
@@ -45,4 +45,4 @@ func (c Caller) HasRole(roles ...Role) bool { return slices.Contains(roles, c.Ro
 
 // CanAccessGame reports whether the caller may act on what belongs to the game. The operator may
 // for every game, players and servers for their own.
-func (c Caller) CanAccessGame(gameID int64) bool { return c.Role == Operator || c.Game == gameID }
+func (c Caller) CanAccessGame(gameID int64) bool { return c.Role == Operator || c.GameID == gameID }

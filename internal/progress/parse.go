@@ -82,14 +82,14 @@ var memberParsers = map[string]func(p *ruleParser, r *rule, name string, v wire.
 	"path": (*ruleParser).parsePath,
 	"mode": (*ruleParser).parseMode,
 
-	ruleGain:       (*ruleParser).parseGain,
-	ruleMonotonic:  (*ruleParser).parseMonotonic,
-	ruleMaxLength:  (*ruleParser).parseMaxLength,
-	ruleInitial:    func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.initial = p.number(name, v) },
-	ruleMin:        func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.min = p.number(name, v) },
-	ruleMax:        func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.max = p.number(name, v) },
-	ruleImmutable:  func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.immutable = p.boolean(name, v) },
-	ruleServerOnly: func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.serverOnly = p.boolean(name, v) },
+	conditionGain:       (*ruleParser).parseGain,
+	conditionMonotonic:  (*ruleParser).parseMonotonic,
+	conditionMaxLength:  (*ruleParser).parseMaxLength,
+	conditionInitial:    func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.maxInitial = p.number(name, v) },
+	conditionMin:        func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.min = p.number(name, v) },
+	conditionMax:        func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.max = p.number(name, v) },
+	conditionImmutable:  func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.immutable = p.boolean(name, v) },
+	conditionServerOnly: func(p *ruleParser, r *rule, name string, v wire.RawJSON) { r.serverOnly = p.boolean(name, v) },
 }
 
 func (p *ruleParser) parse(v wire.RawJSON) rule {
@@ -117,14 +117,14 @@ func (p *ruleParser) checkCombination(r rule) {
 	switch conditions := r.conditions(); {
 	case r.path == "":
 		p.addError("required", "path", "is required")
-	case r.initial != nil && r.gain == nil:
-		p.addError("required", ruleGain, "is required beside initial")
+	case r.maxInitial != nil && r.maxGainPerMinute == nil:
+		p.addError("required", conditionGain, "is required beside initial")
 	case len(conditions) == 0:
 		p.addError("required", "", "needs a condition, such as max")
 	case r.serverOnly && len(conditions) > 1:
-		p.addError("range", ruleServerOnly, "cannot be combined with other conditions")
+		p.addError("range", conditionServerOnly, "cannot be combined with other conditions")
 	case r.min != nil && r.max != nil && r.min.Cmp(r.max) > 0:
-		p.addError("range", ruleMin, "must not be above max")
+		p.addError("range", conditionMin, "must not be above max")
 	}
 }
 
@@ -142,7 +142,7 @@ func (p *ruleParser) rejectDuplicates(r rule, declared map[string]int, index int
 func (p *ruleParser) parsePath(r *rule, name string, v wire.RawJSON) {
 	r.path = p.text(name, v)
 	r.segments = strings.Split(r.path, ".")
-	if r.path == "" || len(r.path) > maxPathBytes || slices.Contains(r.segments, "") || len(r.segments) >= MaxDepth {
+	if r.path == "" || len(r.path) > maxPathBytes || slices.Contains(r.segments, "") || len(r.segments) >= MaxStateDepth {
 		p.addError("format", name, "must be member names joined by dots")
 	}
 }
@@ -156,7 +156,7 @@ func (p *ruleParser) parseMode(r *rule, name string, v wire.RawJSON) {
 }
 
 func (p *ruleParser) parseGain(r *rule, name string, v wire.RawJSON) {
-	if r.gain = p.number(name, v); r.gain != nil && r.gain.Sign() < 0 {
+	if r.maxGainPerMinute = p.number(name, v); r.maxGainPerMinute != nil && r.maxGainPerMinute.Sign() < 0 {
 		p.addError("range", name, "must not be negative")
 	}
 }

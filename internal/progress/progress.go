@@ -9,25 +9,25 @@ import (
 // The limits of saves.
 const (
 	MaxStateBytes = 256 << 10 // bytes of a state, without white space
-	MaxDepth      = 32        // nested objects and arrays
+	MaxStateDepth = 32        // nested objects and arrays
 	MaxSlots      = 16        // slots of a player in a game
 	MaxVersions   = 5         // kept versions of a slot
 )
 
 // SaveInput is a state that a player saves.
 type SaveInput struct {
-	Slot      string       // 1 to 64 of A-Z a-z 0-9 _ . -
-	State     wire.RawJSON // a JSON object of at most MaxStateBytes
-	Version   int64        // the version last read; 0 for the first save
-	MessageID string       // makes a repeated message one save; "" for none
+	Slot        string       // 1 to 64 of A-Z a-z 0-9 _ . -
+	State       wire.RawJSON // a JSON object of at most MaxStateBytes
+	BaseVersion int64        // the version last read; 0 for the first save
+	MessageID   string       // makes a repeated message one save; "" for none
 }
 
 // ReplaceInput is a state that the game's server or the operator stores for a user.
 type ReplaceInput struct {
-	User    int64        // id of the user whose save is replaced
-	Slot    string       // 1 to 64 of A-Z a-z 0-9 _ . -
-	State   wire.RawJSON // the whole new state: a JSON object of at most MaxStateBytes
-	Version int64        // the version last read; 0 for the first save
+	UserID      int64        // id of the user whose save is replaced
+	Slot        string       // 1 to 64 of A-Z a-z 0-9 _ . -
+	State       wire.RawJSON // the whole new state: a JSON object of at most MaxStateBytes
+	BaseVersion int64        // the version last read; 0 for the first save
 }
 
 // RestoreInput names the version whose state becomes the newest version.
@@ -37,55 +37,55 @@ type RestoreInput struct {
 	MessageID string // makes a repeated message one restore; "" for none
 }
 
-// Saved describes a stored version.
-type Saved struct {
-	Slot    string    `json:"slot"`
-	Version int64     `json:"version"` // counts from 1 in each slot
-	SavedAt time.Time `json:"savedAt"`
-	Size    int       `json:"size"` // bytes of the state, without white space
+// SaveInfo describes a stored version.
+type SaveInfo struct {
+	Slot      string    `json:"slot"`
+	Version   int64     `json:"version"` // counts from 1 in each slot
+	SavedAt   time.Time `json:"savedAt"`
+	SizeBytes int       `json:"size"` // bytes of the state, without white space
 }
 
 // LoadedSave is a version with its state.
 type LoadedSave struct {
-	Slot    string       `json:"slot"`
-	Version int64        `json:"version"` // counts from 1 in each slot
-	State   wire.RawJSON `json:"state"`   // a JSON object without white space
-	SavedAt time.Time    `json:"savedAt"`
-	Size    int          `json:"size"` // bytes of the state
+	Slot      string       `json:"slot"`
+	Version   int64        `json:"version"` // counts from 1 in each slot
+	State     wire.RawJSON `json:"state"`   // a JSON object without white space
+	SavedAt   time.Time    `json:"savedAt"`
+	SizeBytes int          `json:"size"` // bytes of the state
 }
 
 // Revision is one entry of a slot's history.
 type Revision struct {
 	Version        int64     `json:"version"` // counts from 1 in each slot
 	SavedAt        time.Time `json:"savedAt"`
-	Size           int       `json:"size"`   // bytes of the state, without white space
+	SizeBytes      int       `json:"size"`   // bytes of the state, without white space
 	SignatureValid bool      `json:"intact"` // false: altered in the store, cannot be restored
 }
 
 // slotID identifies a slot.
 type slotID struct {
-	user, game int64
-	name       string
+	userID, gameID int64
+	name           string
 }
 
 // record is one stored version of a slot.
 type record struct {
-	version   int64  // 0: there is none
-	message   string // digest of the message that made the version
-	savedAtMS int64  // Unix time in ms, by the clock of Redis
-	size      int    // bytes of the state
-	keyID     string // identifies the signing key
-	signature string
-	rates     string       // rateState as JSON
-	state     wire.RawJSON // nil when it was not read
+	version         int64  // 0: there is none
+	messageDigest   string // digest of the message that made the version
+	savedAtMS       int64  // Unix time in ms, by the clock of Redis
+	sizeBytes       int    // bytes of the state
+	keyID           string // identifies the signing key
+	signature       string
+	gainBucketsJSON string       // rateState as JSON
+	state           wire.RawJSON // nil when it was not read
 }
 
 func (r record) savedAt() time.Time { return time.UnixMilli(r.savedAtMS).UTC() }
 
-func (r record) saved(slot string) Saved {
-	return Saved{Slot: slot, Version: r.version, SavedAt: r.savedAt(), Size: r.size}
+func (r record) saved(slot string) SaveInfo {
+	return SaveInfo{Slot: slot, Version: r.version, SavedAt: r.savedAt(), SizeBytes: r.sizeBytes}
 }
 
 func (r record) loaded(slot string) LoadedSave {
-	return LoadedSave{Slot: slot, Version: r.version, State: r.state, SavedAt: r.savedAt(), Size: r.size}
+	return LoadedSave{Slot: slot, Version: r.version, State: r.state, SavedAt: r.savedAt(), SizeBytes: r.sizeBytes}
 }

@@ -39,7 +39,7 @@ var (
 )
 
 func player(user, game int64) principal.Caller {
-	return principal.Caller{Role: principal.Player, User: user, Game: game}
+	return principal.Caller{Role: principal.Player, UserID: user, GameID: game}
 }
 
 // gameRules are the rules of every game.
@@ -72,9 +72,9 @@ func newService(t testing.TB, db *redisdb.DB, rules string, keys ...[]byte) *Ser
 	return s
 }
 
-func (s *Service) mustSave(t testing.TB, slot, state string, version int64) Saved {
+func (s *Service) mustSave(t testing.TB, slot, state string, version int64) SaveInfo {
 	t.Helper()
-	in := SaveInput{Slot: slot, State: wire.RawJSON(state), Version: version}
+	in := SaveInput{Slot: slot, State: wire.RawJSON(state), BaseVersion: version}
 	saved, err := s.Save(context.Background(), annPlayer, in)
 	if err != nil {
 		t.Fatalf("save %s over version %d: %v", state, version, err)
@@ -131,7 +131,7 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 		first := s.mustSave(t, "main", ` { "gold" : 1.50, "name":"\u00e9<é>" } `, 0)
 		const stored = `{"gold":1.50,"name":"\u00e9<é>"}`
 		s.mustLoad(t, "main", stored, 1)
-		if first.Size != len(stored) || first.SavedAt.IsZero() || first.Slot != "main" {
+		if first.SizeBytes != len(stored) || first.SavedAt.IsZero() || first.Slot != "main" {
 			t.Fatalf("saved: %+v", first)
 		}
 		for v := range int64(6) {
@@ -141,7 +141,7 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 
 		list, err := s.List(ctx, annPlayer)
 		if err != nil || len(list) != 2 || list[0].Slot != "a.b-c_1" || list[1].Slot != "main" || list[1].Version != 7 ||
-			list[1].Size != len(`{"gold":7}`) {
+			list[1].SizeBytes != len(`{"gold":7}`) {
 			t.Fatalf("list: %+v, %v", list, err)
 		}
 		history, err := s.History(ctx, annPlayer, "main")
@@ -149,7 +149,8 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 			t.Fatalf("history: %+v, %v", history, err)
 		}
 		for i, r := range history {
-			if r.Version != int64(7-i) || !r.SignatureValid || r.Size != len(`{"gold":7}`) || r.SavedAt.Before(first.SavedAt) {
+			if r.Version != int64(7-i) || !r.SignatureValid || r.SizeBytes != len(`{"gold":7}`) ||
+				r.SavedAt.Before(first.SavedAt) {
 				t.Fatalf("history[%d]: %+v", i, r)
 			}
 		}
@@ -227,15 +228,15 @@ func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
 func TestAStaleSaveConflictsAndReturnsTheStoredState(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		s, ctx := newService(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
-		_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":1}`), Version: 4})
-		if r := wantError(t, err, apierror.VersionConflict); r.Members["current"] != nil {
-			t.Fatalf("an empty slot has a current state: %v", r.Members)
+		_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":1}`), BaseVersion: 4})
+		if r := wantError(t, err, apierror.VersionConflict); r.ExtraMembers["current"] != nil {
+			t.Fatalf("an empty slot has a current state: %v", r.ExtraMembers)
 		}
 		s.mustSave(t, "main", `{"n":1}`, 0)
 		s.mustSave(t, "main", `{"n":2}`, 1)
 		for _, version := range []int64{0, 1, 3, 1 << 60} {
-			_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":9}`), Version: version})
-			current, ok := wantError(t, err, apierror.VersionConflict).Members["current"].(LoadedSave)
+			_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"n":9}`), BaseVersion: version})
+			current, ok := wantError(t, err, apierror.VersionConflict).ExtraMembers["current"].(LoadedSave)
 			if !ok || current.Version != 2 || string(current.State) != `{"n":2}` || current.SavedAt.IsZero() {
 				t.Fatalf("version %d: current %+v", version, current)
 			}
@@ -254,7 +255,7 @@ func TestOfAHundredConcurrentSavesOneWins(t *testing.T) {
 				all.Go(func() {
 					_, err := s.Save(ctx, annPlayer, SaveInput{
 						Slot: "main", State: wire.RawJSON(fmt.Sprintf(`{"n":%d}`, 1000*(version+1)+int64(i))),
-						Version: version, MessageID: "1",
+						BaseVersion: version, MessageID: "1",
 					})
 					switch {
 					case err == nil:
@@ -284,7 +285,7 @@ func TestConcurrentRestoresAndSavesMakeOneChain(t *testing.T) {
 		var all sync.WaitGroup
 		var made sync.Map
 		made.Store(int64(1), true)
-		record := func(saved Saved, err error) {
+		record := func(saved SaveInfo, err error) {
 			if errors.Is(err, apierror.VersionConflict) || errors.Is(err, apierror.SaveVersionNotFound) {
 				return
 			}
@@ -297,7 +298,7 @@ func TestConcurrentRestoresAndSavesMakeOneChain(t *testing.T) {
 		for i := range 10 {
 			all.Go(func() { record(s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 1})) })
 			all.Go(func() {
-				record(s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), Version: int64(i)}))
+				record(s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), BaseVersion: int64(i)}))
 			})
 		}
 		all.Wait()
@@ -332,7 +333,7 @@ func TestTheSameMessageIsOneSave(t *testing.T) {
 		}
 		again(1)
 		// Ids count per connection: another save may come with the same.
-		other := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":2}`), Version: 1, MessageID: "1"}
+		other := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":2}`), BaseVersion: 1, MessageID: "1"}
 		if _, err := s.Save(ctx, annPlayer, other); err != nil {
 			t.Fatal(err)
 		}
@@ -367,12 +368,12 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 		s, ctx := newService(t, db, ""), t.Context()
 		id := slotID{ann, chess, "main"}
 		next := s.signer.sign(id, record{
-			version: 1, message: messageDigest("", "save", 0, nil), savedAtMS: 1000, size: 2, rates: "{}",
+			version: 1, messageDigest: messageDigest("", "save", 0, nil), savedAtMS: 1000, sizeBytes: 2, gainBucketsJSON: "{}",
 			state: wire.RawJSON(`{}`),
 		})
 		for i := range 2 {
-			stored, err := s.store.write(ctx, id, versionWrite{next: next, event: []byte(`{}`)})
-			if err != nil || stored.version != 1 || stored.savedAtMS != 1000 || stored.size != 2 {
+			stored, err := s.store.write(ctx, id, versionWrite{next: next, eventDataJSON: []byte(`{}`)})
+			if err != nil || stored.version != 1 || stored.savedAtMS != 1000 || stored.sizeBytes != 2 {
 				t.Fatalf("time %d: %+v, %v", i, stored, err)
 			}
 		}
@@ -387,9 +388,12 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 		s, ctx := newService(t, db, ""), t.Context()
 		s.mustSave(t, "main", `{"n":1}`, 0)
 		id := slotID{ann, chess, "main"}
-		next := s.signer.sign(id, record{version: 2, message: "m", rates: "{}", state: wire.RawJSON(`{"n":0}`)})
+		next := s.signer.sign(id, record{
+			version: 2, messageDigest: "m", gainBucketsJSON: "{}",
+			state: wire.RawJSON(`{"n":0}`),
+		})
 		for _, checked := range []int64{notChecked, 0} {
-			w := versionWrite{base: 1, checked: checked, next: next, event: []byte(`{}`)}
+			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventDataJSON: []byte(`{}`)}
 			if _, err := s.store.write(ctx, id, w); !errors.Is(err, errStale) {
 				t.Fatalf("checked against %d: %v", checked, err)
 			}
@@ -413,8 +417,8 @@ func TestLimitsOfASave(t *testing.T) {
 		{"largest with spaces around", "b", strings.Repeat(" ", 1000) + sized(MaxStateBytes), 0, nil, ""},
 		{"too large", "c", sized(MaxStateBytes + 1), 0, apierror.PayloadTooLarge, ""},
 		{"far too large, and no JSON", "c", strings.Repeat("[", 4*MaxStateBytes), 0, apierror.PayloadTooLarge, ""},
-		{"deepest", "c", nested(MaxDepth), 0, nil, ""},
-		{"too deep", "d", nested(MaxDepth + 1), 0, apierror.InvalidRequest, "state depth"},
+		{"deepest", "c", nested(MaxStateDepth), 0, nil, ""},
+		{"too deep", "d", nested(MaxStateDepth + 1), 0, apierror.InvalidRequest, "state depth"},
 		{"very deep", "d", strings.Repeat("[", MaxStateBytes), 0, apierror.InvalidRequest, "state syntax"},
 		{"brackets in strings have no depth", "d", `{"a":"` + strings.Repeat(`[{\"`, 100) + `"}`, 0, nil, ""},
 		{"array", "e", `[1]`, 0, apierror.InvalidRequest, "state type"},
@@ -433,7 +437,10 @@ func TestLimitsOfASave(t *testing.T) {
 		{"line end", "main\n", `{}`, 0, apierror.InvalidRequest, "slot format"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := s.Save(t.Context(), annPlayer, SaveInput{Slot: c.slot, State: wire.RawJSON(c.state), Version: c.version})
+			_, err := s.Save(t.Context(), annPlayer, SaveInput{
+				Slot: c.slot, State: wire.RawJSON(c.state),
+				BaseVersion: c.version,
+			})
 			if c.want == nil {
 				if err != nil {
 					t.Fatal(err)
@@ -502,12 +509,12 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 		}
 		_, err := s.Load(ctx, annPlayer, "main")
 		r := wantError(t, err, apierror.SaveTampered)
-		intact, ok := r.Members["intact"].([]Revision)
-		if !ok || len(intact) != 2 || intact[0].Version != 2 || r.Members["version"] != int64(3) {
-			t.Fatalf("members: %+v", r.Members)
+		intact, ok := r.ExtraMembers["intact"].([]Revision)
+		if !ok || len(intact) != 2 || intact[0].Version != 2 || r.ExtraMembers["version"] != int64(3) {
+			t.Fatalf("members: %+v", r.ExtraMembers)
 		}
 		for _, version := range []int64{1, 3} { // neither as the current state of a conflict nor to compare with
-			_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"gold":10}`), Version: version})
+			_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{"gold":10}`), BaseVersion: version})
 			wantError(t, err, apierror.SaveTampered)
 		}
 		_, err = s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 3})
@@ -543,14 +550,14 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 			s.mustLoad(t, "main", `{"gold":4}`, 5)
 		}
 		for _, other := range []principal.Caller{player(bob, chess), player(ann, poker)} {
-			db.Client.HSet(ctx, keys.Save(other.User, other.Game, "main"), "5:mark", mark, "5", state, "ver", "5")
+			db.Client.HSet(ctx, keys.Save(other.UserID, other.GameID, "main"), "5:mark", mark, "5", state, "ver", "5")
 			_, err = s.Load(ctx, other, "main")
 			wantError(t, err, apierror.SaveTampered)
 		}
 		db.Client.HSet(ctx, keys.Save(ann, chess, "copy"), "5:mark", mark, "5", state, "ver", "5")
 		_, err = s.Load(ctx, annPlayer, "copy")
-		if r := wantError(t, err, apierror.SaveTampered); len(r.Members["intact"].([]Revision)) != 0 {
-			t.Fatalf("members: %+v", r.Members)
+		if r := wantError(t, err, apierror.SaveTampered); len(r.ExtraMembers["intact"].([]Revision)) != 0 {
+			t.Fatalf("members: %+v", r.ExtraMembers)
 		}
 		// Without a valid version the player may start again.
 		s.mustSave(t, "copy", `{"gold":1}`, 5)
@@ -590,17 +597,17 @@ func TestASaveThatViolatesARuleChangesNothing(t *testing.T) {
 		s.mustSave(t, "main", `{"hero":{"gold":10,"level":1}}`, 0)
 		s.mustSave(t, "main", `{"hero":{"gold":60,"level":1}}`, 1)
 		_, err := s.Save(ctx, annPlayer, SaveInput{
-			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":1000000,"level":10}}`), Version: 2, MessageID: "1",
+			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":1000000,"level":10}}`), BaseVersion: 2, MessageID: "1",
 		})
 		r := wantError(t, err, apierror.SaveRejected)
-		if r.Members["rule"] != "maxGainPerMinute" || r.Members["path"] != "hero.gold" || len(r.FieldErrors) != 2 ||
+		if r.ExtraMembers["rule"] != "maxGainPerMinute" || r.ExtraMembers["path"] != "hero.gold" || len(r.FieldErrors) != 2 ||
 			r.FieldErrors[1].Field != "state.hero.level" {
 			t.Fatalf("%+v", r)
 		}
 		s.mustLoad(t, "main", `{"hero":{"gold":60,"level":1}}`, 2)
 		// The bucket is empty: no more than 50 and what the time since then allows.
 		_, err = s.Save(ctx, annPlayer, SaveInput{
-			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":155,"level":1}}`), Version: 2,
+			Slot: "main", State: wire.RawJSON(`{"hero":{"gold":155,"level":1}}`), BaseVersion: 2,
 		})
 		wantError(t, err, apierror.SaveRejected)
 		s.mustSave(t, "main", `{"hero":{"gold":110,"level":1}}`, 2)
@@ -613,10 +620,10 @@ func TestServerOnlyFieldsAreTheServers(t *testing.T) {
 		s := newService(t, db, `[{"path":"hero.gems","serverOnly":true},{"path":"hero.xp","monotonic":"up"}]`)
 		s.mustSave(t, "main", `{"hero":{"gems":999,"xp":1},"a":1}`, 0)
 		s.mustLoad(t, "main", `{"hero":{"xp":1},"a":1}`, 1)
-		server := principal.Caller{Role: principal.Server, Game: chess}
+		server := principal.Caller{Role: principal.Server, GameID: chess}
 		replace := func(state string, version int64) error {
 			_, err := s.ReplaceState(ctx, server, ReplaceInput{
-				User: ann, Slot: "main", State: wire.RawJSON(state), Version: version,
+				UserID: ann, Slot: "main", State: wire.RawJSON(state), BaseVersion: version,
 			})
 			return err
 		}
@@ -648,7 +655,7 @@ func TestWhoMayUseWhichSave(t *testing.T) {
 	if _, err := s.Save(ctx, player(cleo, poker), SaveInput{Slot: "main", State: wire.RawJSON(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
-	server := func(game int64) principal.Caller { return principal.Caller{Role: principal.Server, Game: game} }
+	server := func(game int64) principal.Caller { return principal.Caller{Role: principal.Server, GameID: game} }
 	forbidden, unknown, ok := apierror.Forbidden, apierror.UserNotFound, (*apierror.Error)(nil)
 	type results map[int64]*apierror.Error
 	operator := principal.Caller{Role: principal.Operator}
@@ -681,7 +688,7 @@ func TestWhoMayUseWhichSave(t *testing.T) {
 			}
 		}
 		for user, want := range c.replace {
-			in := ReplaceInput{User: user, Slot: "of-" + string(c.caller.Role), State: wire.RawJSON(`{}`)}
+			in := ReplaceInput{UserID: user, Slot: "of-" + string(c.caller.Role), State: wire.RawJSON(`{}`)}
 			if _, err := s.ReplaceState(ctx, c.caller, in); !sameError(err, want) {
 				t.Errorf("replace of user %d by %s: got %v, want %v", user, c.name, err, want)
 			}
@@ -700,10 +707,10 @@ func sameError(got error, want *apierror.Error) bool {
 func TestAReplacedStateIsAVersionLikeAnyOther(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		s, ctx := newService(t, db, `[{"path":"n","max":9}]`), t.Context()
-		server := principal.Caller{Role: principal.Server, Game: chess}
-		in := ReplaceInput{User: ann, Slot: "main", State: wire.RawJSON(` {"n":1} `)}
+		server := principal.Caller{Role: principal.Server, GameID: chess}
+		in := ReplaceInput{UserID: ann, Slot: "main", State: wire.RawJSON(` {"n":1} `)}
 		first, err := s.ReplaceState(ctx, server, in)
-		if err != nil || first.Version != 1 || first.Slot != "main" || first.Size != len(`{"n":1}`) {
+		if err != nil || first.Version != 1 || first.Slot != "main" || first.SizeBytes != len(`{"n":1}`) {
 			t.Fatalf("%+v, %v", first, err)
 		}
 		// The same request again, after its response was lost.
@@ -713,15 +720,15 @@ func TestAReplacedStateIsAVersionLikeAnyOther(t *testing.T) {
 		s.mustLoad(t, "main", `{"n":1}`, 1)
 		in.State = wire.RawJSON(`{"n":2}`)
 		_, err = s.ReplaceState(ctx, server, in)
-		current, ok := wantError(t, err, apierror.VersionConflict).Members["current"].(LoadedSave)
+		current, ok := wantError(t, err, apierror.VersionConflict).ExtraMembers["current"].(LoadedSave)
 		if !ok || current.Version != 1 {
 			t.Fatalf("current %+v", current)
 		}
 		s.mustSave(t, "main", `{"n":3}`, 1)
-		in.Version, in.State = 2, wire.RawJSON(`{"n":10}`)
+		in.BaseVersion, in.State = 2, wire.RawJSON(`{"n":10}`)
 		_, err = s.ReplaceState(ctx, server, in)
 		wantError(t, err, apierror.SaveRejected)
-		in.Slot, in.Version, in.State = "/", -1, wire.RawJSON(`[]`)
+		in.Slot, in.BaseVersion, in.State = "/", -1, wire.RawJSON(`[]`)
 		_, err = s.ReplaceState(ctx, server, in)
 		if e := wantError(t, err, apierror.InvalidRequest); len(e.FieldErrors) != 3 {
 			t.Fatalf("field errors: %+v", e.FieldErrors)
@@ -771,7 +778,7 @@ func TestAnUnreachableStoreIsReported(t *testing.T) {
 	s := newService(t, db, "")
 	s.mustSave(t, "main", `{}`, 0)
 	server.Kill()
-	_, err = s.Save(t.Context(), annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), Version: 1})
+	_, err = s.Save(t.Context(), annPlayer, SaveInput{Slot: "main", State: wire.RawJSON(`{}`), BaseVersion: 1})
 	wantError(t, err, apierror.StoreUnavailable)
 	_, err = s.Load(t.Context(), annPlayer, "main")
 	wantError(t, err, apierror.StoreUnavailable)
@@ -803,7 +810,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 				case 0, 1:
 					n := rapid.IntRange(0, 60).Draw(t, "n")
 					state := fmt.Sprintf(`{"n":%d,"v":%d}`, n, newest)
-					in := SaveInput{Slot: slot, State: wire.RawJSON(state), Version: version, MessageID: "m"}
+					in := SaveInput{Slot: slot, State: wire.RawJSON(state), BaseVersion: version, MessageID: "m"}
 					saved, err := s.Save(ctx, player(user, chess), in)
 					switch {
 					case version != newest:
@@ -858,7 +865,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 					t.Fatalf("history: %+v, %v", history, err)
 				}
 				for i, r := range history {
-					if want := newest - int64(i); r.Version != want || !r.SignatureValid || r.Size != len(m.states[want-1]) {
+					if want := newest - int64(i); r.Version != want || !r.SignatureValid || r.SizeBytes != len(m.states[want-1]) {
 						t.Fatalf("history[%d]: %+v", i, r)
 					}
 				}

@@ -45,28 +45,28 @@ type Rules struct {
 }
 
 type rule struct {
-	path       string
-	segments   []string // member names of path
-	gain       *big.Rat // per minute; nil: no such condition
-	initial    *big.Rat // nil: no such condition
-	monotonic  string   // "up", "down" or ""
-	min, max   *big.Rat // nil: no such condition
-	maxLength  int      // characters or elements; -1: no such condition
-	immutable  bool
-	serverOnly bool
-	shadow     bool
+	path             string
+	segments         []string // member names of path
+	maxGainPerMinute *big.Rat // per minute; nil: no such condition
+	maxInitial       *big.Rat // nil: no such condition
+	monotonic        string   // "up", "down" or ""
+	min, max         *big.Rat // nil: no such condition
+	maxLength        int      // characters or elements; -1: no such condition
+	immutable        bool
+	serverOnly       bool
+	shadow           bool
 }
 
 // The names of the conditions, as in the rules and in errors.
 const (
-	ruleGain       = "maxGainPerMinute"
-	ruleInitial    = "initial"
-	ruleMonotonic  = "monotonic"
-	ruleMin        = "min"
-	ruleMax        = "max"
-	ruleMaxLength  = "maxLength"
-	ruleImmutable  = "immutable"
-	ruleServerOnly = "serverOnly"
+	conditionGain       = "maxGainPerMinute"
+	conditionInitial    = "initial"
+	conditionMonotonic  = "monotonic"
+	conditionMin        = "min"
+	conditionMax        = "max"
+	conditionMaxLength  = "maxLength"
+	conditionImmutable  = "immutable"
+	conditionServerOnly = "serverOnly"
 )
 
 // conditions returns the names of the rule's conditions, in the order in which they are checked.
@@ -76,13 +76,13 @@ func (r rule) conditions() []string {
 		name string
 		set  bool
 	}{
-		{ruleMin, r.min != nil},
-		{ruleMax, r.max != nil},
-		{ruleMaxLength, r.maxLength >= 0},
-		{ruleImmutable, r.immutable},
-		{ruleMonotonic, r.monotonic != ""},
-		{ruleGain, r.gain != nil},
-		{ruleServerOnly, r.serverOnly},
+		{conditionMin, r.min != nil},
+		{conditionMax, r.max != nil},
+		{conditionMaxLength, r.maxLength >= 0},
+		{conditionImmutable, r.immutable},
+		{conditionMonotonic, r.monotonic != ""},
+		{conditionGain, r.maxGainPerMinute != nil},
+		{conditionServerOnly, r.serverOnly},
 	} {
 		if c.set {
 			names = append(names, c.name)
@@ -94,7 +94,7 @@ func (r rule) conditions() []string {
 // needPrevious reports whether any rule compares with the previous state.
 func (rules Rules) needPrevious() bool {
 	return slices.ContainsFunc(rules.list, func(r rule) bool {
-		return r.gain != nil || r.monotonic != "" || r.immutable || r.serverOnly
+		return r.maxGainPerMinute != nil || r.monotonic != "" || r.immutable || r.serverOnly
 	})
 }
 
@@ -113,7 +113,7 @@ type violation struct {
 	shadow    bool // only to be logged
 }
 
-func (r rule) violation(condition, code, format string, args ...any) violation {
+func (r rule) newViolation(condition, code, format string, args ...any) violation {
 	return violation{
 		condition: condition,
 		path:      r.path,
@@ -128,12 +128,12 @@ func (r rule) violation(condition, code, format string, args ...any) violation {
 // every violation.
 func (rules Rules) check(
 	previous, next wire.RawJSON,
-	rates rateState,
+	rates gainBuckets,
 	elapsedMS int64,
-) (wire.RawJSON, rateState, []violation) {
+) (wire.RawJSON, gainBuckets, []violation) {
 	next, violations := rules.keepServerOnly(previous, next)
-	before, now := rules.values(previous), rules.values(next)
-	newRates := rateState{}
+	before, now := rules.valuesByPath(previous), rules.valuesByPath(next)
+	newRates := gainBuckets{}
 	for _, r := range rules.list {
 		violations = append(violations, r.checkValue(now[r.path])...)
 		violations = append(violations, r.checkChange(before[r.path], now[r.path])...)
@@ -146,15 +146,15 @@ func (rules Rules) check(
 // changed. It returns the state with the serverOnly members of the current one.
 func (rules Rules) checkRestored(current, old wire.RawJSON) (wire.RawJSON, []violation) {
 	state, violations := rules.keepServerOnly(current, old)
-	now := rules.values(state)
+	now := rules.valuesByPath(state)
 	for _, r := range rules.list {
 		violations = append(violations, r.checkValue(now[r.path])...)
 	}
 	return state, violations
 }
 
-// values returns the values at the paths of the rules, by path.
-func (rules Rules) values(state wire.RawJSON) map[string]wire.RawJSON {
+// valuesByPath returns the values at the paths of the rules, by path.
+func (rules Rules) valuesByPath(state wire.RawJSON) map[string]wire.RawJSON {
 	found := map[string]wire.RawJSON{}
 	rules.paths.collect(state, found)
 	return found
@@ -169,17 +169,18 @@ func (rules Rules) keepServerOnly(stored, sent wire.RawJSON) (wire.RawJSON, []vi
 			continue
 		}
 		if storedValues == nil {
-			storedValues, sentValues = rules.values(stored), rules.values(sent)
+			storedValues, sentValues = rules.valuesByPath(stored), rules.valuesByPath(sent)
 		}
 		if r.shadow {
 			if sentValues[r.path] != nil && !equalJSON(sentValues[r.path], storedValues[r.path]) {
-				violations = append(violations, r.violation(ruleServerOnly, "range", "is written by the server only"))
+				violations = append(violations, r.newViolation(conditionServerOnly, "range", "is written by the server only"))
 			}
 			continue
 		}
 		next, ok := setPath(sent, r.segments, storedValues[r.path])
 		if !ok {
-			violations = append(violations, r.violation(ruleServerOnly, "type", "is inside a value that is not an object"))
+			violations = append(violations, r.newViolation(conditionServerOnly, "type",
+				"is inside a value that is not an object"))
 			continue
 		}
 		sent = next
@@ -192,16 +193,16 @@ func (r rule) checkValue(value wire.RawJSON) (violations []violation) {
 	for _, condition := range r.conditions() {
 		code, reason := "", ""
 		switch {
-		case condition == ruleImmutable || condition == ruleServerOnly: // hold for an absent value too
+		case condition == conditionImmutable || condition == conditionServerOnly: // hold for an absent value too
 		case value == nil:
 			code, reason = "required", "is missing"
-		case condition == ruleMaxLength:
+		case condition == conditionMaxLength:
 			code, reason = r.checkLength(value)
 		default:
 			code, reason = r.checkNumber(condition, value)
 		}
 		if code != "" {
-			violations = append(violations, r.violation(condition, code, "%s", reason))
+			violations = append(violations, r.newViolation(condition, code, "%s", reason))
 		}
 	}
 	return violations
@@ -209,7 +210,7 @@ func (r rule) checkValue(value wire.RawJSON) (violations []violation) {
 
 // checkLength returns the code and reason of a violation of maxLength, "" when there is none.
 func (r rule) checkLength(value wire.RawJSON) (code, reason string) {
-	n, ok := length(value)
+	n, ok := jsonLength(value)
 	switch {
 	case !ok:
 		return "type", "must be a string or an array"
@@ -225,9 +226,9 @@ func (r rule) checkNumber(condition string, value wire.RawJSON) (code, reason st
 	switch {
 	case !ok:
 		return "type", "must be a number"
-	case condition == ruleMin && n.Cmp(r.min) < 0:
+	case condition == conditionMin && n.Cmp(r.min) < 0:
 		return "range", "must be at least " + formatDecimal(r.min)
-	case condition == ruleMax && n.Cmp(r.max) > 0:
+	case condition == conditionMax && n.Cmp(r.max) > 0:
 		return "range", "must be at most " + formatDecimal(r.max)
 	}
 	return "", ""
@@ -237,7 +238,7 @@ func (r rule) checkNumber(condition string, value wire.RawJSON) (code, reason st
 // save. Values of the wrong type are checkValue's.
 func (r rule) checkChange(before, now wire.RawJSON) (violations []violation) {
 	if r.immutable && before != nil && (now == nil || !equalJSON(before, now)) {
-		violations = append(violations, r.violation(ruleImmutable, "immutable", "cannot be changed"))
+		violations = append(violations, r.newViolation(conditionImmutable, "immutable", "cannot be changed"))
 	}
 	next, ok := parseNumber(now)
 	if !ok {
@@ -245,59 +246,59 @@ func (r rule) checkChange(before, now wire.RawJSON) (violations []violation) {
 	}
 	previous, ok := parseNumber(before)
 	switch {
-	case !ok && r.initial != nil && next.Cmp(r.initial) > 0:
+	case !ok && r.maxInitial != nil && next.Cmp(r.maxInitial) > 0:
 		violations = append(violations,
-			r.violation(ruleInitial, "range", "must be at most %s in a first save", formatDecimal(r.initial)))
+			r.newViolation(conditionInitial, "range", "must be at most %s in a first save", formatDecimal(r.maxInitial)))
 	case ok && r.monotonic == "up" && next.Cmp(previous) < 0:
 		violations = append(violations,
-			r.violation(ruleMonotonic, "range", "cannot go down from %s", formatDecimal(previous)))
+			r.newViolation(conditionMonotonic, "range", "cannot go down from %s", formatDecimal(previous)))
 	case ok && r.monotonic == "down" && next.Cmp(previous) > 0:
 		violations = append(violations,
-			r.violation(ruleMonotonic, "range", "cannot go up from %s", formatDecimal(previous)))
+			r.newViolation(conditionMonotonic, "range", "cannot go up from %s", formatDecimal(previous)))
 	}
 	return violations
 }
 
 // checkGain compares the gain of a number with what the time allows. It puts what remains of the
 // bucket into newRates.
-func (r rule) checkGain(before, now wire.RawJSON, rates, newRates rateState, elapsedMS int64) []violation {
+func (r rule) checkGain(before, now wire.RawJSON, rates, newRates gainBuckets, elapsedMS int64) []violation {
 	next, okNext := parseNumber(now)
 	previous, okPrevious := parseNumber(before)
-	if r.gain == nil || !okNext || !okPrevious {
+	if r.maxGainPerMinute == nil || !okNext || !okPrevious {
 		return nil
 	}
 	accumulated, ok := rates[r.path]
 	if !ok {
-		accumulated = fullBucket
+		accumulated = fullBucketUS
 	}
 	// A gain costs time: so many µs at the allowed rate.
 	budget := accumulated + min(elapsedMS, maxElapsedMS)*1000
 	cost := int64(0)
 	if gained := new(big.Rat).Sub(next, previous); gained.Sign() > 0 {
-		allowed := new(big.Rat).Mul(r.gain, big.NewRat(budget, fullBucket))
+		allowed := new(big.Rat).Mul(r.maxGainPerMinute, big.NewRat(budget, fullBucketUS))
 		if gained.Cmp(allowed) > 0 {
-			return []violation{r.violation(ruleGain, "range", "gained %s, at most %s is possible since the last save",
+			return []violation{r.newViolation(conditionGain, "range", "gained %s, at most %s is possible since the last save",
 				formatDecimal(gained), formatDecimal(allowed))}
 		}
-		micros := gained.Mul(gained.Quo(gained, r.gain), big.NewRat(fullBucket, 1))
+		micros := gained.Mul(gained.Quo(gained, r.maxGainPerMinute), big.NewRat(fullBucketUS, 1))
 		cost = new(big.Int).Quo(micros.Num(), micros.Denom()).Int64()
 	}
-	if remaining := min(budget-cost, fullBucket); remaining < fullBucket {
+	if remaining := min(budget-cost, fullBucketUS); remaining < fullBucketUS {
 		newRates[r.path] = remaining
 	}
 	return nil
 }
 
-// rateState is the accumulated time in the bucket of each maxGainPerMinute, by path, in µs of
+// gainBuckets is the accumulated time in the bucket of each maxGainPerMinute, by path, in µs of
 // gaining at the allowed rate. A bucket that is not named is full.
-type rateState map[string]int64
+type gainBuckets map[string]int64
 
 const (
-	fullBucket   = 60_000_000 // µs: a minute
+	fullBucketUS = 60_000_000 // µs: a minute
 	maxElapsedMS = 1 << 42    // 139 years: in µs it still fits an int64
 )
 
-func (p rateState) String() string {
+func (p gainBuckets) String() string {
 	if len(p) == 0 {
 		return "{}"
 	}
@@ -305,11 +306,11 @@ func (p rateState) String() string {
 	return string(encoded)
 }
 
-// parseRateState decodes what String returned. Other text gives full buckets, those of new rules.
-func parseRateState(text string) rateState {
-	var p rateState
+// parseGainBuckets decodes what String returned. Other text gives full buckets, those of new rules.
+func parseGainBuckets(text string) gainBuckets {
+	var p gainBuckets
 	if wire.Unmarshal([]byte(text), &p) != nil {
-		return rateState{}
+		return gainBuckets{}
 	}
 	return p
 }

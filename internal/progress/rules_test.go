@@ -161,7 +161,7 @@ func TestNoGainExceedsTheRateHoweverOftenThePlayerSaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A cheater gains 5 a second and saves again after each rejection.
-	have, rates := 0, rateState(nil)
+	have, rates := 0, gainBuckets(nil)
 	const seconds = 600
 	since := int64(0)
 	for range seconds {
@@ -169,7 +169,7 @@ func TestNoGainExceedsTheRateHoweverOftenThePlayerSaves(t *testing.T) {
 		previous, next := fmt.Sprintf(`{"n":%d}`, have), fmt.Sprintf(`{"n":%d}`, have+5)
 		_, left, violations := rules.check(wire.RawJSON(previous), wire.RawJSON(next), rates, since)
 		if len(violations) == 0 {
-			have, rates, since = have+5, parseRateState(left.String()), 0
+			have, rates, since = have+5, parseGainBuckets(left.String()), 0
 		}
 	}
 	if have > seconds+60 || have < seconds {
@@ -231,17 +231,18 @@ func FuzzState(f *testing.F) {
 		if err != nil || string(again.State) != string(state) {
 			t.Fatalf("%s became %s: %v", in.State, state, err)
 		}
-		for _, accumulated := range parseRateState(left.String()) {
-			if accumulated < 0 || accumulated >= fullBucket {
+		for _, accumulated := range parseGainBuckets(left.String()) {
+			if accumulated < 0 || accumulated >= fullBucketUS {
 				t.Fatalf("accumulated: %d", accumulated)
 			}
 		}
 		for _, v := range violations {
-			if v.condition == ruleServerOnly {
+			if v.condition == conditionServerOnly {
 				return
 			}
 		}
-		if got, want := rules.values(state)["a.b"], rules.values(before.State)["a.b"]; string(got) != string(want) {
+		if got, want := rules.valuesByPath(state)["a.b"],
+			rules.valuesByPath(before.State)["a.b"]; string(got) != string(want) {
 			t.Fatalf("the server's field went from %s to %s", want, got)
 		}
 	})

@@ -19,12 +19,12 @@ import (
 
 // Service stores and loads saves. It is safe for concurrent use.
 type Service struct {
-	store  store
-	games  Games
-	users  Users
-	signer signer
-	log    *slog.Logger
-	parsed *cache.Cache[int64, parsedRules] // by game id
+	store        store
+	games        Games
+	users        Users
+	signer       signer
+	log          *slog.Logger
+	parsedByGame *cache.Cache[int64, parsedRules] // by game id
 }
 
 // Games returns the rules of each game: the text for ParseRules, or nothing. *games.Service is one.
@@ -61,7 +61,7 @@ func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) 
 	}
 	return &Service{
 		store: store{db}, games: games, users: users, signer: keys, log: o.Log,
-		parsed: cache.New[int64, parsedRules]("progress_rules", maxCachedRules, 0),
+		parsedByGame: cache.New[int64, parsedRules]("progress_rules", maxCachedRules, 0),
 	}, nil
 }
 
@@ -73,7 +73,7 @@ func ownSlot(caller principal.Caller, name string) (slotID, error) {
 	}
 	var invalid apierror.FieldErrors
 	checkSlotName(&invalid, name)
-	return slotID{caller.User, caller.Game, name}, invalid.Err()
+	return slotID{caller.UserID, caller.GameID, name}, invalid.Err()
 }
 
 // Save makes a state the newest version of the player's slot. It returns forbidden,
@@ -81,20 +81,20 @@ func ownSlot(caller principal.Caller, name string) (slotID, error) {
 // version_conflict, with the stored save as member "current", when in.Version is not the newest;
 // save_rejected, with the members "rule" and "path", when the state violates a rule of the game;
 // save_tampered when the rules would compare with a version that was altered in the store.
-func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInput) (Saved, error) {
+func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInput) (SaveInfo, error) {
 	if caller.Role != principal.Player {
-		return Saved{}, apierror.Forbidden
+		return SaveInfo{}, apierror.Forbidden
 	}
 	in, err := in.normalized()
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, caller.Game)
+	rules, err := s.rulesOf(ctx, caller.GameID)
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
-	id := slotID{caller.User, caller.Game, in.Slot}
-	message := messageDigest(in.MessageID, "save", in.Version, in.State)
+	id := slotID{caller.UserID, caller.GameID, in.Slot}
+	message := messageDigest(in.MessageID, "save", in.BaseVersion, in.State)
 	return s.saveVersion(ctx, id, rules, in, message)
 }
 
@@ -102,27 +102,27 @@ func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInpu
 // or the operator. All rules of the game hold but serverOnly: such members are stored as given. The
 // same state over the same version is stored once, however often the same caller sends it.
 // It returns forbidden for players, user_not_found for users of other games, and what Save returns.
-func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in ReplaceInput) (Saved, error) {
+func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in ReplaceInput) (SaveInfo, error) {
 	if caller.Role != principal.Server && caller.Role != principal.Operator {
-		return Saved{}, apierror.Forbidden
+		return SaveInfo{}, apierror.Forbidden
 	}
-	game, err := s.users.Game(ctx, in.User)
+	game, err := s.users.Game(ctx, in.UserID)
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
 	if !caller.CanAccessGame(game) {
-		return Saved{}, apierror.UserNotFound
+		return SaveInfo{}, apierror.UserNotFound
 	}
-	save, err := SaveInput{Slot: in.Slot, State: in.State, Version: in.Version}.normalized()
+	save, err := SaveInput{Slot: in.Slot, State: in.State, BaseVersion: in.BaseVersion}.normalized()
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
 	rules, err := s.rulesOf(ctx, game)
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
-	id := slotID{in.User, game, in.Slot}
-	message := messageDigest(caller.ActorID(), "replace", in.Version, save.State)
+	id := slotID{in.UserID, game, in.Slot}
+	message := messageDigest(caller.ActorID(), "replace", in.BaseVersion, save.State)
 	return s.saveVersion(ctx, id, rules.withoutServerOnly(), save, message)
 }
 
@@ -133,27 +133,28 @@ func (s *Service) saveVersion(
 	rules Rules,
 	in SaveInput,
 	message string,
-) (Saved, error) {
+) (SaveInfo, error) {
 	for {
 		read, err := s.store.read(ctx, id, rules.needPrevious(), 0)
 		if err != nil {
-			return Saved{}, err
+			return SaveInfo{}, err
 		}
 		newest := read.newest
-		w := versionWrite{base: in.Version, checked: notChecked, next: record{
-			version: in.Version + 1, message: message, savedAtMS: read.nowMS, state: in.State, rates: newest.rates,
+		w := versionWrite{baseVersion: in.BaseVersion, checkedVersion: notChecked, next: record{
+			version: in.BaseVersion + 1, messageDigest: message, savedAtMS: read.nowMS, state: in.State,
+			gainBucketsJSON: newest.gainBucketsJSON,
 		}}
-		if in.Version == newest.version {
-			w.checked = newest.version
+		if in.BaseVersion == newest.version {
+			w.checkedVersion = newest.version
 			if w.next, err = s.checkRules(ctx, id, rules, newest, w.next); err != nil {
-				return Saved{}, err
+				return SaveInfo{}, err
 			}
 		}
 		saved, err := s.write(ctx, id, w, 0)
 		switch {
 		case errors.Is(err, errStale): // the version that the caller named was stored since the read
 		case errors.Is(err, apierror.VersionConflict):
-			return Saved{}, s.versionConflict(ctx, id)
+			return SaveInfo{}, s.versionConflict(ctx, id)
 		default:
 			return saved, err
 		}
@@ -167,11 +168,11 @@ func (s *Service) checkRules(ctx context.Context, id slotID, rules Rules, newest
 		return next, err
 	}
 	elapsedMS := max(0, next.savedAtMS-newest.savedAtMS)
-	state, rates, violations := rules.check(previous, next.state, parseRateState(newest.rates), elapsedMS)
+	state, rates, violations := rules.check(previous, next.state, parseGainBuckets(newest.gainBucketsJSON), elapsedMS)
 	if err := s.reject(ctx, id, violations); err != nil {
 		return next, err
 	}
-	next.state, next.rates = state, rates.String()
+	next.state, next.gainBucketsJSON = state, rates.String()
 	return next, nil
 }
 
@@ -185,7 +186,7 @@ func (s *Service) previousState(ctx context.Context, id slotID, rules Rules, new
 	case s.signer.verify(id, newest):
 		return newest.state, nil
 	}
-	valid, err := s.reportTampered(ctx, id, newest.version)
+	valid, err := s.logTamperedListValid(ctx, id, newest.version)
 	if err == nil && len(valid) > 0 {
 		err = tamperedError(newest.version, valid)
 	}
@@ -198,7 +199,7 @@ func (s *Service) reject(ctx context.Context, id slotID, violations []violation)
 	for _, v := range violations {
 		if v.shadow {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "a save violates a rule in shadow mode",
-				slog.Int64("user", id.user), slog.Int64("game", id.game), slog.String("slot", id.name),
+				slog.Int64("user", id.userID), slog.Int64("game", id.gameID), slog.String("slot", id.name),
 				slog.String("rule", v.condition), slog.String("path", v.path), slog.String("reason", v.reason))
 			continue
 		}
@@ -214,37 +215,37 @@ func (s *Service) reject(ctx context.Context, id slotID, violations []violation)
 	return rejected
 }
 
-// changed is the data of user.progress.
-type changed struct {
-	Game     int64     `json:"gameId"`
-	Slot     string    `json:"slot"`
-	Version  int64     `json:"version"`
-	SavedAt  time.Time `json:"savedAt"`
-	Size     int       `json:"size"`                  // bytes
-	Restored int64     `json:"restoredFrom,omitzero"` // the version whose state was restored
+// progressEvent is the data of user.progress.
+type progressEvent struct {
+	Game      int64     `json:"gameId"`
+	Slot      string    `json:"slot"`
+	Version   int64     `json:"version"`
+	SavedAt   time.Time `json:"savedAt"`
+	SizeBytes int       `json:"size"`                  // bytes
+	Restored  int64     `json:"restoredFrom,omitzero"` // the version whose state was restored
 }
 
 // write signs and stores a version. It returns payload_too_large, and what store.write returns.
-func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restoredFrom int64) (Saved, error) {
-	w.next.size = len(w.next.state)
-	if w.next.size > MaxStateBytes { // the serverOnly members were added to what the player sent
-		return Saved{}, errTooLarge
+func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restoredFrom int64) (SaveInfo, error) {
+	w.next.sizeBytes = len(w.next.state)
+	if w.next.sizeBytes > MaxStateBytes { // the serverOnly members were added to what the player sent
+		return SaveInfo{}, errStateTooLarge
 	}
-	if w.next.rates == "" {
-		w.next.rates = rateState{}.String()
+	if w.next.gainBucketsJSON == "" {
+		w.next.gainBucketsJSON = gainBuckets{}.String()
 	}
 	w.next = s.signer.sign(id, w.next)
-	event, err := wire.Marshal(changed{
-		Game: id.game, Slot: id.name, Version: w.next.version, SavedAt: w.next.savedAt(), Size: w.next.size,
+	event, err := wire.Marshal(progressEvent{
+		Game: id.gameID, Slot: id.name, Version: w.next.version, SavedAt: w.next.savedAt(), SizeBytes: w.next.sizeBytes,
 		Restored: restoredFrom,
 	})
 	if err != nil {
-		return Saved{}, fmt.Errorf("encode user.progress: %w", err)
+		return SaveInfo{}, fmt.Errorf("encode user.progress: %w", err)
 	}
-	w.event = event
+	w.eventDataJSON = event
 	stored, err := s.store.write(ctx, id, w)
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
 	return stored.saved(id.name), nil
 }
@@ -281,18 +282,18 @@ func (s *Service) load(ctx context.Context, id slotID) (LoadedSave, error) {
 		return LoadedSave{}, apierror.SlotNotFound
 	}
 	if !s.signer.verify(id, read.newest) {
-		return LoadedSave{}, s.tampered(ctx, id, read.newest.version)
+		return LoadedSave{}, s.logTampered(ctx, id, read.newest.version)
 	}
 	return read.newest.loaded(id.name), nil
 }
 
 // List returns the newest version of each of the player's slots, ordered by name. It returns
 // forbidden.
-func (s *Service) List(ctx context.Context, caller principal.Caller) ([]Saved, error) {
+func (s *Service) List(ctx context.Context, caller principal.Caller) ([]SaveInfo, error) {
 	if caller.Role != principal.Player {
 		return nil, apierror.Forbidden
 	}
-	return s.store.list(ctx, caller.User, caller.Game)
+	return s.store.list(ctx, caller.UserID, caller.GameID)
 }
 
 // History returns the kept versions of the player's slot, newest first. It returns forbidden,
@@ -317,32 +318,33 @@ func (s *Service) revisions(ctx context.Context, id slotID) ([]Revision, error) 
 	revisions := make([]Revision, len(records))
 	for i, r := range records {
 		revisions[i] = Revision{
-			Version: r.version, SavedAt: r.savedAt(), Size: r.size, SignatureValid: s.signer.verify(id, r),
+			Version: r.version, SavedAt: r.savedAt(), SizeBytes: r.sizeBytes, SignatureValid: s.signer.verify(id, r),
 		}
 	}
 	return revisions, nil
 }
 
-// tampered logs that a version was altered and returns save_tampered.
-func (s *Service) tampered(ctx context.Context, id slotID, version int64) error {
-	valid, err := s.reportTampered(ctx, id, version)
+// logTampered logs that a version was altered and returns save_tampered.
+func (s *Service) logTampered(ctx context.Context, id slotID, version int64) error {
+	valid, err := s.logTamperedListValid(ctx, id, version)
 	if err != nil {
 		return err
 	}
 	return tamperedError(version, valid)
 }
 
-// reportTampered logs that a version was altered and returns the revisions with a valid signature.
-func (s *Service) reportTampered(ctx context.Context, id slotID, version int64) ([]Revision, error) {
+// logTamperedListValid logs that a version was altered and returns the revisions with a valid
+// signature.
+func (s *Service) logTamperedListValid(ctx context.Context, id slotID, version int64) ([]Revision, error) {
 	s.log.LogAttrs(
 		ctx,
 		slog.LevelError,
 		"a save was altered in the store, or its signing key is gone",
 		slog.Int64(
 			"user",
-			id.user,
+			id.userID,
 		),
-		slog.Int64("game", id.game),
+		slog.Int64("game", id.gameID),
 		slog.String("slot", id.name),
 		slog.Int64("version", version),
 	)
@@ -365,9 +367,9 @@ func tamperedError(version int64, valid []Revision) error {
 // the state alone hold; rules that compare with the previous state do not, since the state was
 // accepted once. serverOnly members stay as they are in the newest version. It returns forbidden,
 // invalid_request, slot_not_found, save_version_not_found, save_tampered, save_rejected.
-func (s *Service) Restore(ctx context.Context, caller principal.Caller, in RestoreInput) (Saved, error) {
+func (s *Service) Restore(ctx context.Context, caller principal.Caller, in RestoreInput) (SaveInfo, error) {
 	if caller.Role != principal.Player {
-		return Saved{}, apierror.Forbidden
+		return SaveInfo{}, apierror.Forbidden
 	}
 	var invalid apierror.FieldErrors
 	checkSlotName(&invalid, in.Slot)
@@ -375,17 +377,17 @@ func (s *Service) Restore(ctx context.Context, caller principal.Caller, in Resto
 		invalid.Add("version", "range", "must be a version that history lists")
 	}
 	if err := invalid.Err(); err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, caller.Game)
+	rules, err := s.rulesOf(ctx, caller.GameID)
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
 	if in.MessageID == "" {
 		in.MessageID = rand.Text()
 	}
 	for {
-		saved, err := s.restoreOnce(ctx, slotID{caller.User, caller.Game, in.Slot}, rules, in)
+		saved, err := s.restoreOnce(ctx, slotID{caller.UserID, caller.GameID, in.Slot}, rules, in)
 		// After another save since the read, that save is part of the history and this version follows
 		// it.
 		if !errors.Is(err, errStale) && !errors.Is(err, apierror.VersionConflict) {
@@ -396,10 +398,10 @@ func (s *Service) Restore(ctx context.Context, caller principal.Caller, in Resto
 
 // restoreOnce tries to restore a version over the newest one. It returns errStale or
 // version_conflict when another version was stored since it read the slot.
-func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in RestoreInput) (Saved, error) {
+func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in RestoreInput) (SaveInfo, error) {
 	read, err := s.store.read(ctx, id, true, in.Version)
 	if err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
 	newest, old := read.newest, read.other
 	message := func(base int64) string {
@@ -407,13 +409,13 @@ func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in Re
 	}
 	switch {
 	case newest.version == 0:
-		return Saved{}, apierror.SlotNotFound
-	case newest.message == message(newest.version-1): // the same message made the newest version
+		return SaveInfo{}, apierror.SlotNotFound
+	case newest.messageDigest == message(newest.version-1): // the same message made the newest version
 		return newest.saved(id.name), nil
 	case old.version == 0:
-		return Saved{}, apierror.SaveVersionNotFound.WithReason("the slot keeps no version %d", in.Version)
+		return SaveInfo{}, apierror.SaveVersionNotFound.WithReason("the slot keeps no version %d", in.Version)
 	case !s.signer.verify(id, old):
-		return Saved{}, s.tampered(ctx, id, old.version)
+		return SaveInfo{}, s.logTampered(ctx, id, old.version)
 	}
 	current := newest.state
 	if !s.signer.verify(id, newest) {
@@ -421,13 +423,14 @@ func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in Re
 	}
 	state, violations := rules.checkRestored(current, old.state)
 	if err := s.reject(ctx, id, violations); err != nil {
-		return Saved{}, err
+		return SaveInfo{}, err
 	}
 	next := record{
-		version: newest.version + 1, message: message(newest.version), savedAtMS: read.nowMS,
-		state: state, rates: newest.rates,
+		version: newest.version + 1, messageDigest: message(newest.version), savedAtMS: read.nowMS,
+		state: state, gainBucketsJSON: newest.gainBucketsJSON,
 	}
-	return s.write(ctx, id, versionWrite{base: newest.version, checked: newest.version, next: next}, in.Version)
+	return s.write(ctx, id, versionWrite{baseVersion: newest.version, checkedVersion: newest.version, next: next},
+		in.Version)
 }
 
 // messageDigest identifies a message by all that it asks for, so that only the same message is a
@@ -456,13 +459,13 @@ func (s *Service) rulesOf(ctx context.Context, game int64) (Rules, error) {
 	if err != nil {
 		return Rules{}, err
 	}
-	if known, ok := s.parsed.Get(game); ok && known.text == string(raw) {
+	if known, ok := s.parsedByGame.Get(game); ok && known.text == string(raw) {
 		return known.rules, nil
 	}
 	rules, err := ParseRules(raw)
 	if err != nil {
 		return Rules{}, fmt.Errorf("parse the rules of game %d: %s", game, err)
 	}
-	s.parsed.Add(game, parsedRules{text: string(raw), rules: rules})
+	s.parsedByGame.Add(game, parsedRules{text: string(raw), rules: rules})
 	return rules, nil
 }

@@ -51,6 +51,6 @@ func (s signer) verify(id slotID, r record) bool {
 func (k signingKey) signatureOf(id slotID, r record) string {
 	mac := hmac.New(sha256.New, k.secret)
 	fmt.Fprintf(mac, "%d|%d|%s|%d|%x|%d|%d|%s",
-		id.user, id.game, id.name, r.version, sha256.Sum256(r.state), r.savedAtMS, r.size, r.rates)
+		id.userID, id.gameID, id.name, r.version, sha256.Sum256(r.state), r.savedAtMS, r.sizeBytes, r.gainBucketsJSON)
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }

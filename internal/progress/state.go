@@ -14,18 +14,18 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-var slotName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var slotNamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // normalized returns the input with its state free of white space. It returns payload_too_large, or
 // invalid_request with everything that is wrong.
 func (in SaveInput) normalized() (SaveInput, error) {
 	// White space may not cost more than the state that it surrounds: nothing larger is even parsed.
 	if len(in.State) > 2*MaxStateBytes {
-		return in, errTooLarge
+		return in, errStateTooLarge
 	}
 	var invalid apierror.FieldErrors
 	checkSlotName(&invalid, in.Slot)
-	if in.Version < 0 {
+	if in.BaseVersion < 0 {
 		invalid.Add("version", "range", "must not be negative")
 	}
 	if len(in.State) == 0 {
@@ -39,27 +39,27 @@ func (in SaveInput) normalized() (SaveInput, error) {
 	case err != nil:
 		invalid.Add("state", "syntax", "is not valid JSON in UTF-8")
 	case len(state) > MaxStateBytes:
-		return in, errTooLarge
+		return in, errStateTooLarge
 	case state.Kind() != '{':
 		invalid.Add("state", "type", "must be an object")
-	case depth(state) > MaxDepth:
-		invalid.Add("state", "depth", "may not be deeper than "+strconv.Itoa(MaxDepth)+" levels")
+	case jsonDepth(state) > MaxStateDepth:
+		invalid.Add("state", "depth", "may not be deeper than "+strconv.Itoa(MaxStateDepth)+" levels")
 	}
 	in.State = state
 	return in, invalid.Err()
 }
 
-var errTooLarge = apierror.PayloadTooLarge.WithReason("a state may have at most %d bytes", MaxStateBytes)
+var errStateTooLarge = apierror.PayloadTooLarge.WithReason("a state may have at most %d bytes", MaxStateBytes)
 
 // checkSlotName adds an error to invalid when no slot can have the name.
 func checkSlotName(invalid *apierror.FieldErrors, name string) {
-	if !slotName.MatchString(name) {
+	if !slotNamePattern.MatchString(name) {
 		invalid.Add("slot", "format", "must be 1 to 64 letters, digits, '_', '.' or '-'")
 	}
 }
 
-// depth returns the number of nested levels of valid JSON: 1 for {}.
-func depth(v wire.RawJSON) int {
+// jsonDepth returns the number of nested levels of valid JSON: 1 for {}.
+func jsonDepth(v wire.RawJSON) int {
 	level, deepest, quoted := 0, 0, false
 	for i := 0; i < len(v); i++ {
 		switch c := v[i]; {
@@ -237,8 +237,8 @@ func equalObjects(a, b wire.RawJSON) bool {
 	return n == len(values)
 }
 
-// length returns the number of characters of a string or elements of an array.
-func length(v wire.RawJSON) (int, bool) {
+// jsonLength returns the number of characters of a string or elements of an array.
+func jsonLength(v wire.RawJSON) (int, bool) {
 	switch v.Kind() {
 	case '"':
 		return utf8.RuneCountInString(unquote(v)), true

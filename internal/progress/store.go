@@ -23,8 +23,8 @@ type store struct{ db *redisdb.DB }
 // same name announces them.
 func (s *Service) EventTopic(user int64) string { return keys.UserEvents(user) }
 
-// snapshot is what one read of a slot returned.
-type snapshot struct {
+// slotRead is what one read of a slot returned.
+type slotRead struct {
 	newest record // version 0: the slot is empty
 	other  record // version 0: the slot does not keep the requested version
 	nowMS  int64  // Unix time in ms, by the clock of Redis
@@ -32,7 +32,7 @@ type snapshot struct {
 
 // read returns the newest version of a slot, and the version other unless that is 0. The newest
 // version comes with its state only if withState is set.
-func (s store) read(ctx context.Context, id slotID, withState bool, other int64) (snapshot, error) {
+func (s store) read(ctx context.Context, id slotID, withState bool, other int64) (slotRead, error) {
 	stateFlag, otherText := "0", ""
 	if withState {
 		stateFlag = "1"
@@ -43,7 +43,7 @@ func (s store) read(ctx context.Context, id slotID, withState bool, other int64)
 	reply, err := s.db.RunScript(
 		ctx,
 		scripts.SaveRead,
-		[]string{keys.Save(id.user, id.game, id.name)},
+		[]string{keys.Save(id.userID, id.gameID, id.name)},
 		stateFlag,
 		otherText,
 	)
@@ -51,12 +51,12 @@ func (s store) read(ctx context.Context, id slotID, withState bool, other int64)
 		err = reply.Err(scripts.SaveRead)
 	}
 	if err != nil {
-		return snapshot{}, err
+		return slotRead{}, err
 	}
 	values := redisdb.NewValues("the slot "+id.name, reply.Values)
-	read := snapshot{nowMS: values.Int()}
-	read.newest = parseRecord(values.Int(), values.Text(), values.Text())
-	if mark, state := values.Text(), values.Text(); mark != "" {
+	read := slotRead{nowMS: values.NextInt()}
+	read.newest = parseRecord(values.NextInt(), values.NextText(), values.NextText())
+	if mark, state := values.NextText(), values.NextText(); mark != "" {
 		read.other = parseRecord(other, mark, state)
 	}
 	return read, values.Err()
@@ -68,10 +68,10 @@ const notChecked = -1
 
 // versionWrite is a record that is to become the newest version of a slot.
 type versionWrite struct {
-	base    int64 // the newest version, as the sender last read it
-	checked int64 // the version that the rules compared with, or notChecked
-	next    record
-	event   []byte // data of user.progress, as JSON
+	baseVersion    int64 // the newest version, as the sender last read it
+	checkedVersion int64 // the version that the rules compared with, or notChecked
+	next           record
+	eventDataJSON  []byte // data of user.progress, as JSON
 }
 
 // errStale is returned when the newest version is not the one that the rules compared with.
@@ -80,13 +80,14 @@ var errStale = errors.New("the slot has a newer version than was read")
 // write stores a version and returns it, or the one that the same message made before. It returns
 // errStale, version_conflict or slots_full.
 func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, error) {
-	summary := fmt.Sprintf("%d %d %d", w.next.version, w.next.savedAtMS, w.next.size)
+	summary := fmt.Sprintf("%d %d %d", w.next.version, w.next.savedAtMS, w.next.sizeBytes)
 	slotKeys := []string{
-		keys.Save(id.user, id.game, id.name), keys.Saves(id.user, id.game), keys.Progress(id.user), keys.UserEvents(id.user),
+		keys.Save(id.userID, id.gameID, id.name), keys.Saves(id.userID, id.gameID), keys.UserEventSeq(id.userID),
+		keys.UserEvents(id.userID),
 	}
 	reply, err := s.db.RunScript(ctx, scripts.SaveWrite, slotKeys,
-		s.db.PublishCommand, idempotency.NewNonce(), w.base, w.checked, w.next.version, w.next.message,
-		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.event)
+		s.db.PublishCommand, idempotency.NewNonce(), w.baseVersion, w.checkedVersion, w.next.version, w.next.messageDigest,
+		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventDataJSON)
 	if err != nil {
 		return record{}, err
 	}
@@ -97,7 +98,7 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, er
 		return record{}, errStale
 	case scripts.Replay:
 		values := redisdb.NewValues("the slot "+id.name, reply.Values)
-		earlier := parseRecord(values.Int(), values.Text(), "")
+		earlier := parseRecord(values.NextInt(), values.NextText(), "")
 		return earlier, values.Err()
 	case apierror.SlotsFull.Code:
 		return record{}, apierror.SlotsFull.WithReason("a player has at most %d slots in a game", MaxSlots)
@@ -108,7 +109,7 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, er
 
 // history returns the kept versions, newest first.
 func (s store) history(ctx context.Context, id slotID) ([]record, error) {
-	fields, err := s.db.Client.HGetAll(ctx, keys.Save(id.user, id.game, id.name)).Result()
+	fields, err := s.db.Client.HGetAll(ctx, keys.Save(id.userID, id.gameID, id.name)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read the history of a save", err)
 	}
@@ -124,22 +125,22 @@ func (s store) history(ctx context.Context, id slotID) ([]record, error) {
 }
 
 // list returns the newest version of every slot, ordered by name.
-func (s store) list(ctx context.Context, user, game int64) ([]Saved, error) {
+func (s store) list(ctx context.Context, user, game int64) ([]SaveInfo, error) {
 	summaries, err := s.db.Client.HGetAll(ctx, keys.Saves(user, game)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("list saves", err)
 	}
-	slots := make([]Saved, 0, len(summaries))
+	slots := make([]SaveInfo, 0, len(summaries))
 	for slot, summary := range summaries {
-		saved := Saved{Slot: slot}
+		saved := SaveInfo{Slot: slot}
 		var savedAtMS int64
-		if _, err := fmt.Sscan(summary, &saved.Version, &savedAtMS, &saved.Size); err != nil {
+		if _, err := fmt.Sscan(summary, &saved.Version, &savedAtMS, &saved.SizeBytes); err != nil {
 			return nil, fmt.Errorf("decode the slot %s: %w", slot, err)
 		}
 		saved.SavedAt = time.UnixMilli(savedAtMS).UTC()
 		slots = append(slots, saved)
 	}
-	slices.SortFunc(slots, func(a, b Saved) int { return strings.Compare(a.Slot, b.Slot) })
+	slices.SortFunc(slots, func(a, b SaveInfo) int { return strings.Compare(a.Slot, b.Slot) })
 	return slots, nil
 }
 
@@ -147,7 +148,8 @@ func (s store) list(ctx context.Context, user, game int64) ([]Saved, error) {
 // contain spaces.
 func (r record) mark() string {
 	return strings.Join([]string{
-		r.message, strconv.FormatInt(r.savedAtMS, 10), strconv.Itoa(r.size), r.keyID, r.signature, r.rates,
+		r.messageDigest, strconv.FormatInt(r.savedAtMS, 10), strconv.Itoa(r.sizeBytes), r.keyID, r.signature,
+		r.gainBucketsJSON,
 	}, " ")
 }
 
@@ -160,7 +162,7 @@ func parseRecord(version int64, mark, state string) record {
 		return r
 	}
 	r.savedAtMS, _ = strconv.ParseInt(parts[1], 10, 64)
-	r.size, _ = strconv.Atoi(parts[2])
-	r.message, r.keyID, r.signature, r.rates = parts[0], parts[3], parts[4], parts[5]
+	r.sizeBytes, _ = strconv.Atoi(parts[2])
+	r.messageDigest, r.keyID, r.signature, r.gainBucketsJSON = parts[0], parts[3], parts[4], parts[5]
 	return r
 }

@@ -50,8 +50,8 @@ func NewValuesFromHMGet(name string, reply []any) *Values {
 	return NewValues(name, values)
 }
 
-// Text returns the next value.
-func (v *Values) Text() string {
+// NextText returns the next value.
+func (v *Values) NextText() string {
 	if len(v.rest) == 0 {
 		v.fail(errors.New("ends too early"))
 		return ""
@@ -61,25 +61,25 @@ func (v *Values) Text() string {
 	return text
 }
 
-// Int returns the next value as an integer.
-func (v *Values) Int() int64 {
-	return v.parseInt("", v.Text())
+// NextInt returns the next value as an integer.
+func (v *Values) NextInt() int64 {
+	return v.parseInt("", v.NextText())
 }
 
-// OptionalInt returns the next value as an integer, nil when it is empty.
-func (v *Values) OptionalInt() *int64 {
-	text := v.Text()
+// NextOptionalInt returns the next value as an integer, nil when it is empty.
+func (v *Values) NextOptionalInt() *int64 {
+	text := v.NextText()
 	if text == "" {
 		return nil
 	}
 	return new(v.parseInt("", text))
 }
 
-// Time returns the next value, in milliseconds since 1970.
-func (v *Values) Time() time.Time { return time.UnixMilli(v.Int()).UTC() }
+// NextTime returns the next value, in milliseconds since 1970.
+func (v *Values) NextTime() time.Time { return time.UnixMilli(v.NextInt()).UTC() }
 
-// Len returns how many values are left.
-func (v *Values) Len() int { return len(v.rest) }
+// Remaining returns how many values are left.
+func (v *Values) Remaining() int { return len(v.rest) }
 
 // Fields decodes the fields of a hash. Err returns the first one that could not be decoded.
 type Fields struct {

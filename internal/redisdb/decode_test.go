@@ -12,17 +12,17 @@ import (
 
 func TestValuesAreDecodedInOrderAndTheFirstErrorIsKept(t *testing.T) {
 	v := redisdb.NewValues("a wallet", []string{"GOLD", "-5", "1700000000123"})
-	if text, n, at := v.Text(), v.Int(), v.Time(); text != "GOLD" || n != -5 ||
+	if text, n, at := v.NextText(), v.NextInt(), v.NextTime(); text != "GOLD" || n != -5 ||
 		at != time.UnixMilli(1_700_000_000_123).UTC() ||
-		v.Len() != 0 ||
+		v.Remaining() != 0 ||
 		v.Err() != nil {
 		t.Errorf("%q %d %v, %v", text, n, at, v.Err())
 	}
-	if v.Text(); v.Err() == nil {
+	if v.NextText(); v.Err() == nil {
 		t.Error("a value that is not there is no error")
 	}
 	v = redisdb.NewValues("a wallet", []string{"x", "1"})
-	if v.Int(); v.Err() == nil || v.Int() != 1 ||
+	if v.NextInt(); v.Err() == nil || v.NextInt() != 1 ||
 		v.Err().Error() != `decode a wallet: strconv.ParseInt: parsing "x": invalid syntax` {
 		t.Errorf("%v", v.Err())
 	}
@@ -55,13 +55,13 @@ func TestTheErrorOfAReply(t *testing.T) {
 
 func TestAnEmptyNumberIsOptional(t *testing.T) {
 	v := redisdb.NewValuesFromHMGet("an asset", []any{"7", nil, "", "x"})
-	if n := v.OptionalInt(); n == nil || *n != 7 {
+	if n := v.NextOptionalInt(); n == nil || *n != 7 {
 		t.Errorf("%v", n)
 	}
-	if absent, empty := v.OptionalInt(), v.OptionalInt(); absent != nil || empty != nil || v.Err() != nil {
+	if absent, empty := v.NextOptionalInt(), v.NextOptionalInt(); absent != nil || empty != nil || v.Err() != nil {
 		t.Errorf("%v, %v, %v", absent, empty, v.Err())
 	}
-	if v.OptionalInt(); v.Err() == nil {
+	if v.NextOptionalInt(); v.Err() == nil {
 		t.Error("a text was decoded as a number")
 	}
 }

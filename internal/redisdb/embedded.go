@@ -28,7 +28,7 @@ func openEmbedded() (*DB, error) {
 	e.clock.Go(e.runClock)
 	client := redis.NewClient(&redis.Options{
 		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout,
-		MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: protocol,
+		MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	db, err := newDB(client, KindEmbedded)

@@ -43,7 +43,7 @@ func (db *DB) RunAsLeader(
 		return false, nil
 	}
 	values := NewValues("the fence of "+lock, reply.Values)
-	number := values.Int()
+	number := values.NextInt()
 	if err := values.Err(); err != nil {
 		return false, err
 	}

@@ -56,7 +56,7 @@ const (
 	dialAttempts = 1 // an unreachable store is reported at once; the caller decides whether to retry
 	ioTimeout    = 3 * time.Second
 	maxRetries   = 2
-	protocol     = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
+	respVersion  = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
 )
 
 // Open opens the store at a URL:
@@ -83,7 +83,7 @@ func Open(rawURL string) (*DB, error) {
 			return nil, fmt.Errorf("%s:// address: %w", scheme, withoutURL(err))
 		}
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
-		o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, protocol
+		o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, respVersion
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return newDB(redis.NewClient(o), KindSingle)
 	case "redis-cluster", "redis-sentinel":
@@ -102,16 +102,16 @@ func Open(rawURL string) (*DB, error) {
 		return newDB(redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: a.hosts, Username: a.user, Password: a.password,
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: protocol,
+			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 		}), KindCluster)
 	}
 	if a.path == "" {
 		return nil, errors.New("redis-sentinel:// address: the name of the master must follow the hosts")
 	}
 	return newDB(redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.db,
+		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.dbNumber,
 		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: protocol,
+		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 	}), KindSentinel)
 }
 
@@ -138,7 +138,7 @@ type hostList struct {
 	user, password string
 	hosts          []string // host:port
 	path           string   // of a Sentinel: the name of the master
-	db             int      // number of the database
+	dbNumber       int      // number of the database
 }
 
 func parseHosts(rest string) (hostList, error) {
@@ -149,7 +149,7 @@ func parseHosts(rest string) (hostList, error) {
 		return a, errors.New("its query cannot be parsed")
 	}
 	if text := values.Get("db"); text != "" {
-		if a.db, err = strconv.Atoi(text); err != nil || a.db < 0 {
+		if a.dbNumber, err = strconv.Atoi(text); err != nil || a.dbNumber < 0 {
 			return a, errors.New("db must be a number")
 		}
 	}

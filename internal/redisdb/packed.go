@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Packed is the layout of a text that holds several values in a fixed order, 16 at most. Only the
-// last value may contain the separator. To read a field of a hash costs the store more than to read
-// a longer text.
-type Packed struct {
+// PackedLayout is the layout of a text that holds several values in a fixed order, 16 at most. Only
+// the last value may contain the separator. To read a field of a hash costs the store more than to
+// read a longer text.
+type PackedLayout struct {
 	Name      string // what is packed, for errors: "the settings of a room"
 	Separator string
 	Names     []string // of the values, in their order
@@ -19,7 +19,7 @@ type Packed struct {
 const maxPackedValues = 16
 
 // Join returns the values as one text. It panics when a name of the layout has no value.
-func (p *Packed) Join(values map[string]any) string {
+func (p *PackedLayout) Join(values map[string]any) string {
 	var b []byte
 	for i, name := range p.Names {
 		value, ok := values[name]
@@ -35,8 +35,8 @@ func (p *Packed) Join(values map[string]any) string {
 }
 
 // Split returns the values of a text. When their number is wrong, the record has an error.
-func (p *Packed) Split(text string) Record {
-	r := Record{decoding: decoding{name: p.Name}, packed: p}
+func (p *PackedLayout) Split(text string) PackedRecord {
+	r := PackedRecord{decoding: decoding{name: p.Name}, packed: p}
 	last := len(p.Names) - 1
 	for i := range last {
 		value, rest, found := strings.Cut(text, p.Separator)
@@ -50,16 +50,16 @@ func (p *Packed) Split(text string) Record {
 	return r
 }
 
-// Record decodes the values of a packed text by their names. It has no map, because a room has a
-// record for each seat.
-type Record struct {
+// PackedRecord decodes the values of a packed text by their names. It has no map, because a room
+// has a record for each seat.
+type PackedRecord struct {
 	decoding
-	packed *Packed
+	packed *PackedLayout
 	values [maxPackedValues]string
 }
 
 // Text returns a value. It panics when the layout has no such name.
-func (r *Record) Text(name string) string {
+func (r *PackedRecord) Text(name string) string {
 	i := slices.Index(r.packed.Names, name)
 	if i < 0 {
 		panic("redisdb: " + r.packed.Name + " have no value " + name)
@@ -68,12 +68,12 @@ func (r *Record) Text(name string) string {
 }
 
 // Int returns a value as an integer.
-func (r *Record) Int(name string) int64 {
+func (r *PackedRecord) Int(name string) int64 {
 	return r.parseInt("value "+name+": ", r.Text(name))
 }
 
 // Bool reports whether a value is "1".
-func (r *Record) Bool(name string) bool { return r.Text(name) == "1" }
+func (r *PackedRecord) Bool(name string) bool { return r.Text(name) == "1" }
 
 // Time returns a value, in milliseconds since 1970.
-func (r *Record) Time(name string) time.Time { return time.UnixMilli(r.Int(name)).UTC() }
+func (r *PackedRecord) Time(name string) time.Time { return time.UnixMilli(r.Int(name)).UTC() }

@@ -6,7 +6,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-var point = redisdb.Packed{Name: "a point", Separator: "|", Names: []string{"x", "at", "label"}}
+var point = redisdb.PackedLayout{Name: "a point", Separator: "|", Names: []string{"x", "at", "label"}}
 
 func TestPackedValuesAreReadByNameAndTheLastMayContainTheSeparator(t *testing.T) {
 	text := point.Join(map[string]any{"x": -3, "label": "a|b", "at": 1_700_000_000_123})

@@ -17,9 +17,9 @@ import (
 
 // Requirements are what a node requires of the store before it serves.
 type Requirements struct {
-	Wait   time.Duration // how long to wait for a store that cannot be reached
-	Disk   bool          // an acknowledged change must survive a crash of the store
-	Shards int           // number of shards for free rooms
+	MaxWait    time.Duration // how long to wait for a store that cannot be reached
+	Durable    bool          // an acknowledged change must survive a crash of the store
+	FreeShards int           // number of shards for free rooms
 }
 
 // RequirementError lists the requirements that a store does not meet, each with what to set.
@@ -40,7 +40,7 @@ const (
 // was first used with another number of shards. It returns store_unavailable when the store cannot
 // be reached in time.
 func (db *DB) CheckRequirements(ctx context.Context, required Requirements) error {
-	if err := db.waitUntilReachable(ctx, required.Wait); err != nil {
+	if err := db.waitUntilReachable(ctx, required.MaxWait); err != nil {
 		return err
 	}
 	unmet, err := db.checkServers(ctx, required)
@@ -122,7 +122,7 @@ func checkInfo(info map[string]string, required Requirements) (problems []string
 		problems = append(problems, fmt.Sprintf("would lose balances when its memory is full (maxmemory-policy %s); "+
 			"set maxmemory-policy noeviction", policy))
 	}
-	if required.Disk && info["aof_enabled"] != "1" {
+	if required.Durable && info["aof_enabled"] != "1" {
 		problems = append(problems, "loses acknowledged money when it restarts; "+
 			"set appendonly yes (and appendfsync always, to lose nothing in a power cut)")
 	}
@@ -143,7 +143,7 @@ func parseInfo(text string) map[string]string {
 // compares with it at every later one.
 func (db *DB) checkInstallation(ctx context.Context, required Requirements) (RequirementError, error) {
 	meta := keys.Meta()
-	want := map[string]string{keys.MetaLayout: layoutVersion, keys.MetaShards: strconv.Itoa(required.Shards)}
+	want := map[string]string{keys.MetaLayoutField: layoutVersion, keys.MetaShardsField: strconv.Itoa(required.FreeShards)}
 	for field, value := range want {
 		if err := db.Client.HSetNX(ctx, meta, field, value).Err(); err != nil {
 			return nil, WrapError("write the installation's record", err)
@@ -154,13 +154,13 @@ func (db *DB) checkInstallation(ctx context.Context, required Requirements) (Req
 		return nil, WrapError("read the installation's record", err)
 	}
 	var mismatches RequirementError
-	if have[keys.MetaLayout] != layoutVersion {
+	if have[keys.MetaLayoutField] != layoutVersion {
 		mismatches = append(mismatches, fmt.Sprintf("the store has layout %s and this release reads layout %s; "+
-			"run the release that made it", have[keys.MetaLayout], layoutVersion))
+			"run the release that made it", have[keys.MetaLayoutField], layoutVersion))
 	}
-	if shards := have[keys.MetaShards]; shards != want[keys.MetaShards] {
+	if shards := have[keys.MetaShardsField]; shards != want[keys.MetaShardsField] {
 		mismatches = append(mismatches, fmt.Sprintf("the store was first used with %s room shards and the setting is %d; "+
-			"set PARLOR_ROOM_SHARDS=%s", shards, required.Shards, shards))
+			"set PARLOR_ROOM_SHARDS=%s", shards, required.FreeShards, shards))
 	}
 	return mismatches, nil
 }

@@ -15,13 +15,13 @@ import (
 
 func TestAStoreMustBeUsedWithTheShardsOfItsFirstUse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 4}); err != nil {
+		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 4}); err != nil {
+		if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 4}); err != nil {
 			t.Errorf("the second start: %v", err)
 		}
-		err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 5})
+		err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 5})
 		if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || len(unmet) != 1 ||
 			!strings.Contains(unmet[0], "PARLOR_ROOM_SHARDS=4") {
 			t.Errorf("another number of shards: %v", err)
@@ -44,7 +44,7 @@ func TestEveryMasterIsChecked(t *testing.T) {
 	}
 	setPolicy("allkeys-lru")
 	defer setPolicy("noeviction")
-	err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1})
+	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
 	if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || len(unmet) != 3 ||
 		!strings.Contains(unmet[0], "set maxmemory-policy noeviction") {
 		t.Errorf("three masters that evict: %v", err)
@@ -62,7 +62,7 @@ func TestAllUnmetRequirementsAreReported(t *testing.T) {
 		"no",
 	)
 	db := openServer(t, server.URL())
-	err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1, Disk: true})
+	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1, Durable: true})
 	for _, want := range []string{"maxmemory-policy noeviction", "appendonly yes", "address of the master"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
@@ -72,7 +72,7 @@ func TestAllUnmetRequirementsAreReported(t *testing.T) {
 
 func TestAStoreWithAnAppendOnlyFileIsDurable(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes")
-	required := redisdb.Requirements{Shards: 1, Disk: true}
+	required := redisdb.Requirements{FreeShards: 1, Durable: true}
 	if err := openServer(t, server.URL()).CheckRequirements(t.Context(), required); err != nil {
 		t.Error(err)
 	}
@@ -82,7 +82,7 @@ func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
 	server := redistest.StartFor(t)
 	db := openServer(t, server.URL())
 	server.Kill()
-	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1}); !errors.Is(
+	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); !errors.Is(
 		err,
 		apierror.StoreUnavailable,
 	) {
@@ -90,7 +90,10 @@ func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
 	}
 	opened := make(chan error)
 	go func() {
-		opened <- db.CheckRequirements(context.WithoutCancel(t.Context()), redisdb.Requirements{Shards: 1, Wait: time.Minute})
+		opened <- db.CheckRequirements(context.WithoutCancel(t.Context()), redisdb.Requirements{
+			FreeShards: 1,
+			MaxWait:    time.Minute,
+		})
 	}()
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
@@ -107,7 +110,7 @@ func TestTheCheckDoesNotWaitWhenWaitingCannotHelp(t *testing.T) {
 	}
 	db := openServer(t, server.URL())
 	start := time.Now()
-	err := db.CheckRequirements(t.Context(), redisdb.Requirements{Shards: 1, Wait: time.Minute})
+	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1, MaxWait: time.Minute})
 	if err == nil || errors.Is(err, apierror.StoreUnavailable) || time.Since(start) > 30*time.Second {
 		t.Errorf("a wrong password: %v after %s", err, time.Since(start))
 	}

@@ -19,8 +19,8 @@ func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
 	ann := newPlayer(t, here, 1)
 	shows := func(s *users.Service) string {
 		t.Helper()
-		p, err := s.RecentProfile(t.Context(), ann.User)
-		if err != nil || p.ID != ann.User {
+		p, err := s.RecentProfile(t.Context(), ann.UserID)
+		if err != nil || p.ID != ann.UserID {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		return p.Username
@@ -30,9 +30,9 @@ func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
 		name := fmt.Sprint("Ann ", i)
 		var readers sync.WaitGroup
 		for range 4 { // a reader that began before the change must not bring the old name back
-			readers.Go(func() { _, _ = here.Get(t.Context(), ann, ann.User) })
+			readers.Go(func() { _, _ = here.Get(t.Context(), ann, ann.UserID) })
 		}
-		if _, err := here.Patch(t.Context(), ann, ann.User, users.Patch{Username: &name}); err != nil {
+		if _, err := here.Patch(t.Context(), ann, ann.UserID, users.PatchInput{Username: &name}); err != nil {
 			t.Fatal(err)
 		}
 		readers.Wait()
@@ -40,7 +40,7 @@ func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
 			t.Fatalf("after the change to %q the profile is %q", name, got)
 		}
 	}
-	if err := db.Client.HSet(t.Context(), keys.User(ann.User), "username", "Unseen").Err(); err != nil {
+	if err := db.Client.HSet(t.Context(), keys.User(ann.UserID), "username", "Unseen").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if got := shows(here); got != "Ann 19" {

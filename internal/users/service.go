@@ -21,21 +21,21 @@ type Service struct {
 // New returns a service on a store.
 func New(db *redisdb.DB) *Service { return &Service{&store{db}, newProfileCache()} }
 
-// NewUser is the profile of a new player.
-type NewUser struct {
+// ProfileInput is the profile of a new player.
+type ProfileInput struct {
 	Username *string // nil: "Player-<id>"
 	Avatar   *string // nil: none
 }
 
-func (n NewUser) validate() (NewUser, error) {
-	p, err := Patch{Username: n.Username, Avatar: &n.Avatar}.validate()
+func (n ProfileInput) validate() (ProfileInput, error) {
+	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate()
 	n.Username = p.Username
 	return n, err
 }
 
 // Create makes a player of a game. It has no Caller: a new guest has no account yet. It
 // returns invalid_request.
-func (s *Service) Create(ctx context.Context, game int64, kind Kind, n NewUser) (User, error) {
+func (s *Service) Create(ctx context.Context, game int64, kind Kind, n ProfileInput) (User, error) {
 	n, err := n.validate()
 	if err != nil {
 		return User{}, err
@@ -49,7 +49,7 @@ func (s *Service) Create(ctx context.Context, game int64, kind Kind, n NewUser) 
 
 // createIfAbsent stores a player under an id, unless another request has already stored one, and
 // returns the player that is stored.
-func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind, n NewUser) (User, error) {
+func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind, n ProfileInput) (User, error) {
 	name := "Player-" + strconv.FormatInt(id, 10)
 	if n.Username != nil {
 		name = *n.Username
@@ -64,12 +64,12 @@ func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind,
 // Caller: the identity is what makes somebody a caller. It is safe to race: the identity is bound
 // to an id first, and every request that finds the id without a player, as after a crash, makes the
 // player. It returns invalid_request.
-func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (User, error) {
+func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput) (User, error) {
 	n, err := n.validate()
 	if err != nil {
 		return User{}, err
 	}
-	id, err := s.store.owner(ctx, identity)
+	id, err := s.store.identityOwner(ctx, identity)
 	if err != nil {
 		return User{}, err
 	}
@@ -82,11 +82,11 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n NewUser) (Use
 		if id, err = s.store.nextID(ctx); err != nil {
 			return User{}, err
 		}
-		if id, err = s.store.bind(ctx, identity, id); err != nil {
+		if id, err = s.store.bindIdentity(ctx, identity, id); err != nil {
 			return User{}, err
 		}
 	}
-	return s.createIfAbsent(ctx, id, identity.Game, identity.Kind, n)
+	return s.createIfAbsent(ctx, id, identity.GameID, identity.Kind, n)
 }
 
 var errIdentityTaken = apierror.AlreadyLinked.WithReason("another account has this identity")
@@ -101,10 +101,10 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, i
 	if err != nil {
 		return User{}, err
 	}
-	if u.Game != identity.Game {
+	if u.GameID != identity.GameID {
 		return User{}, apierror.UserNotFound
 	}
-	owner, err := s.store.owner(ctx, identity)
+	owner, err := s.store.identityOwner(ctx, identity)
 	if err != nil {
 		return User{}, err
 	}
@@ -114,11 +114,11 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, i
 	if u.Kind == identity.Kind && owner == id {
 		return u, nil
 	}
-	if u.Kind != Guest && (u.Kind != Device || identity.Kind == Device) {
+	if u.Kind != KindGuest && (u.Kind != KindDevice || identity.Kind == KindDevice) {
 		return User{}, apierror.AlreadyLinked
 	}
 	if owner == 0 {
-		if owner, err = s.store.bind(ctx, identity, id); err != nil {
+		if owner, err = s.store.bindIdentity(ctx, identity, id); err != nil {
 			return User{}, err
 		}
 		if owner != id {
@@ -137,14 +137,14 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (U
 	switch caller.Role {
 	case principal.Operator, principal.Server:
 	case principal.Player:
-		if caller.User != id {
+		if caller.UserID != id {
 			return User{}, apierror.Forbidden
 		}
 	default:
 		return User{}, apierror.Forbidden
 	}
 	u, err := s.profiles.load(ctx, s.store, id)
-	if err == nil && !caller.CanAccessGame(u.Game) {
+	if err == nil && !caller.CanAccessGame(u.GameID) {
 		return User{}, apierror.UserNotFound
 	}
 	return u, err
@@ -178,7 +178,7 @@ func (s *Service) Profiles(ctx context.Context, ids ...int64) (map[int64]Profile
 
 // Patch changes a player. It is for the callers of Get. It returns forbidden, user_not_found and
 // invalid_request.
-func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p Patch) (User, error) {
+func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p PatchInput) (User, error) {
 	u, err := s.Get(ctx, caller, id)
 	if err != nil {
 		return User{}, err
@@ -212,11 +212,11 @@ func (s *Service) Friends(ctx context.Context, caller principal.Caller) ([]Frien
 	if caller.Role != principal.Player {
 		return nil, apierror.Forbidden
 	}
-	others, err := s.store.indexedIDs(ctx, caller.User)
+	others, err := s.store.indexedIDs(ctx, caller.UserID)
 	if err != nil {
 		return nil, err
 	}
-	relations, err := s.store.relations(ctx, caller.User, others)
+	relations, err := s.store.relations(ctx, caller.UserID, others)
 	if err != nil {
 		return nil, err
 	}
@@ -248,19 +248,19 @@ func (s *Service) AddFriend(ctx context.Context, caller principal.Caller, other 
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.checkCapacity(ctx, caller.User, other); err != nil {
+	if err := s.store.checkCapacity(ctx, caller.UserID, other); err != nil {
 		return Friend{}, err
 	}
 	// Indexed before the change, so that a crash leaves no request unlisted, and again after it,
 	// because a RemoveFriend in between may have removed the entries.
-	if err := s.store.index(ctx, caller.User, other); err != nil {
+	if err := s.store.addToIndexes(ctx, caller.UserID, other); err != nil {
 		return Friend{}, err
 	}
-	r, err := s.store.request(ctx, caller.User, other)
+	r, err := s.store.requestFriend(ctx, caller.UserID, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.index(ctx, caller.User, other)
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.addToIndexes(ctx, caller.UserID, other)
 }
 
 // RemoveFriend removes a request, a friendship or the calling player's own block. Without any it
@@ -270,10 +270,10 @@ func (s *Service) RemoveFriend(ctx context.Context, caller principal.Caller, oth
 	if _, err := s.findOther(ctx, caller, other); err != nil {
 		return err
 	}
-	if err := s.store.remove(ctx, caller.User, other); err != nil {
+	if err := s.store.removeRelation(ctx, caller.UserID, other); err != nil {
 		return err
 	}
-	return s.store.unindex(ctx, caller.User, other)
+	return s.store.removeFromIndexes(ctx, caller.UserID, other)
 }
 
 // Block ends the relation of two players and keeps the other from becoming a friend. It returns
@@ -284,14 +284,14 @@ func (s *Service) Block(ctx context.Context, caller principal.Caller, other int6
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.index(ctx, caller.User, other); err != nil {
+	if err := s.store.addToIndexes(ctx, caller.UserID, other); err != nil {
 		return Friend{}, err
 	}
-	r, err := s.store.block(ctx, caller.User, other)
+	r, err := s.store.block(ctx, caller.UserID, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.index(ctx, caller.User, other)
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.addToIndexes(ctx, caller.UserID, other)
 }
 
 // AreFriends reports for each of the others whether they are a friend of the player. It has no
@@ -305,16 +305,16 @@ func (s *Service) findOther(ctx context.Context, caller principal.Caller, other 
 	if caller.Role != principal.Player {
 		return User{}, apierror.Forbidden
 	}
-	if caller.User == other {
+	if caller.UserID == other {
 		return User{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
-	both, err := s.store.loadAll(ctx, []int64{caller.User, other})
+	both, err := s.store.loadAll(ctx, []int64{caller.UserID, other})
 	if err != nil {
 		return User{}, err
 	}
-	self, selfExists := both[caller.User]
+	self, selfExists := both[caller.UserID]
 	them, otherExists := both[other]
-	if !selfExists || !otherExists || self.Game != them.Game {
+	if !selfExists || !otherExists || self.GameID != them.GameID {
 		return User{}, apierror.UserNotFound
 	}
 	return them, nil

@@ -18,7 +18,7 @@ type store struct{ db *redisdb.DB }
 var userFields = []string{"game", "kind", "username", "avatar", "created", "granted"}
 
 func (s *store) nextID(ctx context.Context) (int64, error) {
-	id, err := s.db.Client.Incr(ctx, keys.UserNext()).Result()
+	id, err := s.db.Client.Incr(ctx, keys.UserIDCounter()).Result()
 	return id, redisdb.WrapError("number a player", err)
 }
 
@@ -30,19 +30,19 @@ func (s *store) create(ctx context.Context, id, game int64, kind Kind, username 
 	return reply.Err(scripts.UserCreate)
 }
 
-// owner returns the id of the player who has an identity, or 0.
-func (s *store) owner(ctx context.Context, i Identity) (int64, error) {
-	id, err := s.db.Client.Get(ctx, keys.Identity(i.Game, i.Kind, i.Digest)).Int64()
+// identityOwner returns the id of the player who has an identity, or 0.
+func (s *store) identityOwner(ctx context.Context, i Identity) (int64, error) {
+	id, err := s.db.Client.Get(ctx, keys.Identity(i.GameID, i.Kind, i.Digest)).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
 	return id, redisdb.WrapError("look up an identity", err)
 }
 
-// bind gives an identity to a player unless another player has it, and returns the id of the player
-// who has it.
-func (s *store) bind(ctx context.Context, i Identity, id int64) (int64, error) {
-	reply, err := s.db.RunScript(ctx, scripts.UserLinkIdentity, []string{keys.Identity(i.Game, i.Kind, i.Digest)}, id)
+// bindIdentity gives an identity to a player unless another player has it, and returns the id of
+// the player who has it.
+func (s *store) bindIdentity(ctx context.Context, i Identity, id int64) (int64, error) {
+	reply, err := s.db.RunScript(ctx, scripts.UserLinkIdentity, []string{keys.Identity(i.GameID, i.Kind, i.Digest)}, id)
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +50,7 @@ func (s *store) bind(ctx context.Context, i Identity, id int64) (int64, error) {
 		return 0, err
 	}
 	values := redisdb.NewValues("the owner of an identity", reply.Values)
-	owner := values.Int()
+	owner := values.NextInt()
 	return owner, values.Err()
 }
 
@@ -65,7 +65,7 @@ func (s *store) promote(ctx context.Context, id int64, from, to Kind) error {
 	return reply.Err(scripts.UserChangeKind)
 }
 
-func (s *store) patch(ctx context.Context, id int64, p Patch) error {
+func (s *store) patch(ctx context.Context, id int64, p PatchInput) error {
 	var changes []any
 	if p.Username != nil {
 		changes = append(changes, "username", *p.Username)
@@ -73,15 +73,15 @@ func (s *store) patch(ctx context.Context, id int64, p Patch) error {
 	if p.Avatar != nil {
 		changes = append(changes, "avatar", orEmpty(*p.Avatar))
 	}
-	return s.set(ctx, id, changes...)
+	return s.setFields(ctx, id, changes...)
 }
 
 func (s *store) markGrantGiven(ctx context.Context, id int64) error {
-	return s.set(ctx, id, "granted", "1")
+	return s.setFields(ctx, id, "granted", "1")
 }
 
-// set writes fields and their values, in turns, of a player that exists.
-func (s *store) set(ctx context.Context, id int64, changes ...any) error {
+// setFields writes fields and their values, in turns, of a player that exists.
+func (s *store) setFields(ctx context.Context, id int64, changes ...any) error {
 	reply, err := s.db.RunScript(ctx, scripts.UserPatch, []string{keys.User(id)}, changes...)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func decodeUser(id int64, values []any) (User, error) {
 	f := redisdb.NewFieldsFromHMGet("a player", userFields, values)
 	u := User{
 		Profile:    Profile{ID: id, Username: f.Text("username")},
-		Game:       f.Int("game"),
+		GameID:     f.Int("game"),
 		Kind:       f.Text("kind"),
 		CreatedAt:  f.Time("created"),
 		GrantGiven: f.Text("granted") == "1",
@@ -143,7 +143,7 @@ func decodeUser(id int64, values []any) (User, error) {
 	if err := f.Err(); err != nil {
 		return User{}, err
 	}
-	if u.Game == 0 {
+	if u.GameID == 0 {
 		return User{}, apierror.UserNotFound
 	}
 	return u, nil
@@ -171,20 +171,20 @@ func decodeRelation(id int64, pair *redisdb.Fields) (relation, error) {
 	var r relation
 	switch rel := pair.Text("rel"); {
 	case pair.Text(blockField(id)) != "":
-		r = relation{Blocked, pair.Time(blockField(id))}
+		r = relation{StateBlocked, pair.Time(blockField(id))}
 	case rel == "":
 	case rel == "friends":
-		r = relation{Friends, pair.Time("since")}
+		r = relation{StateFriends, pair.Time("since")}
 	case rel == strconv.FormatInt(id, 10): // the pair stores who sent the request
-		r = relation{Outgoing, pair.Time("since")}
+		r = relation{StateOutgoing, pair.Time("since")}
 	default:
-		r = relation{Incoming, pair.Time("since")}
+		r = relation{StateIncoming, pair.Time("since")}
 	}
 	return r, pair.Err()
 }
 
-func (s *store) request(ctx context.Context, id, other int64) (relation, error) {
-	reply, err := s.db.RunScript(ctx, scripts.FriendRequest, []string{keys.Pair(id, other)}, id, other)
+func (s *store) requestFriend(ctx context.Context, id, other int64) (relation, error) {
+	reply, err := s.db.RunScript(ctx, scripts.FriendRequest, []string{keys.PlayerPair(id, other)}, id, other)
 	switch {
 	case err != nil:
 		return relation{}, err
@@ -195,15 +195,15 @@ func (s *store) request(ctx context.Context, id, other int64) (relation, error) 
 		return relation{}, err
 	}
 	values := redisdb.NewValues("a friend request", reply.Values)
-	pair := map[string]string{"rel": values.Text(), "since": values.Text()}
+	pair := map[string]string{"rel": values.NextText(), "since": values.NextText()}
 	if err := values.Err(); err != nil {
 		return relation{}, err
 	}
 	return decodeRelation(id, redisdb.NewFields("a pair", pair))
 }
 
-func (s *store) remove(ctx context.Context, id, other int64) error {
-	reply, err := s.db.RunScript(ctx, scripts.FriendRemove, []string{keys.Pair(id, other)}, id)
+func (s *store) removeRelation(ctx context.Context, id, other int64) error {
+	reply, err := s.db.RunScript(ctx, scripts.FriendRemove, []string{keys.PlayerPair(id, other)}, id)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (s *store) remove(ctx context.Context, id, other int64) error {
 }
 
 func (s *store) block(ctx context.Context, id, other int64) (relation, error) {
-	reply, err := s.db.RunScript(ctx, scripts.FriendBlock, []string{keys.Pair(id, other)}, id)
+	reply, err := s.db.RunScript(ctx, scripts.FriendBlock, []string{keys.PlayerPair(id, other)}, id)
 	if err != nil {
 		return relation{}, err
 	}
@@ -219,12 +219,12 @@ func (s *store) block(ctx context.Context, id, other int64) (relation, error) {
 		return relation{}, err
 	}
 	values := redisdb.NewValues("a block", reply.Values)
-	r := relation{Blocked, values.Time()}
+	r := relation{StateBlocked, values.NextTime()}
 	return r, values.Err()
 }
 
-// index adds each of two players to the other's index.
-func (s *store) index(ctx context.Context, a, b int64) error {
+// addToIndexes adds each of two players to the other's index.
+func (s *store) addToIndexes(ctx context.Context, a, b int64) error {
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SAdd(ctx, keys.Friends(a), b)
 		p.SAdd(ctx, keys.Friends(b), a)
@@ -233,10 +233,10 @@ func (s *store) index(ctx context.Context, a, b int64) error {
 	return redisdb.WrapError("index friends", err)
 }
 
-// unindex removes each of two players from the other's index when they have no relation any more.
-// It reads the pair once more afterwards: a request that came in between was indexed before the
-// removal, and would be lost.
-func (s *store) unindex(ctx context.Context, a, b int64) error {
+// removeFromIndexes removes each of two players from the other's index when they have no relation
+// any more. It reads the pair once more afterwards: a request that came in between was indexed
+// before the removal, and would be lost.
+func (s *store) removeFromIndexes(ctx context.Context, a, b int64) error {
 	exists, err := s.pairExists(ctx, a, b)
 	if err != nil || exists {
 		return err
@@ -253,11 +253,11 @@ func (s *store) unindex(ctx context.Context, a, b int64) error {
 	if err != nil || !exists {
 		return err
 	}
-	return s.index(ctx, a, b)
+	return s.addToIndexes(ctx, a, b)
 }
 
 func (s *store) pairExists(ctx context.Context, a, b int64) (bool, error) {
-	n, err := s.db.Client.Exists(ctx, keys.Pair(a, b)).Result()
+	n, err := s.db.Client.Exists(ctx, keys.PlayerPair(a, b)).Result()
 	return n > 0, redisdb.WrapError("read a pair", err)
 }
 
@@ -291,7 +291,7 @@ func (s *store) indexedIDs(ctx context.Context, id int64) ([]int64, error) {
 	values := redisdb.NewValues("an index of friends", members)
 	ids := make([]int64, 0, len(members))
 	for range members {
-		ids = append(ids, values.Int())
+		ids = append(ids, values.NextInt())
 	}
 	return ids, values.Err()
 }
@@ -305,7 +305,7 @@ func (s *store) relations(ctx context.Context, id int64, others []int64) (map[in
 	replies := make([]*redis.SliceCmd, len(others))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, other := range others {
-			replies[i] = p.HMGet(ctx, keys.Pair(id, other), fields...)
+			replies[i] = p.HMGet(ctx, keys.PlayerPair(id, other), fields...)
 		}
 		return nil
 	})
@@ -332,7 +332,7 @@ func (s *store) areFriends(ctx context.Context, id int64, others []int64) (map[i
 	replies := make([]*redis.StringCmd, len(others))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, other := range others {
-			replies[i] = p.HGet(ctx, keys.Pair(id, other), "rel")
+			replies[i] = p.HGet(ctx, keys.PlayerPair(id, other), "rel")
 		}
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 // User is a player with the fields that only the player, their game's server and the operator see.
 type User struct {
 	Profile
-	Game       int64 // game id
+	GameID     int64 // game id
 	Kind       Kind
 	CreatedAt  time.Time
 	GrantGiven bool // the signup grant was given, or the game had none
@@ -25,21 +25,21 @@ type Kind = string
 
 // The kinds of players.
 const (
-	Guest    Kind = "guest"    // a refresh token only
-	Device   Kind = "device"   // the secret of a device
-	External Kind = "external" // an id that the game's server vouches for
-	Issuer   Kind = "issuer"   // a token of an external identity provider
+	KindGuest    Kind = "guest"    // a refresh token only
+	KindDevice   Kind = "device"   // the secret of a device
+	KindExternal Kind = "external" // an id that the game's server vouches for
+	KindIssuer   Kind = "issuer"   // a token of an external identity provider
 )
 
-// Patch is a change of a player; a nil field stays as it is.
-type Patch struct {
+// PatchInput is a change of a player; a nil field stays as it is.
+type PatchInput struct {
 	Username *string
 	Avatar   **string // a pointer to nil removes the avatar
 }
 
 // Identity is a credential of a player, unique within a game.
 type Identity struct {
-	Game   int64 // game id
+	GameID int64 // game id
 	Kind   Kind
 	Digest string // keyed digest of the credential, so that the store does not hold the credential
 }
@@ -49,10 +49,10 @@ type FriendState string
 
 // The states.
 const (
-	Friends  FriendState = "friend"
-	Outgoing FriendState = "outgoing" // this player sent a request
-	Incoming FriendState = "incoming" // the other player sent a request
-	Blocked  FriendState = "blocked"  // this player blocked the other
+	StateFriends  FriendState = "friend"
+	StateOutgoing FriendState = "outgoing" // this player sent a request
+	StateIncoming FriendState = "incoming" // the other player sent a request
+	StateBlocked  FriendState = "blocked"  // this player blocked the other
 )
 
 // Friend is another player and the relation to them.
@@ -64,15 +64,15 @@ type Friend struct {
 
 // Bounds of a profile.
 const (
-	MaxUsername = 32  // characters (runes)
-	MaxAvatar   = 512 // bytes
+	MaxUsernameRunes = 32  // characters (runes)
+	MaxAvatarBytes   = 512 // bytes
 )
 
 // CheckUsername returns a username without the white space around it. It returns invalid_request
 // for a name that is empty or too long, has control or invisible formatting characters, or has no
 // visible character.
 func CheckUsername(name string) (string, error) {
-	name, err := text.CheckLine("username", name, MaxUsername)
+	name, err := text.CheckLine("username", name, MaxUsernameRunes)
 	switch {
 	case err != nil:
 		return "", err
@@ -105,14 +105,14 @@ func CheckAvatar(avatar *string) error {
 	if !isWeb || !utf8.ValidString(*avatar) {
 		return apierror.InvalidRequest.WithField("avatar", "format", "must be an http or https address")
 	}
-	if len(*avatar) > MaxAvatar {
+	if len(*avatar) > MaxAvatarBytes {
 		return apierror.InvalidRequest.WithField("avatar", "range", "must have at most 512 bytes")
 	}
 	return nil
 }
 
 // validate returns the patch as it is stored, or invalid_request with every faulty field.
-func (p Patch) validate() (Patch, error) {
+func (p PatchInput) validate() (PatchInput, error) {
 	var errs apierror.FieldErrors
 	if p.Username != nil {
 		name, err := CheckUsername(*p.Username)
@@ -123,7 +123,7 @@ func (p Patch) validate() (Patch, error) {
 		errs.Merge(CheckAvatar(*p.Avatar))
 	}
 	if err := errs.Err(); err != nil {
-		return Patch{}, err
+		return PatchInput{}, err
 	}
 	return p, nil
 }

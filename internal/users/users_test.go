@@ -21,11 +21,11 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 // newPlayer makes a guest of a game and returns them as a caller.
 func newPlayer(t *testing.T, s *users.Service, game int64) principal.Caller {
 	t.Helper()
-	u, err := s.Create(t.Context(), game, users.Guest, users.NewUser{})
+	u, err := s.Create(t.Context(), game, users.KindGuest, users.ProfileInput{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return principal.Caller{Role: principal.Player, User: u.ID, Game: game}
+	return principal.Caller{Role: principal.Player, UserID: u.ID, GameID: game}
 }
 
 var operator = principal.Caller{Role: principal.Operator}
@@ -33,24 +33,24 @@ var operator = principal.Caller{Role: principal.Operator}
 func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
-		u, err := s.Create(t.Context(), 3, users.Guest, users.NewUser{
+		u, err := s.Create(t.Context(), 3, users.KindGuest, users.ProfileInput{
 			Username: new("  Ada 👩‍🚀 "), Avatar: new("https://a.example/ada.png"),
 		})
 		if err != nil || u.ID != 1 || u.Username != "Ada 👩‍🚀" ||
-			*u.Avatar != "https://a.example/ada.png" || u.Game != 3 ||
-			u.Kind != users.Guest ||
+			*u.Avatar != "https://a.example/ada.png" || u.GameID != 3 ||
+			u.Kind != users.KindGuest ||
 			u.GrantGiven {
 			t.Fatalf("%+v, %v", u, err)
 		}
-		nameless, err := s.Create(t.Context(), 3, users.Guest, users.NewUser{})
+		nameless, err := s.Create(t.Context(), 3, users.KindGuest, users.ProfileInput{})
 		if err != nil || nameless.Username != "Player-2" || nameless.Avatar != nil {
 			t.Errorf("%+v, %v", nameless, err)
 		}
-		u, err = s.Patch(t.Context(), operator, 1, users.Patch{Username: new("Bob")})
+		u, err = s.Patch(t.Context(), operator, 1, users.PatchInput{Username: new("Bob")})
 		if err != nil || u.Username != "Bob" || u.Avatar == nil {
 			t.Errorf("%+v, %v", u, err)
 		}
-		u, err = s.Patch(t.Context(), operator, 1, users.Patch{Avatar: new((*string)(nil))})
+		u, err = s.Patch(t.Context(), operator, 1, users.PatchInput{Avatar: new((*string)(nil))})
 		if err != nil || u.Username != "Bob" || u.Avatar != nil {
 			t.Errorf("%+v, %v", u, err)
 		}
@@ -63,7 +63,7 @@ func TestAPlayerIsReadAsCreatedAndChanged(t *testing.T) {
 		if _, err := s.Get(t.Context(), operator, 9); !errors.Is(err, apierror.UserNotFound) {
 			t.Errorf("an unknown player: %v", err)
 		}
-		if _, err := s.Patch(t.Context(), operator, 9, users.Patch{Username: new("x")}); !errors.Is(
+		if _, err := s.Patch(t.Context(), operator, 9, users.PatchInput{Username: new("x")}); !errors.Is(
 			err,
 			apierror.UserNotFound,
 		) {
@@ -81,7 +81,7 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 	for _, name := range []string{
 		" ", strings.Repeat("ä", 33), "a\nb", "a\x00", "\u202eevil", "a\u200bb", "\xff", "\u200d", "a\u2028b", "\ue000",
 	} {
-		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Username: &name}); !errors.Is(
+		if _, err := s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Username: &name}); !errors.Is(
 			err,
 			apierror.InvalidRequest,
 		) {
@@ -92,7 +92,7 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 		"", "javascript:alert(1)", "//a.example", "https://", "https://u:p@a.example/",
 		"https://a.example/" + strings.Repeat("x", 500), "data:image/png,x",
 	} {
-		if _, err := s.Create(t.Context(), 1, users.Guest, users.NewUser{Avatar: &avatar}); !errors.Is(
+		if _, err := s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Avatar: &avatar}); !errors.Is(
 			err,
 			apierror.InvalidRequest,
 		) {
@@ -100,7 +100,7 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 		}
 	}
 	ada := newPlayer(t, s, 1)
-	_, err := s.Patch(t.Context(), ada, ada.User, users.Patch{Username: new(""), Avatar: new(new(""))})
+	_, err := s.Patch(t.Context(), ada, ada.UserID, users.PatchInput{Username: new(""), Avatar: new(new(""))})
 	if e, ok := apierror.As(err); !ok || len(e.FieldErrors) != 2 {
 		t.Errorf("a patch with two wrong fields: %v", err)
 	}
@@ -108,13 +108,13 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 
 func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		identity := users.Identity{Game: 1, Kind: users.Device, Digest: "d"}
+		identity := users.Identity{GameID: 1, Kind: users.KindDevice, Digest: "d"}
 		var mu sync.Mutex
 		seen := map[int64]bool{}
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				u, err := users.New(db).SignIn(t.Context(), identity, users.NewUser{})
+				u, err := users.New(db).SignIn(t.Context(), identity, users.ProfileInput{})
 				if err != nil {
 					t.Error(err)
 				}
@@ -132,7 +132,7 @@ func TestAHundredSignInsAtOnceMakeOnePlayer(t *testing.T) {
 			t.Errorf("%d players were stored, %v", len(profiles), err)
 		}
 		other, err := users.New(db).
-			SignIn(t.Context(), users.Identity{Game: 2, Kind: users.Device, Digest: "d"}, users.NewUser{})
+			SignIn(t.Context(), users.Identity{GameID: 2, Kind: users.KindDevice, Digest: "d"}, users.ProfileInput{})
 		if err != nil || seen[other.ID] {
 			t.Errorf("in another game: %+v, %v", other, err)
 		}
@@ -149,8 +149,8 @@ func numbers(n int64) (list []int64) {
 func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
-		identity := users.Identity{Game: 1, Kind: users.External, Digest: "d"}
-		u, err := s.SignIn(t.Context(), identity, users.NewUser{Username: new("Ada")})
+		identity := users.Identity{GameID: 1, Kind: users.KindExternal, Digest: "d"}
+		u, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Ada")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,8 +158,8 @@ func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 		if err := db.Client.Del(t.Context(), keys.User(u.ID)).Err(); err != nil {
 			t.Fatal(err)
 		}
-		again, err := s.SignIn(t.Context(), identity, users.NewUser{Username: new("Bob")})
-		if err != nil || again.ID != u.ID || again.Username != "Bob" || again.Kind != users.External {
+		again, err := s.SignIn(t.Context(), identity, users.ProfileInput{Username: new("Bob")})
+		if err != nil || again.ID != u.ID || again.Username != "Bob" || again.Kind != users.KindExternal {
 			t.Errorf("%+v, %v", again, err)
 		}
 	})
@@ -168,37 +168,40 @@ func TestASignInThatCrashedHalfwayIsCompletedByTheNext(t *testing.T) {
 func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := users.New(db)
-		device := func(d string) users.Identity { return users.Identity{Game: 1, Kind: users.Device, Digest: d} }
-		external := func(d string) users.Identity { return users.Identity{Game: 1, Kind: users.External, Digest: d} }
+		device := func(d string) users.Identity { return users.Identity{GameID: 1, Kind: users.KindDevice, Digest: d} }
+		external := func(d string) users.Identity { return users.Identity{GameID: 1, Kind: users.KindExternal, Digest: d} }
 		me, other := newPlayer(t, s, 1), newPlayer(t, s, 1)
 		for range 2 { // twice is once
-			if u, err := s.Link(t.Context(), me, me.User, device("a")); err != nil || u.Kind != users.Device {
+			if u, err := s.Link(t.Context(), me, me.UserID, device("a")); err != nil || u.Kind != users.KindDevice {
 				t.Fatalf("%+v, %v", u, err)
 			}
 		}
-		if u, err := s.SignIn(t.Context(), device("a"), users.NewUser{}); err != nil || u.ID != me.User {
+		if u, err := s.SignIn(t.Context(), device("a"), users.ProfileInput{}); err != nil || u.ID != me.UserID {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Link(t.Context(), me, me.User, device("b")); !errors.Is(err, apierror.AlreadyLinked) {
+		if _, err := s.Link(t.Context(), me, me.UserID, device("b")); !errors.Is(err, apierror.AlreadyLinked) {
 			t.Errorf("a second device: %v", err)
 		}
-		if _, err := s.Link(t.Context(), other, other.User, device("a")); !errors.Is(err, apierror.AlreadyLinked) {
+		if _, err := s.Link(t.Context(), other, other.UserID, device("a")); !errors.Is(err, apierror.AlreadyLinked) {
 			t.Errorf("another's device: %v", err)
 		}
-		if u, err := s.Link(t.Context(), me, me.User, external("x")); err != nil || u.Kind != users.External {
+		if u, err := s.Link(t.Context(), me, me.UserID, external("x")); err != nil || u.Kind != users.KindExternal {
 			t.Errorf("%+v, %v", u, err)
 		}
-		if _, err := s.Link(t.Context(), me, me.User, external("y")); !errors.Is(err, apierror.AlreadyLinked) {
+		if _, err := s.Link(t.Context(), me, me.UserID, external("y")); !errors.Is(err, apierror.AlreadyLinked) {
 			t.Errorf("a second external id: %v", err)
 		}
-		if _, err := s.Link(t.Context(), me, me.User, users.Identity{Game: 2, Kind: users.Device, Digest: "z"}); !errors.Is(
+		if _, err := s.Link(t.Context(), me, me.UserID, users.Identity{
+			GameID: 2, Kind: users.KindDevice,
+			Digest: "z",
+		}); !errors.Is(
 			err,
 			apierror.UserNotFound,
 		) {
 			t.Errorf("of another game: %v", err)
 		}
 		for _, id := range []users.Identity{device("b"), external("y")} { // what was refused is free
-			if u, err := s.SignIn(t.Context(), id, users.NewUser{}); err != nil || u.ID == me.User {
+			if u, err := s.SignIn(t.Context(), id, users.ProfileInput{}); err != nil || u.ID == me.UserID {
 				t.Errorf("%+v, %v", u, err)
 			}
 		}
@@ -215,16 +218,16 @@ func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 			t.Fatal(err)
 		}
 		for _, f := range list {
-			if f.ID == other.User {
+			if f.ID == other.UserID {
 				return string(f.State)
 			}
 		}
 		return "-"
 	}
 	both := side(a, b) + " " + side(b, a)
-	are, err := s.AreFriends(t.Context(), a.User, b.User)
-	if err != nil || are[b.User] != (both == "friend friend") {
-		t.Errorf("AreFriends returned %v for %s (%v)", are[b.User], both, err)
+	are, err := s.AreFriends(t.Context(), a.UserID, b.UserID)
+	if err != nil || are[b.UserID] != (both == "friend friend") {
+		t.Errorf("AreFriends returned %v for %s (%v)", are[b.UserID], both, err)
 	}
 	return both
 }
@@ -270,11 +273,11 @@ func TestEverySequenceOfFriendVerbsOfTwoPlayers(t *testing.T) {
 				var err error
 				switch verb[1] {
 				case '+':
-					_, err = s.AddFriend(t.Context(), me, other.User)
+					_, err = s.AddFriend(t.Context(), me, other.UserID)
 				case '-':
-					err = s.RemoveFriend(t.Context(), me, other.User)
+					err = s.RemoveFriend(t.Context(), me, other.UserID)
 				case '!':
-					_, err = s.Block(t.Context(), me, other.User)
+					_, err = s.Block(t.Context(), me, other.UserID)
 				}
 				if err != nil && !errors.Is(err, apierror.Forbidden) {
 					t.Fatalf("%s: %s: %v", test.verbs, verb, err)
@@ -295,10 +298,10 @@ func TestFriendVerbsRejectOneselfAndPlayersOfOtherGames(t *testing.T) {
 		"RemoveFriend": func(other int64) error { return s.RemoveFriend(t.Context(), me, other) },
 		"Block":        func(other int64) error { _, err := s.Block(t.Context(), me, other); return err },
 	} {
-		if err := call(me.User); !errors.Is(err, apierror.InvalidRequest) {
+		if err := call(me.UserID); !errors.Is(err, apierror.InvalidRequest) {
 			t.Errorf("%s oneself: %v", name, err)
 		}
-		for _, other := range []int64{stranger.User, 99, 0, -1} {
+		for _, other := range []int64{stranger.UserID, 99, 0, -1} {
 			if err := call(other); !errors.Is(err, apierror.UserNotFound) {
 				t.Errorf("%s %d: %v", name, other, err)
 			}
@@ -314,7 +317,7 @@ func TestTwoRequestsAtOnceMakeFriends(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, pair := range [][2]principal.Caller{{a, b}, {b, a}} {
 				wg.Go(func() {
-					if _, err := s.AddFriend(t.Context(), pair[0], pair[1].User); err != nil {
+					if _, err := s.AddFriend(t.Context(), pair[0], pair[1].UserID); err != nil {
 						t.Error(err)
 					}
 				})
@@ -333,18 +336,18 @@ func TestTheIndexOfFriendsNeverMissesARelation(t *testing.T) {
 		a, b := newPlayer(t, s, 1), newPlayer(t, s, 1)
 		for range 50 {
 			var wg sync.WaitGroup
-			wg.Go(func() { _, _ = s.AddFriend(t.Context(), a, b.User) })
-			wg.Go(func() { _ = s.RemoveFriend(t.Context(), b, a.User) })
+			wg.Go(func() { _, _ = s.AddFriend(t.Context(), a, b.UserID) })
+			wg.Go(func() { _ = s.RemoveFriend(t.Context(), b, a.UserID) })
 			wg.Wait()
 			got := relationOf(t, s, a, b)
-			again, err := s.AddFriend(t.Context(), a, b.User) // returns the state of the pair itself; the index must agree
+			again, err := s.AddFriend(t.Context(), a, b.UserID) // returns the state of the pair itself; the index must agree
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got != "- -" && got != "outgoing incoming" {
 				t.Fatalf("they see %q", got)
 			}
-			if again.State != users.Outgoing || relationOf(t, s, a, b) != "outgoing incoming" {
+			if again.State != users.StateOutgoing || relationOf(t, s, a, b) != "outgoing incoming" {
 				t.Fatalf("after the request: %v, %q", again, relationOf(t, s, a, b))
 			}
 		}
@@ -361,9 +364,9 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 		ada,
 		bob,
 		newPlayer(t, s, 2),
-		{Role: principal.Player, User: ada.User, Game: 2}, // ada's id with the token of another game
-		{Role: principal.Server, Game: 1},
-		{Role: principal.Server, Game: 2},
+		{Role: principal.Player, UserID: ada.UserID, GameID: 2}, // ada's id with the token of another game
+		{Role: principal.Server, GameID: 1},
+		{Role: principal.Server, GameID: 2},
 		operator,
 		{Role: principal.System},
 	}
@@ -376,13 +379,13 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 		call func(principal.Caller) error
 		want string // one code for each caller
 	}{
-		{"Get", func(c principal.Caller) error { _, err := s.Get(t.Context(), c, ada.User); return err }, self},
+		{"Get", func(c principal.Caller) error { _, err := s.Get(t.Context(), c, ada.UserID); return err }, self},
 		{"Patch", func(c principal.Caller) error {
-			_, err := s.Patch(t.Context(), c, ada.User, users.Patch{Username: new("Ada")})
+			_, err := s.Patch(t.Context(), c, ada.UserID, users.PatchInput{Username: new("Ada")})
 			return err
 		}, self},
 		{"Link", func(c principal.Caller) error {
-			_, err := s.Link(t.Context(), c, ada.User, users.Identity{Game: 1, Kind: users.External, Digest: "x"})
+			_, err := s.Link(t.Context(), c, ada.UserID, users.Identity{GameID: 1, Kind: users.KindExternal, Digest: "x"})
 			return err
 		}, self},
 		{
@@ -390,15 +393,15 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			fmt.Sprintf(friends, "ok", "ok"),
 		},
 		{
-			"AddFriend", func(c principal.Caller) error { _, err := s.AddFriend(t.Context(), c, bob.User); return err },
+			"AddFriend", func(c principal.Caller) error { _, err := s.AddFriend(t.Context(), c, bob.UserID); return err },
 			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
 		},
 		{
-			"RemoveFriend", func(c principal.Caller) error { return s.RemoveFriend(t.Context(), c, bob.User) },
+			"RemoveFriend", func(c principal.Caller) error { return s.RemoveFriend(t.Context(), c, bob.UserID) },
 			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
 		},
 		{
-			"Block", func(c principal.Caller) error { _, err := s.Block(t.Context(), c, bob.User); return err },
+			"Block", func(c principal.Caller) error { _, err := s.Block(t.Context(), c, bob.UserID); return err },
 			fmt.Sprintf(friends, "invalid_request", "user_not_found"),
 		},
 	} {

@@ -66,15 +66,15 @@ func (a *AmountInput) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// maxAmountText bounds the bytes of an amount. The longest sensible one is 16 digits, a point and
+// maxAmountBytes bounds the bytes of an amount. The longest sensible one is 16 digits, a point and
 // 18 more.
-const maxAmountText = 64
+const maxAmountBytes = 64
 
-// Units returns the exact amount in minor units of a token with the given decimals. Exponents are
+// ToUnits returns the exact amount in minor units of a token with the given decimals. Exponents are
 // accepted, since JavaScript prints small numbers as 1e-7. It returns invalid_amount for anything
 // but a decimal number, for negatives, for more fraction digits than the token has and above
 // MaxUnits.
-func (a AmountInput) Units(decimals int) (Units, error) {
+func (a AmountInput) ToUnits(decimals int) (Units, error) {
 	digits, exponent, err := a.parse()
 	if err != nil {
 		return 0, err
@@ -103,7 +103,7 @@ func (a AmountInput) parse() (digits string, exponent int, err error) {
 	mantissa, exponentText, hasExponent := strings.Cut(strings.ToLower(string(a)), "e")
 	if hasExponent {
 		exponent, err = strconv.Atoi(exponentText)
-		if err != nil || exponent > maxAmountText || exponent < -maxAmountText {
+		if err != nil || exponent > maxAmountBytes || exponent < -maxAmountBytes {
 			return "", 0, a.invalid("is not a decimal number")
 		}
 	}
@@ -111,15 +111,15 @@ func (a AmountInput) parse() (digits string, exponent int, err error) {
 		return "", 0, a.invalid("is negative")
 	}
 	integer, fraction, hasPoint := strings.Cut(mantissa, ".")
-	if len(a) > maxAmountText || integer == "" || hasPoint && fraction == "" || !isDigits(integer+fraction) {
+	if len(a) > maxAmountBytes || integer == "" || hasPoint && fraction == "" || !isDigits(integer+fraction) {
 		return "", 0, a.invalid("is not a decimal number")
 	}
 	return strings.TrimLeft(integer+fraction, "0"), exponent - len(fraction), nil
 }
 
-// Positive is Units for amounts that must be more than zero. It returns invalid_amount.
-func (a AmountInput) Positive(decimals int) (Units, error) {
-	u, err := a.Units(decimals)
+// ToPositiveUnits is Units for amounts that must be more than zero. It returns invalid_amount.
+func (a AmountInput) ToPositiveUnits(decimals int) (Units, error) {
+	u, err := a.ToUnits(decimals)
 	if err == nil && u == 0 {
 		return 0, a.invalid("must be more than zero")
 	}
@@ -128,8 +128,8 @@ func (a AmountInput) Positive(decimals int) (Units, error) {
 
 func (a AmountInput) invalid(problem string) error {
 	text := string(a)
-	if len(text) > maxAmountText {
-		text = text[:maxAmountText] + "…"
+	if len(text) > maxAmountBytes {
+		text = text[:maxAmountBytes] + "…"
 	}
 	if text == "" {
 		return apierror.InvalidAmount.WithReason("the amount is missing")

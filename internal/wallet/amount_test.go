@@ -32,7 +32,7 @@ func TestAmountsAreDecodedExactly(t *testing.T) {
 		{"0.009007199254740991", 18, 9007199254740991},
 		{"007", 0, 7},
 	} {
-		if got, err := wallet.AmountInput(c.text).Units(c.decimals); err != nil || got != c.want {
+		if got, err := wallet.AmountInput(c.text).ToUnits(c.decimals); err != nil || got != c.want {
 			t.Errorf("%s with %d decimals is %d, %v; want %d", c.text, c.decimals, got, err, c.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestInvalidAmountsAreRejected(t *testing.T) {
 		{"9223372036854775808", 0},
 		{"99999999999999999999999999", 0},
 	} {
-		if got, err := wallet.AmountInput(c.text).Units(c.decimals); !errors.Is(err, apierror.InvalidAmount) {
+		if got, err := wallet.AmountInput(c.text).ToUnits(c.decimals); !errors.Is(err, apierror.InvalidAmount) {
 			t.Errorf("%q with %d decimals returned %d, %v; want invalid_amount", c.text, c.decimals, got, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestDecimalAndUnitsAreInverse(t *testing.T) {
 		u := wallet.Units(rapid.Int64Range(0, int64(wallet.MaxUnits)).Draw(t, "units"))
 		decimals := rapid.IntRange(0, wallet.MaxDecimals).Draw(t, "decimals")
 		text := u.Decimal(decimals)
-		if got, err := wallet.AmountInput(text).Units(decimals); err != nil || got != u {
+		if got, err := wallet.AmountInput(text).ToUnits(decimals); err != nil || got != u {
 			t.Fatalf("%d prints as %s and is decoded as %d, %v", u, text, got, err)
 		}
 		exact, _ := new(big.Rat).SetString(text)

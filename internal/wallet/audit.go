@@ -21,17 +21,17 @@ type Report struct {
 // TokenTotal shows where the units of one token are. Totals may be larger than a browser's number
 // holds exactly, so each has its minor units beside it.
 type TokenTotal struct {
-	TokenID       string `json:"tokenId"` // code of the token
-	Minted        Amount `json:"minted"`  // what was brought in, less what was taken out
-	MintedAmount  Units  `json:"mintedAmount,string"`
-	Wallets       Amount `json:"wallets"` // what players can spend
-	WalletsAmount Units  `json:"walletsAmount,string"`
-	Escrow        Amount `json:"escrow"` // stakes in rooms that have not ended
-	EscrowAmount  Units  `json:"escrowAmount,string"`
-	House         Amount `json:"house"` // the operator's account: income from purchases and rake
-	HouseAmount   Units  `json:"houseAmount,string"`
-	Delta         Amount `json:"delta"` // minted - wallets - escrow - house; anything but 0 is a defect of Parlor
-	DeltaAmount   Units  `json:"deltaAmount,string"`
+	TokenCode    string `json:"tokenId"` // code of the token
+	Minted       Amount `json:"minted"`  // what was brought in, less what was taken out
+	MintedUnits  Units  `json:"mintedAmount,string"`
+	Wallets      Amount `json:"wallets"` // what players can spend
+	WalletsUnits Units  `json:"walletsAmount,string"`
+	Escrow       Amount `json:"escrow"` // stakes in rooms that have not ended
+	EscrowUnits  Units  `json:"escrowAmount,string"`
+	House        Amount `json:"house"` // the operator's account: income from purchases and rake
+	HouseUnits   Units  `json:"houseAmount,string"`
+	Delta        Amount `json:"delta"` // minted - wallets - escrow - house; anything but 0 is a defect of Parlor
+	DeltaUnits   Units  `json:"deltaAmount,string"`
 }
 
 // DeepReport is a Report with the results of a recount.
@@ -45,10 +45,10 @@ type DeepReport struct {
 
 // Difference is an account that differs from the ledger.
 type Difference struct {
-	Account string `json:"account"` // "w:<user>", a total, "held", or "ledger" for a defect of the ledger itself
-	TokenID string `json:"tokenId"` // code of the token
-	Stored  string `json:"stored"`  // minor units; for "ledger" a text
-	Counted string `json:"counted"` // minor units by the ledger or the sum of the wallets; for "ledger" a text
+	Account   string `json:"account"` // "w:<user>", a total, "held", or "ledger" for a defect of the ledger itself
+	TokenCode string `json:"tokenId"` // code of the token
+	Stored    string `json:"stored"`  // minor units; for "ledger" a text
+	Counted   string `json:"counted"` // minor units by the ledger or the sum of the wallets; for "ledger" a text
 }
 
 // Audit compares the running totals. It reads one hash that every money script keeps, so it is
@@ -76,16 +76,16 @@ func (s *Service) reportOf(ctx context.Context, t totals) (Report, error) {
 			r.Balanced = false
 		}
 		r.Tokens = append(r.Tokens, TokenTotal{
-			TokenID: code,
-			Minted:  token.Amount(minted), MintedAmount: minted,
-			Wallets: token.Amount(wallets), WalletsAmount: wallets,
-			Escrow: token.Amount(escrow), EscrowAmount: escrow,
-			House: token.Amount(house), HouseAmount: house,
-			Delta: token.Amount(delta), DeltaAmount: delta,
+			TokenCode: code,
+			Minted:    token.AmountOf(minted), MintedUnits: minted,
+			Wallets: token.AmountOf(wallets), WalletsUnits: wallets,
+			Escrow: token.AmountOf(escrow), EscrowUnits: escrow,
+			House: token.AmountOf(house), HouseUnits: house,
+			Delta: token.AmountOf(delta), DeltaUnits: delta,
 		})
 	}
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {
-		return cmp.Or(cmp.Compare(tokens[a.TokenID].ID, tokens[b.TokenID].ID), cmp.Compare(a.TokenID, b.TokenID))
+		return cmp.Or(cmp.Compare(tokens[a.TokenCode].ID, tokens[b.TokenCode].ID), cmp.Compare(a.TokenCode, b.TokenCode))
 	})
 	return r, nil
 }
@@ -101,7 +101,7 @@ const maxRecounts = 5
 // the replay is brought to exactly that entry before they are compared. Only the sum of held stakes
 // needs one instant for all wallets, so it is tried a few times.
 func (s *Service) AuditDeep(ctx context.Context) (DeepReport, error) {
-	re := replay{wallets: map[string]map[string]Units{}, others: map[string]map[string]Units{}}
+	re := ledgerReplay{wallets: map[string]map[string]Units{}, others: map[string]map[string]Units{}}
 	var d DeepReport
 	for range maxRecounts {
 		d = DeepReport{Differences: []Difference{}}
@@ -134,15 +134,15 @@ func (s *Service) AuditDeep(ctx context.Context) (DeepReport, error) {
 
 // recount is the result of reading all wallets once.
 type recount struct {
-	firstSequence int64            // number of the last ledger entry when the first wallets were read
-	held          map[string]Units // sum of the held stakes by token
-	done          map[string]bool  // user ids of the wallets that were compared
+	firstSequence   int64            // number of the last ledger entry when the first wallets were read
+	held            map[string]Units // sum of the held stakes by token
+	comparedUserIDs map[string]bool  // user ids of the wallets that were compared
 }
 
 // recountWallets compares every wallet with the replay.
-func (s *Service) recountWallets(ctx context.Context, re *replay, d *DeepReport) (recount, error) {
-	c := recount{firstSequence: -1, held: map[string]Units{}, done: map[string]bool{}}
-	for cursor := scanStart; ; {
+func (s *Service) recountWallets(ctx context.Context, re *ledgerReplay, d *DeepReport) (recount, error) {
+	c := recount{firstSequence: -1, held: map[string]Units{}, comparedUserIDs: map[string]bool{}}
+	for cursor := scanStartCursor; ; {
 		userIDs, next, err := s.store.scanWallets(ctx, cursor)
 		if err != nil {
 			return recount{}, err
@@ -150,7 +150,7 @@ func (s *Service) recountWallets(ctx context.Context, re *replay, d *DeepReport)
 		if err := s.compareWallets(ctx, userIDs, re, &c, d); err != nil {
 			return recount{}, err
 		}
-		if cursor = next; cursor == scanStart {
+		if cursor = next; cursor == scanStartCursor {
 			break
 		}
 	}
@@ -160,13 +160,15 @@ func (s *Service) recountWallets(ctx context.Context, re *replay, d *DeepReport)
 			return recount{}, err
 		}
 	}
-	d.Wallets = len(c.done)
+	d.Wallets = len(c.comparedUserIDs)
 	return c, nil
 }
 
 // compareWallets compares those wallets that have not been compared before.
-func (s *Service) compareWallets(ctx context.Context, userIDs []string, re *replay, c *recount, d *DeepReport) error {
-	userIDs = slices.DeleteFunc(userIDs, func(userID string) bool { return c.done[userID] })
+func (s *Service) compareWallets(
+	ctx context.Context, userIDs []string, re *ledgerReplay, c *recount, d *DeepReport,
+) error {
+	userIDs = slices.DeleteFunc(userIDs, func(userID string) bool { return c.comparedUserIDs[userID] })
 	at, err := s.store.readSnapshot(ctx, userIDs)
 	if err != nil {
 		return err
@@ -178,7 +180,7 @@ func (s *Service) compareWallets(ctx context.Context, userIDs []string, re *repl
 		c.firstSequence = at.sequence
 	}
 	for _, userID := range userIDs {
-		c.done[userID] = true
+		c.comparedUserIDs[userID] = true
 		re.compareWallet(d, userID, at.wallets[userID])
 		for code, b := range at.wallets[userID] {
 			c.held[code] += b.held
@@ -188,7 +190,7 @@ func (s *Service) compareWallets(ctx context.Context, userIDs []string, re *repl
 }
 
 // replayTo replays the ledger up to an entry.
-func (s *Service) replayTo(ctx context.Context, re *replay, sequence int64) error {
+func (s *Service) replayTo(ctx context.Context, re *ledgerReplay, sequence int64) error {
 	for re.sequence < sequence {
 		entries, err := s.store.readEntries(ctx, re.sequence, sequence)
 		if err != nil {
@@ -205,20 +207,20 @@ func (s *Service) replayTo(ctx context.Context, re *replay, sequence int64) erro
 	return nil
 }
 
-// replay is the state of all accounts by the ledger, up to an entry.
-type replay struct {
+// ledgerReplay is the state of all accounts by the ledger, up to an entry.
+type ledgerReplay struct {
 	sequence int64                       // number of that entry
 	wallets  map[string]map[string]Units // user id → token → units
 	others   map[string]map[string]Units // kind of account, all rooms together → token → units
 	defects  []Difference                // of the ledger itself
 }
 
-func (re *replay) addDefect(code, stored, counted string) {
-	re.defects = append(re.defects, Difference{Account: "ledger", TokenID: code, Stored: stored, Counted: counted})
+func (re *ledgerReplay) addDefect(code, stored, counted string) {
+	re.defects = append(re.defects, Difference{Account: "ledger", TokenCode: code, Stored: stored, Counted: counted})
 }
 
 // apply adds the postings of the next entry, which must sum to zero.
-func (re *replay) apply(e ledgerEntry) {
+func (re *ledgerReplay) apply(e ledgerEntry) {
 	if e.number != re.sequence+1 {
 		re.addDefect(e.code, fmt.Sprintf("entry %d", e.number), fmt.Sprintf("entry %d", re.sequence+1))
 	}
@@ -246,10 +248,10 @@ func (re *replay) apply(e ledgerEntry) {
 
 func (d *DeepReport) addDifference(account, code string, stored, counted Units) {
 	d.Differences = append(d.Differences,
-		Difference{Account: account, TokenID: code, Stored: stored.String(), Counted: counted.String()})
+		Difference{Account: account, TokenCode: code, Stored: stored.String(), Counted: counted.String()})
 }
 
-func (re *replay) compareWallet(d *DeepReport, userID string, balances map[string]tokenBalance) {
+func (re *ledgerReplay) compareWallet(d *DeepReport, userID string, balances map[string]tokenBalance) {
 	account := walletAccount(userID)
 	for code, b := range balances {
 		if counted := re.wallets[userID][code]; b.free != counted {
@@ -267,7 +269,7 @@ func (re *replay) compareWallet(d *DeepReport, userID string, balances map[strin
 }
 
 // totals returns the totals by the ledger. Accounts of an unknown kind are totals of their own.
-func (re *replay) totals() map[string]tokenTotals {
+func (re *ledgerReplay) totals() map[string]tokenTotals {
 	all := map[string]tokenTotals{}
 	add := func(code, total string, units Units) {
 		if all[code] == nil {
@@ -297,7 +299,7 @@ func (re *replay) totals() map[string]tokenTotals {
 	return all
 }
 
-func (re *replay) compareTotals(d *DeepReport, t totals) {
+func (re *ledgerReplay) compareTotals(d *DeepReport, t totals) {
 	counted := re.totals()
 	for code := range union(t.tokens, counted) {
 		for name := range union(t.tokens[code], counted[code]) {

@@ -45,13 +45,13 @@ func addUnits(t *testing.T, db *redisdb.DB, key, field string, units int64) {
 // addEntry appends a ledger entry, past all scripts.
 func addEntry(t *testing.T, db *redisdb.DB, code, postings string) {
 	t.Helper()
-	number, err := db.Client.HIncrBy(t.Context(), keys.Totals(), keys.TotalsSequence, 1).Result()
+	number, err := db.Client.HIncrBy(t.Context(), keys.Totals(), keys.TotalsSequenceField, 1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = db.Client.XAdd(t.Context(), &redis.XAddArgs{
 		Stream: keys.Ledger(), ID: wallet.Units(number).String() + "-0",
-		Values: map[string]any{keys.EntryToken: code, keys.EntryPostings: postings},
+		Values: map[string]any{keys.LedgerTokenField: code, keys.LedgerPostingsField: postings},
 	}).Err()
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 						return
 					default:
 					}
-					in := wallet.CreditInput{UserID: 1 + i%500, TokenID: "GOLD", Amount: "3", Reason: "test"}
+					in := wallet.CreditInput{UserID: 1 + i%500, TokenCode: "GOLD", Amount: "3", Reason: "test"}
 					if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
 						t.Error(err)
 					}

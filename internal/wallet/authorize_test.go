@@ -29,14 +29,14 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 
 	creditOf := func(userID int64) func(principal.Caller) error {
 		return func(c principal.Caller) error {
-			in := wallet.CreditInput{UserID: userID, TokenID: "GOLD", Amount: "1", Reason: "test"}
+			in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
 			_, err := s.Credit(t.Context(), c, in, noReceipt)
 			return err
 		}
 	}
 	debitOf := func(userID int64) func(principal.Caller) error {
 		return func(c principal.Caller) error {
-			in := wallet.DebitInput{UserID: userID, TokenID: "GOLD", Amount: "1", Reason: "test"}
+			in := wallet.DebitInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
 			_, err := s.Debit(t.Context(), c, in, noReceipt)
 			return err
 		}
@@ -44,11 +44,11 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	tokens := 0
 	columns := []principal.Caller{
 		{},
-		{Game: game, User: userID}, // without a role
-		{Role: principal.Player, User: userID, Game: game},
-		{Role: principal.Player, User: strangerID, Game: otherGame},
-		{Role: principal.Server, Game: game},
-		{Role: principal.Server, Game: otherGame},
+		{GameID: game, UserID: userID}, // without a role
+		{Role: principal.Player, UserID: userID, GameID: game},
+		{Role: principal.Player, UserID: strangerID, GameID: otherGame},
+		{Role: principal.Server, GameID: game},
+		{Role: principal.Server, GameID: otherGame},
 		{Role: principal.Server}, // of no game
 		operator,
 		system,
@@ -68,12 +68,12 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 		{"debit a stranger", debitOf(strangerID), []string{no, no, no, no, user, ok, user, ok, no, no}},
 		{"debit an unknown user", debitOf(unknownUserID), []string{no, no, no, no, user, user, user, user, no, no}},
 		{"grant", func(c principal.Caller) error {
-			return s.Grant(t.Context(), c, wallet.GrantInput{UserID: userID, GameID: game, TokenID: "GOLD", Units: 1})
+			return s.Grant(t.Context(), c, wallet.GrantInput{UserID: userID, GameID: game, TokenCode: "GOLD", Units: 1})
 		}, []string{no, no, no, no, no, no, no, no, ok, no}},
 		{"create a token", func(c principal.Caller) error {
 			tokens++
 			_, err := s.CreateToken(t.Context(), c, wallet.TokenDefinition{
-				TokenID: "T" + wallet.Units(tokens).String(), Name: "Test", Metadata: wallet.Metadata{Decimals: "0"},
+				Code: "T" + wallet.Units(tokens).String(), Name: "Test", Metadata: wallet.Metadata{Decimals: "0"},
 			})
 			return err
 		}, []string{no, no, no, no, no, no, no, ok, no, no}},
@@ -90,8 +90,8 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", c.verb, diff)
 		}
 	}
-	if b, err := s.Balance(t.Context(), userID, "GOLD"); err != nil || b.Amount != 1001 {
-		t.Errorf("two credits, two debits and a grant of 1 leave %s, %v", b.Amount, err)
+	if b, err := s.ReadBalance(t.Context(), userID, "GOLD"); err != nil || b.SpendableUnits != 1001 {
+		t.Errorf("two credits, two debits and a grant of 1 leave %s, %v", b.SpendableUnits, err)
 	}
 }
 
@@ -109,7 +109,7 @@ func codeOf(err error) string {
 // A failed lookup must not be taken for an unknown player.
 func TestAFailedLookupOfThePlayerIsReturned(t *testing.T) {
 	s := wallet.New(redistest.Single(t), failingPlayers{}, wallet.Options{})
-	in := wallet.CreditInput{UserID: userID, TokenID: "GOLD", Amount: "1", Reason: "test"}
+	in := wallet.CreditInput{UserID: userID, TokenCode: "GOLD", Amount: "1", Reason: "test"}
 	if _, err := s.Credit(t.Context(), operator, in, noReceipt); !errors.Is(err, apierror.StoreUnavailable) {
 		t.Error(err)
 	}

@@ -10,10 +10,10 @@ import (
 // what the player can spend. Amount and HeldAmount are the same numbers in minor units, as text.
 type Balance struct {
 	Token
-	Volume     Amount `json:"volume"`            // what the player can spend; hides the token's supply
-	Amount     Units  `json:"amount,string"`     // Volume in minor units
-	Held       Amount `json:"held"`              // stakes in rooms that have not ended
-	HeldAmount Units  `json:"heldAmount,string"` // Held in minor units
+	Spendable      Amount `json:"volume"`            // what the player can spend; hides the token's supply
+	SpendableUnits Units  `json:"amount,string"`     // Volume in minor units
+	Held           Amount `json:"held"`              // stakes in rooms that have not ended
+	HeldUnits      Units  `json:"heldAmount,string"` // Held in minor units
 }
 
 // Balances are all tokens that the player has or once had, by token id.
@@ -24,26 +24,26 @@ type Balances struct {
 
 // CreditInput describes an amount to mint into a player's wallet.
 type CreditInput struct {
-	UserID  int64
-	TokenID string      // code of the token
-	Amount  AmountInput // more than zero
-	Reason  string      // 1 … 200 characters, shown in the player's ledger
+	UserID    int64
+	TokenCode string      // code of the token
+	Amount    AmountInput // more than zero
+	Reason    string      // 1 … 200 characters, shown in the player's ledger
 }
 
 // DebitInput describes an amount to burn from what a player can spend.
 type DebitInput struct {
-	UserID  int64
-	TokenID string      // code of the token
-	Amount  AmountInput // more than zero
-	Reason  string      // 1 … 200 characters, shown in the player's ledger
+	UserID    int64
+	TokenCode string      // code of the token
+	Amount    AmountInput // more than zero
+	Reason    string      // 1 … 200 characters, shown in the player's ledger
 }
 
 // GrantInput describes a sign-up grant of a game.
 type GrantInput struct {
-	UserID  int64
-	GameID  int64  // the game that grants; each grants once to a player
-	TokenID string // code of the token
-	Units   Units  // minor units, 0 … MaxUnits
+	UserID    int64
+	GameID    int64  // the game that grants; each grants once to a player
+	TokenCode string // code of the token
+	Units     Units  // minor units, 0 … MaxUnits
 }
 
 // ChangeResult is the result of a credit or debit.
@@ -54,29 +54,31 @@ type ChangeResult struct {
 
 // LedgerLine is one change of what a player can spend.
 type LedgerLine struct {
-	ID           int64     `json:"id"`                        // number of the player's line, from 1
-	At           time.Time `json:"at"`                        // UTC
-	TokenID      string    `json:"tokenId"`                   // code of the token
-	Delta        Amount    `json:"delta"`                     // negative when the player paid
-	DeltaAmount  Units     `json:"deltaAmount,string"`        // Delta in minor units
-	BalanceAfter Amount    `json:"balanceAfter"`              // what the player could spend then
-	AfterAmount  Units     `json:"balanceAfterAmount,string"` // BalanceAfter in minor units
-	Reason       string    `json:"reason"`                    // "purchase", "grant", …, or the reason of a credit or debit
-	Ref          string    `json:"ref"`                       // "asset:7", a room id, or the caller of a credit or debit
+	ID                int64     `json:"id"`                        // number of the player's line, from 1
+	At                time.Time `json:"at"`                        // UTC
+	TokenCode         string    `json:"tokenId"`                   // code of the token
+	Delta             Amount    `json:"delta"`                     // negative when the player paid
+	DeltaUnits        Units     `json:"deltaAmount,string"`        // Delta in minor units
+	BalanceAfter      Amount    `json:"balanceAfter"`              // what the player could spend then
+	BalanceAfterUnits Units     `json:"balanceAfterAmount,string"` // BalanceAfter in minor units
+	// "purchase", "grant", …, or the reason of a credit or debit
+	Reason string `json:"reason"`
+	// "asset:7", a room id, or the caller of a credit or debit
+	Ref string `json:"ref"`
 }
 
 // LedgerQuery selects a page of a player's ledger.
 type LedgerQuery struct {
-	TokenID string // only this token, or "" for all
-	Before  int64  // only lines with a lower id: Next of the page before, or 0 for the newest
-	Limit   int    // lines, 1 … 100
+	TokenCode  string // only this token, or "" for all
+	BeforeLine int64  // only lines with a lower id: Next of the page before, or 0 for the newest
+	Limit      int    // lines, 1 … 100
 }
 
 // LedgerPage is a page of lines, newest first. A page may be short, even empty, and still have a
 // next one, since a rare token is searched for in bounded steps.
 type LedgerPage struct {
-	Lines []LedgerLine
-	Next  int64 // Before of the next page, 0 at the end
+	Lines      []LedgerLine
+	NextBefore int64 // Before of the next page, 0 at the end
 }
 
 // InsufficientFunds returns the error with its members: what the player can spend, what is

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	tokenTTL        = time.Second // how late a node sees a change that another node made
+	tokenCacheTTL   = time.Second // how late a node sees a change that another node made
 	maxCachedTokens = 4096
 )
 
@@ -16,19 +16,19 @@ const (
 type tokenCache struct {
 	entries *cache.Cache[string, Token]
 
-	mu      sync.Mutex // held while entries are added or removed
-	changes uint64     // counts removals: a token that was read before one may be out of date
+	mu       sync.Mutex // held while entries are added or removed
+	removals uint64     // counts removals: a token that was read before one may be out of date
 }
 
 func newTokenCache() *tokenCache {
-	return &tokenCache{entries: cache.New[string, Token]("tokens", maxCachedTokens, tokenTTL)}
+	return &tokenCache{entries: cache.New[string, Token]("tokens", maxCachedTokens, tokenCacheTTL)}
 }
 
 // get adds the cached tokens to found. It returns the codes that are not cached, and the number of
 // changes to pass to add once they are read.
 func (c *tokenCache) get(codes []string, found map[string]Token) (missing []string, changes uint64) {
 	c.mu.Lock()
-	changes = c.changes
+	changes = c.removals
 	c.mu.Unlock()
 	for _, code := range codes {
 		if !isCode(code) {
@@ -48,11 +48,11 @@ func (c *tokenCache) get(codes []string, found map[string]Token) (missing []stri
 func (c *tokenCache) add(tokens []Token, changes uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.changes != changes {
+	if c.removals != changes {
 		return
 	}
 	for _, t := range tokens {
-		c.entries.Add(t.TokenID, t)
+		c.entries.Add(t.Code, t)
 	}
 }
 
@@ -60,6 +60,6 @@ func (c *tokenCache) add(tokens []Token, changes uint64) {
 func (c *tokenCache) remove(code string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.changes++
+	c.removals++
 	c.entries.Remove(code)
 }

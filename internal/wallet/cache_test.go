@@ -11,11 +11,11 @@ func TestATokenReadBeforeAChangeIsNotCached(t *testing.T) {
 		t.Fatalf("missing are %v", missing)
 	}
 	c.remove("GOLD")
-	c.add([]Token{{TokenID: "GOLD", Name: "old"}}, changes)
+	c.add([]Token{{Code: "GOLD", Name: "old"}}, changes)
 	if missing, changes = c.get(missing, found); len(missing) != 1 || len(found) != 0 {
 		t.Fatalf("found %v", found)
 	}
-	c.add([]Token{{TokenID: "GOLD", Name: "new"}}, changes)
+	c.add([]Token{{Code: "GOLD", Name: "new"}}, changes)
 	if missing, _ = c.get(missing, found); len(missing) != 0 || found["GOLD"].Name != "new" {
 		t.Errorf("missing are %v, found %v", missing, found)
 	}

@@ -16,10 +16,10 @@ import (
 
 // Service has the verbs of the wallet. It is safe for concurrent use.
 type Service struct {
-	store   store
-	players Players
-	tokens  *tokenCache
-	codes   *cache.Cache[int64, string] // token id → code, which never changes
+	store     store
+	players   Players
+	tokens    *tokenCache
+	codesByID *cache.Cache[int64, string] // token id → code, which never changes
 }
 
 // Players finds the game of a player. *users.Service does: a wallet is created when something is
@@ -42,10 +42,10 @@ const defaultReceiptTTL = 24 * time.Hour
 // reads.
 func New(db *redisdb.DB, players Players, o Options) *Service {
 	return &Service{
-		store:   store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL)},
-		players: players,
-		tokens:  newTokenCache(),
-		codes:   cache.New[int64, string]("token_codes", maxCachedTokens, 0),
+		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL)},
+		players:   players,
+		tokens:    newTokenCache(),
+		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
 	}
 }
 
@@ -62,8 +62,8 @@ func (s *Service) CreateToken(ctx context.Context, caller principal.Caller, d To
 	if err := s.store.createToken(ctx, d, decimals); err != nil {
 		return Token{}, err
 	}
-	s.tokens.remove(d.TokenID)
-	return s.Token(ctx, d.TokenID)
+	s.tokens.remove(d.Code)
+	return s.FindToken(ctx, d.Code)
 }
 
 // PatchToken changes the description of a token and returns the token after it; the caller must be
@@ -82,12 +82,12 @@ func (s *Service) PatchToken(ctx context.Context, caller principal.Caller, code 
 		return Token{}, err
 	}
 	s.tokens.remove(code)
-	return s.Token(ctx, code)
+	return s.FindToken(ctx, code)
 }
 
-// Token returns a token by its code. Changes of other nodes are seen within a second. It returns
-// token_not_found.
-func (s *Service) Token(ctx context.Context, code string) (Token, error) {
+// FindToken returns a token by its code. Changes of other nodes are seen within a second. It
+// returns token_not_found.
+func (s *Service) FindToken(ctx context.Context, code string) (Token, error) {
 	found, err := s.findTokens(ctx, code)
 	if err != nil {
 		return Token{}, err
@@ -100,15 +100,15 @@ func (s *Service) Token(ctx context.Context, code string) (Token, error) {
 
 // TokenByID returns a token by its integer id. It returns token_not_found.
 func (s *Service) TokenByID(ctx context.Context, id int64) (Token, error) {
-	code, ok := s.codes.Get(id)
+	code, ok := s.codesByID.Get(id)
 	if !ok {
 		var err error
 		if code, err = s.store.readTokenCode(ctx, id); err != nil {
 			return Token{}, err
 		}
-		s.codes.Add(id, code)
+		s.codesByID.Add(id, code)
 	}
-	return s.Token(ctx, code)
+	return s.FindToken(ctx, code)
 }
 
 // Tokens returns all tokens, by id.
@@ -126,8 +126,8 @@ func (s *Service) Tokens(ctx context.Context) ([]Token, error) {
 	return tokens, nil
 }
 
-// Balances returns every token that the player has or once had, by token id.
-func (s *Service) Balances(ctx context.Context, userID int64) (Balances, error) {
+// ReadBalances returns every token that the player has or once had, by token id.
+func (s *Service) ReadBalances(ctx context.Context, userID int64) (Balances, error) {
 	balances, err := s.store.readWallet(ctx, userID)
 	if err != nil {
 		return Balances{}, err
@@ -139,17 +139,17 @@ func (s *Service) Balances(ctx context.Context, userID int64) (Balances, error) 
 	all := Balances{Balances: make([]Balance, 0, len(balances)), AsOf: time.Now().UTC()}
 	for code, b := range balances {
 		if t, ok := tokens[code]; ok {
-			all.Balances = append(all.Balances, t.Balance(b.free, b.held))
+			all.Balances = append(all.Balances, t.BalanceOf(b.free, b.held))
 		}
 	}
 	slices.SortFunc(all.Balances, func(a, b Balance) int { return cmp.Compare(a.ID, b.ID) })
 	return all, nil
 }
 
-// Balance returns the player's balance of one token, zero when the player never had any. It returns
-// token_not_found.
-func (s *Service) Balance(ctx context.Context, userID int64, code string) (Balance, error) {
-	t, err := s.Token(ctx, code)
+// ReadBalance returns the player's balance of one token, zero when the player never had any. It
+// returns token_not_found.
+func (s *Service) ReadBalance(ctx context.Context, userID int64, code string) (Balance, error) {
+	t, err := s.FindToken(ctx, code)
 	if err != nil {
 		return Balance{}, err
 	}
@@ -157,13 +157,13 @@ func (s *Service) Balance(ctx context.Context, userID int64, code string) (Balan
 	if err != nil {
 		return Balance{}, err
 	}
-	return t.Balance(balances[code].free, balances[code].held), nil
+	return t.BalanceOf(balances[code].free, balances[code].held), nil
 }
 
 // Ledger returns a page of the player's own ledger, newest first. It returns token_not_found.
 func (s *Service) Ledger(ctx context.Context, userID int64, q LedgerQuery) (LedgerPage, error) {
-	if q.TokenID != "" {
-		if _, err := s.Token(ctx, q.TokenID); err != nil {
+	if q.TokenCode != "" {
+		if _, err := s.FindToken(ctx, q.TokenCode); err != nil {
 			return LedgerPage{}, err
 		}
 	}
@@ -173,8 +173,8 @@ func (s *Service) Ledger(ctx context.Context, userID int64, q LedgerQuery) (Ledg
 	}
 	codes := make([]string, 0, 1)
 	for _, l := range page.Lines {
-		if !slices.Contains(codes, l.TokenID) {
-			codes = append(codes, l.TokenID)
+		if !slices.Contains(codes, l.TokenCode) {
+			codes = append(codes, l.TokenCode)
 		}
 	}
 	tokens, err := s.findTokens(ctx, codes...)
@@ -183,8 +183,8 @@ func (s *Service) Ledger(ctx context.Context, userID int64, q LedgerQuery) (Ledg
 	}
 	for i := range page.Lines {
 		l := &page.Lines[i]
-		t := tokens[l.TokenID]
-		l.Delta, l.BalanceAfter = t.Amount(l.DeltaAmount), t.Amount(l.AfterAmount)
+		t := tokens[l.TokenCode]
+		l.Delta, l.BalanceAfter = t.AmountOf(l.DeltaUnits), t.AmountOf(l.BalanceAfterUnits)
 	}
 	return page, nil
 }
@@ -219,27 +219,27 @@ func (s *Service) change(
 	switch {
 	case v.Err() != nil:
 		return ChangeResult{}, v.Err()
-	case !isCode(in.TokenID):
+	case !isCode(in.TokenCode):
 		return ChangeResult{}, apierror.TokenNotFound
 	}
 	c := balanceChange{
-		actorID: caller.ActorID(), userID: in.UserID, token: in.TokenID, reason: in.Reason,
+		actorID: caller.ActorID(), userID: in.UserID, tokenCode: in.TokenCode, reason: in.Reason,
 		receipt: receipt, nonce: idempotency.NewNonce(),
 	}
 	for {
 		// A token that is not found is passed on: the script's error is kept under the receipt.
-		found, err := s.findTokens(ctx, in.TokenID)
+		found, err := s.findTokens(ctx, in.TokenCode)
 		if err != nil {
 			return ChangeResult{}, err
 		}
-		if t, ok := found[in.TokenID]; ok {
+		if t, ok := found[in.TokenCode]; ok {
 			c.decimals = &t.Decimals
-			if c.units, err = in.Amount.Positive(t.Decimals); err != nil {
+			if c.units, err = in.Amount.ToPositiveUnits(t.Decimals); err != nil {
 				return ChangeResult{}, err
 			}
 		}
 		result, stale, err := s.store.change(ctx, kind, c)
-		s.tokens.remove(in.TokenID) // its supply has changed, or it was created meanwhile
+		s.tokens.remove(in.TokenCode) // its supply has changed, or it was created meanwhile
 		if !stale {
 			return result, err
 		}
@@ -255,7 +255,7 @@ func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantIn
 		return apierror.Forbidden.WithReason("grants are given at sign-up only")
 	case in.UserID < 1:
 		return apierror.UserNotFound
-	case !isCode(in.TokenID):
+	case !isCode(in.TokenCode):
 		return apierror.TokenNotFound
 	case in.Units < 0 || in.Units > MaxUnits:
 		return apierror.InvalidAmount.WithReason("a grant is at most %s minor units", MaxUnits)
@@ -263,7 +263,7 @@ func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantIn
 		return nil
 	}
 	err := s.store.grant(ctx, in)
-	s.tokens.remove(in.TokenID)
+	s.tokens.remove(in.TokenCode)
 	return err
 }
 
@@ -306,7 +306,7 @@ func (s *Service) findTokens(ctx context.Context, codes ...string) (map[string]T
 	}
 	s.tokens.add(tokens, changes)
 	for _, t := range tokens {
-		found[t.TokenID] = t
+		found[t.Code] = t
 	}
 	return found, nil
 }

@@ -32,12 +32,12 @@ func (s *Service) EventTopic(userID int64) string { return keys.WalletEvents(use
 // DecodeToken returns the token in the next six values: id, decimals, name, logo, asset name,
 // policy id. The scripts that return a token return these. The caller must check v.Err.
 func DecodeToken(code string, supply Units, v *redisdb.Values) Token {
-	t := Token{ID: v.Int(), TokenID: code, Decimals: int(v.Int()), Name: v.Text()}
-	if logo := v.Text(); logo != "" {
+	t := Token{ID: v.NextInt(), Code: code, Decimals: int(v.NextInt()), Name: v.NextText()}
+	if logo := v.NextText(); logo != "" {
 		t.LogoURL = &logo
 	}
-	t.Metadata = Metadata{AssetName: v.Text(), PolicyID: v.Text(), Decimals: strconv.Itoa(t.Decimals)}
-	t.Supply = t.Amount(supply)
+	t.Metadata = Metadata{AssetName: v.NextText(), PolicyID: v.NextText(), Decimals: strconv.Itoa(t.Decimals)}
+	t.Supply = t.AmountOf(supply)
 	return t
 }
 
@@ -49,8 +49,8 @@ func orEmpty(text *string) string {
 }
 
 func (s store) createToken(ctx context.Context, d TokenDefinition, decimals int) error {
-	reply, err := s.db.RunScript(ctx, scripts.TokenCreate, []string{keys.Token(d.TokenID), keys.Tokens()},
-		idempotency.NewNonce(), d.TokenID, decimals, d.Name, orEmpty(d.LogoURL),
+	reply, err := s.db.RunScript(ctx, scripts.TokenCreate, []string{keys.Token(d.Code), keys.Tokens()},
+		idempotency.NewNonce(), d.Code, decimals, d.Name, orEmpty(d.LogoURL),
 		d.Metadata.AssetName, d.Metadata.PolicyID)
 	if err != nil {
 		return err
@@ -60,10 +60,10 @@ func (s store) createToken(ctx context.Context, d TokenDefinition, decimals int)
 
 func (s store) patchToken(ctx context.Context, code string, p TokenPatch) error {
 	changes := map[string]*string{
-		keys.TokenName: p.Name, keys.TokenAssetName: p.AssetName, keys.TokenPolicyID: p.PolicyID,
+		keys.TokenNameField: p.Name, keys.TokenAssetNameField: p.AssetName, keys.TokenPolicyIDField: p.PolicyID,
 	}
 	if p.LogoURL != nil {
-		changes[keys.TokenLogo] = new(orEmpty(*p.LogoURL))
+		changes[keys.TokenLogoField] = new(orEmpty(*p.LogoURL))
 	}
 	var args []any
 	for field, text := range changes {
@@ -94,7 +94,7 @@ func (s store) listTokenCodes(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, redisdb.WrapError("list the tokens", err)
 	}
-	delete(byID, keys.TokensNext)
+	delete(byID, keys.TokensNextField)
 	return slices.Collect(maps.Values(byID)), nil
 }
 
@@ -119,7 +119,7 @@ func (s store) readTokens(ctx context.Context, codes []string) ([]Token, error) 
 	supplies := redisdb.NewValuesFromHMGet("the supplies of tokens", supplyReply.Val())
 	tokens := make([]Token, 0, len(codes))
 	for i, code := range codes {
-		supply := supplies.OptionalInt()
+		supply := supplies.NextOptionalInt()
 		if replies[i].Val()[0] == nil {
 			continue
 		}
@@ -177,8 +177,8 @@ const (
 // readLines returns a page whose lines lack their decimal amounts.
 func (s store) readLines(ctx context.Context, userID int64, q LedgerQuery) (LedgerPage, error) {
 	page := LedgerPage{Lines: make([]LedgerLine, 0, q.Limit)}
-	before, stepSize := q.Before, int64(lineStepSize)
-	if q.TokenID == "" {
+	before, stepSize := q.BeforeLine, int64(lineStepSize)
+	if q.TokenCode == "" {
 		stepSize = int64(q.Limit) + 1
 	}
 	for range maxLineSteps {
@@ -191,11 +191,11 @@ func (s store) readLines(ctx context.Context, userID int64, q LedgerQuery) (Ledg
 			return LedgerPage{}, redisdb.WrapError("read a ledger", err)
 		}
 		for _, e := range entries {
-			if q.TokenID != "" && e.Values[keys.EntryToken] != q.TokenID {
+			if q.TokenCode != "" && e.Values[keys.LedgerTokenField] != q.TokenCode {
 				continue
 			}
 			if len(page.Lines) == q.Limit {
-				page.Next = page.Lines[q.Limit-1].ID
+				page.NextBefore = page.Lines[q.Limit-1].ID
 				return page, nil
 			}
 			l, err := decodeLine(e)
@@ -211,7 +211,7 @@ func (s store) readLines(ctx context.Context, userID int64, q LedgerQuery) (Ledg
 			return LedgerPage{}, err
 		}
 	}
-	page.Next = before
+	page.NextBefore = before
 	return page, nil
 }
 
@@ -236,9 +236,9 @@ func decodeLine(e redis.XMessage) (LedgerLine, error) {
 	id, err := entryNumber(e.ID)
 	f := redisdb.NewFields("ledger line "+e.ID, hash)
 	l := LedgerLine{
-		ID: id, At: f.Time(keys.EntryTime), TokenID: f.Text(keys.EntryToken),
-		DeltaAmount: Units(f.Int(keys.EntryDelta)), AfterAmount: Units(f.Int(keys.EntryBalanceAfter)),
-		Reason: f.Text(keys.EntryReason), Ref: f.Text(keys.EntryRef),
+		ID: id, At: f.Time(keys.LedgerTimeField), TokenCode: f.Text(keys.LedgerTokenField),
+		DeltaUnits: Units(f.Int(keys.LedgerDeltaField)), BalanceAfterUnits: Units(f.Int(keys.LedgerBalanceAfterField)),
+		Reason: f.Text(keys.LedgerReasonField), Ref: f.Text(keys.LedgerRefField),
 	}
 	return l, errors.Join(err, f.Err())
 }
@@ -253,14 +253,14 @@ var (
 
 // balanceChange is one run of the script of an entryKind.
 type balanceChange struct {
-	actorID  string // the caller's, in receipts and in the ledger
-	userID   int64
-	token    string // code
-	decimals *int   // in which units counts; nil while no such token is known
-	units    Units
-	reason   string
-	receipt  idempotency.Receipt
-	nonce    string
+	actorID   string // the caller's, in receipts and in the ledger
+	userID    int64
+	tokenCode string // code
+	decimals  *int   // in which units counts; nil while no such token is known
+	units     Units
+	reason    string
+	receipt   idempotency.Receipt
+	nonce     string
 }
 
 // change runs the script of a kind. stale reports that a token was found that was not known.
@@ -275,9 +275,9 @@ func (s store) change(
 	reply, err := s.db.RunScript(ctx, kind,
 		[]string{
 			keys.Wallet(c.userID), keys.WalletLines(c.userID), keys.WalletEvents(c.userID), keys.Totals(),
-			keys.Ledger(), keys.Token(c.token), keys.MoneyReceipt(c.actorID, receipt.Key),
+			keys.Ledger(), keys.Token(c.tokenCode), keys.MoneyReceipt(c.actorID, receipt.KeyDigest),
 		},
-		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), c.userID, c.token, decimals,
+		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), c.userID, c.tokenCode, decimals,
 		c.units.String(), c.reason, c.actorID)
 	if err != nil {
 		return ChangeResult{}, false, err
@@ -290,8 +290,8 @@ func (s store) change(
 		return result, false, c.errorOf(kind, reply)
 	}
 	v := redisdb.NewValues("a balance", reply.Values)
-	free, held := Units(v.Int()), Units(v.Int())
-	result.Balance = DecodeToken(c.token, 0, v).Balance(free, held)
+	free, held := Units(v.NextInt()), Units(v.NextInt())
+	result.Balance = DecodeToken(c.tokenCode, 0, v).BalanceOf(free, held)
 	return result, false, v.Err()
 }
 
@@ -300,11 +300,11 @@ func (c balanceChange) errorOf(kind entryKind, reply redisdb.Reply) error {
 	switch {
 	case reply.Status == apierror.InsufficientFunds.Code && c.decimals != nil:
 		v := redisdb.NewValues("a balance", reply.Values)
-		available := Units(v.Int())
+		available := Units(v.NextInt())
 		if v.Err() != nil {
 			return v.Err()
 		}
-		return InsufficientFunds(c.token, *c.decimals, available, c.units)
+		return InsufficientFunds(c.tokenCode, *c.decimals, available, c.units)
 	case reply.Status == apierror.InvalidAmount.Code:
 		return errOverLimit
 	default:
@@ -320,9 +320,9 @@ func (s store) grant(ctx context.Context, in GrantInput) error {
 	reply, err := s.db.RunScript(ctx, scripts.WalletGrant,
 		[]string{
 			keys.Wallet(in.UserID), keys.WalletLines(in.UserID), keys.WalletEvents(in.UserID), keys.Totals(),
-			keys.Ledger(), keys.Token(in.TokenID),
+			keys.Ledger(), keys.Token(in.TokenCode),
 		},
-		s.db.PublishCommand, idempotency.NewNonce(), in.UserID, in.GameID, in.TokenID, in.Units.String())
+		s.db.PublishCommand, idempotency.NewNonce(), in.UserID, in.GameID, in.TokenCode, in.Units.String())
 	switch {
 	case err != nil:
 		return err

@@ -36,7 +36,7 @@ func (s store) readTotals(ctx context.Context) (totals, error) {
 		return totals{}, redisdb.WrapError("read the totals", err)
 	}
 	f := redisdb.NewFields("the totals", hash)
-	t := totals{sequence: f.Int(keys.TotalsSequence), tokens: map[string]tokenTotals{}}
+	t := totals{sequence: f.Int(keys.TotalsSequenceField), tokens: map[string]tokenTotals{}}
 	for field := range hash {
 		total, code, ok := keys.ParseTotalField(field)
 		if !ok {
@@ -51,8 +51,8 @@ func (s store) readTotals(ctx context.Context) (totals, error) {
 }
 
 const (
-	scanStart    = "0" // also the cursor after the last page
-	scanPageSize = 1000
+	scanStartCursor = "0" // also the cursor after the last page
+	scanPageSize    = 1000
 )
 
 // scanWallets returns the user ids of some wallets and the cursor of the next ones. A user may come
@@ -67,24 +67,24 @@ func (s store) scanWallets(ctx context.Context, cursor string) (userIDs []string
 		return nil, "", err
 	}
 	v := redisdb.NewValues("a page of wallets", reply.Values)
-	next = v.Text()
-	for v.Len() > 0 {
-		userIDs = append(userIDs, strings.TrimPrefix(v.Text(), keys.WalletPrefix()))
+	next = v.NextText()
+	for v.Remaining() > 0 {
+		userIDs = append(userIDs, strings.TrimPrefix(v.NextText(), keys.WalletPrefix()))
 	}
 	return userIDs, next, v.Err()
 }
 
-// snapshot is some wallets and the number of the last ledger entry, at one instant.
-type snapshot struct {
+// walletsRead is some wallets and the number of the last ledger entry, at one instant.
+type walletsRead struct {
 	sequence int64
 	wallets  map[string]map[string]tokenBalance // user id → code → balance
 }
 
-func (s store) readSnapshot(ctx context.Context, userIDs []string) (snapshot, error) {
+func (s store) readSnapshot(ctx context.Context, userIDs []string) (walletsRead, error) {
 	replies := make([]*redis.MapStringStringCmd, len(userIDs))
 	var sequence *redis.StringCmd
 	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		sequence = p.HGet(ctx, keys.Totals(), keys.TotalsSequence)
+		sequence = p.HGet(ctx, keys.Totals(), keys.TotalsSequenceField)
 		for i, userID := range userIDs {
 			id, err := strconv.ParseInt(userID, 10, 64)
 			if err != nil {
@@ -95,13 +95,13 @@ func (s store) readSnapshot(ctx context.Context, userIDs []string) (snapshot, er
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no money has moved yet
-		return snapshot{}, redisdb.WrapError("read wallets", err)
+		return walletsRead{}, redisdb.WrapError("read wallets", err)
 	}
-	at := snapshot{wallets: make(map[string]map[string]tokenBalance, len(userIDs))}
+	at := walletsRead{wallets: make(map[string]map[string]tokenBalance, len(userIDs))}
 	at.sequence, _ = sequence.Int64()
 	for i, userID := range userIDs {
 		if at.wallets[userID], err = decodeWallet(replies[i].Val()); err != nil {
-			return snapshot{}, fmt.Errorf("wallet of %s: %w", userID, err)
+			return walletsRead{}, fmt.Errorf("wallet of %s: %w", userID, err)
 		}
 	}
 	return at, nil
@@ -148,8 +148,8 @@ func (s store) readEntries(ctx context.Context, after, upTo int64) ([]ledgerEntr
 		if err != nil {
 			return nil, err
 		}
-		code, _ := e.Values[keys.EntryToken].(string)
-		text, _ := e.Values[keys.EntryPostings].(string)
+		code, _ := e.Values[keys.LedgerTokenField].(string)
+		text, _ := e.Values[keys.LedgerPostingsField].(string)
 		entries[i] = ledgerEntry{number: number, code: code, postings: decodePostings(text)}
 	}
 	return entries, nil

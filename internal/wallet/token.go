@@ -13,7 +13,7 @@ import (
 // Token is a currency of the economy: the EntryToken of the wire.
 type Token struct {
 	ID       int64    `json:"id"`        // integer id, from 1
-	TokenID  string   `json:"tokenId"`   // the short code: [A-Za-z0-9_.-]{1,32}
+	Code     string   `json:"tokenId"`   // the short code: [A-Za-z0-9_.-]{1,32}
 	Name     string   `json:"tokenName"` // at most 64 characters
 	LogoURL  *string  `json:"logoUrl"`   // http or https, null when there is no logo
 	Metadata Metadata `json:"metadata"`
@@ -29,17 +29,17 @@ type Metadata struct {
 	Decimals  string `json:"decimals"`  // fraction digits, 0 … 18, as a string of digits
 }
 
-// Amount returns an amount of this token.
-func (t Token) Amount(u Units) Amount { return Amount{Units: u, Decimals: t.Decimals} }
+// AmountOf returns an amount of this token.
+func (t Token) AmountOf(u Units) Amount { return Amount{Units: u, Decimals: t.Decimals} }
 
-// Balance returns the balance of this token in a wallet with these units.
-func (t Token) Balance(free, held Units) Balance {
-	return Balance{Token: t, Volume: t.Amount(free), Amount: free, Held: t.Amount(held), HeldAmount: held}
+// BalanceOf returns the balance of this token in a wallet with these units.
+func (t Token) BalanceOf(free, held Units) Balance {
+	return Balance{Token: t, Spendable: t.AmountOf(free), SpendableUnits: free, Held: t.AmountOf(held), HeldUnits: held}
 }
 
 // TokenDefinition describes a token to create; the fields are bounded as those of Token.
 type TokenDefinition struct {
-	TokenID  string   `json:"tokenId"` // the short code
+	Code     string   `json:"tokenId"` // the short code
 	Name     string   `json:"tokenName"`
 	LogoURL  *string  `json:"logoUrl"` // nil: no logo
 	Metadata Metadata `json:"metadata"`
@@ -55,11 +55,11 @@ type TokenPatch struct {
 }
 
 const (
-	maxCode   = 32   // bytes
-	maxName   = 64   // characters
-	maxURL    = 2048 // characters
-	maxHex    = 128  // digits
-	maxReason = 200  // characters
+	maxCodeBytes   = 32   // bytes
+	maxNameRunes   = 64   // characters
+	maxURLRunes    = 2048 // characters
+	maxHexDigits   = 128  // digits
+	maxReasonRunes = 200  // characters
 )
 
 // validator collects the invalid fields of a request.
@@ -69,9 +69,9 @@ type validator struct{ apierror.FieldErrors }
 func (d TokenDefinition) validate() (int, error) {
 	var v validator
 	switch {
-	case d.TokenID == "":
+	case d.Code == "":
 		v.Add("tokenId", "required", "is required")
-	case !isCode(d.TokenID):
+	case !isCode(d.Code):
 		v.Add("tokenId", "format", "must be 1 to 32 of the characters A-Z a-z 0-9 _ . -")
 	}
 	v.checkName("tokenName", d.Name)
@@ -108,7 +108,7 @@ func (p TokenPatch) validate() error {
 func (v *validator) checkName(field, text string) {
 	if strings.TrimSpace(text) == "" {
 		v.Add(field, "required", "is required")
-	} else if !isLine(text, maxName) {
+	} else if !isLine(text, maxNameRunes) {
 		v.Add(field, "length", "must be at most 64 printable characters")
 	}
 }
@@ -118,13 +118,13 @@ func (v *validator) checkLogo(address *string) {
 		return
 	}
 	u, err := url.Parse(*address)
-	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || !isLine(*address, maxURL) {
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || !isLine(*address, maxURLRunes) {
 		v.Add("logoUrl", "format", "must be an http or https address, or null")
 	}
 }
 
 func (v *validator) checkHexadecimal(field, text string) {
-	if len(text) > maxHex || strings.Trim(text, "0123456789abcdefABCDEF") != "" {
+	if len(text) > maxHexDigits || strings.Trim(text, "0123456789abcdefABCDEF") != "" {
 		v.Add(field, "format", "must be at most 128 hexadecimal digits")
 	}
 }
@@ -132,7 +132,7 @@ func (v *validator) checkHexadecimal(field, text string) {
 func (v *validator) checkReason(text string) {
 	if strings.TrimSpace(text) == "" {
 		v.Add("reason", "required", "is required")
-	} else if !isLine(text, maxReason) {
+	} else if !isLine(text, maxReasonRunes) {
 		v.Add("reason", "length", "must be at most 200 printable characters")
 	}
 }
@@ -140,7 +140,7 @@ func (v *validator) checkReason(text string) {
 // isCode reports whether a text can be the code of a token. Other texts need no look-up in the
 // store.
 func isCode(code string) bool {
-	if code == "" || len(code) > maxCode {
+	if code == "" || len(code) > maxCodeBytes {
 		return false
 	}
 	for i := range len(code) {

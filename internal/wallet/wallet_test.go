@@ -57,7 +57,7 @@ func newService(db *redisdb.DB) *wallet.Service { return wallet.New(db, players{
 func createToken(t *testing.T, s *wallet.Service, code string, decimals int) wallet.Token {
 	t.Helper()
 	token, err := s.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		TokenID: code, Name: "Token " + code,
+		Code: code, Name: "Token " + code,
 		Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB01", Decimals: strconv.Itoa(decimals)},
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func createToken(t *testing.T, s *wallet.Service, code string, decimals int) wal
 
 func credit(t *testing.T, s *wallet.Service, userID int64, code string, amount wallet.AmountInput) {
 	t.Helper()
-	in := wallet.CreditInput{UserID: userID, TokenID: code, Amount: amount, Reason: "test"}
+	in := wallet.CreditInput{UserID: userID, TokenCode: code, Amount: amount, Reason: "test"}
 	if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func credit(t *testing.T, s *wallet.Service, userID int64, code string, amount w
 
 func debit(t *testing.T, s *wallet.Service, userID int64, code string, amount wallet.AmountInput) {
 	t.Helper()
-	in := wallet.DebitInput{UserID: userID, TokenID: code, Amount: amount, Reason: "test"}
+	in := wallet.DebitInput{UserID: userID, TokenCode: code, Amount: amount, Reason: "test"}
 	if _, err := s.Debit(t.Context(), operator, in, noReceipt); err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +101,11 @@ func TestTokensAreCreatedPatchedAndFound(t *testing.T) {
 		if gold.ID != 1 || lead.ID != 2 || gold.Decimals != 6 {
 			t.Fatalf("%+v, %+v", gold, lead)
 		}
-		taken := wallet.TokenDefinition{TokenID: "GOLD", Name: "Other", Metadata: wallet.Metadata{Decimals: "2"}}
-		if _, err := s.CreateToken(t.Context(), operator, taken); !errors.Is(err, apierror.TokenExists) {
+		taken := wallet.TokenDefinition{Code: "GOLD", Name: "Other", Metadata: wallet.Metadata{Decimals: "2"}}
+		if _, err := s.CreateToken(t.Context(), operator, taken); !errors.Is(err, apierror.TokenCodeTaken) {
 			t.Errorf("a second token of the code: %v", err)
 		}
-		if got, err := otherNode.TokenByID(t.Context(), 2); err != nil || got.TokenID != "lead.v2-x_" {
+		if got, err := otherNode.TokenByID(t.Context(), 2); err != nil || got.Code != "lead.v2-x_" {
 			t.Errorf("by id: %+v, %v", got, err)
 		}
 		for _, id := range []int64{0, -1, 3} {
@@ -115,7 +115,7 @@ func TestTokensAreCreatedPatchedAndFound(t *testing.T) {
 		}
 		patch := wallet.TokenPatch{Name: new("x")}
 		for _, code := range []string{"", "none", "next", "GO:LD", "gold"} {
-			if _, err := s.Token(t.Context(), code); !errors.Is(err, apierror.TokenNotFound) {
+			if _, err := s.FindToken(t.Context(), code); !errors.Is(err, apierror.TokenNotFound) {
 				t.Errorf("code %q: %v", code, err)
 			}
 			if _, err := s.PatchToken(t.Context(), operator, code, patch); !errors.Is(err, apierror.TokenNotFound) {
@@ -136,7 +136,7 @@ func TestAPatchedTokenIsSeenByOtherNodes(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s, otherNode := newService(db), newService(db)
 		want := createToken(t, s, "GOLD", 6)
-		if _, err := otherNode.Token(t.Context(), "GOLD"); err != nil { // now it is cached
+		if _, err := otherNode.FindToken(t.Context(), "GOLD"); err != nil { // now it is cached
 			t.Fatal(err)
 		}
 		logo := new("https://parlor.example/gold.svg")
@@ -152,7 +152,7 @@ func TestAPatchedTokenIsSeenByOtherNodes(t *testing.T) {
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for deadline := time.Now().Add(5 * time.Second); ; <-tick.C {
-			if got, err := otherNode.Token(t.Context(), "GOLD"); err == nil && got.Name == "Pure gold" {
+			if got, err := otherNode.FindToken(t.Context(), "GOLD"); err == nil && got.Name == "Pure gold" {
 				break
 			} else if time.Now().After(deadline) {
 				t.Fatalf("the other node still sees %+v, %v", got, err)
@@ -175,19 +175,19 @@ func TestAnInvalidTokenIsRejectedWithAllItsFields(t *testing.T) {
 		{wallet.TokenDefinition{}, []string{"tokenId", "tokenName", "metadata.decimals"}},
 		{
 			wallet.TokenDefinition{
-				TokenID: "A B", Name: "a\nb", LogoURL: new("javascript:alert(1)"),
+				Code: "A B", Name: "a\nb", LogoURL: new("javascript:alert(1)"),
 				Metadata: wallet.Metadata{AssetName: "xyz", PolicyID: "0x1", Decimals: "19"},
 			},
 			[]string{"tokenId", "tokenName", "logoUrl", "metadata.assetName", "metadata.policyId", "metadata.decimals"},
 		},
 		{
 			wallet.TokenDefinition{
-				TokenID: "A", Name: "a", LogoURL: new("https://"), Metadata: wallet.Metadata{Decimals: "01"},
+				Code: "A", Name: "a", LogoURL: new("https://"), Metadata: wallet.Metadata{Decimals: "01"},
 			},
 			[]string{"logoUrl", "metadata.decimals"},
 		},
 		{
-			wallet.TokenDefinition{TokenID: "A", Name: "a", LogoURL: new(""), Metadata: wallet.Metadata{Decimals: "-1"}},
+			wallet.TokenDefinition{Code: "A", Name: "a", LogoURL: new(""), Metadata: wallet.Metadata{Decimals: "-1"}},
 			[]string{"logoUrl", "metadata.decimals"},
 		},
 	} {
@@ -215,11 +215,11 @@ func TestTokensAndBalancesOnTheWire(t *testing.T) {
 		credit(t, s, 7, "GOLD", "2.5")
 		credit(t, s, 7, "SILVER", "3")
 		debit(t, s, 7, "SILVER", "3")
-		token, err := s.Token(t.Context(), "GOLD")
+		token, err := s.FindToken(t.Context(), "GOLD")
 		if err != nil {
 			t.Fatal(err)
 		}
-		balances, err := s.Balances(t.Context(), 7)
+		balances, err := s.ReadBalances(t.Context(), 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,11 +231,11 @@ func TestTokensAndBalancesOnTheWire(t *testing.T) {
 		wantJSON(t, token, gold+"}")
 		wantJSON(t, balances.Balances, "["+silver+","+gold+`,"amount":"2500000","held":0,"heldAmount":"0"}]`)
 
-		none, err := s.Balances(t.Context(), 8)
+		none, err := s.ReadBalances(t.Context(), 8)
 		if err != nil || none.Balances == nil || len(none.Balances) != 0 || none.AsOf.IsZero() {
 			t.Errorf("balances of an empty wallet: %+v, %v", none, err)
 		}
-		if b, err := s.Balance(t.Context(), 8, "GOLD"); err != nil || b.Amount != 0 || b.TokenID != "GOLD" {
+		if b, err := s.ReadBalance(t.Context(), 8, "GOLD"); err != nil || b.SpendableUnits != 0 || b.Code != "GOLD" {
 			t.Errorf("%+v, %v", b, err)
 		}
 	})
@@ -257,17 +257,17 @@ func TestTheLedgerIsReadInPages(t *testing.T) {
 		}
 		readAll := func(code string, limit int) (ids []int64) {
 			for before := int64(0); ; {
-				page, err := s.Ledger(t.Context(), 1, wallet.LedgerQuery{TokenID: code, Before: before, Limit: limit})
+				page, err := s.Ledger(t.Context(), 1, wallet.LedgerQuery{TokenCode: code, BeforeLine: before, Limit: limit})
 				if err != nil || len(page.Lines) > limit {
 					t.Fatalf("%d lines, %v", len(page.Lines), err)
 				}
 				for _, l := range page.Lines {
 					ids = append(ids, l.ID)
 				}
-				if page.Next == 0 {
+				if page.NextBefore == 0 {
 					return ids
 				}
-				before = page.Next
+				before = page.NextBefore
 			}
 		}
 		slices.Reverse(goldIDs)
@@ -281,14 +281,14 @@ func TestTheLedgerIsReadInPages(t *testing.T) {
 		if len(all) != 300 || all[0] != 300 || all[299] != 1 || !newestFirst {
 			t.Errorf("all lines: %v", all)
 		}
-		page, err := s.Ledger(t.Context(), 1, wallet.LedgerQuery{TokenID: "GOLD", Limit: 1})
+		page, err := s.Ledger(t.Context(), 1, wallet.LedgerQuery{TokenCode: "GOLD", Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		page.Lines[0].At = time.Time{}
 		wantJSON(t, page.Lines[0], `{"id":208,"at":"0001-01-01T00:00:00.000Z","tokenId":"GOLD","delta":0.5,`+
 			`"deltaAmount":"5","balanceAfter":1.5,"balanceAfterAmount":"15","reason":"test","ref":"op"}`)
-		_, err = s.Ledger(t.Context(), 1, wallet.LedgerQuery{TokenID: "NONE", Limit: 1})
+		_, err = s.Ledger(t.Context(), 1, wallet.LedgerQuery{TokenCode: "NONE", Limit: 1})
 		if !errors.Is(err, apierror.TokenNotFound) {
 			t.Errorf("an unknown token: %v", err)
 		}
@@ -302,27 +302,27 @@ func TestAGrantIsGivenOnceForEachGame(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 50 {
 			all.Go(func() {
-				in := wallet.GrantInput{UserID: 1, GameID: int64(1 + i%2), TokenID: "GOLD", Units: 10}
+				in := wallet.GrantInput{UserID: 1, GameID: int64(1 + i%2), TokenCode: "GOLD", Units: 10}
 				if err := s.Grant(t.Context(), system, in); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		if b, err := s.Balance(t.Context(), 1, "GOLD"); err != nil || b.Amount != 20 {
-			t.Errorf("two games granted %s, %v", b.Amount, err)
+		if b, err := s.ReadBalance(t.Context(), 1, "GOLD"); err != nil || b.SpendableUnits != 20 {
+			t.Errorf("two games granted %s, %v", b.SpendableUnits, err)
 		}
 		for _, c := range []struct {
 			in   wallet.GrantInput
 			want error
 		}{
-			{wallet.GrantInput{UserID: 1, GameID: 3, TokenID: "GOLD", Units: -1}, apierror.InvalidAmount},
-			{wallet.GrantInput{UserID: 1, GameID: 3, TokenID: "GOLD", Units: wallet.MaxUnits + 1}, apierror.InvalidAmount},
-			{wallet.GrantInput{UserID: 1, GameID: 3, TokenID: "GOLD", Units: wallet.MaxUnits}, apierror.InvalidAmount},
-			{wallet.GrantInput{UserID: 1, GameID: 3, TokenID: "GOLD"}, nil},
-			{wallet.GrantInput{UserID: 1, GameID: 3, TokenID: "LEAD", Units: 1}, apierror.TokenNotFound},
-			{wallet.GrantInput{UserID: 1, GameID: 3, TokenID: "A:B", Units: 1}, apierror.TokenNotFound},
-			{wallet.GrantInput{GameID: 3, TokenID: "GOLD", Units: 1}, apierror.UserNotFound},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "GOLD", Units: -1}, apierror.InvalidAmount},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "GOLD", Units: wallet.MaxUnits + 1}, apierror.InvalidAmount},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "GOLD", Units: wallet.MaxUnits}, apierror.InvalidAmount},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "GOLD"}, nil},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "LEAD", Units: 1}, apierror.TokenNotFound},
+			{wallet.GrantInput{UserID: 1, GameID: 3, TokenCode: "A:B", Units: 1}, apierror.TokenNotFound},
+			{wallet.GrantInput{GameID: 3, TokenCode: "GOLD", Units: 1}, apierror.UserNotFound},
 		} {
 			if err := s.Grant(t.Context(), system, c.in); !errors.Is(err, c.want) {
 				t.Errorf("%+v: %v; want %v", c.in, err, c.want)
@@ -339,15 +339,15 @@ func TestInvalidCreditsAndDebitsChangeNothing(t *testing.T) {
 			in   wallet.CreditInput
 			want error
 		}{
-			{wallet.CreditInput{UserID: 0, TokenID: "GOLD", Amount: "1", Reason: "test"}, apierror.UserNotFound},
-			{wallet.CreditInput{UserID: 1, TokenID: "LEAD", Amount: "1", Reason: "test"}, apierror.TokenNotFound},
-			{wallet.CreditInput{UserID: 1, TokenID: "A:B", Amount: "1", Reason: "test"}, apierror.TokenNotFound},
-			{wallet.CreditInput{UserID: 1, TokenID: "GOLD", Amount: "0", Reason: "test"}, apierror.InvalidAmount},
-			{wallet.CreditInput{UserID: 1, TokenID: "GOLD", Amount: "0.001", Reason: "test"}, apierror.InvalidAmount},
-			{wallet.CreditInput{UserID: 1, TokenID: "GOLD", Amount: "1", Reason: ""}, apierror.InvalidRequest},
-			{wallet.CreditInput{UserID: 1, TokenID: "GOLD", Amount: "1", Reason: "a\x00b"}, apierror.InvalidRequest},
+			{wallet.CreditInput{UserID: 0, TokenCode: "GOLD", Amount: "1", Reason: "test"}, apierror.UserNotFound},
+			{wallet.CreditInput{UserID: 1, TokenCode: "LEAD", Amount: "1", Reason: "test"}, apierror.TokenNotFound},
+			{wallet.CreditInput{UserID: 1, TokenCode: "A:B", Amount: "1", Reason: "test"}, apierror.TokenNotFound},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "0", Reason: "test"}, apierror.InvalidAmount},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "0.001", Reason: "test"}, apierror.InvalidAmount},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: ""}, apierror.InvalidRequest},
+			{wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: "a\x00b"}, apierror.InvalidRequest},
 			{
-				wallet.CreditInput{UserID: 1, TokenID: "GOLD", Amount: "1", Reason: string(make([]byte, 201))},
+				wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: string(make([]byte, 201))},
 				apierror.InvalidRequest,
 			},
 		} {
@@ -367,8 +367,8 @@ func TestInvalidCreditsAndDebitsChangeNothing(t *testing.T) {
 func TestTheErrorForAnUnknownTokenIsKeptUnderTheReceipt(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
-		in := wallet.CreditInput{UserID: 1, TokenID: "GOLD", Amount: "1", Reason: "test"}
-		receipt := idempotency.Receipt{Key: "k", Fingerprint: "f"}
+		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+		receipt := idempotency.Receipt{KeyDigest: "k", Fingerprint: "f"}
 		if r, err := s.Credit(t.Context(), operator, in, receipt); !errors.Is(err, apierror.TokenNotFound) || r.Replayed {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -391,11 +391,11 @@ func TestTheSupplyOfATokenIsBounded(t *testing.T) {
 			credit(t, s, userID, "GOLD", wallet.AmountInput(units.String()))
 			minted += units
 		}
-		in := wallet.CreditInput{UserID: 10_000, TokenID: "GOLD", Amount: "1", Reason: "test"}
+		in := wallet.CreditInput{UserID: 10_000, TokenCode: "GOLD", Amount: "1", Reason: "test"}
 		if _, err := s.Credit(t.Context(), operator, in, noReceipt); !errors.Is(err, apierror.InvalidAmount) {
 			t.Fatalf("one more: %v", err)
 		}
-		token, err := s.Token(t.Context(), "GOLD")
+		token, err := s.FindToken(t.Context(), "GOLD")
 		if err != nil || token.Supply.Units != maxSupply {
 			t.Fatalf("%+v, %v", token, err)
 		}

@@ -24,7 +24,7 @@ const (
 
 var (
 	operator   = principal.Caller{Role: principal.Operator}
-	gameServer = principal.Caller{Role: principal.Server, Game: gameID}
+	gameServer = principal.Caller{Role: principal.Server, GameID: gameID}
 )
 
 // fixture is the domains on one store, with one game, one token and one asset. Players, profiles
@@ -50,13 +50,13 @@ func newFixture(ctx context.Context, url string) (*fixture, error) {
 	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64})
 	f.assets = assets.New(db, f.wallet, assets.Options{})
 	f.gold, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
-		TokenID: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "67", PolicyID: "ab", Decimals: "2"},
+		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "67", PolicyID: "ab", Decimals: "2"},
 	})
 	if err != nil {
 		return nil, err
 	}
 	f.sword, err = f.assets.Create(ctx, operator, gameID, assets.CreateInput{
-		Name: "Golden sword", TokenID: f.gold.TokenID, Price: "0.75",
+		Name: "Golden sword", TokenCode: f.gold.Code, Price: "0.75",
 	})
 	return f, err
 }
@@ -78,20 +78,20 @@ func (f *fixture) AreFriends(context.Context, int64, ...int64) (map[int64]bool, 
 
 // player returns the n-th player.
 func player(n int) principal.Caller {
-	return principal.Caller{Role: principal.Player, User: int64(firstPlayer + n), Game: gameID}
+	return principal.Caller{Role: principal.Player, UserID: int64(firstPlayer + n), GameID: gameID}
 }
 
 var noReceipt idempotency.Receipt
 
 // newReceipt returns the receipt of a request with a new Idempotency-Key.
 func newReceipt() idempotency.Receipt {
-	return idempotency.Receipt{Key: secret.New(), Fingerprint: secret.New()} // as long as the digests of the API
+	return idempotency.Receipt{KeyDigest: secret.New(), Fingerprint: secret.New()} // as long as the digests of the API
 }
 
 func (f *fixture) credit(
 	ctx context.Context, p principal.Caller, amount wallet.AmountInput, rc idempotency.Receipt,
 ) error {
-	in := wallet.CreditInput{UserID: p.User, TokenID: f.gold.TokenID, Amount: amount, Reason: "daily bonus"}
+	in := wallet.CreditInput{UserID: p.UserID, TokenCode: f.gold.Code, Amount: amount, Reason: "daily bonus"}
 	_, err := f.wallet.Credit(ctx, operator, in, rc)
 	return err
 }
@@ -134,7 +134,7 @@ func (f *fixture) start(ctx context.Context, host principal.Caller, roomID strin
 func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idempotency.Receipt) error {
 	placements := make([]rooms.Placement, roomSeats)
 	for i := range placements {
-		placements[i] = rooms.Placement{UserID: player(first + i).User, Place: i + 1}
+		placements[i] = rooms.Placement{UserID: player(first + i).UserID, Place: i + 1}
 	}
 	_, err := f.rooms.Finish(ctx, gameServer, roomID, placements, rc)
 	return err

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const masters = 3
+const masterCount = 3
 
 var (
 	clusterOnce  sync.Once
@@ -51,7 +51,7 @@ func startCluster() (string, error) {
 	ctx := context.Background()
 	var addrs []string
 	var nodes []*redis.Client
-	for i := range masters {
+	for i := range masterCount {
 		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "yes", "--appendonly", "yes", "--appendfsync", "always")
 		if err != nil {
@@ -59,7 +59,7 @@ func startCluster() (string, error) {
 		}
 		node := redis.NewClient(&redis.Options{Addr: s.Addr})
 		defer func() { _ = node.Close() }()
-		first, last := i*16384/masters, (i+1)*16384/masters-1
+		first, last := i*16384/masterCount, (i+1)*16384/masterCount-1
 		if err := node.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 			return "", err
 		}
@@ -81,7 +81,7 @@ func startCluster() (string, error) {
 				return err
 			}
 			if !strings.Contains(info, "cluster_state:ok") ||
-				!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", masters)) {
+				!strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", masterCount)) {
 				return errors.New("the nodes do not agree yet:\n" + info)
 			}
 		}

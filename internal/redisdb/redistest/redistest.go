@@ -66,7 +66,7 @@ func EachURL(t *testing.T, test func(t *testing.T, url string, db *redisdb.DB)) 
 	})
 }
 
-const databases = 4096
+const databaseCount = 4096
 
 var (
 	singleOnce sync.Once
@@ -80,13 +80,13 @@ var (
 // ones.
 func Single(t testing.TB) *redisdb.DB {
 	t.Helper()
-	singleOnce.Do(func() { single, singleErr = Start("--databases", strconv.Itoa(databases)) })
+	singleOnce.Do(func() { single, singleErr = Start("--databases", strconv.Itoa(databaseCount)) })
 	if singleErr != nil {
 		t.Fatalf("start redis-server: %v", singleErr)
 	}
 	n := nextDB.Add(1)
-	if n >= databases {
-		t.Fatalf("more than %d databases in one test binary", databases)
+	if n >= databaseCount {
+		t.Fatalf("more than %d databases in one test binary", databaseCount)
 	}
 	return open(t, single.URL()+"?db="+strconv.FormatInt(n, 10))
 }
