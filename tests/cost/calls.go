@@ -183,7 +183,7 @@ var calls = []call{
 			// A limiter that failed once does not ask the store for a second, and holding a script back is a
 			// failure.
 			limiter := auth.NewLimiter(s.db, auth.DefaultLimits())
-			_, err := limiter.Allow(ctx, auth.ClassMoney, player(hostIndex(i)).ActorID())
+			_, err := limiter.Allow(ctx, auth.ClassSignIn, player(hostIndex(i)).ActorID()) // the class without a share
 			return err
 		},
 	},
