@@ -30,9 +30,9 @@ func (s *Server) authorizedPathGame(r *request) (int64, error) {
 	return game, err
 }
 
-// authorizedPathUser returns the player in the path, or user_not_found when the caller may not see
+// visiblePathUser returns the player in the path, or user_not_found when the caller may not see
 // it.
-func (s *Server) authorizedPathUser(r *request) (users.User, error) {
+func (s *Server) visiblePathUser(r *request) (users.User, error) {
 	id, err := r.pathID("userId", apierror.UserNotFound)
 	if err != nil {
 		return users.User{}, err
@@ -297,7 +297,7 @@ func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 // Players.
 
 func (s *Server) getUser(r *request) (response, error) {
-	u, err := s.authorizedPathUser(r)
+	u, err := s.visiblePathUser(r)
 	if err != nil {
 		return response{}, err
 	}

@@ -367,7 +367,7 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 	}
 	subscribed := t.refCount > 0
 	h.mu.Unlock()
-	t.shrink()
+	t.evictCaches()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if subscribed && t.buffer.loaded && now.Sub(t.lastActivity) >= h.options.GapCheckInterval {

@@ -80,7 +80,7 @@ func TestASnapshotIsSharedAsLongAsItIsNotTooOld(t *testing.T) {
 		}
 		want("", false, "5-1", 1)
 		s.set("7-2", nil)
-		s.topic.shrink()
+		s.topic.evictCaches()
 		want("", false, "5-1", 1)
 		want("5-1", false, "5-1", 1)
 		want("4-9", false, "5-1", 1)

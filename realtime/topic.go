@@ -234,8 +234,8 @@ func (t *topic) deliverEphemeral(m ephemeralMessage) {
 	}
 }
 
-// shrink drops what only a busy topic needs.
-func (t *topic) shrink() {
+// evictCaches drops what only a busy topic needs.
+func (t *topic) evictCaches() {
 	t.batchMu.Lock()
 	t.batches, t.oldestBatchIndex = nil, 0
 	t.batchMu.Unlock()

@@ -206,7 +206,7 @@ func (k *keySetCache) find(ctx context.Context, issuer games.Issuer, kid string,
 	key, found := set.key(ctx, kid)
 	if (!found || !set.isFresh(issuer, now)) && set.mayLoad(issuer, now) {
 		var err error
-		if set, err = k.load(ctx, issuer, now); err != nil {
+		if set, err = k.refresh(ctx, issuer, now); err != nil {
 			return jwkset.JWK{}, err
 		}
 		key, found = set.key(ctx, kid)
@@ -241,9 +241,9 @@ func (k keySet) mayLoad(issuer games.Issuer, now time.Time) bool {
 	}
 }
 
-// load fetches or parses a set, once for all requests that wait. When that fails, the old set
+// refresh fetches or parses a set, once for all requests that wait. When that fails, the old set
 // stays.
-func (k *keySetCache) load(ctx context.Context, issuer games.Issuer, now time.Time) (keySet, error) {
+func (k *keySetCache) refresh(ctx context.Context, issuer games.Issuer, now time.Time) (keySet, error) {
 	source := sourceOf(issuer)
 	result := k.loads.DoChan(source, func() (any, error) {
 		raw, err := []byte(issuer.KeySetJSON), error(nil)

@@ -133,7 +133,7 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 		b.leasePermits = min(firstLeasePermits, limit.maxLeasePermits())
 	}
 	used := b.unreported - b.reporting
-	granted, err := l.store.takeLease(ctx, b.key, limit, b.leasePermits, used)
+	granted, err := l.store.takePermits(ctx, b.key, limit, b.leasePermits, used)
 	now = time.Now()
 	b.unreported -= used // even after an error: the script may have run
 	if err != nil {

@@ -114,9 +114,9 @@ type lease struct {
 	untilFull time.Duration // until the bucket is full
 }
 
-// takeLease takes up to wanted permits, and charges those that this node used already. It waits
+// takePermits takes up to wanted permits, and charges those that this node used already. It waits
 // less for the store than other calls do, since a request waits for it.
-func (s *store) takeLease(ctx context.Context, key bucketKey, limit Limit, wanted, used int64) (lease, error) {
+func (s *store) takePermits(ctx context.Context, key bucketKey, limit Limit, wanted, used int64) (lease, error) {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
 	call := rateLimitCall(key, limit, wanted, used)

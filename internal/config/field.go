@@ -81,7 +81,7 @@ func (f field) parseInto(s *Settings, text string) (err error) {
 	}
 	switch to := f.valueIn(s).Addr().Interface().(type) {
 	case *string:
-		*to, err = f.parseText(text)
+		*to, err = f.checkString(text)
 	case *bool:
 		*to, err = parseSwitch(text)
 	case *int:
@@ -105,8 +105,8 @@ func (f field) parseInto(s *Settings, text string) (err error) {
 	return err
 }
 
-// parseText accepts any text, but host:port for the listening addresses.
-func (f field) parseText(text string) (string, error) {
+// checkString accepts any text, but host:port for the listening addresses.
+func (f field) checkString(text string) (string, error) {
 	if strings.HasSuffix(f.name, "listen") {
 		_, port, err := net.SplitHostPort(text)
 		if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {

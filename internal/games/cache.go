@@ -44,7 +44,7 @@ func (c *gameCache) get(
 		if err != nil {
 			return Game{}, err
 		}
-		return c.addIfNewer(g, readAt), nil
+		return c.addUnlessOlder(g, readAt), nil
 	})
 	select {
 	case r := <-result:
@@ -54,8 +54,9 @@ func (c *gameCache) get(
 	}
 }
 
-// addIfNewer caches a game that was read at a time, and returns the newest version that is cached.
-func (c *gameCache) addIfNewer(g Game, readAt time.Time) Game {
+// addUnlessOlder caches a game that was read at a time, and returns the newest version that is
+// cached.
+func (c *gameCache) addUnlessOlder(g Game, readAt time.Time) Game {
 	c.addMu.Lock()
 	defer c.addMu.Unlock()
 	if cached, ok := c.games.Get(g.ID); ok && cached.Version > g.Version {

@@ -169,7 +169,7 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 	if err != nil {
 		return Game{}, err
 	}
-	return s.cache.addIfNewer(g, readAt), nil
+	return s.cache.addUnlessOlder(g, readAt), nil
 }
 
 // patchAttempts bounds how often a change is repeated because another editor was faster.

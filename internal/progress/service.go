@@ -169,7 +169,7 @@ func (s *Service) checkRules(ctx context.Context, id slotID, rules Rules, newest
 	}
 	elapsedMS := max(0, next.savedAtMS-newest.savedAtMS)
 	state, rates, violations := rules.check(previous, next.state, parseGainBuckets(newest.gainBucketsJSON), elapsedMS)
-	if err := s.reject(ctx, id, violations); err != nil {
+	if err := s.rejectionFor(ctx, id, violations); err != nil {
 		return next, err
 	}
 	next.state, next.gainBucketsJSON = state, rates.String()
@@ -193,8 +193,9 @@ func (s *Service) previousState(ctx context.Context, id slotID, rules Rules, new
 	return nil, err
 }
 
-// reject logs the violations of rules in shadow mode and returns save_rejected for the others.
-func (s *Service) reject(ctx context.Context, id slotID, violations []violation) error {
+// rejectionFor logs the violations of rules in shadow mode and returns save_rejected for the
+// others.
+func (s *Service) rejectionFor(ctx context.Context, id slotID, violations []violation) error {
 	rejected := apierror.SaveRejected
 	for _, v := range violations {
 		if v.shadow {
@@ -422,7 +423,7 @@ func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in Re
 		current = old.state
 	}
 	state, violations := rules.checkRestored(current, old.state)
-	if err := s.reject(ctx, id, violations); err != nil {
+	if err := s.rejectionFor(ctx, id, violations); err != nil {
 		return SaveInfo{}, err
 	}
 	next := record{

@@ -76,7 +76,7 @@ func CheckUsername(name string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case strings.ContainsFunc(name, isInvisible):
+	case strings.ContainsFunc(name, isForbiddenInName):
 		return "", apierror.InvalidRequest.WithField("username", "format", "must be text without control characters")
 	case !strings.ContainsFunc(name, unicode.IsGraphic):
 		return "", apierror.InvalidRequest.WithField("username", "format", "must have a visible character")
@@ -84,9 +84,9 @@ func CheckUsername(name string) (string, error) {
 	return name, nil
 }
 
-// isInvisible reports whether a character could make one name look like another or break a line.
-// The zero-width joiners are allowed, since emoji and several scripts need them.
-func isInvisible(r rune) bool {
+// isForbiddenInName reports whether a character could make one name look like another or break a
+// line. The zero-width joiners are allowed, since emoji and several scripts need them.
+func isForbiddenInName(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	if r == zeroWidthJoiner || r == zeroWidthNonJoiner {
 		return false

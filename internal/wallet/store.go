@@ -184,7 +184,7 @@ func (s store) readLines(ctx context.Context, userID int64, q LedgerQuery) (Ledg
 	for range maxLineSteps {
 		newest := "+"
 		if before > 0 {
-			newest = "(" + entryID(before)
+			newest = "(" + streamEntryID(before)
 		}
 		entries, err := s.db.Client.XRevRangeN(ctx, keys.WalletLines(userID), newest, "-", stepSize).Result()
 		if err != nil {
@@ -215,8 +215,8 @@ func (s store) readLines(ctx context.Context, userID int64, q LedgerQuery) (Ledg
 	return page, nil
 }
 
-// entryID returns the id of the stream entry with this number.
-func entryID(number int64) string { return strconv.FormatInt(number, 10) + "-0" }
+// streamEntryID returns the id of the stream entry with this number.
+func streamEntryID(number int64) string { return strconv.FormatInt(number, 10) + "-0" }
 
 // entryNumber returns the first half of a stream entry's id.
 func entryNumber(id string) (int64, error) {

@@ -140,7 +140,7 @@ func (f *fixture) befriend(a, b player) {
 
 // each runs a test with two nodes on a single Redis, and with two nodes on a Cluster.
 func each(t *testing.T, test func(t *testing.T, f *fixture, db *redisdb.DB)) {
-	redistest.EachURL(t, func(t *testing.T, url string, db *redisdb.DB) {
+	redistest.EachStoreURL(t, func(t *testing.T, url string, db *redisdb.DB) {
 		f := &fixture{t: t}
 		durability := "PARLOR_DURABILITY=disk"
 		for i := range f.nodes {

@@ -52,9 +52,9 @@ func Each(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
 	t.Run("cluster", func(t *testing.T) { test(t, Cluster(t)) })
 }
 
-// EachURL is Each for tests that pass the store's address to other processes. The stores write to
-// disk before they reply, as nodes require.
-func EachURL(t *testing.T, test func(t *testing.T, url string, db *redisdb.DB)) {
+// EachStoreURL is Each for tests that pass the store's address to other processes. The stores write
+// to disk before they reply, as nodes require.
+func EachStoreURL(t *testing.T, test func(t *testing.T, url string, db *redisdb.DB)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) {
 		s := StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
