@@ -15,11 +15,11 @@ func (e *Server) newSaveEndpoint() *socketEndpoint {
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageHandler{
-			"save":    withData(saveSlot),
-			"load":    withData(loadSlot),
-			"list":    withData(listSlots),
-			"history": withData(listVersions),
-			"restore": withData(restoreVersion),
+			"save":    decodeDataThen(saveSlot),
+			"load":    decodeDataThen(loadSlot),
+			"list":    decodeDataThen(listSlots),
+			"history": decodeDataThen(listVersions),
+			"restore": decodeDataThen(restoreVersion),
 		},
 	}
 }

@@ -25,9 +25,9 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageHandler{
-			"room.subscribe":   withData(subscribeToRoom),
-			"room.unsubscribe": withData(unsubscribeFromRoom),
-			"room.send":        withData(sendMessage),
+			"room.subscribe":   decodeDataThen(subscribeToRoom),
+			"room.unsubscribe": decodeDataThen(unsubscribeFromRoom),
+			"room.send":        decodeDataThen(sendMessage),
 		},
 		onOpen: subscribeToUserEvents,
 	}

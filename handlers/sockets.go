@@ -234,9 +234,9 @@ func idOfInvalidFrame(raw []byte) string {
 	return strings.ToValidUTF8(m.ID, "")
 }
 
-// withData returns a messageHandler that decodes the message's data strictly into a T and calls
-// handle.
-func withData[T any](
+// decodeDataThen returns a messageHandler that decodes the message's data strictly into a T and
+// calls handle.
+func decodeDataThen[T any](
 	handle func(context.Context, *clientHandler, *realtime.Client, *message, *T) (any, error),
 ) messageHandler {
 	return func(ctx context.Context, s *clientHandler, client *realtime.Client, m *message) (any, error) {

@@ -24,7 +24,7 @@ func ReplyTo(raw []byte) []byte {
 }
 
 func decodeOnly[T any]() messageHandler {
-	return withData(func(_ context.Context, _ *clientHandler, _ *realtime.Client, _ *message, in *T) (any, error) {
+	return decodeDataThen(func(_ context.Context, _ *clientHandler, _ *realtime.Client, _ *message, in *T) (any, error) {
 		return in, nil
 	})
 }

@@ -162,7 +162,7 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 		return SignInResult{}, err
 	}
 	changesUsername := profile.Username != nil && *profile.Username != user.Username
-	changesAvatar := in.Avatar != nil && !isSame(*in.Avatar, user.Avatar)
+	changesAvatar := in.Avatar != nil && !equalOptional(*in.Avatar, user.Avatar)
 	if changesUsername || changesAvatar {
 		patch := users.PatchInput{Username: profile.Username, Avatar: in.Avatar}
 		if user, err = s.users.Patch(ctx, caller, user.ID, patch); err != nil {
@@ -189,7 +189,7 @@ func (in ExchangeInput) validate() (users.ProfileInput, error) {
 	return profile, errs.Err()
 }
 
-func isSame(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+func equalOptional(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // signIn returns the player of a game who has a credential, and makes one when there is none.
 func (s *Service) signIn(

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// originList holds every pattern that any game lists, read at most cacheTTL ago.
-type originList struct {
+// allOriginsCache holds every pattern that any game lists, read at most cacheTTL ago.
+type allOriginsCache struct {
 	mu       sync.Mutex
 	patterns []string
 	readAt   time.Time // zero: not read yet, or expired by a change
@@ -55,7 +55,7 @@ func (s *Service) loadOrigins(ctx context.Context) error {
 }
 
 // expire makes this node see its own change of a game at once.
-func (o *originList) expire() {
+func (o *allOriginsCache) expire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.readAt = time.Time{}

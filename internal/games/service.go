@@ -41,7 +41,7 @@ type Service struct {
 	store   *store
 	options Options
 	cache   *gameCache
-	origins originList
+	origins allOriginsCache
 }
 
 // New returns a service on a store. It panics without a Validator, since unchecked definitions must
