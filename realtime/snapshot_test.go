@@ -93,7 +93,7 @@ func TestASnapshotIsSharedAsLongAsItIsNotTooOld(t *testing.T) {
 		s.topic.snapshots.invalidate()
 		want("", false, "8-4", 6)
 		s.set("9-5", nil)
-		time.Sleep(s.topic.hub.options.SnapshotTTL)
+		time.Sleep(s.topic.hub.options.SnapshotTTL) // of the fake clock of synctest: time is the subject
 		want("", false, "9-5", 7)
 	})
 }
@@ -117,7 +117,7 @@ func TestASnapshotThatWasUnderWayIsUsedOnlyIfItIsNotTooOld(t *testing.T) {
 
 		first = make(chan struct{})
 		s.set("5-1", first)
-		time.Sleep(s.topic.hub.options.SnapshotTTL)
+		time.Sleep(s.topic.hub.options.SnapshotTTL) // of the fake clock of synctest: time is the subject
 		early.Go(func() { s.wantPosition("", false, "5-1") })
 		synctest.Wait()
 		s.set("6-2", second)

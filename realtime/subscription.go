@@ -278,7 +278,7 @@ func (c *Client) replaceWithSnapshot(cur *cursor, slow bool) {
 var errSnapshotOutdated = errors.New("the snapshot is older than the ring buffer")
 
 // supplySnapshot takes a snapshot for a cursor that lost its position. It retries until it has one
-// or the socket is closed. A refusal (the room is gone, or the player may no longer see it) closes
+// or the socket is closed. An error (the room is gone, or the player may no longer see it) closes
 // the socket: the reply to a new subscription tells the client why.
 func (c *Client) supplySnapshot(cur *cursor) {
 	refused := c.retryUntilRefused(func(ctx context.Context) error {

@@ -24,10 +24,10 @@ func TestAValueExpires(t *testing.T) {
 		has("a", true)
 		has("b", true)
 		has("c", true)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of the fake clock of synctest: time is the subject
 		has("a", true)
 		has("b", false)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // of the fake clock
 		has("a", false)
 		has("c", false)
 	})
