@@ -10,10 +10,20 @@ import (
 // zero position is before the first event.
 type position struct{ seq, nonce uint64 }
 
-// String returns the position as clients send it and as the stream's entry id.
+// String returns the position as clients send it and as entries begin: the nonce has 8 digits of
+// base 36. That before the first event is "0-0".
 func (p position) String() string {
-	return strconv.FormatUint(p.seq, 10) + "-" + strconv.FormatUint(p.nonce, 10)
+	nonce := strconv.FormatUint(p.nonce, nonceBase)
+	if p.nonce != 0 {
+		nonce = strings.Repeat("0", max(0, nonceDigits-len(nonce))) + nonce
+	}
+	return strconv.FormatUint(p.seq, 10) + "-" + nonce
 }
+
+const (
+	nonceBase   = 36
+	nonceDigits = 8
+)
 
 // parsePosition parses "<seq>-<nonce>".
 func parsePosition(text string) (position, bool) {
@@ -25,7 +35,7 @@ func parsePosition(text string) (position, bool) {
 	if err != nil {
 		return position{}, false
 	}
-	nonce, err := strconv.ParseUint(nonceText, 10, 64)
+	nonce, err := strconv.ParseUint(nonceText, nonceBase, 64)
 	return position{seq, nonce}, err == nil
 }
 

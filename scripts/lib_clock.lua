@@ -1,4 +1,7 @@
--- lib_clock: reads Redis' own time, so that all nodes share one clock.
-local clock = redis.call('TIME')
-local now_text = clock[1] .. string.format('%03d', math.floor(clock[2] / 1000)) -- ms since 1970
-local now_ms = tonumber(now_text)
+-- lib_clock: the store's own time, so that all nodes share one clock.
+-- read_clock returns the milliseconds since 1970 as a number and as text.
+local function read_clock()
+  local time = redis.call('TIME')
+  local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+  return ms, string.format('%d', ms)
+end

@@ -1,12 +1,19 @@
--- lib_start_room: starts the game and so locks the stakes; seats that are still reserved are
--- removed.
--- INCLUDES  clock int_to_string format_time room_params room remove_seat emit_room_event
-local function start_room(room, by)
-  for i = #room.seats, 1, -1 do
-    if room.seats[i].state == 'reserved' then remove_seat(room, room.seats[i].user) end
+-- lib_start_room: what every start of a room writes, but for the fields of the room.
+-- start_room moves the room in the indexes; the caller emits room.started and writes the room.
+local function start_room(open_key, created_key, started_key, due_key, visibility, room_id, deadline)
+  if visibility == 'public' then
+    redis.call('ZREM', open_key, room_id)
+    redis.call('ZREM', created_key, room_id)
+    redis.call('ZADD', started_key, '0', room_id)
   end
-  room.status = 'STARTED'
-  set_field(room, 'started', now_text)
-  redis.call('ZADD', due_key, int_to_string(now_ms + room.match_ms), room.id)
-  emit_room_event(room, 'room.started', '"by":"' .. by .. '","startedAt":"' .. format_time(now_ms) .. '"')
+  redis.call('ZADD', due_key, string.format('%d', deadline), room_id)
+end
+
+-- drop_reserved removes the seats that are still held: they fall away at the start.
+local function drop_reserved(room_key, reserved)
+  if reserved == '0' then return end
+  local fields = redis.call('HGETALL', room_key)
+  for i = 1, #fields, 2 do
+    if string.find(fields[i], '^s%d') and string.find(fields[i + 1], '^reserved') then redis.call('HDEL', room_key, fields[i]) end
+  end
 end

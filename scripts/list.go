@@ -32,6 +32,7 @@ var (
 	WalletDebit  = mustLoad("wallet_debit")
 	WalletGrant  = mustLoad("wallet_grant")
 	WalletScan   = mustLoad("wallet_scan")
+	LedgerFold   = mustLoad("ledger_fold")
 
 	AssetCreate   = mustLoad("asset_create")
 	AssetPatch    = mustLoad("asset_patch")

@@ -1,30 +1,29 @@
 -- room_create: opens a room, seats its creator and takes the stake, or changes nothing.
--- INCLUDES  clock int_to_string format_time format_decimal is_at_least hincrby_many emit_event
---           apply_balance_change post_ledger_entry receipt room_params room_wallets room
---           build_reply room_reply begin_change list_active_seats remove_seat add_seat
---           check_funds move_money post_room_entry take_stake emit_room_event format_participants
---           start_room autostart_room init_room
--- KEYS      14 code  15 last room number of the shard
--- ARGV      9 step between room numbers  10 offset of the shard's room numbers  11 profile
---           12 code  13 settings ('' to look up the receipt only)  14 doc
--- RETURNS   ok replay stale idempotency_key_reused insufficient_funds
--- INVARIANT a code names one room; room numbers are unique over all shards
-local code_key, number_key = KEYS[14], KEYS[15]
-local step, offset, profile = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
-local code, settings, doc = ARGV[12], ARGV[13], ARGV[14]
+-- INCLUDES clock amounts balance receipt event take_stake open_room
+-- KEYS  1 room 2 events 3 code 4 next_id 5 due 6 all 7 created 8 started 9 open 10 every 11 player_rooms
+--       then wallet, lines, ledger of a paid room; receipt of a keyed call
+-- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 user 6 room_id 7 id_step 8 id_offset 9 code 10 settings 11 document 12 profile
+-- RETURNS ok replay stale (the code is taken) idempotency_key_reused insufficient_funds
+-- INVARIANT the pot is the sum of the stakes; a code names one room
+local publish, nonce, fingerprint, ttl_ms, user, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local id_step, id_offset, code, settings, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local code_key = KEYS[3]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
-local first_reply = find_receipt(receipt_key, fingerprint)
-if first_reply then return first_reply end
-if settings == '' then return {'stale', nonce} end
-local existing = load_room(room_key, events_key)
-if existing then return ok(existing) end -- a resend
-local room = new_room(room_key, events_key, {set = settings})
-if redis.call('EXISTS', code_key) == 1 then return {'stale', nonce} end
-local shortage = check_funds(room, user)
-if shortage then return refuse(unpack(shortage)) end
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then return {'ok', nonce} end -- a resend: nobody else makes this id
+if settings == '' or redis.call('EXISTS', code_key) == 1 then return {'stale', nonce} end
+local entry, token, decimals = string.match(settings, PATTERN(room_settings: entry token decimals))
+if entry ~= '0' then
+  local free = read_balance(KEYS[12], token)
+  if not has_at_least(free, entry) then
+    return save_receipt(receipt_key, fingerprint, ttl_ms, {'insufficient_funds', nonce, free, entry, token, decimals})
+  end
+end
 
-redis.call('SET', code_key, room.id)
-local number = int_to_string(redis.call('INCR', number_key) * step + offset)
-init_room(room, {number = number, code = code, doc = doc, profile = profile, reserved = {}})
-save_room(room)
-return ok(room)
+local now_ms, now = read_clock()
+open_room(publish, nonce, now_ms, now, 1, room_id, user, id_step, id_offset, code, settings, document, profile, {})
+return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce, room_id})

@@ -1,29 +1,48 @@
--- room_finish: ends the game with a result and pays out the pot, or changes nothing.
--- INCLUDES  clock int_to_string format_time format_decimal hincrby_many emit_event
---           apply_balance_change post_ledger_entry receipt room_params room_wallets room
---           build_reply room_reply begin_change find_seat is_wallet_missing move_money
---           post_room_entry emit_room_event format_amount close_room is_balanced pay_out
--- ARGV      9 results  10 payouts  11 rake  12 version for which these were computed
--- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed result_conflict
---           not_started
+-- room_finish: ends a started room with a result and pays it out, or changes nothing.
+-- INCLUDES clock amounts balance receipt event payout
+-- KEYS  1 room 2 events 3 started 4 finished 5 due, ledger of a paid room, then player_rooms, wallet, lines of each …, receipt
+-- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 game 6 room_id 7 placements 8 rake 9 version that they were computed for
+-- RETURNS ok replay stale idempotency_key_reused room_not_found room_closed result_conflict not_started
 -- INVARIANT payouts and rake are the pot exactly; no stake stays held
-local results, payouts, rake, version = ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local room_key, events_key, started_key, finished_key, due_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local publish, nonce, fingerprint, ttl_ms, caller_game, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
-local first_reply = find_receipt(receipt_key, fingerprint)
-if first_reply then return first_reply end
-local room = load_room(room_key, events_key)
-if not room or room.game ~= game then return refuse('room_not_found') end
-if room.status == 'FINISHED' then
-  if room.fields.results ~= results then return refuse('result_conflict') end
-  return ok(room) -- the same result again
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
 end
-if room.status == 'CANCELLED' then return refuse('room_closed') end
-if room.status ~= 'STARTED' then return refuse('not_started') end
-if version ~= room.version or is_wallet_missing(room) or not is_balanced(room, payouts, rake) then
-  return build_reply('stale', room)
-end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
-begin_change(room)
-pay_out(room, results, payouts, rake)
-save_room(room)
-return ok(room)
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 'placements')
+if not fields[1] then return refuse('room_not_found', nonce) end
+local entry, token, decimals, game, visibility, keep_ms =
+  string.match(fields[1], PATTERN(room_settings: entry token decimals game visibility keep_ms))
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+if game ~= caller_game then return refuse('room_not_found', nonce) end
+if status == 'FINISHED' then return refuse(fields[3] == placements and 'ok' or 'result_conflict', nonce) end
+if status == 'CANCELLED' then return refuse('room_closed', nonce) end
+if status ~= 'STARTED' then return refuse('not_started', nonce) end
+if version ~= computed_for then return {'stale', nonce} end
+local paid = entry ~= '0'
+if paid and not is_balanced(placements, rake, pot, entry) then return {'stale', nonce} end
+
+local now_ms, now = read_clock()
+local changed = now
+status, version, seq = 'FINISHED', string.format('%d', version + 1), string.format('%d', seq + 1)
+if paid then
+  pay_out(publish, 7, nonce, now, token, decimals, entry, pot, rake, placements, room_id)
+else
+  for i = 6, #KEYS - (receipt_key and 1 or 0) do redis.call('ZREM', KEYS[i], room_id) end
+end
+emit_event(publish, events_key, seq, nonce, now, 'room.finished', version .. '|' .. decimals .. '|' .. rake .. '|' .. placements)
+if visibility == 'public' then
+  redis.call('ZREM', started_key, room_id)
+  redis.call('ZADD', finished_key, '0', room_id)
+end
+redis.call('ZADD', due_key, string.format('%d', now_ms + keep_ms), room_id)
+redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'placements', placements, 'rake', rake)
+if receipt_key then save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce}) end
+return 'ok'

@@ -1,27 +1,44 @@
 -- room_start: starts the game and locks the stakes, or changes nothing.
--- INCLUDES  clock int_to_string format_time emit_event receipt room_params room build_reply
---           room_reply is_resend begin_change find_seat list_active_seats remove_seat
---           emit_room_event start_room
--- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host already_started
---           not_enough_players
--- INVARIANT pot is the sum of the stakes; seq and position are those of the last event; an index
---           names a room exactly while it is so
+-- INCLUDES clock receipt event marks start_room
+-- KEYS  1 room 2 events 3 open 4 created 5 started 6 due, receipt of a keyed call
+-- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 user ('' for the game's server) 6 game 7 room_id
+-- RETURNS ok replay idempotency_key_reused room_not_found room_closed not_host already_started not_enough_players
+-- INVARIANT live has the position of the last event; an index names a room exactly while it is so
+local room_key, events_key, open_key, created_key, started_key, due_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local publish, nonce, fingerprint, ttl_ms, user, caller_game, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
-local first_reply = find_receipt(receipt_key, fingerprint)
-if first_reply then return first_reply end
-local room = load_room(room_key, events_key)
-if not room or room.game ~= game then return refuse('room_not_found') end
-if is_resend(room) then return ok(room) end
-if room.visibility == 'private' and user ~= '' and not find_seat(room, user) then return refuse('room_not_found') end
-if room.status == 'FINISHED' or room.status == 'CANCELLED' then return refuse('room_closed') end
-if user ~= '' and user ~= room.host then return refuse('not_host') end
-if room.status ~= 'CREATED' then return refuse('already_started') end
-local players = #list_active_seats(room)
-if players < tonumber(room.min_players) then
-  return refuse('not_enough_players', int_to_string(players), room.min_players)
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
 end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
-begin_change(room)
-start_room(room, user ~= '' and 'host' or 'server')
-save_room(room)
-return ok(room)
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 'marks', 's' .. user)
+local marks = fields[3]
+if not fields[1] then return refuse('room_not_found', nonce) end
+local game, visibility, min_players, match_ms = string.match(fields[1], PATTERN(room_settings: game visibility min_players match_ms))
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+if game ~= caller_game then return refuse('room_not_found', nonce) end
+if is_resend(marks, nonce) then return 'ok' end
+if visibility == 'private' and user ~= '' and not fields[4] then return refuse('room_not_found', nonce) end
+if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
+if user ~= '' and user ~= host then return refuse('not_host', nonce) end
+if status ~= 'CREATED' then return refuse('already_started', nonce) end
+if tonumber(active) < tonumber(min_players) then return refuse('not_enough_players', nonce, active, min_players) end
+
+local now_ms, now = read_clock()
+local changed = now
+status, version, seq = 'STARTED', string.format('%d', version + 1), string.format('%d', seq + 1)
+drop_reserved(room_key, reserved)
+reserved = '0'
+start_room(open_key, created_key, started_key, due_key, visibility, room_id, now_ms + match_ms)
+emit_event(publish, events_key, seq, nonce, now, 'room.started', version .. '|' .. (user ~= '' and 'host' or 'server'))
+if receipt_key then
+  redis.call('HSET', room_key, 'live', PACK(room_live), 'started', now)
+  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+else
+  redis.call('HSET', room_key, 'live', PACK(room_live), 'started', now, 'marks', add_mark(marks, nonce))
+end
+return 'ok'

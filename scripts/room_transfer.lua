@@ -1,26 +1,38 @@
 -- room_transfer: makes a seated player the host, or changes nothing.
--- INCLUDES  clock int_to_string format_time emit_event receipt room_params room build_reply
---           room_reply is_resend begin_change find_seat emit_room_event
--- ARGV      9 target
--- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host not_participant
--- INVARIANT pot is the sum of the stakes; seq and position are those of the last event; an index
---           names a room exactly while it is so
-local target = ARGV[9]
+-- INCLUDES clock receipt event marks
+-- KEYS  1 room 2 events, receipt of a keyed call
+-- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 user ('' for the game's server) 6 game 7 target
+-- RETURNS ok replay idempotency_key_reused room_not_found room_closed not_host not_participant
+-- INVARIANT live has the position of the last event
+local room_key, events_key = KEYS[1], KEYS[2]
+local publish, nonce, fingerprint, ttl_ms, user, caller_game, target = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
-local first_reply = find_receipt(receipt_key, fingerprint)
-if first_reply then return first_reply end
-local room = load_room(room_key, events_key)
-if not room or room.game ~= game then return refuse('room_not_found') end
-if is_resend(room) then return ok(room) end
-if room.visibility == 'private' and user ~= '' and not find_seat(room, user) then return refuse('room_not_found') end
-if room.status == 'FINISHED' or room.status == 'CANCELLED' then return refuse('room_closed') end
-if user ~= '' and user ~= room.host then return refuse('not_host') end
-local seat = find_seat(room, target)
-if not seat or seat.state ~= 'active' then return refuse('not_participant') end
-if target == room.host then return ok(room) end
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
+end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
-begin_change(room)
-room.host, room.host_profile = target, seat.profile
-emit_room_event(room, 'room.host_changed', '"userId":' .. target)
-save_room(room)
-return ok(room)
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 'marks', 's' .. user, 's' .. target)
+local marks, target_seat = fields[3], fields[5]
+if not fields[1] then return refuse('room_not_found', nonce) end
+local game, visibility = string.match(fields[1], PATTERN(room_settings: game visibility))
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+if game ~= caller_game then return refuse('room_not_found', nonce) end
+if is_resend(marks, nonce) then return 'ok' end
+if visibility == 'private' and user ~= '' and not fields[4] then return refuse('room_not_found', nonce) end
+if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
+if user ~= '' and user ~= host then return refuse('not_host', nonce) end
+if not target_seat or string.byte(target_seat) ~= 97 then return refuse('not_participant', nonce) end -- not "active"
+if target == host then return refuse('ok', nonce) end
+
+local _, now = read_clock()
+local changed = now
+version, seq, host = string.format('%d', version + 1), string.format('%d', seq + 1), target
+emit_event(publish, events_key, seq, nonce, now, 'room.host_changed', version .. '|' .. target)
+redis.call('HSET', room_key, 'live', PACK(room_live))
+if receipt_key then return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce}) end
+redis.call('HSET', room_key, 'marks', add_mark(marks, nonce))
+return 'ok'

@@ -18,7 +18,7 @@ const LibraryPrefix = "lib_"
 // Script is one atomic change of state, ready to be sent.
 type Script struct {
 	Header        // its own, with the KEYS and ARGV of the libraries in front of its own
-	Source string // libraries and body, as Redis gets them
+	Source string // libraries and body with their layouts expanded, as Redis gets them
 	SHA    string // SHA-1 of Source in hexadecimal, as EVALSHA expects it
 }
 
@@ -69,6 +69,10 @@ func Load(files fs.FS, name string) (*Script, error) {
 		}
 	}
 	source.Write(body)
-	sum := sha1.Sum([]byte(source.String()))
-	return &Script{Header: own, Source: source.String(), SHA: hex.EncodeToString(sum[:])}, nil
+	expanded, err := expandLayouts(source.String())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	sum := sha1.Sum([]byte(expanded))
+	return &Script{Header: own, Source: expanded, SHA: hex.EncodeToString(sum[:])}, nil
 }

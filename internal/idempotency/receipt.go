@@ -3,6 +3,7 @@ package idempotency
 import (
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -16,10 +17,17 @@ type Receipt struct {
 	Fingerprint string // digest of the request; another one under the same key is idempotency_key_reused
 }
 
-// NewNonce returns a random decimal number below 2^48 that identifies one call of a script. It is
-// the second half of the positions of the call's events, and distinguishes a resend of the call
-// from another request.
-func NewNonce() string { return strconv.FormatUint(rand.Uint64N(1<<48), 10) }
+// nonceDigits is the length of a nonce in digits of base 36.
+const nonceDigits = 8
+
+// NewNonce returns 8 random digits of base 36, not all zero, that identify one call of a script.
+// They are the second half of the positions of the call's events, and distinguish a resend of the
+// call from another request.
+func NewNonce() string {
+	const values = 36 * 36 * 36 * 36 * 36 * 36 * 36 * 36
+	digits := strconv.FormatUint(1+rand.Uint64N(values-1), 36)
+	return strings.Repeat("0", nonceDigits-len(digits)) + digits
+}
 
 // resendTTL is longer than go-redis resends a command whose reply was lost.
 const resendTTL = time.Minute

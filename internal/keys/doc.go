@@ -6,11 +6,11 @@
 // Every key starts with a hash tag in braces. Keys that one script uses share a tag, so that the
 // same scripts run on a single Redis and on Redis Cluster:
 //
-//	{e:main}    all money of the economy, its catalogue, and the rooms that take a stake
+//	{e:<game>}  one game's economy: its money, its catalogue, and its rooms that take a stake
 //	{r<n>}      free rooms, distributed over the installation's shards
 //	{u:<id>}    one player: profile, friends list, refresh tokens, saves
 //	{f:<a>:<b>} one pair of players: how they are related
 //	{g:<id>}    one game: configuration and the identities it knows
-//	{p}         the installation itself: counters, lists of games
+//	{p}         the installation itself: counters, tokens, lists of games
 //	others      keys that no script combines with others have a tag of their own
 package keys

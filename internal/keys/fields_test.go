@@ -7,21 +7,12 @@ import (
 	"github.com/parlor-games/parlor/internal/keys"
 )
 
-func TestWalletFieldsAreParsed(t *testing.T) {
-	for _, c := range []struct {
-		field, tokenID string
-		isHeld         bool
-	}{
-		{keys.FreeField("GOLD"), "GOLD", false},
-		{keys.HeldField("GOLD"), "GOLD", true},
-		{"free:GOLD", "GOLD", false},
-		{"held:GOLD", "GOLD", true},
-		{"grant:1", "", false},
-		{"line", "", false},
-		{"seq", "", false},
+func TestTheBalancesOfAWalletAreToldFromItsOtherFields(t *testing.T) {
+	for field, want := range map[string]bool{
+		"GOLD": true, "seq": true, keys.WalletSeqField: false, keys.WalletGrantField: false,
 	} {
-		if tokenID, isHeld := keys.ParseWalletField(c.field); tokenID != c.tokenID || isHeld != c.isHeld {
-			t.Errorf("%s: %q, held %v", c.field, tokenID, isHeld)
+		if keys.IsTokenField(field) != want {
+			t.Errorf("%s: %v", field, !want)
 		}
 	}
 }
@@ -31,7 +22,7 @@ func TestTotalFieldsAreParsed(t *testing.T) {
 	if !ok || total != "minted" || tokenID != "GOLD" {
 		t.Errorf("%s of %s, %v", total, tokenID, ok)
 	}
-	if _, _, ok := keys.ParseTotalField(keys.TotalsSequenceField); ok {
+	if _, _, ok := keys.ParseTotalField(keys.TotalsFoldedField); ok {
 		t.Error("the number of the last entry is taken for a total")
 	}
 }
@@ -39,9 +30,10 @@ func TestTotalFieldsAreParsed(t *testing.T) {
 func TestAccountsAreParsed(t *testing.T) {
 	for account, want := range map[string][2]string{
 		keys.WalletAccount("7"): {keys.AccountWallet, "7"},
-		"e:some-room":           {keys.AccountEscrow, "some-room"},
+		"e":                     {keys.AccountEscrow, ""},
 		"m":                     {keys.AccountMint, ""},
 		"h":                     {keys.AccountHouse, ""},
+		"":                      {"", ""},
 	} {
 		if kind, owner := keys.ParseAccount(account); kind != want[0] || owner != want[1] {
 			t.Errorf("%s: %q of %q", account, kind, owner)
@@ -50,7 +42,7 @@ func TestAccountsAreParsed(t *testing.T) {
 }
 
 func TestEveryWalletStartsWithTheWalletPrefix(t *testing.T) {
-	if rest, ok := strings.CutPrefix(keys.Wallet(42), keys.WalletPrefix()); !ok || rest != "42" {
-		t.Errorf("%s after %s", keys.Wallet(42), keys.WalletPrefix())
+	if rest, ok := strings.CutPrefix(keys.Wallet(7, 42), keys.WalletPrefix(7)); !ok || rest != "42" {
+		t.Errorf("%s after %s", keys.Wallet(7, 42), keys.WalletPrefix(7))
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-const economyPrefix = "{e:main}:"
-
 func id(n int64) string { return strconv.FormatInt(n, 10) }
+
+// economy returns the hash tag of a game's economy, with the colon that follows it.
+func economy(gameID int64) string { return "{e:" + id(gameID) + "}:" }
 
 // The installation.
 
@@ -30,6 +31,21 @@ func GameIDCounter() string { return "{p}:game:next" }
 // Issuers (hash, no expiry) maps the digest of an outside issuer and audience to the game that
 // accepts it. It is an index: the game's definition decides.
 func Issuers() string { return "{p}:issuers" }
+
+// Token (hash, no expiry): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy"
+// hexadecimal, "nonce" of the call that made it. What exists of it is counted in each economy.
+func Token(code string) string { return "{p}:token:" + code }
+
+// Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that
+// was given.
+func Tokens() string { return "{p}:tokens" }
+
+// AssetIDCounter (string counter, no expiry) is the last asset id that was given.
+func AssetIDCounter() string { return "{p}:asset:next" }
+
+// GamesWithWork (set of game ids, no expiry) names the games in which one kind of background work
+// may have to be done: nodes add what they changed, the elected leader of the kind removes it.
+func GamesWithWork(kind string) string { return "{p}:work:" + kind }
 
 // Pepper (string, no expiry) is the installation's random key for the digests of players'
 // credentials.
@@ -122,9 +138,9 @@ func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:"
 // UserEventSeq (hash, no expiry): "seq" the number of the last event in UserEvents.
 func UserEventSeq(userID int64) string { return "{u:" + id(userID) + "}:progress" }
 
-// UserEvents (stream of about 32, 1 h; and a channel of the same name) carries user.progress to the
-// player: entries "<seq>-<nonce>" with "t" its type and "e" the event as JSON. It shares the tag of
-// the saves, as WalletEvents shares that of the money.
+// UserEvents (list of the newest 32, 1 h; and a channel of the same name) carries user.progress to
+// the player, in the form of package events. It shares the tag of the saves, as WalletLines shares
+// that of the money.
 func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
 
 // PlayerPair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is
@@ -137,56 +153,53 @@ func PlayerPair(a, b int64) string {
 	return "{f:" + id(a) + ":" + id(b) + "}:pair"
 }
 
-// Money, all under the economy's hash tag.
+// The economy of a game: all its money, its catalogue and its rooms that take a stake.
 
-// Wallet (hash, no expiry): "free:<token>" what can be spent, "held:<token>" stakes in rooms that
-// have not ended, both in minor units; "line" number of the last ledger line, "seq" of the last
-// event; "grant:<game>" the signup grant, once given.
-func Wallet(userID int64) string { return economyPrefix + "wallet:" + id(userID) }
+// Wallet (hash, no expiry): for each token "<free>|<held>", what can be spent and the stakes in
+// rooms that have not ended, in minor units; WalletSeqField the number of the player's last event;
+// WalletGrantField "1" once the sign-up grant was given.
+func Wallet(gameID, userID int64) string { return economy(gameID) + "wallet:" + id(userID) }
 
-// WalletLines (stream, no expiry) is the player's own ledger, one entry "<line>-0" each:
-// "at" (ms), "tok", "delta", "after", "why", "ref".
-func WalletLines(userID int64) string { return economyPrefix + "wallet:" + id(userID) + ":lines" }
+// WalletLines (list, no expiry; and a channel of the same name) is the player's own ledger, which is
+// also what carries user.balance and user.asset to the player: entries in the form of package
+// events.
+func WalletLines(gameID, userID int64) string { return Wallet(gameID, userID) + ":lines" }
 
-// WalletEvents (stream of about 32, 1 h; and a channel of the same name) carries user.balance and
-// user.asset to the player: entries "<seq>-<nonce>" with "t" its type, "e" the event as JSON.
-func WalletEvents(userID int64) string { return economyPrefix + "wallet:" + id(userID) + ":events" }
+// Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>",
+// "prizes:<token>" in minor units, and TotalsFoldedField. "minted" is exact at every instant; the
+// others are the sums of the ledger up to its entry number "folded".
+func Totals(gameID int64) string { return economy(gameID) + "totals" }
 
-// Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>"
-// in minor units, and "seq", the number of the last ledger entry.
-func Totals() string { return economyPrefix + "total" }
+// TotalsFence (string, no expiry) is the fence of the newest leader that folded the ledger.
+func TotalsFence(gameID int64) string { return economy(gameID) + "totals:fence" }
 
-// Ledger (stream, no expiry) has one double entry for each money script, "<seq>-0" each: "at" (ms),
-// "tok", "why", "ref", "post" postings "<account>:<±units>" joined by ";" that sum to zero.
-// Accounts are w:<user> (wallet), e:<room> (escrow), h (operator's account), m (minted).
-func Ledger() string { return economyPrefix + "ledger" }
+// Ledger (list, no expiry) has one double entry for each money script,
+// "<ms>|<nonce>|<token>|<reason>|<ref>|<postings>". Postings are "<account><±units>" joined by ";"
+// that sum to zero; accounts are "w<user>:" (wallet), "e:" (escrow of the room in ref), "h:"
+// (operator's account), "p:" (prizes), "m:" (minted). The number of an entry is LedgerBase and its
+// place in the list, from 1.
+func Ledger(gameID int64) string { return economy(gameID) + "ledger" }
 
-// Token (hash, no expiry): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy"
-// hexadecimal, "nonce" of the call that made it.
-func Token(code string) string { return economyPrefix + "token:" + code }
+// LedgerBase (string, absent for 0) is how many entries were removed from the front of Ledger.
+func LedgerBase(gameID int64) string { return economy(gameID) + "ledger:base" }
 
-// Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that
-// was given.
-func Tokens() string { return economyPrefix + "tokens" }
-
-// Asset (hash, no expiry): "game", "token", "decimals" of the token, "price" (minor units), "on" 1
-// or 0, "stock" ("": no limit), "limit" per user ("": none), "sold", "ver", "name", "meta" JSON,
-// "created" (ms), "patch" nonce of the last patch.
-func Asset(assetID int64) string { return economyPrefix + "asset:" + id(assetID) }
-
-// AssetIDCounter (string counter, no expiry) is the last asset id that was given.
-func AssetIDCounter() string { return economyPrefix + "asset:next" }
+// Asset (hash, no expiry): AssetLiveField what changes with a sale, packed as scripts.AssetLive;
+// "token", "decimals" of the token, "name", "meta" JSON, "created" (ms), "patch" nonce of the last
+// patch.
+func Asset(gameID, assetID int64) string { return economy(gameID) + "asset:" + id(assetID) }
 
 // Assets (zset, no expiry) lists a game's asset ids, scored by id.
-func Assets(gameID int64) string { return economyPrefix + "assets:" + id(gameID) }
+func Assets(gameID int64) string { return economy(gameID) + "assets" }
 
 // Inventory (hash, no expiry) maps asset id to the number owned.
-func Inventory(userID int64) string { return economyPrefix + "inventory:" + id(userID) }
+func Inventory(gameID, userID int64) string { return economy(gameID) + "inventory:" + id(userID) }
 
-// MoneyReceipt (string, at least 24 h) is the result of one money request with an Idempotency-Key,
-// of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the script's reply, each
-// followed by "\x1f".
-func MoneyReceipt(caller, key string) string { return economyPrefix + "receipt:" + caller + ":" + key }
+// MoneyReceipt (string, at least 24 h) is the first outcome of one money request with an
+// Idempotency-Key, of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the
+// script's reply, each followed by "\x1f".
+func MoneyReceipt(gameID int64, caller, key string) string {
+	return economy(gameID) + "receipt:" + caller + ":" + key
+}
 
 // Rooms, on their shard.
 
@@ -194,9 +207,20 @@ func MoneyReceipt(caller, key string) string { return economyPrefix + "receipt:"
 // lists the fields.
 func Room(s Shard, roomID string) string { return s.tag() + "room:" + roomID }
 
-// RoomEvents (stream of about 256, as the room; and a channel of the same name): entries
-// "<seq>-<nonce>" with "t" its type, "e" the event as JSON.
-func RoomEvents(s Shard, roomID string) string { return s.tag() + "room:" + roomID + ":events" }
+const roomEventsSuffix = ":events"
+
+// RoomEvents (list of the newest 256 to 319, until 10 minutes after the room's end; and a channel
+// of the same name) carries the events of a room, in the form of package events.
+func RoomEvents(s Shard, roomID string) string { return Room(s, roomID) + roomEventsSuffix }
+
+// ParseRoomEvents returns the room of a RoomEvents. It returns false for other keys.
+func ParseRoomEvents(key string) (roomID string, ok bool) {
+	_, name, found := strings.Cut(key, "}:room:")
+	if !found {
+		return "", false
+	}
+	return strings.CutSuffix(name, roomEventsSuffix)
+}
 
 // RoomCounter (string counter, no expiry) counts the rooms that were made on a shard.
 func RoomCounter(s Shard) string { return s.tag() + "room:next" }
@@ -206,22 +230,28 @@ func RoomCode(s Shard, code string) string { return s.tag() + "code:" + code }
 
 // RoomIndex (zset of room ids, all scores 0: ids sort by age) lists a game's rooms in one state.
 // The room scripts maintain it. State is "open" (created, public, a free seat) or a status in lower
-// case, both of public rooms only; or "all", whatever their status and visibility. Game 0 has "all"
-// only: the rooms of every game.
+// case, both of public rooms only; or "all", whatever their status and visibility.
 func RoomIndex(s Shard, gameID int64, state string) string {
 	return s.tag() + "rooms:" + id(gameID) + ":" + state
 }
+
+// FreeRooms (zset as RoomIndex) lists the rooms of a free shard, those of every game.
+func FreeRooms(s Shard) string { return s.tag() + "rooms" }
+
+// PlayerRooms (zset as RoomIndex) lists the rooms of a shard that have not ended and in which a
+// player has a seat.
+func PlayerRooms(s Shard, userID int64) string { return s.tag() + "player:" + id(userID) + ":rooms" }
 
 // RoomsDue (zset of room ids by ms) is when the sweep checks each room next, never later than the
 // room's time is over.
 func RoomsDue(s Shard) string { return s.tag() + "rooms:due" }
 
-// RoomsFence (string, no expiry) is the fence of the newest leader of a shard's sweep that changed
-// something there.
+// RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
+// something on a shard.
 func RoomsFence(s Shard) string { return s.tag() + "rooms:fence" }
 
-// RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in the economy it
-// is the same record.
+// RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in an economy it is
+// the same record.
 func RoomReceipt(s Shard, caller, key string) string {
 	return s.tag() + "receipt:" + caller + ":" + key
 }

@@ -9,69 +9,79 @@ import (
 	"time"
 )
 
-// Shard is where a room is stored: under the economy's hash tag for rooms that take a stake, under
-// one of R hash tags for free rooms. A room never moves, and its id names its shard, so that no
+// Shard is where a room is stored: in the economy of its game when it takes a stake, under one of R
+// hash tags for free rooms otherwise. A room never moves, and its id names its shard, so that no
 // lookup precedes a script.
 type Shard struct {
-	economy bool
-	index   uint16 // 0 … 16383: number of the free shard, 0 in the economy
+	paid  bool
+	place uint32 // below 2^24: the game's id, or the number of the free shard
 }
 
-// MaxShards is the largest number of shards for free rooms: the room id has 14 bits for it.
-const MaxShards = 1 << 14
+const (
+	placeBits = 24
+	// MaxGameID is the largest id of a game that can have rooms with a stake.
+	MaxGameID = 1<<placeBits - 1
+	// MaxShards is the largest number of shards for free rooms.
+	MaxShards = 1 << 14
+)
 
-// Economy is the shard of all rooms that take a stake.
-var Economy = Shard{economy: true}
+// EconomyShard returns the shard of a game's rooms that take a stake, 0 < gameID ≤ MaxGameID.
+func EconomyShard(gameID int64) Shard { return Shard{paid: true, place: uint32(gameID)} }
 
 // FreeShard returns the n-th shard for free rooms, 0 ≤ n < MaxShards.
-func FreeShard(n int) Shard { return Shard{index: uint16(n)} }
-
-// Number returns 0 for the economy and n+1 for free shard n.
-func (s Shard) Number() int {
-	if s.economy {
-		return 0
-	}
-	return int(s.index) + 1
-}
+func FreeShard(n int) Shard { return Shard{place: uint32(n)} }
 
 // Paid reports whether the rooms of this shard take a stake.
-func (s Shard) Paid() bool { return s.economy }
+func (s Shard) Paid() bool { return s.paid }
+
+// GameID returns the game of a Paid shard, 0 for a free one.
+func (s Shard) GameID() int64 {
+	if s.paid {
+		return int64(s.place)
+	}
+	return 0
+}
+
+// Number returns 0 for the shards with a stake and n+1 for free shard n.
+func (s Shard) Number() int {
+	if s.paid {
+		return 0
+	}
+	return int(s.place) + 1
+}
 
 // String returns the hash tag without its braces.
 func (s Shard) String() string {
-	if s.economy {
-		return "e:main"
+	number := strconv.FormatUint(uint64(s.place), 10)
+	if s.paid {
+		return "e:" + number
 	}
-	return "r" + strconv.Itoa(int(s.index))
+	return "r" + number
 }
 
 // tag returns the hash tag with its braces and the colon that follows it.
-func (s Shard) tag() string {
-	if s.economy {
-		return economyPrefix
-	}
-	return "{" + s.String() + "}:"
-}
+func (s Shard) tag() string { return "{" + s.String() + "}:" }
 
 // NewRoomID returns the id of a new room on a shard: a UUID of version 8 (RFC 9562, 5.8).
 //
 //	48 bits  Unix time in milliseconds, so that ids sort by age as text
 //	 4 bits  version, 8
-//	 4 bits  kind: 0 free, 1 economy
-//	 8 bits  index of the shard, high part
+//	 1 bit   1: the room takes a stake
+//	11 bits  place, high part: the game of a room with a stake, else the free shard
 //	 2 bits  variant
-//	 6 bits  index of the shard, low part
-//	56 bits  random
+//	13 bits  place, low part
+//	49 bits  random
 func NewRoomID(s Shard, at time.Time) string {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[0:8], uint64(at.UnixMilli())<<16)
-	b[6] = 0x80
-	if s.economy {
-		b[6] |= 1
+	_, _ = rand.Read(b[8:]) // never fails: crypto/rand ends the process instead
+	high := s.place >> 13
+	if s.paid {
+		high |= 1 << 11
 	}
-	b[7] = byte(s.index >> 6)
-	_, _ = rand.Read(b[9:]) // never fails: crypto/rand ends the process instead
-	b[8] = 0x80 | byte(s.index&0x3f)
+	binary.BigEndian.PutUint64(b[0:8], uint64(at.UnixMilli())<<16|8<<12|uint64(high))
+	low := binary.BigEndian.Uint64(b[8:])
+	low = low&(1<<49-1) | uint64(s.place&(1<<13-1))<<49 | 2<<62
+	binary.BigEndian.PutUint64(b[8:], low)
 	return formatUUID(b)
 }
 
@@ -87,11 +97,15 @@ func RoomShard(roomID string) (Shard, bool) {
 	if err != nil || len(b) != 16 || strings.ToLower(digits) != digits {
 		return Shard{}, false
 	}
-	if b[6]>>4 != 8 || b[8]>>6 != 2 || b[6]&0x0f > 1 {
+	high, low := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
+	if high>>12&0xf != 8 || low>>62 != 2 {
 		return Shard{}, false
 	}
-	s := Shard{economy: b[6]&1 == 1, index: uint16(b[7])<<6 | uint16(b[8]&0x3f)}
-	return s, !s.economy || s.index == 0
+	s := Shard{paid: high>>11&1 == 1, place: uint32(high&(1<<11-1))<<13 | uint32(low>>49&(1<<13-1))}
+	if s.paid {
+		return s, s.place > 0
+	}
+	return s, s.place < MaxShards
 }
 
 func formatUUID(b [16]byte) string {

@@ -13,7 +13,7 @@ import (
 
 func TestARoomIDNamesItsShard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		shard := keys.Economy
+		shard := keys.EconomyShard(rapid.Int64Range(1, keys.MaxGameID).Draw(t, "game"))
 		if rapid.Bool().Draw(t, "free") {
 			shard = keys.FreeShard(rapid.IntRange(0, keys.MaxShards-1).Draw(t, "shard"))
 		}
@@ -40,12 +40,12 @@ func TestRoomIDsSortByAge(t *testing.T) {
 }
 
 func TestOnlyOurOwnIDsNameAShard(t *testing.T) {
-	good := keys.NewRoomID(keys.Economy, time.Now())
+	good := keys.NewRoomID(keys.EconomyShard(1), time.Now())
 	for _, id := range []string{
 		"", "x", strings.ToUpper(good), good + "0", good[:35], strings.ReplaceAll(good, "-", ""), "{" + good[1:],
 		uuid.NewString(),
-		"00000000-0000-8200-8000-000000000000", // kind 2
-		"00000000-0000-8101-8000-000000000000", // the economy has one shard
+		"00000000-0000-8002-8000-000000000000", // free shard 2^14
+		"00000000-0000-8800-8000-000000000000", // there is no game 0
 		"00000000-0000-8000-c000-000000000000", // another variant
 		"0000000g-0000-8000-8000-000000000000",
 	} {
@@ -58,14 +58,14 @@ func TestOnlyOurOwnIDsNameAShard(t *testing.T) {
 // What one script touches must share a tag, or it cannot run on a Cluster.
 func TestKeysOfOneScriptShareATag(t *testing.T) {
 	tag := func(key string) string { return key[:strings.Index(key, "}")+1] }
-	for _, shard := range []keys.Shard{keys.Economy, keys.FreeShard(0), keys.FreeShard(63)} {
+	for _, shard := range []keys.Shard{keys.EconomyShard(7), keys.FreeShard(0), keys.FreeShard(63)} {
 		names := []string{
 			keys.Room(shard, "a"), keys.RoomEvents(shard, "a"), keys.RoomReceipt(shard, "u1", "k"), keys.RoomsDue(shard),
-			keys.RoomIndex(shard, 1, "open"), keys.RoomCounter(shard), keys.RoomCode(shard, "c"),
+			keys.RoomIndex(shard, 1, "open"), keys.PlayerRooms(shard, 1), keys.RoomsFence(shard), keys.RoomCounter(shard), keys.RoomCode(shard, "c"),
 		}
 		if shard.Paid() {
-			names = append(names, keys.Wallet(1), keys.WalletLines(1), keys.WalletEvents(1), keys.Totals(), keys.Ledger(),
-				keys.Asset(1), keys.Inventory(1), keys.Token("GOLD"), keys.MoneyReceipt("u1", "k"))
+			names = append(names, keys.Wallet(7, 1), keys.WalletLines(7, 1), keys.Totals(7), keys.TotalsFence(7),
+				keys.Ledger(7), keys.LedgerBase(7), keys.Asset(7, 1), keys.Inventory(7, 1), keys.MoneyReceipt(7, "u1", "k"))
 		}
 		for _, key := range names {
 			if tag(key) != tag(names[0]) || tag(key) == "" {
@@ -76,7 +76,7 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 	if keys.PlayerPair(3, 7) != keys.PlayerPair(7, 3) {
 		t.Error("a pair has two keys")
 	}
-	if keys.MoneyReceipt("u1", "k") != keys.RoomReceipt(keys.Economy, "u1", "k") {
+	if keys.MoneyReceipt(7, "u1", "k") != keys.RoomReceipt(keys.EconomyShard(7), "u1", "k") {
 		t.Error("a purchase and a paid room do not share receipts")
 	}
 }
@@ -88,6 +88,18 @@ func TestTheVersionOfAMarkFieldIsFound(t *testing.T) {
 	for _, field := range []string{keys.SaveVersionField, keys.SaveStateField(12), "x:mark", ":mark"} {
 		if version, ok := keys.ParseSaveMarkField(field); ok {
 			t.Errorf("%q has the version %d", field, version)
+		}
+	}
+}
+
+func TestTheRoomOfAListOfEventsIsFound(t *testing.T) {
+	shard := keys.FreeShard(3)
+	if id, ok := keys.ParseRoomEvents(keys.RoomEvents(shard, "a-b")); !ok || id != "a-b" {
+		t.Errorf("%q, %v", id, ok)
+	}
+	for _, key := range []string{keys.Room(shard, "a-b"), keys.WalletLines(1, 2), keys.UserEvents(3), ""} {
+		if id, ok := keys.ParseRoomEvents(key); ok {
+			t.Errorf("%s has the room %q", key, id)
 		}
 	}
 }

@@ -21,8 +21,10 @@ type DB struct {
 	// AutoPipelined sends a command in one round trip with those of other requests that wait at the
 	// same moment. It is for single reads on hot paths, and RunScript uses it. Measured side by side
 	// in `make bench` on two busy cores, a request cost the node a quarter to a third less CPU than
-	// with one connection a command (docs/decisions/0008-shared-round-trips.md). Its price: a context
-	// that ends does not end the wait for the reply; the connection's time-outs do.
+	// with one connection a command (docs/decisions/0008-shared-round-trips.md). A command returns
+	// when it is queued; reading its result waits. Commands that one goroutine queues are executed in
+	// their order. The price: a context that ends does not end the wait for the reply; the
+	// connection's time-outs do.
 	AutoPipelined redis.Cmdable
 	// PublishCommand is what scripts use to publish: SPUBLISH on Cluster, where a message then stays
 	// on the shard of its hash tag, else PUBLISH.
@@ -118,11 +120,11 @@ func Open(rawURL string) (*DB, error) {
 // pipeliningClient is implemented by the clients of single servers and of Clusters.
 type pipeliningClient interface {
 	redis.UniversalClient
-	AutoPipeline() (*redis.AutoPipeliner, error)
+	AsyncAutoPipeline() (*redis.AutoPipeliner, error)
 }
 
 func newDB(client pipeliningClient, kind Kind) (*DB, error) {
-	pipeliner, err := client.AutoPipeline()
+	pipeliner, err := client.AsyncAutoPipeline()
 	if err != nil {
 		return nil, fmt.Errorf("start the auto-pipeliner: %w", err)
 	}

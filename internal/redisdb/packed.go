@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// PackedLayout is the layout of a text that holds several values in a fixed order, 16 at most. Only
+// PackedLayout is the layout of a text that holds several values in a fixed order, 24 at most. Only
 // the last value may contain the separator. To read a field of a hash costs the store more than to
 // read a longer text.
 type PackedLayout struct {
@@ -16,7 +16,7 @@ type PackedLayout struct {
 	Names     []string // of the values, in their order
 }
 
-const maxPackedValues = 16
+const maxPackedValues = 24
 
 // Join returns the values as one text. It panics when a name of the layout has no value.
 func (p *PackedLayout) Join(values map[string]any) string {

@@ -29,7 +29,7 @@ func (e RequirementError) Error() string { return strings.Join(e, "\n") }
 
 // layoutVersion is the version of the schema in package keys. It changes when old keys can no
 // longer be read.
-const layoutVersion = "2"
+const layoutVersion = "3"
 
 const (
 	minMajorVersion = 7 // of Redis

@@ -25,6 +25,27 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 	return newReply(s, command)
 }
 
+// RunScriptAndRead runs a script and then reads a hash of the same hash tag, in one round trip. It
+// returns the hash as it was after the script, or after a later change by others; empty when it
+// does not exist. It returns store_unavailable when the store cannot be reached; the script may
+// have run then.
+func (db *DB) RunScriptAndRead(
+	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
+) (Reply, map[string]string, error) {
+	command := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args...)
+	read := db.AutoPipelined.HGetAll(ctx, hash)
+	if err := command.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		command = db.AutoPipelined.Eval(ctx, s.Source, keys, args...)
+		read = db.AutoPipelined.HGetAll(ctx, hash)
+	}
+	reply, err := newReply(s, command)
+	if err != nil {
+		return Reply{}, nil, err
+	}
+	fields, err := read.Result()
+	return reply, fields, WrapError("read after "+s.Name, err)
+}
+
 // ScriptCall is one of several runs of a script.
 type ScriptCall struct {
 	Keys []string
@@ -65,7 +86,12 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 	return replies, nil
 }
 
+// newReply decodes a reply: an array of texts, or one text for a status without values, which costs
+// the store less.
 func newReply(s *scripts.Script, command *redis.Cmd) (Reply, error) {
+	if status, ok := command.Val().(string); ok && command.Err() == nil {
+		return Reply{Status: status}, nil
+	}
 	values, err := command.StringSlice()
 	if err != nil {
 		return Reply{}, WrapError("run "+s.Name, err)

@@ -1,13 +1,13 @@
 package wallet
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // Units is an amount in minor units of its token: 2.5 of a token with 6 decimals is 2500000 units.
@@ -29,23 +29,7 @@ func (u Units) Decimal(decimals int) string { return string(u.AppendDecimal(nil,
 
 // AppendDecimal appends what Decimal returns.
 func (u Units) AppendDecimal(b []byte, decimals int) []byte {
-	if decimals == 0 {
-		return strconv.AppendInt(b, int64(u), 10)
-	}
-	magnitude := uint64(u)
-	if u < 0 {
-		b = append(b, '-')
-		magnitude = -magnitude
-	}
-	scale := uint64(1)
-	for range decimals {
-		scale *= 10
-	}
-	b = strconv.AppendUint(b, magnitude/scale, 10)
-	point := len(b)
-	b = strconv.AppendUint(b, magnitude%scale+scale, 10) // a 1 in front keeps the leading zeros
-	b[point] = '.'
-	return bytes.TrimRight(bytes.TrimRight(b, "0"), ".")
+	return wire.AppendDecimal(b, int64(u), decimals)
 }
 
 // AmountInput is an amount as a request spells it: a JSON number or a decimal string. It stays text

@@ -7,6 +7,8 @@
 package wire
 
 import (
+	"bytes"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -48,4 +50,32 @@ func AppendTime(b []byte, t time.Time) []byte {
 	b = append(b, '"')
 	b = t.UTC().AppendFormat(b, TimeLayout)
 	return append(b, '"')
+}
+
+// AppendString appends a text as a JSON string. Invalid UTF-8 becomes the replacement character.
+func AppendString(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // the error reports invalid UTF-8
+	return b
+}
+
+// AppendDecimal appends units × 10^-decimals as an exact JSON number, without an exponent or
+// trailing zeros: "2.5". decimals is 0 to 18.
+func AppendDecimal(b []byte, units int64, decimals int) []byte {
+	if decimals == 0 {
+		return strconv.AppendInt(b, units, 10)
+	}
+	magnitude := uint64(units)
+	if units < 0 {
+		b = append(b, '-')
+		magnitude = -magnitude
+	}
+	scale := uint64(1)
+	for range decimals {
+		scale *= 10
+	}
+	b = strconv.AppendUint(b, magnitude/scale, 10)
+	point := len(b)
+	b = strconv.AppendUint(b, magnitude%scale+scale, 10) // a 1 in front keeps the leading zeros
+	b[point] = '.'
+	return bytes.TrimRight(bytes.TrimRight(b, "0"), ".")
 }

@@ -1,0 +1,119 @@
+package scripts
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Layout is the list of the values that a packed field of a hash holds, in their order, with "|"
+// between them. Only the last value may contain "|". It is the one source of a layout: Go code
+// packs and unpacks by these names, and scripts name the values that they want, which Load turns
+// into Lua:
+//
+//	PATTERN(list: a c)          the pattern, quoted, that captures the values a and c
+//	PACK(list)                  the expression that packs the local variables of those names
+//	REPLACE(list: a in x by y)  the expression that is the packed text x with y, which has no "%",
+//	                            as the value a
+//
+// The captures of a pattern are in the order of the list, and so must be the names in it.
+type Layout struct {
+	Name  string   // as scripts write it: "room_live"
+	Names []string // of the values
+}
+
+// The layouts. A value that is added stands before the last one only where the last may contain
+// "|".
+var (
+	// RoomSettings is what never changes in a room, as far as scripts read it. Booleans are 0 and 1;
+	// match, idle, age and keep are milliseconds.
+	RoomSettings = defineLayout("room_settings", "entry", "token", "decimals", "max_players", "game", "creator",
+		"visibility", "friends_only", "auto_start", "min_players", "match_ms", "idle_ms", "age_ms", "keep_ms")
+	// RoomLive is what changes with a room: seq and nonce are the position of the last event; active,
+	// reserved and ready count seats; host is a user id; changed is the time of the last change.
+	RoomLive = defineLayout("room_live", "status", "version", "seq", "nonce", "pot", "active", "reserved", "ready", "host",
+		"changed")
+	// RoomSeat is one seat. Seats sort by order.
+	RoomSeat = defineLayout("room_seat", "state", "ready", "joined", "stake", "order", "profile")
+	// AssetLive is what changes in an asset; stock and limit are empty without a bound.
+	AssetLive = defineLayout("asset_live", "version", "on_sale", "price", "stock", "limit", "sold")
+)
+
+var layouts = map[string]Layout{}
+
+func defineLayout(name string, names ...string) Layout {
+	layouts[name] = Layout{Name: name, Names: names}
+	return layouts[name]
+}
+
+// pattern returns the Lua pattern, quoted, that captures the wanted values.
+func (l Layout) pattern(wanted []string) (string, error) {
+	var b strings.Builder
+	b.WriteString("'^")
+	found := 0
+	for i, name := range l.Names {
+		if found == len(wanted) {
+			break
+		}
+		if i > 0 {
+			b.WriteByte('|')
+		}
+		value := "[^|]*"
+		if i == len(l.Names)-1 {
+			value = ".*"
+		}
+		if name == wanted[found] {
+			value = "(" + value + ")"
+			found++
+		}
+		b.WriteString(value)
+	}
+	if found < len(wanted) {
+		return "", fmt.Errorf("the layout %s has no %s after the values before it", l.Name, wanted[found])
+	}
+	b.WriteByte('\'')
+	return b.String(), nil
+}
+
+var layoutCall = regexp.MustCompile(
+	`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\)`,
+)
+
+// expandLayouts replaces the calls of layouts in a source by Lua.
+func expandLayouts(source string) (expanded string, err error) {
+	expanded = layoutCall.ReplaceAllStringFunc(source, func(call string) string {
+		lua, callErr := expandCall(layoutCall.FindStringSubmatch(call))
+		if callErr != nil && err == nil {
+			err = fmt.Errorf("%s: %w", call, callErr)
+		}
+		return lua
+	})
+	return expanded, err
+}
+
+func expandCall(m []string) (string, error) {
+	layout, ok := layouts[m[1]+m[3]+m[4]]
+	if !ok {
+		return "", fmt.Errorf("there is no layout %s", m[1]+m[3]+m[4])
+	}
+	switch {
+	case m[1] != "":
+		return layout.pattern(strings.Fields(m[2]))
+	case m[3] != "":
+		return strings.Join(layout.Names, " .. '|' .. "), nil
+	}
+	i := slices.Index(layout.Names, m[5])
+	if i < 0 {
+		return "", fmt.Errorf("the layout %s has no %s", layout.Name, m[5])
+	}
+	value := "[^|]*"
+	if i == len(layout.Names)-1 {
+		value = ".*"
+	}
+	// The parentheses drop the second result of gsub.
+	if i == 0 {
+		return fmt.Sprintf("(string.gsub(%s, '^%s', %s))", m[6], value, m[7]), nil
+	}
+	return fmt.Sprintf("(string.gsub(%s, '^(%s)%s', '%%1' .. %s))", m[6], strings.Repeat("[^|]*|", i), value, m[7]), nil
+}
