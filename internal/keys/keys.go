@@ -47,6 +47,10 @@ func AssetIDCounter() string { return "{p}:asset:next" }
 // may have to be done: nodes add what they changed, the elected leader of the kind removes it.
 func GamesWithWork(kind string) string { return "{p}:work:" + kind }
 
+// GamesLookedAt (string, a minute) is there while every game was looked at for one kind of
+// background work in the last minute.
+func GamesLookedAt(kind string) string { return "{p}:work:" + kind + ":all" }
+
 // Pepper (string, no expiry) is the installation's random key for the digests of players'
 // credentials.
 func Pepper() string { return "{p}:pepper" }

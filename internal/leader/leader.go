@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -34,18 +33,11 @@ type Work struct {
 
 	mu      sync.Mutex
 	changed map[int64]struct{} // game ids to name to the leader
-
-	// These belong to the goroutine that calls RunOnce.
-	unfinished map[int64]struct{}
-	lookedAt   time.Time // when every game was looked at by this node
 }
 
 // New returns a kind of work, named by a word that no other kind has.
 func New(db *redisdb.DB, kind string, handle Handler) *Work {
-	return &Work{
-		db: db, kind: kind, handle: handle,
-		changed: map[int64]struct{}{}, unfinished: map[int64]struct{}{},
-	}
+	return &Work{db: db, kind: kind, handle: handle, changed: map[int64]struct{}{}}
 }
 
 // Changed names a game to the leader, within a second. It only takes a note.
@@ -71,16 +63,13 @@ func (w *Work) Run(ctx context.Context) error {
 	}
 }
 
-// RunOnce names the changed games and, when no other node leads, does the work that there is. Only
-// one call may run at a time.
+// RunOnce names the changed games and, when no other node leads at this moment, does the work that
+// there is.
 func (w *Work) RunOnce(ctx context.Context) error {
 	if err := w.nameChanged(ctx); err != nil {
 		return err
 	}
-	led, err := w.db.RunAsLeader(ctx, keys.Lock(w.kind), keys.FenceCounter(w.kind), lease, w.lead)
-	if !led { // the leader finds by itself what this node left unfinished when it led
-		w.unfinished, w.lookedAt = map[int64]struct{}{}, time.Time{}
-	}
+	_, err := w.db.RunAsLeader(ctx, keys.Lock(w.kind), keys.FenceCounter(w.kind), lease, w.lead)
 	return err
 }
 
@@ -111,46 +100,46 @@ func (w *Work) lead(ctx context.Context, fence int64) error {
 	if err != nil || len(games) == 0 {
 		return err
 	}
-	unfinished, err := w.handle(ctx, fence, slices.Sorted(maps.Keys(games)))
+	unfinished, err := w.handle(ctx, fence, games)
 	if err != nil { // some may be done; to look again is harmless
-		w.unfinished = games
-		return err
+		unfinished = games
 	}
-	w.unfinished = map[int64]struct{}{}
 	for _, id := range unfinished {
-		w.unfinished[id] = struct{}{}
+		w.Changed(id)
 	}
-	return nil
+	return errors.Join(err, w.nameChanged(ctx))
 }
 
-// takeGames returns the games to look at. What it takes out of the shared set is this node's to
-// finish: when the node dies, the next leader begins with a look at every game.
-func (w *Work) takeGames(ctx context.Context) (map[int64]struct{}, error) {
-	games := maps.Clone(w.unfinished)
+// takeGames returns the ids of the games to look at, in order. The named ones leave the shared set:
+// when this node dies before it has named them again, they wait for the next look at every game.
+func (w *Work) takeGames(ctx context.Context) ([]int64, error) {
 	named, err := w.db.Client.SPopN(ctx, keys.GamesWithWork(w.kind), maxNamed).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("take the changed games", err)
 	}
 	v := redisdb.NewValues("the changed games", named)
+	var games []int64
 	for v.Remaining() > 0 {
-		games[v.NextInt()] = struct{}{}
+		games = append(games, v.NextInt())
 	}
 	if v.Err() != nil {
 		return nil, v.Err()
 	}
-	w.unfinished = games
-	if time.Since(w.lookedAt) < allInterval {
-		return games, nil
-	}
-	last, err := CountGames(ctx, w.db)
+	due, err := w.db.Client.SetNX(ctx, keys.GamesLookedAt(w.kind), "1", allInterval).Result()
 	if err != nil {
-		return nil, err
+		return nil, redisdb.WrapError("time the look at every game", err)
 	}
-	for id := range last {
-		games[id+1] = struct{}{}
+	if due {
+		last, err := CountGames(ctx, w.db)
+		if err != nil {
+			return nil, err
+		}
+		for id := range last {
+			games = append(games, id+1)
+		}
 	}
-	w.lookedAt = time.Now()
-	return games, nil
+	slices.Sort(games)
+	return slices.Compact(games), nil
 }
 
 // maxNamed bounds one read of the named games; the rest waits for the next second.
