@@ -44,8 +44,9 @@ generate: ## Write the generated files
 	go run ./cmd/parlor config env > deploy/.env.example.new && mv deploy/.env.example.new deploy/.env.example
 
 .PHONY: bench
-bench: servers ## Measure requests, saves, deliveries and idle connections
+bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle connections
 	go run ./tests/bench
+	go run ./tests/cost -time
 	go test ./realtime -run '^$$' -bench . -benchtime 1x
 
 .PHONY: cost

@@ -4,8 +4,7 @@
 //
 //	go run ./tests/bench            # or: make bench
 //
-// A second table has the CPU time of Redis for each verb, as ratios to a floor script of the same
-// run: two reads, two writes, an entry and a message, with nothing checked.
+// What a request costs Redis is measured by tests/cost.
 //
 // Wall-clock rates depend on the machine and its other load. CPU time of the measured process and
 // ratios within a run depend on them much less. Every figure is the median of the passes.
@@ -52,6 +51,7 @@ type row struct {
 	name             string
 	opsPerCPUSecond  []float64 // operations per CPU second of the node
 	baselineRatios   []float64 // to the baseline of the same pass; empty for the baseline
+	echoRatio        []float64 // of cycles to bare requests in fours, of the same pass; empty for the other rows
 	opsPerWallSecond []float64 // operations per second of wall clock, everything on this machine
 	failedCount      int64
 }
@@ -73,5 +73,8 @@ func report(rows []*row) {
 			ratio = fmt.Sprintf("%.2f", median(r.baselineRatios))
 		}
 		fmt.Printf("  %-42s %14.0f %12.1f %14s %8d\n", r.name, perCPU, 1e6/perCPU, ratio, r.failedCount)
+		if len(r.echoRatio) > 0 {
+			fmt.Printf("  %-42s %42.2f\n", "  the cycle, to bare gin in fours", median(r.echoRatio))
+		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
-	"github.com/redis/go-redis/v9"
 )
 
 const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"
@@ -47,17 +46,13 @@ func run(o options) error {
 	fmt.Printf("one node, one Redis with appendfsync always, %d connections, %d passes of %v\n"+
 		"rate limits are on as by default; %d players, each with an address of its own (X-Forwarded-For)\n",
 		o.workers, o.passes, o.span, len(b.players))
-	rows, storeRows := b.newRows(), newStoreRows()
+	rows := b.newRows()
 	for pass := range o.passes {
 		if err := b.measurePass(pass, rows); err != nil {
 			return err
 		}
-		if err := b.measureStore(storeRows); err != nil {
-			return err
-		}
 	}
 	report(rows)
-	reportStore(storeRows)
 	return b.audit()
 }
 
@@ -147,14 +142,12 @@ func freeAddr() (string, error) {
 type bench struct {
 	*servers
 	options      options
-	store        *redis.Client // for INFO
-	nodeConns    []*conn       // to the node, one for each worker
-	baseConns    []*conn       // to the baseline, one for each worker
+	nodeConns    []*conn // to the node, one for each worker
+	baseConns    []*conn // to the baseline, one for each worker
 	admin        *conn
 	game         int64
 	tokenID      int64
 	purchasePath string   // path of the route
-	serverKey    string   // of the game
 	players      []player // playersPerWorker for each worker
 	savers       []*saver // one for each worker
 	keyEpoch     int      // counts measurements, so that Idempotency-Keys are new in each
@@ -180,7 +173,7 @@ func (b *bench) workerPlayers(worker int) []player {
 }
 
 func (s *servers) prepare(o options) (*bench, error) {
-	b := &bench{servers: s, options: o, store: s.storeConn()}
+	b := &bench{servers: s, options: o}
 	var err error
 	if b.admin, err = dial(s.nodeAddress); err != nil {
 		return nil, err
@@ -192,14 +185,13 @@ func (s *servers) prepare(o options) (*bench, error) {
 	}
 	b.tokenID = token.ID
 	var created struct {
-		Game      idResponse `json:"game"`
-		ServerKey string     `json:"serverKey"`
+		Game idResponse `json:"game"`
 	}
 	if err := b.create("/api/v1/admin/games", adminKey,
 		`{"name":"Bench","welcomeGrant":{"tokenId":"GOLD","amount":100000000}}`, &created); err != nil {
 		return nil, err
 	}
-	b.game, b.serverKey = created.Game.ID, created.ServerKey
+	b.game = created.Game.ID
 	var asset idResponse
 	if err := b.create(fmt.Sprintf("/api/v1/admin/games/%d/assets", b.game), adminKey,
 		`{"name":"Coin","tokenId":"GOLD","price":0.01}`, &asset); err != nil {
@@ -332,6 +324,7 @@ func (b *bench) openRoom(c *conn, p player, seats int) (string, error) {
 
 const (
 	rowBaseline = iota
+	rowEcho
 	rowGet
 	rowBalances
 	rowJoin
@@ -344,6 +337,7 @@ const (
 func (b *bench) newRows() []*row {
 	return []*row{
 		rowBaseline:  {name: "baseline: gin handler, one Redis round trip"},
+		rowEcho:      {name: "bare gin: a POST that returns its body, no Redis"},
 		rowGet:       {name: "GET game-session/get"},
 		rowBalances:  {name: "GET user-balance/token-balances"},
 		rowJoin:      {name: "POST join, paid room of 8"},
@@ -365,9 +359,9 @@ func (b *bench) measurePass(pass int, rows []*row) error {
 		return err
 	}
 	operations := b.operations(pass, rooms, newcomer)
-	baseline := 0.0 // operations per CPU second
+	baseline, echo := 0.0, 0.0 // operations per CPU second
 	for i := rowBaseline; i <= rowSave; i++ {
-		if !strings.Contains(rows[i].name, b.options.nameFilter) && i != rowBaseline {
+		if !strings.Contains(rows[i].name, b.options.nameFilter) && i != rowBaseline && i != rowEcho {
 			continue
 		}
 		b.keyEpoch++
@@ -384,11 +378,16 @@ func (b *bench) measurePass(pass int, rows []*row) error {
 		rows[i].opsPerCPUSecond = append(rows[i].opsPerCPUSecond, perCPU)
 		rows[i].opsPerWallSecond = append(rows[i].opsPerWallSecond, float64(m.operationCount)/m.wall.Seconds())
 		rows[i].failedCount += m.failedCount
-		if i == rowBaseline {
+		switch i {
+		case rowBaseline:
 			baseline = perCPU
-		} else {
-			rows[i].baselineRatios = append(rows[i].baselineRatios, perCPU/baseline)
+			continue
+		case rowEcho:
+			echo = perCPU
+		case rowCycle:
+			rows[i].echoRatio = append(rows[i].echoRatio, perCPU/(echo/requestsPerCycle))
 		}
+		rows[i].baselineRatios = append(rows[i].baselineRatios, perCPU/baseline)
 	}
 	return nil
 }
@@ -398,7 +397,7 @@ func (b *bench) measureRow(
 	row int, name string, withProfile bool, operation operation,
 ) (measurement, error) {
 	pid := b.nodePID
-	if row == rowBaseline {
+	if row == rowBaseline || row == rowEcho {
 		pid = b.baselinePID
 	}
 	profile := make(chan error, 1)
@@ -436,6 +435,9 @@ func (b *bench) operations(pass int, rooms []string, newcomer player) map[int]op
 		rowBaseline: func(worker, _ int) error {
 			return ok(b.baseConns[worker].send(request{method: "GET", path: baselinePath}))
 		},
+		rowEcho: func(worker, _ int) error {
+			return ok(b.baseConns[worker].send(request{method: "POST", path: echoPath, body: roomBody(rooms[worker])}))
+		},
 		rowGet: func(worker, turn int) error {
 			return get(worker, "/api/v1/game-session/get?roomId="+rooms[(worker+turn*b.options.workers)%len(rooms)])
 		},
@@ -452,6 +454,9 @@ func (b *bench) operations(pass int, rooms []string, newcomer player) map[int]op
 		rowSave: func(worker, turn int) error { return b.savers[worker].save(turn) },
 	}
 }
+
+// requestsPerCycle is how many requests the row of the cycle sends each time.
+const requestsPerCycle = 4
 
 // oneWalletPurchases is how many purchases one new player makes in a row: fewer than the burst of
 // the class "money".

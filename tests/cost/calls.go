@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/idempotency"
@@ -15,6 +16,7 @@ type call struct {
 	keyUse  keyUse
 	isRead  bool   // the verb runs no script: all of its commands are counted
 	status  string // of the script's reply; "" means scripts.OK
+	most    int    // calls to count, for a row that takes long to prepare; 0 for as many as of the others
 
 	// prepare prepares the i-th call; it is not counted. nil for nothing to prepare.
 	prepare func(ctx context.Context, s *stage, i int) error
@@ -63,7 +65,15 @@ type stage struct {
 	*fixture
 	keyed    bool
 	roomIDs  []string
+	bigRooms []string // room ids
 	receipts []idempotency.Receipt
+}
+
+// newStage returns the stage of n calls of each row.
+func newStage(f *fixture, n int) *stage {
+	return &stage{
+		fixture: f, roomIDs: make([]string, n), bigRooms: make([]string, n), receipts: make([]idempotency.Receipt, n),
+	}
 }
 
 func hostIndex(i int) int { return i * roomSeats }
@@ -77,7 +87,7 @@ func (s *stage) nextReceipt() idempotency.Receipt {
 }
 
 func (s *stage) joinSeat(ctx context.Context, i, seat int) error {
-	return s.join(ctx, player(hostIndex(i)+seat-1), s.roomIDs[i], s.nextReceipt())
+	return s.join(ctx, s.player(hostIndex(i)+seat-1), s.roomIDs[i], s.nextReceipt())
 }
 
 // calls lists what is counted. The rooms live through the rows from create to finish.
@@ -87,7 +97,7 @@ var calls = []call{
 		promise: "The room, its code, its index entries and its due time exist, and the creator's stake is in escrow, " +
 			"or nothing has changed.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			_, err := s.create(ctx, player(hostIndex(i)), roomSeats, s.nextReceipt())
+			_, err := s.create(ctx, s.player(hostIndex(i)), roomSeats, s.nextReceipt())
 			return err
 		},
 	},
@@ -96,7 +106,7 @@ var calls = []call{
 		promise: "The seat is taken, the stake is in escrow, the ledger and the player's lines have it, and the room " +
 			"and the player are notified, in one step.",
 		prepare: func(ctx context.Context, s *stage, i int) error {
-			room, err := s.create(ctx, player(hostIndex(i)), roomSeats, s.nextReceipt())
+			room, err := s.create(ctx, s.player(hostIndex(i)), roomSeats, s.nextReceipt())
 			s.roomIDs[i] = room.RoomID
 			return err
 		},
@@ -116,12 +126,25 @@ var calls = []call{
 		run: func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, roomSeats) },
 	},
 	{
+		name:    fmt.Sprintf("join at seat %d", manySeatsCount),
+		promise: "The same again: a seat does not pay for those before it.",
+		keyUse:  neverKeyed,
+		most:    10,
+		prepare: func(ctx context.Context, s *stage, i int) (err error) {
+			s.bigRooms[i], err = s.fillSeats(ctx, manySeatsCount, manySeatsCount-1)
+			return err
+		},
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.join(ctx, s.player(manySeatsCount-1), s.bigRooms[i], noReceipt)
+		},
+	},
+	{
 		name:    "get a room of 8",
 		promise: "A reader sees the room as one script left it.",
 		keyUse:  neverKeyed,
 		isRead:  true,
 		run: func(ctx context.Context, s *stage, i int) error {
-			_, err := s.rooms.Get(ctx, player(hostIndex(i)), s.roomIDs[i])
+			_, err := s.rooms.Get(ctx, s.player(hostIndex(i)), s.roomIDs[i])
 			return err
 		},
 	},
@@ -129,7 +152,7 @@ var calls = []call{
 		name:    "leave at 8",
 		promise: "The seat is free, the stake is back in the wallet, and the room has a host.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.leave(ctx, player(hostIndex(i)+roomSeats-1), s.roomIDs[i], s.nextReceipt())
+			return s.leave(ctx, s.player(hostIndex(i)+roomSeats-1), s.roomIDs[i], s.nextReceipt())
 		},
 	},
 	{
@@ -137,7 +160,7 @@ var calls = []call{
 		promise: "The stakes are locked, and nobody joins any more.",
 		prepare: func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, roomSeats) },
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.start(ctx, player(hostIndex(i)), s.roomIDs[i], s.nextReceipt())
+			return s.start(ctx, s.player(hostIndex(i)), s.roomIDs[i], s.nextReceipt())
 		},
 	},
 	{
@@ -152,7 +175,7 @@ var calls = []call{
 		name:    "purchase",
 		promise: "The price is paid, the asset is owned, and stock and limit hold, in one step.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.buy(ctx, player(hostIndex(i)), s.nextReceipt())
+			return s.buy(ctx, s.player(hostIndex(i)), s.nextReceipt())
 		},
 	},
 	{
@@ -162,17 +185,17 @@ var calls = []call{
 		status:  scripts.Replay,
 		prepare: func(ctx context.Context, s *stage, i int) error {
 			s.receipts[i] = newReceipt()
-			return s.buy(ctx, player(hostIndex(i)), s.receipts[i])
+			return s.buy(ctx, s.player(hostIndex(i)), s.receipts[i])
 		},
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.buy(ctx, player(hostIndex(i)), s.receipts[i])
+			return s.buy(ctx, s.player(hostIndex(i)), s.receipts[i])
 		},
 	},
 	{
 		name:    "credit",
 		promise: "The amount is minted into the wallet, and the ledger, the totals and the player know it.",
 		run: func(ctx context.Context, s *stage, i int) error {
-			return s.credit(ctx, player(hostIndex(i)), "12.50", s.nextReceipt())
+			return s.credit(ctx, s.player(hostIndex(i)), "12.50", s.nextReceipt())
 		},
 	},
 	{
@@ -183,7 +206,7 @@ var calls = []call{
 			// A limiter that failed once does not ask the store for a second, and holding a script back is a
 			// failure.
 			limiter := auth.NewLimiter(s.db, auth.DefaultLimits())
-			_, err := limiter.Allow(ctx, auth.ClassSignIn, player(hostIndex(i)).ActorID()) // the class without a share
+			_, err := limiter.Allow(ctx, auth.ClassSignIn, s.player(hostIndex(i)).ActorID()) // the class without a share
 			return err
 		},
 	},

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
@@ -176,7 +175,7 @@ func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFixture(ctx, c.server.URL())
+	f, err := newFixture(ctx, c.server.URL(), anyGame)
 	if err != nil {
 		return nil, err
 	}
@@ -185,12 +184,12 @@ func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
 		return nil, err
 	}
 	for range otherRooms {
-		if _, err := f.create(ctx, player(0), roomSeats, noReceipt); err != nil {
+		if _, err := f.create(ctx, f.player(0), roomSeats, noReceipt); err != nil {
 			return nil, err
 		}
 	}
 	costs := map[string]cost{}
-	s := &stage{fixture: f, roomIDs: make([]string, n+warmUps), receipts: make([]idempotency.Receipt, n+warmUps)}
+	s := newStage(f, n+warmUps)
 	for _, r := range callRows() {
 		s.keyed = r.keyed
 		if costs[r.title()], err = c.countRow(ctx, s, r, n); err != nil {
@@ -202,6 +201,9 @@ func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
 
 // countRow prepares n calls, records the command that each of them sends, and counts these alone.
 func (c *counter) countRow(ctx context.Context, s *stage, r row, n int) (cost, error) {
+	if r.most > 0 {
+		n = min(n, r.most)
+	}
 	for i := range n + warmUps {
 		if r.prepare != nil {
 			if err := r.prepare(ctx, s, i); err != nil {
@@ -224,11 +226,11 @@ func (c *counter) countRow(ctx context.Context, s *stage, r row, n int) (cost, e
 			commands = append(commands, sent...)
 			continue
 		}
-		script, err := s.recorder.hold(run)
+		held, err := s.recorder.hold(run)
 		if err != nil {
 			return cost{}, err
 		}
-		commands = append(commands, script)
+		commands = append(commands, held[0]) // what the verb reads in the same batch has a row of its own
 	}
 	sent := s.recorder.sentCount()
 	counted, err := c.count(ctx, commands, r.check)
@@ -282,8 +284,11 @@ func (r row) check(reply any) error {
 	if want == "" {
 		want = scripts.OK
 	}
-	values, _ := reply.([]any)
-	if len(values) == 0 || values[0] != want {
+	status := reply // a script without values returns its status alone
+	if values, ok := reply.([]any); ok && len(values) > 0 {
+		status = values[0]
+	}
+	if status != want {
 		return fmt.Errorf("the script returns %v, want %s", reply, want)
 	}
 	return nil

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
@@ -16,21 +18,21 @@ import (
 )
 
 const (
-	gameID    = 3
 	roomSeats = 8 // seats of a room, unless a row says otherwise
 	// firstPlayer is large, so that ids have as many digits as those of a busy installation.
 	firstPlayer = 1_000_001
 )
 
-var (
-	operator   = principal.Caller{Role: principal.Operator}
-	gameServer = principal.Caller{Role: principal.Server, GameID: gameID}
-)
+var operator = principal.Caller{Role: principal.Operator}
+
+// anyGame is the game of a fixture whose game does not matter.
+const anyGame = 3
 
 // fixture is the domains on one store, with one game, one token and one asset. Players, profiles
 // and the game come from memory, as they do from the caches of a node.
 type fixture struct {
 	db       *redisdb.DB
+	gameID   int64
 	recorder *recorder
 	wallet   *wallet.Service
 	rooms    *rooms.Service
@@ -39,12 +41,12 @@ type fixture struct {
 	sword    assets.Asset
 }
 
-func newFixture(ctx context.Context, url string) (*fixture, error) {
+func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error) {
 	db, err := redisdb.Open(url)
 	if err != nil {
 		return nil, err
 	}
-	f := &fixture{db: db, recorder: &recorder{}}
+	f := &fixture{db: db, gameID: gameID, recorder: &recorder{}}
 	db.Client.AddHook(f.recorder)
 	f.wallet = wallet.New(db, f, wallet.Options{})
 	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64})
@@ -52,6 +54,9 @@ func newFixture(ctx context.Context, url string) (*fixture, error) {
 	f.gold, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "67", PolicyID: "ab", Decimals: "2"},
 	})
+	if errors.Is(err, apierror.TokenExists) { // of another fixture on this store
+		f.gold, err = f.wallet.FindToken(ctx, gameID, "GOLD")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +67,7 @@ func newFixture(ctx context.Context, url string) (*fixture, error) {
 }
 
 // Game returns the one game for every player.
-func (f *fixture) Game(context.Context, int64) (int64, error) { return gameID, nil }
+func (f *fixture) Game(context.Context, int64) (int64, error) { return f.gameID, nil }
 
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
 	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
@@ -77,8 +82,8 @@ func (f *fixture) AreFriends(context.Context, int64, ...int64) (map[int64]bool, 
 }
 
 // player returns the n-th player.
-func player(n int) principal.Caller {
-	return principal.Caller{Role: principal.Player, UserID: int64(firstPlayer + n), GameID: gameID}
+func (f *fixture) player(n int) principal.Caller {
+	return principal.Caller{Role: principal.Player, UserID: int64(firstPlayer + n), GameID: f.gameID}
 }
 
 var noReceipt idempotency.Receipt
@@ -99,7 +104,7 @@ func (f *fixture) credit(
 // creditAll gives the first n players enough for every row.
 func (f *fixture) creditAll(ctx context.Context, n int) error {
 	for i := range n {
-		if err := f.credit(ctx, player(i), "100000", noReceipt); err != nil {
+		if err := f.credit(ctx, f.player(i), "100000", noReceipt); err != nil {
 			return err
 		}
 	}
@@ -120,6 +125,20 @@ func (f *fixture) join(ctx context.Context, p principal.Caller, roomID string, r
 	return err
 }
 
+// fillSeats opens a room with many seats and seats the first players.
+func (f *fixture) fillSeats(ctx context.Context, seats, players int) (roomID string, err error) {
+	room, err := f.create(ctx, f.player(0), seats, noReceipt)
+	if err != nil {
+		return "", err
+	}
+	for i := 1; i < players; i++ {
+		if err := f.join(ctx, f.player(i), room.RoomID, noReceipt); err != nil {
+			return "", err
+		}
+	}
+	return room.RoomID, nil
+}
+
 func (f *fixture) leave(ctx context.Context, p principal.Caller, roomID string, rc idempotency.Receipt) error {
 	_, err := f.rooms.Leave(ctx, p, roomID, rc)
 	return err
@@ -134,9 +153,10 @@ func (f *fixture) start(ctx context.Context, host principal.Caller, roomID strin
 func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idempotency.Receipt) error {
 	placements := make([]rooms.Placement, roomSeats)
 	for i := range placements {
-		placements[i] = rooms.Placement{UserID: player(first + i).UserID, Place: i + 1}
+		placements[i] = rooms.Placement{UserID: f.player(first + i).UserID, Place: i + 1}
 	}
-	_, err := f.rooms.Finish(ctx, gameServer, roomID, placements, rc)
+	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
+	_, err := f.rooms.Finish(ctx, server, roomID, placements, rc)
 	return err
 }
 
@@ -147,7 +167,7 @@ func (f *fixture) buy(ctx context.Context, p principal.Caller, rc idempotency.Re
 
 // checkBalanced returns an error when the calls made or lost money.
 func (f *fixture) checkBalanced(ctx context.Context) error {
-	report, err := f.wallet.AuditDeep(ctx)
+	report, err := f.wallet.AuditDeep(ctx, f.gameID)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@
 //
 //	go run ./tests/cost             # or: make cost
 //	go run ./tests/cost -update     # writes the ceilings: what it measures and 5 % more
+//	go run ./tests/cost -time       # or: make bench; times instead, beside a floor script
 //
 // A verb of a domain runs up to its script, which is held back and then sent alone, so that nothing
 // else is counted. docs/cost.md has the ceilings and what each price pays for.
@@ -24,9 +25,14 @@ import (
 func main() {
 	n := flag.Int("calls", 60, "how many calls of a row are counted")
 	update := flag.Bool("update", false, "write the ceilings and docs/cost.md instead of comparing with them")
+	timed := flag.Bool("time", false, "measure CPU time under load, sizes and the spread of games over a Cluster")
 	flag.Parse()
 	redisdb.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	if err := run(context.Background(), *n, *update); err != nil {
+	do := func(ctx context.Context) error { return run(ctx, *n, *update) }
+	if *timed {
+		do = printLoad
+	}
+	if err := do(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "cost:", err)
 		os.Exit(1)
 	}
@@ -49,6 +55,25 @@ func run(ctx context.Context, n int, update bool) error {
 		return fmt.Errorf("%d figures are above their ceilings: %v", len(exceeded), exceeded)
 	}
 	fmt.Println("\nno figure is above its ceiling")
+	return nil
+}
+
+// printLoad prints what depends on the machine, and the sizes.
+func printLoad(ctx context.Context) error {
+	if err := printTimes(ctx); err != nil {
+		return err
+	}
+	if err := printSpread(ctx); err != nil {
+		return err
+	}
+	figures, err := measureSizes(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println("\nMEMORY OF THE STORE")
+	for _, s := range sizes {
+		fmt.Printf("  %-58s %10.0f %s\n", s.name, figures[s.name], s.unit)
+	}
 	return nil
 }
 

@@ -16,7 +16,7 @@ type recorder struct {
 	mu      sync.Mutex
 	holding bool
 	sent    [][]any // commands in their order, those held back excluded
-	held    [][]any // scripts that were held back
+	held    [][]any // what was held back
 }
 
 // errHeld is the error that a verb gets whose script was held back.
@@ -33,13 +33,14 @@ func (r *recorder) record(verb func() error) (sent [][]any, err error) {
 	return sent, err
 }
 
-// hold calls a verb, holds its script back, and returns the script's command.
-func (r *recorder) hold(verb func() error) (command []any, err error) {
+// hold calls a verb, holds its script back with what the verb sends together with it, and returns
+// these commands, the script first.
+func (r *recorder) hold(verb func() error) (commands [][]any, err error) {
 	_, held, err := r.watch(true, verb)
-	if len(held) == 0 {
-		return nil, errors.Join(errors.New("the verb sends no script"), err)
+	if len(held) == 0 || !isScript(held[0]) {
+		return nil, errors.Join(errors.New("the verb sends no script, or not at first"), err)
 	}
-	return held[0], nil
+	return held, nil
 }
 
 func (r *recorder) watch(holding bool, verb func() error) (sent, held [][]any, err error) {
@@ -68,9 +69,7 @@ func (r *recorder) intercept(cmds ...redis.Cmder) bool {
 	runsScript := func(c redis.Cmder) bool { return isScript(c.Args()) }
 	if r.holding && slices.ContainsFunc(cmds, runsScript) {
 		for _, c := range cmds {
-			if runsScript(c) {
-				r.held = append(r.held, c.Args())
-			}
+			r.held = append(r.held, c.Args())
 			c.SetErr(errHeld)
 		}
 		return true

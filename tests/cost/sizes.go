@@ -36,13 +36,13 @@ const (
 )
 
 var (
-	walletPrefix  = strings.TrimSuffix(keys.Wallet(0), "0")
-	receiptPrefix = strings.TrimSuffix(keys.RoomReceipt(keys.Economy, "", ""), ":")
-	creditPrefix  = keys.RoomReceipt(keys.Economy, operator.ActorID(), "")
+	paidRooms     = keys.EconomyShard(anyGame)
+	receiptPrefix = strings.TrimSuffix(keys.RoomReceipt(paidRooms, "", ""), ":")
+	creditPrefix  = keys.RoomReceipt(paidRooms, operator.ActorID(), "")
 )
 
-func isOfWallet(key string) bool { return strings.HasPrefix(key, walletPrefix) }
-func isOfLedger(key string) bool { return key == keys.Ledger() }
+func isOfWallet(key string) bool { return strings.HasPrefix(key, keys.WalletPrefix(anyGame)) }
+func isOfLedger(key string) bool { return key == keys.Ledger(anyGame) }
 
 // isReceipt reports whether a key is the receipt of a player's or the server's request.
 func isReceipt(key string) bool {
@@ -70,9 +70,18 @@ var sizes = []size{
 	},
 	{
 		name: "ended room of 8 with its receipts", unit: unitBytes,
-		promise: "The room can be read and its requests be repeated for 24 hours.",
+		promise: "The room can be read and its requests be repeated for 24 hours, its events be resumed for 10 minutes.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			used, err := s.measureUsed(ctx, isOfRoom, func(i int) error { return s.playRoom(ctx, i) }, measuredRoomCount)
+			return used / measuredRoomCount, err
+		},
+	},
+	{
+		name: "ended room of 8 with its receipts, after 10 minutes", unit: unitBytes,
+		promise: "The same once its events are let go.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			isKept := func(key string) bool { _, isEvents := keys.ParseRoomEvents(key); return isOfRoom(key) && !isEvents }
+			used, err := s.measureUsed(ctx, isKept, func(i int) error { return s.playRoom(ctx, i) }, measuredRoomCount)
 			return used / measuredRoomCount, err
 		},
 	},
@@ -81,7 +90,7 @@ var sizes = []size{
 		promise: "A player with one token has a balance, a history and an event, which are found without a search.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			used, err := s.measureUsed(ctx, isOfWallet, func(i int) error {
-				return s.credit(ctx, player(i), "100000", noReceipt)
+				return s.credit(ctx, s.player(i), "100000", noReceipt)
 			}, measuredWalletCount)
 			return used / measuredWalletCount, err
 		},
@@ -103,6 +112,16 @@ var sizes = []size{
 		},
 	},
 	{
+		name: "largest value of a receipt", unit: unitBytes,
+		promise: "A receipt holds an outcome and no room: of create, join, leave, start, finish, purchase and credit.",
+		measure: func(ctx context.Context, s *sizing) (float64, error) {
+			if err := s.makeReceipts(ctx); err != nil {
+				return 0, err
+			}
+			return s.largestReceipt(ctx)
+		},
+	},
+	{
 		name: fmt.Sprintf("fields of a room after %d passers-by", passerByCount), unit: "fields",
 		promise: "A room does not grow with those who come and go.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
@@ -110,7 +129,7 @@ var sizes = []size{
 			if err != nil {
 				return 0, err
 			}
-			n, err := s.client.HLen(ctx, keys.Room(keys.Economy, id)).Result()
+			n, err := s.client.HLen(ctx, keys.Room(paidRooms, id)).Result()
 			return float64(n), err
 		},
 	},
@@ -129,11 +148,11 @@ var sizes = []size{
 		name: fmt.Sprintf("events of a room after filling %d seats", manySeatsCount), unit: unitBytes,
 		promise: "Each event is kept once, so that a client that was away misses none.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
-			id, err := s.fillSeats(ctx, manySeatsCount)
+			id, err := s.fillManySeats(ctx)
 			if err != nil {
 				return 0, err
 			}
-			n, err := s.client.MemoryUsage(ctx, keys.RoomEvents(keys.Economy, id), 0).Result()
+			n, err := s.client.MemoryUsage(ctx, keys.RoomEvents(paidRooms, id), 0).Result()
 			return float64(n), err
 		},
 	},
@@ -158,7 +177,7 @@ func measureSize(ctx context.Context, row size) (float64, error) {
 		return 0, err
 	}
 	defer server.Remove()
-	f, err := newFixture(ctx, server.URL())
+	f, err := newFixture(ctx, server.URL(), anyGame)
 	if err != nil {
 		return 0, err
 	}
@@ -176,16 +195,16 @@ func (s *sizing) fillRoom(ctx context.Context, i int) error {
 
 func (s *sizing) seatAll(ctx context.Context, i int) (roomID string, err error) {
 	for seat := range roomSeats {
-		if err := s.credit(ctx, player(hostIndex(i)+seat), "100000", noReceipt); err != nil {
+		if err := s.credit(ctx, s.player(hostIndex(i)+seat), "100000", noReceipt); err != nil {
 			return "", err
 		}
 	}
-	room, err := s.create(ctx, player(hostIndex(i)), roomSeats, newReceipt())
+	room, err := s.create(ctx, s.player(hostIndex(i)), roomSeats, newReceipt())
 	if err != nil {
 		return "", err
 	}
 	for seat := 1; seat < roomSeats; seat++ {
-		if err := s.join(ctx, player(hostIndex(i)+seat), room.RoomID, newReceipt()); err != nil {
+		if err := s.join(ctx, s.player(hostIndex(i)+seat), room.RoomID, newReceipt()); err != nil {
 			return "", err
 		}
 	}
@@ -198,27 +217,18 @@ func (s *sizing) playRoom(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.start(ctx, player(hostIndex(i)), id, newReceipt()); err != nil {
+	if err := s.start(ctx, s.player(hostIndex(i)), id, newReceipt()); err != nil {
 		return err
 	}
 	return s.finish(ctx, hostIndex(i), id, newReceipt())
 }
 
-// fillSeats opens a room of n seats and fills it.
-func (s *sizing) fillSeats(ctx context.Context, n int) (roomID string, err error) {
-	if err := s.creditAll(ctx, n); err != nil {
+// fillManySeats opens a room of manySeatsCount seats and fills it.
+func (s *sizing) fillManySeats(ctx context.Context) (roomID string, err error) {
+	if err := s.creditAll(ctx, manySeatsCount); err != nil {
 		return "", err
 	}
-	room, err := s.create(ctx, player(0), n, noReceipt)
-	if err != nil {
-		return "", err
-	}
-	for i := 1; i < n; i++ {
-		if err := s.join(ctx, player(i), room.RoomID, noReceipt); err != nil {
-			return "", err
-		}
-	}
-	return room.RoomID, nil
+	return s.fillSeats(ctx, manySeatsCount, manySeatsCount)
 }
 
 // passBy opens a room that many players join and leave.
@@ -226,19 +236,46 @@ func (s *sizing) passBy(ctx context.Context) (roomID string, err error) {
 	if err := s.creditAll(ctx, passerByCount+1); err != nil {
 		return "", err
 	}
-	room, err := s.create(ctx, player(0), roomSeats, noReceipt)
+	room, err := s.create(ctx, s.player(0), roomSeats, noReceipt)
 	if err != nil {
 		return "", err
 	}
 	for i := range passerByCount {
-		if err := s.join(ctx, player(1+i), room.RoomID, noReceipt); err != nil {
+		if err := s.join(ctx, s.player(1+i), room.RoomID, noReceipt); err != nil {
 			return "", err
 		}
-		if err := s.leave(ctx, player(1+i), room.RoomID, noReceipt); err != nil {
+		if err := s.leave(ctx, s.player(1+i), room.RoomID, noReceipt); err != nil {
 			return "", err
 		}
 	}
 	return room.RoomID, nil
+}
+
+// makeReceipts makes one request of each kind with a key.
+func (s *sizing) makeReceipts(ctx context.Context) error {
+	if err := s.playRoom(ctx, 0); err != nil {
+		return err
+	}
+	room, err := s.create(ctx, s.player(0), roomSeats, newReceipt())
+	return errors.Join(err, s.join(ctx, s.player(1), room.RoomID, newReceipt()),
+		s.leave(ctx, s.player(1), room.RoomID, newReceipt()),
+		s.buy(ctx, s.player(0), newReceipt()), s.credit(ctx, s.player(0), "12.50", newReceipt()))
+}
+
+func (s *sizing) largestReceipt(ctx context.Context) (float64, error) {
+	names, err := s.client.Keys(ctx, receiptPrefix+"*").Result()
+	if err != nil {
+		return 0, err
+	}
+	largest := int64(0)
+	for _, name := range names {
+		n, err := s.client.StrLen(ctx, name).Result()
+		if err != nil {
+			return 0, err
+		}
+		largest = max(largest, n)
+	}
+	return float64(largest), nil
 }
 
 // measureUsed returns the bytes of used_memory that n calls of fill leave behind in the keys that
@@ -248,7 +285,7 @@ func (s *sizing) measureUsed(ctx context.Context, match keyMatch, fill func(i in
 	if err != nil {
 		return 0, err
 	}
-	base = append(base, keys.Totals())
+	base = append(base, keys.Totals(anyGame))
 	keepOnly := func() error {
 		return s.deleteOthers(ctx, func(key string) bool { return match(key) || slices.Contains(base, key) })
 	}

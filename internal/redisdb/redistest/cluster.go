@@ -26,7 +26,9 @@ var (
 // it, since a Cluster has one database.
 func Cluster(t testing.TB) *redisdb.DB {
 	t.Helper()
-	clusterOnce.Do(func() { clusterURL, clusterErr = startCluster() })
+	clusterOnce.Do(func() {
+		clusterURL, _, clusterErr = StartCluster("--appendonly", "yes", "--appendfsync", "always")
+	})
 	if clusterErr != nil {
 		t.Fatalf("start a Redis Cluster: %v", clusterErr)
 	}
@@ -45,36 +47,39 @@ func Cluster(t testing.TB) *redisdb.DB {
 	return db
 }
 
-// startCluster assigns the 16,384 slots to three masters and waits until each of them reports that
-// the Cluster is ok.
-func startCluster() (string, error) {
+// StartCluster starts three masters with more arguments, assigns the 16,384 slots to them and waits
+// until each of them reports that the Cluster is ok. It returns the servers that it started even
+// with an error.
+func StartCluster(args ...string) (url string, servers []*Server, err error) {
 	ctx := context.Background()
 	var addrs []string
 	var nodes []*redis.Client
 	for i := range masterCount {
-		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
-			"--cluster-require-full-coverage", "yes", "--appendonly", "yes", "--appendfsync", "always")
+		s, err := Start(append([]string{
+			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "yes",
+		}, args...)...)
 		if err != nil {
-			return "", err
+			return "", servers, err
 		}
+		servers = append(servers, s)
 		node := redis.NewClient(&redis.Options{Addr: s.Addr})
 		defer func() { _ = node.Close() }()
 		first, last := i*16384/masterCount, (i+1)*16384/masterCount-1
 		if err := node.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
-			return "", err
+			return "", servers, err
 		}
 		if err := node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
-			return "", err
+			return "", servers, err
 		}
 		addrs, nodes = append(addrs, s.Addr), append(nodes, node)
 	}
 	for _, addr := range addrs[1:] {
 		host, port, _ := strings.Cut(addr, ":")
 		if err := nodes[0].ClusterMeet(ctx, host, port).Err(); err != nil {
-			return "", err
+			return "", servers, err
 		}
 	}
-	err := Poll(20*time.Second, func() error {
+	err = Poll(20*time.Second, func() error {
 		for _, node := range nodes {
 			info, err := node.ClusterInfo(ctx).Result()
 			if err != nil {
@@ -87,5 +92,5 @@ func startCluster() (string, error) {
 		}
 		return nil
 	})
-	return "redis-cluster://" + strings.Join(addrs, ","), err
+	return "redis-cluster://" + strings.Join(addrs, ","), servers, err
 }
