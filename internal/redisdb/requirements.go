@@ -112,6 +112,10 @@ func checkInfo(info map[string]string, required Requirements) (problems []string
 	if number, _ := strconv.Atoi(major); number < minMajorVersion {
 		problems = append(problems, fmt.Sprintf("is Redis %q; Parlor needs %d.0 or newer", version, minMajorVersion))
 	}
+	if bits := info["arch_bits"]; bits != "64" {
+		problems = append(problems, fmt.Sprintf("is built for %s bits, where scripts cannot print large amounts; "+
+			"use a build for 64 bits", bits))
+	}
 	if role := info["role"]; role != "master" {
 		problems = append(
 			problems,
