@@ -148,12 +148,14 @@ func (c *counter) dump(ctx context.Context) (instructions float64, err error) {
 			return err
 		}
 		for line := range strings.Lines(string(text)) {
-			if total, ok := strings.CutPrefix(line, "totals: "); ok {
-				instructions, err = strconv.ParseFloat(strings.TrimSpace(total), 64)
+			// Not "totals", the sum of the lines: it has traces of what ran before the counters were set to
+			// zero.
+			if sum, ok := strings.CutPrefix(line, "summary: "); ok {
+				instructions, err = strconv.ParseFloat(strings.TrimSpace(sum), 64)
 				return err
 			}
 		}
-		return fmt.Errorf("%s has no totals", file)
+		return fmt.Errorf("%s has no summary", file)
 	})
 	return instructions, errors.Join(err, os.Remove(file))
 }
@@ -180,7 +182,7 @@ func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
 		return nil, err
 	}
 	defer func() { _ = f.db.Close() }()
-	if err := f.creditAll(ctx, hostIndex(n+warmUps)); err != nil {
+	if err := f.creditAll(ctx, max(hostIndex(n+warmUps), manySeatsCount)); err != nil {
 		return nil, err
 	}
 	for range otherRooms {

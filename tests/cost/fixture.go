@@ -54,7 +54,7 @@ func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error)
 	f.gold, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "67", PolicyID: "ab", Decimals: "2"},
 	})
-	if errors.Is(err, apierror.TokenExists) { // of another fixture on this store
+	if errors.Is(err, apierror.TokenCodeTaken) { // of another fixture on this store
 		f.gold, err = f.wallet.FindToken(ctx, gameID, "GOLD")
 	}
 	if err != nil {

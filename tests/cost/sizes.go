@@ -37,11 +37,12 @@ const (
 
 var (
 	paidRooms     = keys.EconomyShard(anyGame)
+	walletPrefix  = strings.TrimSuffix(keys.Wallet(anyGame, 0), "0")
 	receiptPrefix = strings.TrimSuffix(keys.RoomReceipt(paidRooms, "", ""), ":")
 	creditPrefix  = keys.RoomReceipt(paidRooms, operator.ActorID(), "")
 )
 
-func isOfWallet(key string) bool { return strings.HasPrefix(key, keys.WalletPrefix(anyGame)) }
+func isOfWallet(key string) bool { return strings.HasPrefix(key, walletPrefix) }
 func isOfLedger(key string) bool { return key == keys.Ledger(anyGame) }
 
 // isReceipt reports whether a key is the receipt of a player's or the server's request.
