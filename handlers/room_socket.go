@@ -39,7 +39,8 @@ func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realti
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	user := s.caller.UserID
-	for _, topic := range []string{s.server.Wallet.EventTopic(user), s.server.Progress.EventTopic(user)} {
+	topics := []string{s.server.Wallet.EventTopic(s.caller.GameID, user), s.server.Progress.EventTopic(user)}
+	for _, topic := range topics {
 		if _, err := client.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
 			client.Close(realtime.CloseRestart, "the store cannot be reached")
 			return

@@ -82,6 +82,7 @@ func (s *Server) routes() []route {
 	listErrors := errorList{
 		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
 	}
+	auditErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound}
 	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
 	return []route{
 		{
@@ -274,7 +275,7 @@ func (s *Server) routes() []route {
 			},
 		},
 		{get, admin + "rooms", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
-		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, nil},
+		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, auditErrors},
 
 		{
 			get, "/api/v1/game-data/save", player | orTicket, auth.ClassSocket, keyIgnored, false,

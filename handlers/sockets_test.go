@@ -100,6 +100,9 @@ func TestInvalidFrames(t *testing.T) {
 	saves, events := f.dial(savePath, ann.token), f.dialRealtime(ann)
 	deeplyNested := `{"id":"7","type":"list","data":` + strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000) + `}`
 	longID := `{"id":"` + strings.Repeat("x", 129) + `","type":"list"}`
+	subscribe := func(room string) string {
+		return `{"id":"7","type":"room.subscribe","data":` + roomBody(room) + `}`
+	}
 	longOp := `{"id":"7","type":"room.send","data":{"roomId":"x","op":"` + strings.Repeat("o", 65) + `"}}`
 	for frame, want := range map[string]string{ // the id, the code, and the first field
 		``:                                     "- invalid_json",
@@ -142,12 +145,13 @@ func TestInvalidFrames(t *testing.T) {
 	for frame, want := range map[string]string{
 		`{"id":"7","type":"save","data":{"slot":"a","state":{}}}`:                 "7 invalid_request type",
 		`{"id":"7","type":"room.subscribe"}`:                                      "7 invalid_request roomId",
-		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:                "7 room_not_found",
+		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:                "7 invalid_request roomId",
+		subscribe(unknownRoom):                                                    "7 room_not_found",
 		`{"id":"7","type":"room.subscribe","data":{"roomId":"x","seq":3}}`:        "7 invalid_request seq",
-		`{"id":"7","type":"room.unsubscribe","data":{"roomId":"x"}}`:              "7 room_not_found",
+		`{"id":"7","type":"room.unsubscribe","data":{"roomId":"x"}}`:              "7 invalid_request roomId",
 		`{"id":"7","type":"room.send","data":{"roomId":"x","op":""}}`:             "7 invalid_request op",
 		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m","to":[1.5]}}`: "7 invalid_request to[0]",
-		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m"}}`:            "7 room_not_found",
+		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m"}}`:            "7 invalid_request roomId",
 		longOp: "7 invalid_request op",
 	} {
 		events.send(frame)
@@ -164,7 +168,7 @@ func TestInvalidFrames(t *testing.T) {
 		t.Errorf("the reply to a message without an id is %s", got.raw)
 	}
 	saves.expectOK("slots", "list", "")
-	events.expectError("room_not_found", "room.subscribe", `{"roomId":"nowhere"}`)
+	events.expectError("invalid_request", "room.subscribe", `{"roomId":"nowhere"}`)
 }
 
 // checkErrorReply compares "<id> <code> <first field>" of an error reply.
@@ -562,7 +566,7 @@ func TestAPlayerGetsItsUserEventsOnEveryConnection(t *testing.T) {
 			var seqs []int64
 			for _, line := range lines[1:] {
 				got := s.nextEvent()
-				if got.Type == "user.asset" {
+				if got.Type == "user.asset" { // after the user.balance of its purchase
 					if got.Data["owned"] != 2. {
 						t.Errorf("%s", got.raw)
 					}

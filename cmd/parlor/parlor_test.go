@@ -391,7 +391,7 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	if err := db.Client.HIncrBy(t.Context(), keys.Totals(), "wallets:GOLD", 1).Err(); err != nil {
+	if err := db.Client.HIncrBy(t.Context(), keys.Totals(1), "wallets:GOLD", 1).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if status, out := audit(); status != 1 || !strings.HasSuffix(out, "\nNOT BALANCED\n") {

@@ -68,14 +68,15 @@ func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error
 			return s, fmt.Errorf("seed the token %s: %w", t.Code, err)
 		}
 	}
-	stakeToken, err := d.wallet.FindToken(ctx, seededTokens[0].Code)
+	var err error
+	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
+		return s, fmt.Errorf("seed the game: %w", err)
+	}
+	stakeToken, err := d.wallet.FindToken(ctx, s.game.ID, seededTokens[0].Code)
 	if err != nil {
 		return s, fmt.Errorf("seed the tokens: %w", err)
 	}
 	s.stakeTokenID = stakeToken.ID
-	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
-		return s, fmt.Errorf("seed the game: %w", err)
-	}
 	everyAsset := assets.ListQuery{Limit: wire.MaxPageSize, IncludeInactive: true}
 	existing, _, err := d.assets.List(ctx, operator, s.game.ID, everyAsset)
 	if err != nil {
@@ -131,7 +132,7 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 	for code, amount := range seededBalances {
 		// The receipt makes two seeds at once one. The ledger shows an earlier seed after the receipt has
 		// expired.
-		lines, err := d.wallet.Ledger(ctx, p.id, wallet.LedgerQuery{TokenCode: code, Limit: 1})
+		lines, err := d.wallet.Ledger(ctx, game, p.id, wallet.LedgerQuery{TokenCode: code, Limit: 1})
 		if err != nil {
 			return p, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -292,33 +294,49 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 	})
 }
 
-// wantEvents checks the types of the events in the room's stream, and that their numbers have no
-// gap.
+// wantEvents checks the types of the events in the room's list, and that their numbers have no gap.
 func wantEvents(t *testing.T, db *redisdb.DB, room string, want []string) {
+	t.Helper()
+	var got []string
+	for i, stored := range storedEvents(t, db, room) {
+		var event socketMessage
+		if err := wire.Unmarshal(stored.JSON, &event); err != nil {
+			t.Fatalf("an event is not JSON: %v: %s", err, stored.JSON)
+		}
+		if event.Seq != int64(i+1) || event.Position != stored.Position ||
+			!position.MatchString(event.Position) || !strings.HasPrefix(event.Position, fmt.Sprintf("%d-", i+1)) ||
+			event.RoomID != room || event.Data == nil {
+			t.Fatalf("event %d is %s", i+1, stored.JSON)
+		}
+		got = append(got, event.Type)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("the list has %v; want %v", got, want)
+	}
+}
+
+var position = regexp.MustCompile(`^[0-9]+-[0-9a-z]{8}$`)
+
+// storedEvents returns the events of a room as clients get them, oldest first.
+func storedEvents(t *testing.T, db *redisdb.DB, room string) []events.Rendered {
 	t.Helper()
 	shard, ok := keys.RoomShard(room)
 	if !ok {
 		t.Fatalf("the id %s names no shard", room)
 	}
-	entries, err := db.Client.XRange(t.Context(), keys.RoomEvents(shard, room), "-", "+").Result()
+	entries, err := db.Client.LRange(t.Context(), keys.RoomEvents(shard, room), 0, -1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for i, entry := range entries {
-		var event socketMessage
-		if err := wire.Unmarshal([]byte(entry.Values["e"].(string)), &event); err != nil {
-			t.Fatalf("an event is not JSON: %v: %v", err, entry.Values["e"])
+	var all []events.Rendered
+	for _, entry := range entries {
+		rendered, err := events.Render(entry, room)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if event.Seq != int64(i+1) || event.Position != entry.ID || !strings.HasPrefix(entry.ID, fmt.Sprintf("%d-", i+1)) ||
-			event.RoomID != room || event.Data == nil {
-			t.Fatalf("event %d is %v", i+1, entry)
-		}
-		got = append(got, event.Type)
+		all = append(all, rendered...)
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("the stream has %v; want %v", got, want)
-	}
+	return all
 }
 
 func names(users any) []string {
