@@ -85,9 +85,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 		t.Fatalf("the repeated purchases return %v", repeated)
 	}
 	f.wantWallet(ann, "4000", "2000")
-	if totals := f.wantBalanced(); fmt.Sprint(totals["house"]) != "40" || fmt.Sprint(totals["escrow"]) != "20" {
-		t.Fatalf("the totals are %v", totals)
-	}
+	f.wantTotals(map[string]string{"house": "4000", "escrow": "2000"})
 }
 
 func TestANodeKilledUnderLoadLosesNoMoney(t *testing.T) {
@@ -157,7 +155,5 @@ func TestANodeKilledUnderLoadLosesNoMoney(t *testing.T) {
 	for _, p := range players {
 		f.wantWallet(p, "10000", "0")
 	}
-	if totals := f.wantBalanced(); fmt.Sprint(totals["escrow"]) != "0" {
-		t.Fatalf("the totals are %v", totals)
-	}
+	f.wantTotals(map[string]string{"wallets": "160000", "escrow": "0"}) // by whichever node leads now
 }
