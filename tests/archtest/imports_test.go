@@ -24,12 +24,13 @@ var importTable = []importRow{
 	{"principal", nil, "every layer names the caller, so the caller knows none of them"},
 	{"apierror", nil, "every layer returns these errors, so they know no layer"},
 	{"keys", nil, "the schema of the store is read by itself; a key depends on nothing but its arguments"},
-	{"events", nil, "what a client may receive is a list, the same on every transport"},
 	{"scripts", nil, "a script and its Go name; who runs it decides about keys and arguments"},
 	{"config", nil, "settings are values; cmd hands them on, so no package reads a setting by itself"},
 	{"secret", nil, "random texts and digests have no state"},
 	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
+
+	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
 
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
