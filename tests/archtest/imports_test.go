@@ -30,7 +30,8 @@ var importTable = []importRow{
 	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
 
-	{"events", []string{"wire"}, "what a client may receive is a list, rendered the same for every transport"},
+	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
+
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
 	{"leader", []string{"keys", "redisdb"}, "elects one node for the work of all games; the work is a domain's"},
