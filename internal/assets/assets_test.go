@@ -95,7 +95,7 @@ func player(userID int64) principal.Caller {
 
 func (f fixture) wantGold(userID int64, want wallet.Units) {
 	f.t.Helper()
-	b, err := f.wallets.ReadBalance(f.t.Context(), userID, "GOLD")
+	b, err := f.wallets.ReadBalance(f.t.Context(), game, userID, "GOLD")
 	if err != nil || b.SpendableUnits != want {
 		f.t.Fatalf("player %d has %s, %v; want %s", userID, b.SpendableUnits, err, want)
 	}
@@ -103,7 +103,7 @@ func (f fixture) wantGold(userID int64, want wallet.Units) {
 
 func (f fixture) wantBalanced() {
 	f.t.Helper()
-	d, err := f.wallets.AuditDeep(f.t.Context())
+	d, err := f.wallets.AuditDeep(f.t.Context(), game)
 	if err != nil || !d.Balanced || !d.HeldCounted {
 		f.t.Fatalf("the audit returned %+v, %v", d, err)
 	}
@@ -279,7 +279,7 @@ func TestAFreeAssetIsOwnedWithoutALedgerLine(t *testing.T) {
 		if diff := cmp.Diff([]assets.OwnedAsset{{Asset: purchase.Asset, Quantity: 1}}, owned); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-		page, err := f.wallets.Ledger(t.Context(), 1, wallet.LedgerQuery{Limit: 20})
+		page, err := f.wallets.Ledger(t.Context(), game, 1, wallet.LedgerQuery{Limit: 20})
 		if err != nil || len(page.Lines) != 0 {
 			t.Fatalf("%+v, %v", page, err)
 		}

@@ -77,7 +77,7 @@ func playCases(t *testing.T, db *redisdb.DB, hundreds int, resent bool) {
 			m.checkEvents(rt)
 		})
 	}
-	d, err := wallets.AuditDeep(t.Context())
+	d, err := wallets.AuditDeep(t.Context(), game)
 	if err != nil || !d.Balanced || !d.HeldCounted || d.Wallets == 0 || d.Entries == 0 {
 		t.Fatalf("after all cases the audit returned %+v, %v", d, err)
 	}
@@ -173,7 +173,7 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 		a.id = created.ID
 		m.assets = append(m.assets, a)
 	}
-	m.sequence, _ = db.Client.HGet(t.Context(), keys.Totals(), "seq").Int64()
+	m.sequence, _ = db.Client.HGet(t.Context(), keys.Totals(game), "seq").Int64()
 	m.checkedTo = m.sequence
 	return m
 }
@@ -482,7 +482,7 @@ func (m *model) stake(t *rapid.T) {
 	if rapid.Bool().Draw(t, "half") && n.BitLen() > 1 {
 		n.Rsh(n, 1)
 	}
-	names := []string{keys.Wallet(m.users[p]), keys.Totals(), keys.Ledger()}
+	names := []string{keys.Wallet(m.users[p]), keys.Totals(game), keys.Ledger(game)}
 	postings := fmt.Sprintf("w:%d:-%s;e:r:%s", m.users[p], n, n)
 	if err := m.db.Client.Eval(t.Context(), stakeScript, names, m.token, n.String(), postings).Err(); err != nil {
 		t.Fatal(err)
@@ -499,7 +499,7 @@ func (m *model) payout(t *rapid.T) {
 		t.Skip("nothing to pay out")
 	}
 	n := new(big.Int).Set(m.held[from])
-	names := []string{keys.Wallet(m.users[from]), keys.Wallet(m.users[to]), keys.Totals(), keys.Ledger()}
+	names := []string{keys.Wallet(m.users[from]), keys.Wallet(m.users[to]), keys.Totals(game), keys.Ledger(game)}
 	postings := fmt.Sprintf("e:r:-%s;w:%d:%s", n, m.users[to], n)
 	if err := m.db.Client.Eval(t.Context(), payoutScript, names, m.token, n.String(), postings).Err(); err != nil {
 		t.Fatal(err)
@@ -532,9 +532,9 @@ func (m *model) read(t *rapid.T) stored {
 			s.wallets[i] = p.HMGet(ctx, keys.Wallet(userID), keys.FreeField(m.token), keys.HeldField(m.token))
 			s.inventories[i] = p.HMGet(ctx, keys.Inventory(userID), assetIDs...)
 		}
-		s.totals = p.HMGet(ctx, keys.Totals(), keys.TotalsSequenceField,
+		s.totals = p.HMGet(ctx, keys.Totals(game), keys.TotalsSequenceField,
 			"minted:"+m.token, "wallets:"+m.token, "escrow:"+m.token, "house:"+m.token)
-		s.ledger = p.XRange(ctx, keys.Ledger(), "("+strconv.FormatInt(m.checkedTo, 10), "+")
+		s.ledger = p.XRange(ctx, keys.Ledger(game), "("+strconv.FormatInt(m.checkedTo, 10), "+")
 		return nil
 	})
 	if err != nil {
