@@ -136,18 +136,27 @@ func (f *fixture) wantBalanced() map[string]any {
 	return a.Body["tokens"].([]any)[0].(map[string]any)
 }
 
-// wantTotals waits until the audit has these totals, in minor units: a node adds the newest entries
-// of the ledger up within a second or so.
+// wantTotals checks totals of GOLD, in minor units. They are exact at every instant.
 func (f *fixture) wantTotals(want map[string]string) {
 	f.t.Helper()
-	redistest.Eventually(f.t, fmt.Sprint("the totals are ", want), func() bool {
-		totals := f.wantBalanced()
-		for name, units := range want {
-			if totals[name+"Amount"] != units {
-				return false
-			}
+	totals := f.wantBalanced()
+	for name, units := range want {
+		if totals[name+"Amount"] != units {
+			f.t.Fatalf("the totals are %v; want %v", totals, want)
 		}
-		return true
+	}
+}
+
+// wantFolded waits until a node has added every entry of a game's ledger to the totals.
+func (f *fixture) wantFolded(db *redisdb.DB, game int64) {
+	f.t.Helper()
+	redistest.Eventually(f.t, "the ledger is folded", func() bool {
+		length, err := db.Client.LLen(f.t.Context(), keys.Ledger(game)).Result()
+		if err != nil {
+			return false
+		}
+		folded, err := db.Client.HGet(f.t.Context(), keys.Totals(game), keys.TotalsFoldedField).Int64()
+		return err == nil && length > 0 && folded == length
 	})
 }
 
@@ -304,6 +313,7 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 		wantEvents(t, db, room, []string{
 			"room.created", "room.joined", "room.joined", "room.started", "room.finished",
 		})
+		f.wantFolded(db, op.game)
 	})
 }
 
