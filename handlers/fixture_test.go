@@ -306,7 +306,7 @@ func (f *fixture) createRoom(host player) string {
 }
 
 // unknownRoom is the id of a room that no test makes.
-const unknownRoom = "01990000-0000-7000-8000-000000000001"
+const unknownRoom = "0199abcd-0000-7000-8000-000000000001"
 
 func roomBody(room string) string { return fmt.Sprintf(`{"roomId":%q}`, room) }
 
