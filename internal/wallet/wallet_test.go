@@ -372,7 +372,8 @@ func TestInvalidCreditsAndDebitsChangeNothing(t *testing.T) {
 				t.Errorf("debit %+v: %v; want %v", c.in, err, c.want)
 			}
 		}
-		if n, err := db.Client.Exists(t.Context(), keys.Wallet(game, 0), keys.Wallet(game, 1)).Result(); err != nil || n != 0 {
+		n, err := db.Client.Exists(t.Context(), keys.Wallet(game, 0), keys.Wallet(game, 1)).Result()
+		if err != nil || n != 0 {
 			t.Errorf("%d wallets were created, %v", n, err)
 		}
 	})
