@@ -75,6 +75,8 @@ var socketMetrics = []socketMetric{
 		func(s realtime.HubStats) uint64 { return s.HandshakesFailed }),
 	socketCounter("panics_total", "Panics recovered from.",
 		func(s realtime.HubStats) uint64 { return s.Panics }),
+	socketCounter("unreadable_events_total", "Stored events that could not be rendered and were replaced by a snapshot.",
+		func(s realtime.HubStats) uint64 { return s.UnreadableEvents }),
 }
 
 // Describe implements prometheus.Collector.

@@ -207,32 +207,45 @@ func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
 		if err != nil || len(entries) != len(want) {
 			t.Fatalf("list: %v, %v", entries, err)
 		}
+		if ttl := db.Client.PTTL(ctx, keys.UserEvents(ann)).Val(); ttl <= 59*time.Minute || ttl > time.Hour {
+			t.Errorf("the list expires in %v, want an hour", ttl)
+		}
 		for i, entry := range entries {
 			message, err := subscription.ReceiveMessage(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if message.Payload != entry {
+				t.Errorf("channel: %s, list: %s", message.Payload, entry)
+			}
 			rendered, err := events.Render(entry, "")
 			if err != nil || len(rendered) != 1 {
-				t.Fatalf("%d events, %v: %s", len(rendered), err, entry)
+				t.Fatalf("event %d: %d events, %v", i, len(rendered), err)
 			}
 			event := string(rendered[0].JSON)
 			if !strings.Contains(event, want[i]) ||
 				!strings.HasPrefix(event, `{"type":"user.progress","seq":`+strconv.Itoa(i+1)+`,`) {
 				t.Errorf("event %d: %s", i, event)
 			}
-			if message.Payload != entry {
-				t.Errorf("channel: %s, list: %s", message.Payload, entry)
-			}
 		}
-		for version := int64(3); version < 40; version++ {
+	})
+}
+
+func TestTheListOfEventsKeepsTheNewestOnly(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, ""), t.Context()
+		const kept = 32
+		for version := range int64(kept + 3) {
 			s.mustSave(t, "main", `{}`, version)
 		}
-		if n := db.Client.LLen(ctx, keys.UserEvents(ann)).Val(); n != 32 {
-			t.Errorf("the list keeps %d events", n)
+		entries, err := db.Client.LRange(ctx, keys.UserEvents(ann), 0, -1).Result()
+		if err != nil || len(entries) != kept {
+			t.Fatalf("%d entries, %v; want the newest %d", len(entries), err, kept)
 		}
-		if ttl := db.Client.PTTL(ctx, keys.UserEvents(ann)).Val(); ttl <= 0 || ttl > time.Hour {
-			t.Errorf("the list expires in %v", ttl)
+		for i, entry := range entries {
+			if h, ok := events.ParseHeader(entry); !ok || h.Seq != int64(i+4) {
+				t.Errorf("entry %d: %s", i, entry)
+			}
 		}
 	})
 }
@@ -384,7 +397,7 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 			state: wire.RawJSON(`{}`),
 		})
 		for i := range 2 {
-			stored, err := s.store.write(ctx, id, versionWrite{next: next, eventMembers: `"slot":"main"`})
+			stored, err := s.store.write(ctx, id, versionWrite{next: next, eventMembers: []byte(`"size":2`)})
 			if err != nil || stored.version != 1 || stored.savedAtMS != 1000 || stored.sizeBytes != 2 {
 				t.Fatalf("time %d: %+v, %v", i, stored, err)
 			}
@@ -405,7 +418,7 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 			state: wire.RawJSON(`{"n":0}`),
 		})
 		for _, checked := range []int64{notChecked, 0} {
-			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventMembers: `"slot":"main"`}
+			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventMembers: []byte(`"size":2`)}
 			if _, err := s.store.write(ctx, id, w); !errors.Is(err, errStale) {
 				t.Fatalf("checked against %d: %v", checked, err)
 			}

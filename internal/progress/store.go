@@ -71,7 +71,7 @@ type versionWrite struct {
 	baseVersion    int64 // the newest version, as the sender last read it
 	checkedVersion int64 // the version that the rules compared with, or notChecked
 	next           record
-	eventMembers   string // members of the data of user.progress as JSON, without braces
+	eventMembers   []byte // members of the data of user.progress as JSON, without braces
 }
 
 // errStale is returned when the newest version is not the one that the rules compared with.
