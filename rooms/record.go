@@ -170,16 +170,17 @@ func (r *Room) decodeFields(hash map[string]string) (err error) {
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
 	r.CancelReason, r.RematchID, r.Rake = f.Text("reason"), f.Text("rematch"), wallet.Units(f.Int("rake"))
 	decimals := strconv.Itoa(r.TokenDecimals)
-	var payouts, refunds []byte
+	var results, payouts, refunds []byte
 	if f.Has("placements") {
 		placements := f.Text("placements")
-		r.placementsJSON = string(events.AppendResults(nil, placements))
-		payouts, err = events.AppendPayouts(nil, placements, decimals)
+		if results, err = events.AppendResults(nil, placements); err == nil {
+			payouts, err = events.AppendPayouts(nil, placements, decimals)
+		}
 	}
 	if f.Has("refunds") && err == nil {
 		refunds, err = events.AppendRefunds(nil, f.Text("refunds"), decimals)
 	}
-	r.payoutsJSON, r.refundsJSON = string(payouts), string(refunds)
+	r.placementsJSON, r.payoutsJSON, r.refundsJSON = string(results), string(payouts), string(refunds)
 	return errors.Join(f.Err(), err)
 }
 

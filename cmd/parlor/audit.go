@@ -55,9 +55,9 @@ func auditCommand() *cobra.Command {
 // audit returns the deep report, or a quick one with nothing recounted.
 func audit(ctx context.Context, wallets *wallet.Service, deep bool) (wallet.DeepReport, error) {
 	if deep {
-		return wallets.AuditDeep(ctx)
+		return wallets.AuditDeep(ctx, 0)
 	}
-	quick, err := wallets.Audit(ctx)
+	quick, err := wallets.Audit(ctx, 0)
 	return wallet.DeepReport{Report: quick}, err
 }
 
