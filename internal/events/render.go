@@ -296,7 +296,7 @@ func AppendResults(b []byte, placements string) ([]byte, error) {
 
 // AppendPayouts appends the payouts of placements as JSON: payout is a number of the token, amount
 // its minor units as a string. The place of a forfeited seat is null. A placement without units has
-// no payout.
+// no payout, nor has a forfeited seat that gets nothing.
 func AppendPayouts(b []byte, placements, decimals string) ([]byte, error) {
 	b = append(b, '[')
 	for one := range splitList(placements) {
@@ -305,7 +305,7 @@ func AppendPayouts(b []byte, placements, decimals string) ([]byte, error) {
 			return b, err
 		}
 		user, place, units := parts[0], parts[1], parts[2]
-		if units == "" {
+		if units == "" || place == "0" && units == "0" {
 			continue
 		}
 		if place == "0" {
