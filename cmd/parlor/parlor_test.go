@@ -378,12 +378,16 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 		status, out, stderr := command(t, append([]string{"audit", "--redis-url", store}, args...)...)
 		return status, out + stderr
 	}
-	if status, out := audit(); status != 0 || !regexp.MustCompile(`GOLD +300 +300 +0 +0 +0`).MatchString(out) ||
+	if status, out := audit(); status != 0 || !regexp.MustCompile(`GOLD +300 +300 +0 +0 +0 +0`).MatchString(out) ||
 		!strings.HasSuffix(out, "\nbalanced\n") {
 		t.Errorf("exits %d:\n%s", status, out)
 	}
 	if status, out := audit("--deep"); status != 0 || !strings.Contains(out, "3 wallets") {
 		t.Errorf("--deep exits %d:\n%s", status, out)
+	}
+
+	if status, out := audit("--game", "2"); status != 0 || strings.Contains(out, "GOLD") {
+		t.Errorf("of a game without money it exits %d:\n%s", status, out)
 	}
 
 	db, err := redisdb.Open(store)
@@ -397,7 +401,7 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 	if status, out := audit(); status != 1 || !strings.HasSuffix(out, "\nNOT BALANCED\n") {
 		t.Errorf("with money from nowhere it exits %d:\n%s", status, out)
 	}
-	for _, args := range [][]string{{"--json"}, {"--json", "--deep"}} {
+	for _, args := range [][]string{{"--json"}, {"--json", "--deep"}, {"--json", "--game", "1"}} {
 		status, out := audit(args...)
 		var report struct {
 			Balanced bool `json:"balanced"`

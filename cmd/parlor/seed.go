@@ -15,7 +15,6 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
@@ -140,7 +139,7 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 			continue
 		}
 		credit := wallet.CreditInput{UserID: p.id, TokenCode: code, Amount: amount, Reason: "seed"}
-		receipt := idempotency.Receipt{KeyDigest: secret.Digest(fmt.Sprintf("seed %d %s", p.id, code)), Fingerprint: "seed"}
+		receipt := idempotency.Receipt{KeyDigest: fmt.Sprintf("seed:%d:%s", p.id, code), Fingerprint: "seed"}
 		if _, err := d.wallet.Credit(ctx, operator, credit, receipt); err != nil {
 			return p, err
 		}
