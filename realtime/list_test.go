@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -198,7 +197,8 @@ func TestAListThatWasDroppedIsNotTakenForANewOne(t *testing.T) {
 		c.send(request{ID: "s", Type: "sub", Topic: topic, After: "0-0", NotBefore: last})
 		c.next() // hello
 		var start startData
-		if reply := c.next(); wire.Unmarshal(reply.Data, &start) != nil || start.Mode != "snapshot" || start.Position != last {
+		reply := c.next()
+		if wire.Unmarshal(reply.Data, &start) != nil || start.Mode != "snapshot" || start.Position != last {
 			t.Fatalf("a client that has no event: %+v, want a snapshot at %s", reply, last)
 		}
 		// The next event, such as room.rematch, follows what the client has.
@@ -234,12 +234,6 @@ func TestANodeThatMissedMoreThanAListHoldsTakesASnapshot(t *testing.T) {
 
 func TestAnEntryIsRenderedOnce(t *testing.T) {
 	h, b := &history{}, newTestBuffer()
-	count := map[position]int{}
-	render := b.render
-	b.render = func(e entry, report bool) []event {
-		count[e.pos]++
-		return render(e, report)
-	}
 	b.merge(h.read(1))
 	var late []entry
 	for i := range 60 {
@@ -260,8 +254,8 @@ func TestAnEntryIsRenderedOnce(t *testing.T) {
 		b.append(e)
 	}
 	for _, e := range h.entries {
-		if count[e.pos] != 1 {
-			t.Errorf("%v was rendered %d times", e.pos, count[e.pos])
+		if count := b.renderCounts[e.pos]; count != 1 {
+			t.Errorf("%v was rendered %d times", e.pos, count)
 		}
 	}
 }
@@ -272,7 +266,6 @@ func TestOnlyWhatMayBeNewIsRead(t *testing.T) {
 		h.append()
 	}
 	r := &backfillRead{topic: newTopic(New(nil, Options{}), "topic")}
-	r.buffer.render = newTestBuffer().render
 	want := func(entries int64, when string) {
 		t.Helper()
 		r.oldHead = r.buffer.head()
@@ -281,9 +274,10 @@ func TestOnlyWhatMayBeNewIsRead(t *testing.T) {
 		}
 	}
 	want(1, "not loaded")
-	r.buffer.merge(tail{isLong: true, isAll: true})
+	render := newTestBuffer().render
+	r.buffer.merge(tail{isLong: true, isAll: true}, render)
 	want(backfillTailEntries, "empty")
-	r.buffer.reset(slices.Clone(h.entries[290:]))
+	r.buffer.reset(h.entries[290:], render)
 	want(backfillMinEntries, "silent")
 	for range 20 {
 		h.append()

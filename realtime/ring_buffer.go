@@ -9,8 +9,8 @@ const (
 	maxRingBytes  = 64 << 10
 )
 
-// minKeptEntries is how many entries every list keeps when its front is trimmed. From a shorter list
-// nothing was trimmed since it was empty.
+// minKeptEntries is how many entries every list keeps at least when its front is trimmed. From a
+// shorter list nothing was trimmed since it was empty.
 const minKeptEntries = 32
 
 // ringBuffer holds the newest events of a topic: consecutive events and the position just before
@@ -21,24 +21,25 @@ const minKeptEntries = 32
 // Until it is loaded it knows nothing. A base with nonce 0 is known by its number only, so no
 // cursor can prove that it is there. The exception is the start of the list, 0-0.
 type ringBuffer struct {
-	// render returns the events of an entry. It returns none for an entry that cannot be rendered,
-	// and reports that if report is set.
-	render    func(e entry, report bool) []event
-	loaded    bool
 	base      position
 	events    []event
 	byteCount int
+	loaded    bool
 	// completeSinceEmpty is set when the list was empty at the first read and no event has been
 	// dropped since. A cursor that was before the first event then, whatever the number of that event,
 	// has missed nothing but events.
 	completeSinceEmpty bool
-	// stateWhenEmpty is the newest snapshot's position while the list is empty. The list of a room
-	// that ended is dropped before the room is: its next event follows that position.
-	stateWhenEmpty position
 	// conflicted is set when an event came whose number another event has. Nothing is appended until
 	// the list has been read.
 	conflicted bool
+	// stateWhenEmpty is the newest snapshot's position while the list is empty. The list of a room
+	// that ended is dropped before the room is: its next event follows that position.
+	stateWhenEmpty position
 }
+
+// renderFunc returns the events of an entry. It returns none for an entry that cannot be rendered,
+// and reports that if report is set.
+type renderFunc func(e entry, report bool) []event
 
 // appendResult is what ringBuffer.append did with an entry.
 type appendResult int
@@ -62,7 +63,7 @@ func (b *ringBuffer) head() position {
 func (b *ringBuffer) isEmpty() bool { return b.completeSinceEmpty && len(b.events) == 0 }
 
 // append adds the events of e if they are the next ones.
-func (b *ringBuffer) append(e entry) appendResult {
+func (b *ringBuffer) append(e entry, render renderFunc) appendResult {
 	head := b.head()
 	switch {
 	case !b.loaded || b.conflicted:
@@ -81,14 +82,14 @@ func (b *ringBuffer) append(e entry) appendResult {
 	case e.first != head.seq+1:
 		return appendGap
 	}
-	return b.push(e)
+	return b.push(e, render)
 }
 
 // push adds the events of the next entry. Of an entry that cannot be rendered the number is known,
 // so the events that follow it can be delivered: the buffer begins after it. Whoever has not got so
 // far gets a snapshot.
-func (b *ringBuffer) push(e entry) appendResult {
-	rendered := b.render(e, true)
+func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
+	rendered := render(e, true)
 	if len(rendered) == 0 {
 		b.base, b.events, b.byteCount = e.pos, nil, 0
 		b.completeSinceEmpty = false
@@ -176,10 +177,10 @@ const (
 )
 
 // merge adds the end of the list.
-func (b *ringBuffer) merge(read tail) mergeResult {
+func (b *ringBuffer) merge(read tail, render renderFunc) mergeResult {
 	run := contiguousTail(read.entries)
 	if !b.loaded {
-		b.reset(run)
+		b.reset(run, render)
 		b.completeSinceEmpty = len(run) == 0 && read.isAll
 		return mergeOK
 	}
@@ -188,7 +189,7 @@ func (b *ringBuffer) merge(read tail) mergeResult {
 		return mergeOK // the list has expired; the next event writes it again
 	}
 	if b.isEmpty() {
-		return b.fill(read, run)
+		return b.fill(read, run, render)
 	}
 	head := b.head()
 	switch {
@@ -196,18 +197,18 @@ func (b *ringBuffer) merge(read tail) mergeResult {
 	case !read.isLong:
 		return mergeTooShort
 	default:
-		b.reset(run)
+		b.reset(run, render)
 		return mergeReplaced
 	}
 	b.conflicted = false
 	result := mergeOK
 	for _, e := range run {
-		if e.first > head.seq && b.append(e) == appendUnreadable {
+		if e.first > head.seq && b.append(e, render) == appendUnreadable {
 			result = mergeReplaced
 		}
 	}
 	if read.isLong {
-		b.prepend(run)
+		b.prepend(run, render)
 	}
 	return result
 }
@@ -230,13 +231,13 @@ func (b *ringBuffer) agreesWith(run []entry) bool {
 }
 
 // fill adds the first events of a list that was empty. run is the contiguous end of what was read.
-func (b *ringBuffer) fill(read tail, run []entry) mergeResult {
+func (b *ringBuffer) fill(read tail, run []entry, render renderFunc) mergeResult {
 	first := run[0].first
 	if !read.isLong {
 		return mergeTooShort
 	}
 	if len(run) < len(read.entries) || first != 1 && (!read.isAll || len(run) >= minKeptEntries) {
-		b.reset(run)
+		b.reset(run, render)
 		return mergeReplaced // something may have come and gone since the list was empty
 	}
 	if b.base = (position{seq: first - 1}); b.stateWhenEmpty.seq == first-1 {
@@ -244,7 +245,7 @@ func (b *ringBuffer) fill(read tail, run []entry) mergeResult {
 	}
 	result := mergeOK
 	for _, e := range run {
-		if b.push(e) == appendUnreadable {
+		if b.push(e, render) == appendUnreadable {
 			result = mergeReplaced
 		}
 	}
@@ -252,19 +253,19 @@ func (b *ringBuffer) fill(read tail, run []entry) mergeResult {
 }
 
 // reset replaces the content by consecutive entries.
-func (b *ringBuffer) reset(run []entry) {
-	*b = ringBuffer{loaded: true, render: b.render}
+func (b *ringBuffer) reset(run []entry, render renderFunc) {
+	*b = ringBuffer{loaded: true}
 	if len(run) > 0 {
 		b.base.seq = run[0].first - 1
 	}
 	for _, e := range run {
-		b.push(e)
+		b.push(e, render)
 	}
 }
 
 // prepend adds those of the consecutive entries that are older than the buffer, as far as there is
 // room.
-func (b *ringBuffer) prepend(run []entry) {
+func (b *ringBuffer) prepend(run []entry, render renderFunc) {
 	if _, found := positionIn(run, b.base.seq); !found {
 		return
 	}
@@ -275,7 +276,7 @@ func (b *ringBuffer) prepend(run []entry) {
 			continue
 		}
 		b.base.nonce = e.pos.nonce
-		rendered := b.render(e, false)
+		rendered := render(e, false)
 		rendered = rendered[:min(uint64(len(rendered)), b.base.seq-e.first+1)] // the base may be in its middle
 		for j := range rendered {
 			byteCount += len(rendered[j].json)

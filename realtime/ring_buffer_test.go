@@ -50,18 +50,28 @@ func (h *history) positions() (list []position) {
 
 const unreadable = "unreadable"
 
-// newTestBuffer returns a buffer that renders an entry as its text, and none that is unreadable.
-func newTestBuffer() *ringBuffer {
-	return &ringBuffer{render: func(e entry, _ bool) (rendered []event) {
-		if e.text == unreadable {
-			return nil
-		}
-		for seq := e.first; seq <= e.pos.seq; seq++ {
-			rendered = append(rendered, event{position{seq, e.pos.nonce}, "room.joined", []byte(e.text)})
-		}
-		return rendered
-	}}
+// testBuffer renders an entry as its text, and none that is unreadable.
+type testBuffer struct {
+	ringBuffer
+	renderCounts map[position]int
 }
+
+func newTestBuffer() *testBuffer { return &testBuffer{renderCounts: map[position]int{}} }
+
+func (b *testBuffer) render(e entry, _ bool) (rendered []event) {
+	b.renderCounts[e.pos]++
+	if e.text == unreadable {
+		return nil
+	}
+	for seq := e.first; seq <= e.pos.seq; seq++ {
+		rendered = append(rendered, event{position{seq, e.pos.nonce}, "room.joined", []byte(e.text)})
+	}
+	return rendered
+}
+
+func (b *testBuffer) append(e entry) appendResult { return b.ringBuffer.append(e, b.render) }
+
+func (b *testBuffer) merge(read tail) mergeResult { return b.ringBuffer.merge(read, b.render) }
 
 // TestTheRingBufferIsAlwaysARunOfTheHistory drives a ring buffer as topics do, with lost and late
 // messages, and checks after each backfill that it holds consecutive events, up to the end of the
@@ -117,7 +127,7 @@ func TestTheRingBufferIsAlwaysARunOfTheHistory(t *testing.T) {
 }
 
 // backfillBuffer does what backfiller does.
-func backfillBuffer(t *rapid.T, b *ringBuffer, h *history) {
+func backfillBuffer(t *rapid.T, b *testBuffer, h *history) {
 	read := h.read(rapid.SampledFrom([]int{backfillMinEntries, 30, backfillTailEntries}).Draw(t, "limit"))
 	if b.isEmpty() || b.conflicted {
 		read = h.read(backfillTailEntries)
@@ -145,7 +155,7 @@ func backfillBuffer(t *rapid.T, b *ringBuffer, h *history) {
 	}
 }
 
-func checkBuffer(t *rapid.T, b *ringBuffer, h *history, before position) {
+func checkBuffer(t *rapid.T, b *testBuffer, h *history, before position) {
 	if len(b.events) > maxRingEvents || b.byteCount > maxRingBytes && len(b.events) > 1 {
 		t.Fatalf("%d events, %d bytes: over the bounds", len(b.events), b.byteCount)
 	}

@@ -225,7 +225,7 @@ func (r *backfillRead) apply(found []string) bool {
 	t := r.topic
 	t.mu.Lock()
 	loaded := t.buffer.loaded
-	result := t.buffer.merge(read)
+	result := t.buffer.merge(read, t.render)
 	if result == mergeTooShort {
 		r.wholeTail = true
 		t.mu.Unlock()

@@ -57,9 +57,7 @@ type cachedBatch struct {
 }
 
 func newTopic(h *Hub, name string) *topic {
-	t := &topic{hub: h, name: name, loadDone: make(chan struct{})}
-	t.buffer.render = t.render
-	return t
+	return &topic{hub: h, name: name, loadDone: make(chan struct{})}
 }
 
 // addEntry adds an entry from the channel. It reports whether there is something to deliver, and
@@ -68,7 +66,7 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastActivity = time.Now()
-	switch t.buffer.append(e) {
+	switch t.buffer.append(e, t.render) {
 	case appendOK:
 		return true, false
 	case appendUnreadable:
@@ -93,7 +91,7 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 // left. It reports whether the buffer was replaced.
 func (t *topic) appendPending() (replaced bool) {
 	for i, e := range t.pendingEntries {
-		switch t.buffer.append(e) {
+		switch t.buffer.append(e, t.render) {
 		case appendUnreadable:
 			replaced = true
 		case appendGap, appendForked:
