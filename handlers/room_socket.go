@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -129,9 +128,9 @@ func (e *Server) roomSnapshot(ctx context.Context, roomID string) (realtime.Snap
 func unsubscribeFromRoom(
 	_ context.Context, s *clientHandler, client *realtime.Client, _ *message, in *roomInput,
 ) (any, error) {
-	topic, ok := s.server.Rooms.EventTopic(in.RoomID)
-	if !ok {
-		return nil, apierror.RoomNotFound
+	topic, err := s.server.Rooms.EventTopic(in.RoomID)
+	if err != nil {
+		return nil, err
 	}
 	client.Unsubscribe(topic)
 	return struct{}{}, nil

@@ -32,8 +32,9 @@ func TestARoomIDMustBeAUUID(t *testing.T) {
 				t.Errorf("%s for the id %s returned %s", p.operation, malformed, resp.raw)
 			}
 		}
-		for _, unknown := range []string{unknownRoom, ownShard, strings.ToUpper(unknownRoom)} {
-			f.expectError(404, "room_not_found", method, path, bearer, strings.Replace(body, id, unknown, 1))
+		for i, unknown := range []string{unknownRoom, ownShard, strings.ToUpper(unknownRoom)} {
+			f.expectError(404, "room_not_found", method, path, bearer, strings.Replace(body, id, unknown, 1),
+				"Idempotency-Key", fmt.Sprint(path, i))
 		}
 	}
 	if calls != 10 {
@@ -140,15 +141,16 @@ func TestACodeIsSearchedInOneGame(t *testing.T) {
 			}
 		}
 		f.expect(200, "GET", get+strings.ToLower(room.text("code")), ann.token, "")
-		for _, c := range []struct{ query, bearer string }{
-			{"", eve.token},
-			{own, eve.token},
-			{other, ann.token},
-			{"", otherKey},
-			{own, otherKey},
-			{other, adminKey},
+		for _, c := range []struct{ query, bearer, code string }{
+			{"", eve.token, "room_not_found"},
+			{own, eve.token, "game_not_found"},
+			{other, ann.token, "game_not_found"},
+			{"", otherKey, "room_not_found"},
+			{own, otherKey, "game_not_found"},
+			{other, adminKey, "room_not_found"},
+			{"&gameId=999", adminKey, "room_not_found"},
 		} {
-			f.expectError(404, "room_not_found", "GET", path+c.query, c.bearer, "")
+			f.expectError(404, c.code, "GET", path+c.query, c.bearer, "")
 		}
 	}
 }

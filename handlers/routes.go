@@ -132,7 +132,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			get, session + "get", everyone, auth.ClassRead, keyIgnored, true, s.getRoom,
-			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.RoomNotFound},
 		},
 		{get, session + "list", everyone, auth.ClassRead, keyIgnored, true, s.listRooms, listErrors},
 		{post, session + "join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
@@ -149,6 +149,7 @@ func (s *Server) routes() []route {
 			post, session + "kick", player | server, auth.ClassMoney, byReceipt, true, withBody(s.kickPlayer),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
+				apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/scripts"
 	"go.uber.org/goleak"
 )
 
@@ -325,7 +326,7 @@ func TestCloseCodes(t *testing.T) {
 	}
 	s := f.dial(realtimePath+"?protocol=1", ann.token)
 	s.next()
-	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`, `"}}`
+	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`+unknownRoom+`","payload":"`, `"}}`
 	s.send(head + strings.Repeat("x", 16<<10-len(head)-len(tail)) + tail) // the largest frame
 	if got := s.nextReply(); got.Error["code"] != "room_not_found" {
 		t.Errorf("the reply to the largest frame is %s", got.raw)
@@ -449,7 +450,13 @@ func TestALostPositionIsReplacedByASnapshot(t *testing.T) {
 	s.subscribe(room, "")
 	shard, _ := keys.RoomShard(room)
 	// The store has lost an event, as after a failover.
-	if err := f.db.Client.HIncrBy(t.Context(), keys.Room(shard, room), "seq", 1).Err(); err != nil {
+	live, err := f.db.Client.HGet(t.Context(), keys.Room(shard, room), "live").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := strings.Split(live, "|")
+	values[slices.Index(scripts.RoomLive.Names, "seq")] = "2"
+	if err := f.db.Client.HSet(t.Context(), keys.Room(shard, room), "live", strings.Join(values, "|")).Err(); err != nil {
 		t.Fatal(err)
 	}
 	f.expect(200, "POST", "/join", bob.token, roomBody(room))

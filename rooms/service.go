@@ -399,37 +399,42 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 }
 
 // GetByCode returns the room with a code, in upper or lower case. A code gives no permission: it is
-// short enough to be guessed. Each game has its own codes for rooms with a stake: they are looked
-// up in the caller's game, for the operator in that of gameID. With gameID 0 the operator gets free
-// rooms alone. It returns room_not_found as Get does, and game_not_found for another game than the
-// caller's.
+// short enough to be guessed. Each game has its own codes: they are looked up in the caller's game;
+// the operator names the game. It returns room_not_found as Get does, game_not_found for another
+// game than the caller's, and invalid_request when the operator names none.
 func (s *Service) GetByCode(
 	ctx context.Context, caller principal.Caller, gameID int64, code string,
 ) (Room, error) {
-	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
+	switch {
+	case !caller.HasRole(principal.Player, principal.Server, principal.Operator):
 		return Room{}, apierror.Forbidden
-	}
-	if caller.Role != principal.Operator {
-		if gameID != 0 && gameID != caller.GameID {
-			return Room{}, apierror.GameNotFound
-		}
+	case caller.Role == principal.Operator && gameID == 0:
+		return Room{}, apierror.InvalidRequest.WithField("gameId", "required", "is required with code")
+	case caller.Role != principal.Operator && gameID != 0 && gameID != caller.GameID:
+		return Room{}, apierror.GameNotFound
+	case caller.Role != principal.Operator:
 		gameID = caller.GameID
 	}
 	id, err := s.store.roomIDByCode(ctx, gameID, code)
 	if err != nil {
 		return Room{}, err
 	}
-	return s.Get(ctx, caller, id)
+	room, err := s.Get(ctx, caller, id)
+	if err == nil && room.GameID != gameID { // a free room; their codes are in shards of all games
+		return Room{}, apierror.RoomNotFound
+	}
+	return room, err
 }
 
 // EventTopic returns the topic of a room's events: the list and the channel of the same name. It
-// returns false for an id that no room can have.
-func (s *Service) EventTopic(roomID string) (topic string, ok bool) {
+// returns invalid_request for an id that is no UUID, and room_not_found for one that no room can
+// have.
+func (s *Service) EventTopic(roomID string) (topic string, err error) {
 	at, err := s.store.locate(roomID)
 	if err != nil {
-		return "", false
+		return "", err
 	}
-	return at.eventTopic(), true
+	return at.eventTopic(), nil
 }
 
 // Sweep looks once at each room that is due, of every game: it cancels rooms whose time is over,

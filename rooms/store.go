@@ -50,7 +50,7 @@ func (st *store) locate(roomID string) (location, error) {
 	return location{shard, roomID}, nil
 }
 
-// isUUID reports whether a text has the form of a UUID in lower case.
+// isUUID reports whether a text has the form of a UUID.
 func isUUID(text string) bool {
 	if len(text) != 36 {
 		return false
@@ -60,7 +60,7 @@ func isUUID(text string) bool {
 			if text[i] != '-' {
 				return false
 			}
-		} else if !strings.ContainsRune("0123456789abcdef", rune(text[i])) {
+		} else if !strings.ContainsRune("0123456789abcdefABCDEF", rune(text[i])) {
 			return false
 		}
 	}
