@@ -334,3 +334,59 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	f.requireBooksBalance()
 }
+
+func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		f.settings.IdleTimeout = 20 * time.Millisecond
+		g := newFixture(t, f.db)
+		g.settings = f.settings
+		var wg sync.WaitGroup
+		for _, node := range []*rooms.Service{f.service, g.service} {
+			wg.Go(func() {
+				if err := node.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for _, game := range []*fixture{f, g} {
+			for _, in := range []rooms.CreateInput{game.paidRoom("1", 2), {MaxPlayers: 2}} {
+				room := must(t)(game.service.Create(ctx, game.newPlayer(1000), in, noKey))
+				redistest.Eventually(t, "the end of the room", func() bool {
+					return isCancelled(game.service.Get(ctx, operator, room.RoomID))
+				})
+			}
+		}
+		stop()
+		wg.Wait()
+		f.requireBooksBalance()
+	})
+}
+
+// A room that cannot be read must not hold up the others, in whatever number they are due.
+func TestTheSweepGoesOnPastARoomThatItCannotRead(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	ctx := t.Context()
+	f.settings.IdleTimeout = time.Millisecond
+	p := f.newPlayer(100_000)
+	var all []rooms.Room
+	for range 300 {
+		all = append(all, must(t)(f.service.Create(ctx, p, f.paidRoom("1", 2), noKey)))
+	}
+	unreadable := []int{0, 140, 299}
+	for _, i := range unreadable {
+		shard, _ := keys.RoomShard(all[i].RoomID)
+		f.db.Client.HSet(ctx, keys.Room(shard, all[i].RoomID), "live", "?")
+	}
+	swept, err := f.service.Sweep(ctx)
+	if swept != len(all)-len(unreadable) || err == nil || !strings.Contains(err.Error(), "decode the state of a room") {
+		t.Fatalf("swept %d rooms, %v", swept, err)
+	}
+	for i, r := range all {
+		if !slices.Contains(unreadable, i) && !isCancelled(f.service.Get(ctx, operator, r.RoomID)) {
+			t.Fatalf("room %d is not swept", i)
+		}
+	}
+	f.requireBalance(p, 100_000-100*int64(len(unreadable)), 100*int64(len(unreadable)))
+}
