@@ -74,7 +74,7 @@ func (s *Server) newGameView(r *request, g games.Game) (gameView, error) {
 	if g.SignupGrant == nil {
 		return v, nil
 	}
-	t, err := s.Wallet.FindToken(r.ctx(), g.SignupGrant.TokenCode)
+	t, err := s.Wallet.FindToken(r.ctx(), g.ID, g.SignupGrant.TokenCode)
 	units := wallet.Units(g.SignupGrant.Units)
 	v.WelcomeGrant = &grantView{TokenID: t.Code, Amount: t.AmountOf(units), AmountUnits: units}
 	return v, err
@@ -268,13 +268,16 @@ func (s *Server) createToken(r *request, in *wallet.TokenDefinition) (response, 
 	return createdResponse(&t), err
 }
 
+// allGames stands for every game where a game id selects an economy: amounts are summed.
+const allGames = 0
+
 func (s *Server) listTokens(r *request) (response, error) {
-	list, err := s.Wallet.Tokens(r.ctx())
+	list, err := s.Wallet.Tokens(r.ctx(), allGames)
 	return okResponse(newPage(list, 0)), err
 }
 
 func (s *Server) getToken(r *request) (response, error) {
-	t, err := s.Wallet.FindToken(r.ctx(), r.Param("tokenId"))
+	t, err := s.Wallet.FindToken(r.ctx(), allGames, r.Param("tokenId"))
 	return okResponse(&t), err
 }
 
@@ -301,7 +304,7 @@ func (s *Server) getUser(r *request) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	balances, err := s.Wallet.ReadBalances(r.ctx(), u.ID)
+	balances, err := s.Wallet.ReadBalances(r.ctx(), u.GameID, u.ID)
 	return okResponse(struct {
 		User     accountView      `json:"user"`
 		Balances []wallet.Balance `json:"balances"`
@@ -343,7 +346,18 @@ func (s *Server) debitUser(r *request, in *adjustmentInput) (response, error) {
 
 // Audit.
 
+// auditWallets reports on the economy of the game that the query names, or on all of them.
 func (s *Server) auditWallets(r *request) (response, error) {
-	report, err := s.Wallet.Audit(r.ctx())
+	q := r.query()
+	game := q.id("gameId")
+	if err := q.err(); err != nil {
+		return response{}, err
+	}
+	if game != allGames {
+		if err := s.checkGameAccess(r, game); err != nil {
+			return response{}, err
+		}
+	}
+	report, err := s.Wallet.Audit(r.ctx(), game)
 	return response{status: http.StatusOK, body: &report}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
@@ -124,23 +125,35 @@ func checkFrame(t testing.TB, message string, frame []byte) {
 	}
 }
 
-// expectEventsMatchContract checks every event in the streams against the contract.
+// expectEventsMatchContract checks every event that is stored, of rooms and of players, against the
+// contract.
 func (f *fixture) expectEventsMatchContract() {
 	f.t.Helper()
 	var checked atomic.Int64 // the masters are read at the same time
 	read := func(ctx context.Context, node redis.UniversalClient) error {
-		streams := node.ScanType(ctx, 0, "*:events", 1000, "stream").Iterator()
-		for streams.Next(ctx) {
-			entries, err := node.XRange(ctx, streams.Val(), "-", "+").Result()
+		lists := node.ScanType(ctx, 0, "*", 1000, "list").Iterator()
+		for lists.Next(ctx) {
+			key := lists.Val()
+			roomID, _ := keys.ParseRoomEvents(key)
+			if !strings.HasSuffix(key, ":events") && !strings.HasSuffix(key, ":lines") {
+				continue // the ledger
+			}
+			entries, err := node.LRange(ctx, key, 0, -1).Result()
 			if err != nil {
 				return err
 			}
 			for _, entry := range entries {
-				checkFrame(f.t, entry.Values["t"].(string), []byte(entry.Values["e"].(string)))
-				checked.Add(1)
+				rendered, err := events.Render(entry, roomID)
+				if err != nil {
+					return err
+				}
+				for _, event := range rendered {
+					checkFrame(f.t, event.Type, event.JSON)
+					checked.Add(1)
+				}
 			}
 		}
-		return streams.Err()
+		return lists.Err()
 	}
 	var err error
 	if cluster, ok := f.db.Client.(*redis.ClusterClient); ok {

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,7 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// commandLog has the names of the commands and scripts that a store gets.
+// commandLog has the names of the commands and scripts that a store gets. Those of one pipeline are
+// one text: "room_join hgetall".
 type commandLog struct {
 	mu   sync.Mutex
 	sent []string
@@ -25,13 +27,14 @@ type commandLog struct {
 func (l *commandLog) add(cmds []redis.Cmder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, cmd := range cmds {
-		name := cmd.Name()
+	names := make([]string, len(cmds))
+	for i, cmd := range cmds {
+		names[i] = cmd.Name()
 		if s := scriptBySHA(cmd); s != nil {
-			name = s.Name
+			names[i] = s.Name
 		}
-		l.sent = append(l.sent, name)
 	}
+	l.sent = append(l.sent, strings.Join(names, " "))
 }
 
 // scriptBySHA returns the script that an EVALSHA runs, nil for other commands.
@@ -44,7 +47,7 @@ func scriptBySHA(cmd redis.Cmder) *scripts.Script {
 	return nil
 }
 
-// take returns the commands since the last call.
+// take returns the pipelines since the last call.
 func (l *commandLog) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,15 +56,14 @@ func (l *commandLog) take() []string {
 	return sent
 }
 
-// expectCommands requires that the commands since the last call have these names, in any order: one
-// command of a request is one round trip.
-func (l *commandLog) expectCommands(t *testing.T, request string, want ...string) {
+// expectRoundTrips requires that the pipelines since the last call are these, in any order.
+func (l *commandLog) expectRoundTrips(t *testing.T, request string, want ...string) {
 	t.Helper()
 	sent := l.take()
 	slices.Sort(sent)
 	slices.Sort(want)
 	if !slices.Equal(sent, want) {
-		t.Errorf("%s costs %d commands %v, want %v", request, len(sent), sent, want)
+		t.Errorf("%s costs %d round trips %v, want %v", request, len(sent), sent, want)
 	}
 }
 
@@ -79,17 +81,17 @@ func TestARequestAtHumanPaceCostsOneRoundTrip(t *testing.T) {
 		f.expect(200, "GET", "/api/v1/user-balance/token-balances", ann.token, "") // the node reads the tokens again
 		l.take()
 		f.expect(200, "GET", "/api/v1/user-balance/token-balances", player.token, "")
-		l.expectCommands(t, "the balances", "hgetall")
+		l.expectRoundTrips(t, "the balances", "hgetall")
 		f.expect(200, "POST", "/api/v1/game-session/join", player.token, fmt.Sprintf(`{"roomId":%q}`, room))
 		if i == 0 { // Redis gets the script
 			continue
 		}
-		l.expectCommands(t, "a join", "room_join")
+		l.expectRoundTrips(t, "a join", "room_join hgetall")
 		f.expect(200, "PATCH", "/api/v1/me", player.token, `{"username":"New"}`)
 		room = f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":4}`).text("roomId")
 		l.take()
 		joined := f.expect(200, "POST", "/api/v1/game-session/join", player.token, fmt.Sprintf(`{"roomId":%q}`, room))
-		l.expectCommands(t, "a join after a change of the profile", "room_join")
+		l.expectRoundTrips(t, "a join after a change of the profile", "room_join hgetall")
 		if name := joined.text("participants.1.username"); name != "New" {
 			t.Errorf("after the change the seat shows %q", name)
 		}

@@ -305,6 +305,9 @@ func (f *fixture) createRoom(host player) string {
 	return f.expect(201, "POST", "/api/v1/game-session/create", host.token, body).text("roomId")
 }
 
+// unknownRoom is the id of a room that no test makes.
+const unknownRoom = "0199abcd-0000-7000-8000-000000000001"
+
 func roomBody(room string) string { return fmt.Sprintf(`{"roomId":%q}`, room) }
 
 // balance returns what a player can spend and what is held, in minor units of GOLD: "9750+250".
@@ -327,7 +330,13 @@ func (f *fixture) expectBalance(p player, want string) {
 // expectBalancedAudit checks that no unit of money was created or lost.
 func (f *fixture) expectBalancedAudit() {
 	f.t.Helper()
-	if resp := f.expect(200, "GET", "/api/v1/admin/audit", adminKey, ""); resp.text("balanced") != "true" {
+	if resp := f.audit(""); resp.text("balanced") != "true" {
 		f.t.Errorf("the audit is not balanced: %s", resp.raw)
 	}
+}
+
+// audit returns the report of the operator.
+func (f *fixture) audit(query string) *httpResult {
+	f.t.Helper()
+	return f.expect(200, "GET", "/api/v1/admin/audit"+query, adminKey, "")
 }

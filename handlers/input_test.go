@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// storeDigest returns a digest of everything in the store.
+// storeDigest returns a digest of everything in the store. Hashes and sets are sorted: while Redis
+// enlarges one, every read moves some of its members.
 func (f *fixture) storeDigest() string {
 	f.t.Helper()
 	names, err := f.db.Client.Keys(f.t.Context(), "*").Result()
@@ -20,11 +21,24 @@ func (f *fixture) storeDigest() string {
 	slices.Sort(names)
 	all := sha256.New()
 	for _, name := range names {
-		value, err := f.db.Client.Dump(f.t.Context(), name).Result()
+		var value any
+		kind, err := f.db.Client.Type(f.t.Context(), name).Result()
+		switch {
+		case err != nil:
+		case kind == "hash":
+			value, err = f.db.Client.HGetAll(f.t.Context(), name).Result() // a map is printed in order
+		case kind == "set":
+			var members []string
+			members, err = f.db.Client.SMembers(f.t.Context(), name).Result()
+			slices.Sort(members)
+			value = members
+		default:
+			value, err = f.db.Client.Dump(f.t.Context(), name).Result()
+		}
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		fmt.Fprintf(all, "%s=%x\n", name, value)
+		fmt.Fprintf(all, "%s=%q\n", name, value)
 	}
 	return hex.EncodeToString(all.Sum(nil))
 }
@@ -243,7 +257,8 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		},
 		{"POST " + session + "join", "ann", `{}`, "400 invalid_request roomId"},
 		{"POST " + session + "join", "ann", `{"roomId":7}`, "400 invalid_request roomId"},
-		{"POST " + session + "join", "ann", `{"roomId":"x"}`, "404 room_not_found"},
+		{"POST " + session + "join", "ann", `{"roomId":"x"}`, "400 invalid_request roomId"},
+		{"POST " + session + "join", "ann", roomBody(unknownRoom), "404 room_not_found"},
 		{"POST " + session + "join", "ann", `{"roomid":"<room>"}`, "400 invalid_request roomid"},
 		{"POST " + session + "join", "ann", `{"roomId":"<room>","roomId":"<room>"}`, "400 invalid_request roomId"},
 		{"POST " + session + "ready", "ann", `{"roomId":"<room>"}`, "400 invalid_request ready"},
@@ -264,12 +279,19 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"GET " + session + "get?roomId=<room>&code=x", "ann", "", "400 invalid_request roomId"},
 		{"GET " + session + "get?roomId=<room>&roomId=<room>", "ann", "", "400 invalid_request roomId"},
 		{"GET " + session + "get?roomId=%zz", "ann", "", "400 invalid_request query roomId"},
+		{"GET " + session + "get?roomId=x", "ann", "", "400 invalid_request roomId"},
+		{"GET " + session + "get?roomId=" + unknownRoom, "ann", "", "404 room_not_found"},
 		{"GET " + session + "get?code=nope", "ann", "", "404 room_not_found"},
+		{"GET " + session + "get?code=nope", "operator", "", "400 invalid_request gameId"},
+		{"GET " + session + "get?code=nope&gameId=0", "operator", "", "400 invalid_request gameId"},
+		{"GET " + session + "get?code=nope&gameId=<game>", "operator", "", "404 room_not_found"},
 		{
 			"GET " + session + "list?limit=0&gameId=x&entryTokenId=-1&hasSeat=maybe", "ann", "",
 			"400 invalid_request gameId entryTokenId hasSeat limit",
 		},
 		{"GET " + session + "list?limit=101", "ann", "", "400 invalid_request limit"},
+		{"GET " + session + "list?mine=yes", "ann", "", "400 invalid_request mine"},
+		{"GET " + session + "list?mine=true", "server", "", "400 invalid_request mine"},
 		{"GET " + session + "list?cursor=x", "ann", "", "400 invalid_request cursor"},
 		{"GET " + session + "list?status=OPEN", "ann", "", "400 invalid_request status"},
 		{"GET " + session + "list?maxEntry=much", "ann", "", "400 invalid_amount"},
@@ -380,6 +402,8 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"PUT " + admin + "users/x/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"PUT " + admin + "users/999/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"GET " + admin + "rooms?status=x", "operator", "", "400 invalid_request status"},
+		{"GET " + admin + "audit?gameId=x", "operator", "", "400 invalid_request gameId"},
+		{"GET " + admin + "audit?gameId=999", "operator", "", "404 game_not_found"},
 		{"GET /api/v1/nothing", "ann", "", "404 not_found"},
 		{"DELETE /api/v1/me", "ann", "", "405 method_not_allowed"},
 	} {

@@ -9,13 +9,13 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// problemTypePrefix and an error code make the type of a problem. A type is an identifier: it never
-// changes.
-const problemTypePrefix = "https://parlor.games/problems/"
+// problemTypePrefix and an error code make the type of a problem: the address of the page about the
+// code, relative to the node, so that the type is the same behind every name of an installation.
+const problemTypePrefix = "/docs/errors/"
 
 // problem is the body of every error response, RFC 9457.
 type problem struct {
-	Type      string                `json:"type"`
+	Type      string                `json:"type"` // "/docs/errors/<code>"
 	Title     string                `json:"title"`
 	Status    int                   `json:"status"`
 	Detail    string                `json:"detail"`

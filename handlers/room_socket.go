@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -39,7 +38,8 @@ func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realti
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	user := s.caller.UserID
-	for _, topic := range []string{s.server.Wallet.EventTopic(user), s.server.Progress.EventTopic(user)} {
+	topics := []string{s.server.Wallet.EventTopic(s.caller.GameID, user), s.server.Progress.EventTopic(user)}
+	for _, topic := range topics {
 		if _, err := client.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
 			client.Close(realtime.CloseRestart, "the store cannot be reached")
 			return
@@ -128,9 +128,9 @@ func (e *Server) roomSnapshot(ctx context.Context, roomID string) (realtime.Snap
 func unsubscribeFromRoom(
 	_ context.Context, s *clientHandler, client *realtime.Client, _ *message, in *roomInput,
 ) (any, error) {
-	topic, ok := s.server.Rooms.EventTopic(in.RoomID)
-	if !ok {
-		return nil, apierror.RoomNotFound
+	topic, err := s.server.Rooms.EventTopic(in.RoomID)
+	if err != nil {
+		return nil, err
 	}
 	client.Unsubscribe(topic)
 	return struct{}{}, nil

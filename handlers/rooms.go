@@ -33,7 +33,7 @@ func (s *Server) createRoom(r *request, in *rooms.CreateInput) (response, error)
 
 func (s *Server) getRoom(r *request) (response, error) {
 	q := r.query()
-	id, code := q.text("roomId"), q.text("code")
+	id, code, game := q.text("roomId"), q.text("code"), q.id("gameId")
 	if (id == "") == (code == "") {
 		q.addError("roomId", "required", "is required, or code instead of it")
 	}
@@ -45,7 +45,7 @@ func (s *Server) getRoom(r *request) (response, error) {
 	if id != "" {
 		room, err = s.Rooms.Get(r.ctx(), r.caller, id)
 	} else {
-		room, err = s.Rooms.GetByCode(r.ctx(), r.caller, code)
+		room, err = s.Rooms.GetByCode(r.ctx(), r.caller, game, code)
 	}
 	if err != nil {
 		return response{}, err
@@ -62,7 +62,9 @@ var headerRevalidate = []string{"private, no-cache"}
 // roomListQuery reads the parameters of both lists of rooms.
 func (r *request) roomListQuery() (rooms.ListQuery, error) {
 	q := r.query()
+	mine := q.flag("mine")
 	query := rooms.ListQuery{
+		Mine:   mine != nil && *mine,
 		GameID: q.id("gameId"), Status: rooms.Status(q.text("status")), EntryTokenID: q.id("entryTokenId"),
 		MaxEntry: wallet.AmountInput(q.text("maxEntry")), HasFreeSeat: q.flag("hasSeat"), Limit: q.limit(),
 		Cursor: q.text("cursor"),

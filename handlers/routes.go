@@ -82,6 +82,7 @@ func (s *Server) routes() []route {
 	listErrors := errorList{
 		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
 	}
+	auditErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound}
 	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
 	return []route{
 		{
@@ -131,7 +132,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			get, session + "get", everyone, auth.ClassRead, keyIgnored, true, s.getRoom,
-			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+			errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.RoomNotFound},
 		},
 		{get, session + "list", everyone, auth.ClassRead, keyIgnored, true, s.listRooms, listErrors},
 		{post, session + "join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
@@ -148,6 +149,7 @@ func (s *Server) routes() []route {
 			post, session + "kick", player | server, auth.ClassMoney, byReceipt, true, withBody(s.kickPlayer),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.AlreadyStarted, apierror.NotParticipant,
+				apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{
@@ -274,7 +276,7 @@ func (s *Server) routes() []route {
 			},
 		},
 		{get, admin + "rooms", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
-		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, nil},
+		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, auditErrors},
 
 		{
 			get, "/api/v1/game-data/save", player | orTicket, auth.ClassSocket, keyIgnored, false,

@@ -53,15 +53,15 @@ var socketMetrics = []socketMetric{
 		func(s realtime.HubStats) uint64 { return s.EphemeralDeliveries }),
 	socketCounter("ephemeral_dropped_total", "Ephemeral messages dropped because a session was too slow.",
 		func(s realtime.HubStats) uint64 { return s.EphemeralDropped }),
-	socketCounter("backfill_reads_total", "Streams read to fill gaps.",
+	socketCounter("backfill_reads_total", "Lists of events read to fill gaps.",
 		func(s realtime.HubStats) uint64 { return s.BackfillReads }),
-	socketCounter("resets_total", "Ring buffers replaced because their stream had forked or was trimmed.",
+	socketCounter("resets_total", "Ring buffers replaced because their list had forked or was trimmed.",
 		func(s realtime.HubStats) uint64 { return s.RingResets }),
 	socketCounter("reconnects_total", "Pub/sub connections to Redis that were lost or given up.",
 		func(s realtime.HubStats) uint64 { return s.LostPubSubConns }),
-	socketCounter("overflows_total", "Messages that did not fit a backlog and were read from the stream.",
+	socketCounter("overflows_total", "Messages that did not fit a backlog and were read from the list.",
 		func(s realtime.HubStats) uint64 { return s.BacklogOverflows }),
-	socketCounter("unfilled_gaps_total", "Gaps that the stream could not fill.",
+	socketCounter("unfilled_gaps_total", "Gaps that the list could not fill.",
 		func(s realtime.HubStats) uint64 { return s.UnfilledGaps }),
 	socketCounter("snapshots_total", "Snapshots taken.",
 		func(s realtime.HubStats) uint64 { return s.Snapshots }),
@@ -75,6 +75,8 @@ var socketMetrics = []socketMetric{
 		func(s realtime.HubStats) uint64 { return s.HandshakesFailed }),
 	socketCounter("panics_total", "Panics recovered from.",
 		func(s realtime.HubStats) uint64 { return s.Panics }),
+	socketCounter("unreadable_events_total", "Stored events that could not be rendered and were replaced by a snapshot.",
+		func(s realtime.HubStats) uint64 { return s.UnreadableEvents }),
 }
 
 // Describe implements prometheus.Collector.

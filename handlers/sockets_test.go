@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/scripts"
 	"go.uber.org/goleak"
 )
 
@@ -100,6 +101,9 @@ func TestInvalidFrames(t *testing.T) {
 	saves, events := f.dial(savePath, ann.token), f.dialRealtime(ann)
 	deeplyNested := `{"id":"7","type":"list","data":` + strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000) + `}`
 	longID := `{"id":"` + strings.Repeat("x", 129) + `","type":"list"}`
+	subscribe := func(room string) string {
+		return `{"id":"7","type":"room.subscribe","data":` + roomBody(room) + `}`
+	}
 	longOp := `{"id":"7","type":"room.send","data":{"roomId":"x","op":"` + strings.Repeat("o", 65) + `"}}`
 	for frame, want := range map[string]string{ // the id, the code, and the first field
 		``:                                     "- invalid_json",
@@ -142,12 +146,13 @@ func TestInvalidFrames(t *testing.T) {
 	for frame, want := range map[string]string{
 		`{"id":"7","type":"save","data":{"slot":"a","state":{}}}`:                 "7 invalid_request type",
 		`{"id":"7","type":"room.subscribe"}`:                                      "7 invalid_request roomId",
-		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:                "7 room_not_found",
+		`{"id":"7","type":"room.subscribe","data":{"roomId":"x"}}`:                "7 invalid_request roomId",
+		subscribe(unknownRoom):                                                    "7 room_not_found",
 		`{"id":"7","type":"room.subscribe","data":{"roomId":"x","seq":3}}`:        "7 invalid_request seq",
-		`{"id":"7","type":"room.unsubscribe","data":{"roomId":"x"}}`:              "7 room_not_found",
+		`{"id":"7","type":"room.unsubscribe","data":{"roomId":"x"}}`:              "7 invalid_request roomId",
 		`{"id":"7","type":"room.send","data":{"roomId":"x","op":""}}`:             "7 invalid_request op",
 		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m","to":[1.5]}}`: "7 invalid_request to[0]",
-		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m"}}`:            "7 room_not_found",
+		`{"id":"7","type":"room.send","data":{"roomId":"x","op":"m"}}`:            "7 invalid_request roomId",
 		longOp: "7 invalid_request op",
 	} {
 		events.send(frame)
@@ -164,7 +169,7 @@ func TestInvalidFrames(t *testing.T) {
 		t.Errorf("the reply to a message without an id is %s", got.raw)
 	}
 	saves.expectOK("slots", "list", "")
-	events.expectError("room_not_found", "room.subscribe", `{"roomId":"nowhere"}`)
+	events.expectError("invalid_request", "room.subscribe", `{"roomId":"nowhere"}`)
 }
 
 // checkErrorReply compares "<id> <code> <first field>" of an error reply.
@@ -321,7 +326,7 @@ func TestCloseCodes(t *testing.T) {
 	}
 	s := f.dial(realtimePath+"?protocol=1", ann.token)
 	s.next()
-	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`, `"}}`
+	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`+unknownRoom+`","payload":"`, `"}}`
 	s.send(head + strings.Repeat("x", 16<<10-len(head)-len(tail)) + tail) // the largest frame
 	if got := s.nextReply(); got.Error["code"] != "room_not_found" {
 		t.Errorf("the reply to the largest frame is %s", got.raw)
@@ -445,7 +450,13 @@ func TestALostPositionIsReplacedByASnapshot(t *testing.T) {
 	s.subscribe(room, "")
 	shard, _ := keys.RoomShard(room)
 	// The store has lost an event, as after a failover.
-	if err := f.db.Client.HIncrBy(t.Context(), keys.Room(shard, room), "seq", 1).Err(); err != nil {
+	live, err := f.db.Client.HGet(t.Context(), keys.Room(shard, room), "live").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := strings.Split(live, "|")
+	values[slices.Index(scripts.RoomLive.Names, "seq")] = "2"
+	if err := f.db.Client.HSet(t.Context(), keys.Room(shard, room), "live", strings.Join(values, "|")).Err(); err != nil {
 		t.Fatal(err)
 	}
 	f.expect(200, "POST", "/join", bob.token, roomBody(room))
@@ -562,7 +573,7 @@ func TestAPlayerGetsItsUserEventsOnEveryConnection(t *testing.T) {
 			var seqs []int64
 			for _, line := range lines[1:] {
 				got := s.nextEvent()
-				if got.Type == "user.asset" {
+				if got.Type == "user.asset" { // after the user.balance of its purchase
 					if got.Data["owned"] != 2. {
 						t.Errorf("%s", got.raw)
 					}

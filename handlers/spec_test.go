@@ -212,7 +212,7 @@ var variableParts = []struct {
 	{regexp.MustCompile(`"[0-9a-f]{16}"`), `"<key id>"`},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `<uuid>`},
 	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]+Z`), `<time>`},
-	{regexp.MustCompile(`"position": "([0-9]+)-[0-9]+"`), `"position": "$1-<nonce>"`},
+	{regexp.MustCompile(`"position": "([0-9]+)-[0-9a-z]{8}"`), `"position": "$1-<nonce>"`},
 	{regexp.MustCompile(`"code": "[0-9A-Z]{4,10}"`), `"code": "<code>"`},
 }
 

@@ -5,7 +5,7 @@ import (
 )
 
 func (s *Server) listBalances(r *request) (response, error) {
-	balances, err := s.Wallet.ReadBalances(r.ctx(), r.caller.UserID)
+	balances, err := s.Wallet.ReadBalances(r.ctx(), r.caller.GameID, r.caller.UserID)
 	return okResponse(balances), err
 }
 
@@ -15,6 +15,6 @@ func (s *Server) listLedger(r *request) (response, error) {
 	if err := q.err(); err != nil {
 		return response{}, err
 	}
-	page, err := s.Wallet.Ledger(r.ctx(), r.caller.UserID, query)
+	page, err := s.Wallet.Ledger(r.ctx(), r.caller.GameID, r.caller.UserID, query)
 	return okResponse(newPage(page.Lines, page.NextBefore)), err
 }

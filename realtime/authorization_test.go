@@ -63,7 +63,7 @@ func TestASubscriptionNeedsAuthorization(t *testing.T) {
 func TestEventsWaitForTheReauthorizationBeforeThem(t *testing.T) {
 	for name, emitLeft := range map[string]func(*testNode, string){
 		"from the channel": func(n *testNode, topic string) { emitType(t, n.db, topic, "room.left", "x") },
-		"from the stream":  func(n *testNode, topic string) { emitWithoutPublish(t, n.db, topic, "room.left") },
+		"from the list":    func(n *testNode, topic string) { emitWithoutPublish(t, n.db, topic, "room.left") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := redistest.Single(t)

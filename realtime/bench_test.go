@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -28,6 +26,9 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/gorilla/websocket"
 	"github.com/olahol/melody"
+	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/redis/go-redis/v9"
@@ -47,7 +48,7 @@ const (
 )
 
 func benchTopic(room int) string {
-	return "{r" + strconv.Itoa(room%8) + "}:room:" + strconv.Itoa(room) + ":events"
+	return fmt.Sprintf("{r%d}:room:00000000-0000-8000-8000-%012d:events", room%8, room)
 }
 
 // benchNode is the process under measurement. It prints its address and then, for each line it is
@@ -110,11 +111,12 @@ func buildHub(db *redisdb.DB, _ int) (http.Handler, error) {
 			_, _ = c.Subscribe(ctx, Subscription{
 				Topic: topic,
 				TakeSnapshot: func(context.Context) (Snapshot, error) {
-					m, err := db.Client.XRevRangeN(context.Background(), topic, "+", "-", 1).Result()
-					if err != nil || len(m) == 0 {
-						return Snapshot{Position: "0-0", StateJSON: []byte("{}"), Frame: []byte("{}")}, err
+					last, err := db.Client.LIndex(context.Background(), topic, -1).Result()
+					if err != nil && !errors.Is(err, redis.Nil) {
+						return Snapshot{}, err
 					}
-					return Snapshot{Position: m[0].ID, StateJSON: []byte("{}"), Frame: []byte("{}")}, nil
+					e, _ := parseEntry(last)
+					return Snapshot{Position: e.pos.String(), StateJSON: []byte("{}"), Frame: []byte("{}")}, nil
 				},
 				EncodeReply: func(SubscribeResult) []byte { return []byte("{}") },
 			})
@@ -146,11 +148,10 @@ func (x *benchIndex[S]) subscribe(db *redisdb.DB, rooms int, send func(S, []byte
 	ps := db.Client.Subscribe(context.Background(), names...)
 	go func() {
 		for m := range ps.Channel() {
-			event := eventOf(m.Payload)
+			raw := renderOne(m.Channel, m.Payload)
 			x.mu.RLock()
 			sessions := x.rooms[m.Channel]
 			x.mu.RUnlock()
-			raw := []byte(event)
 			for _, s := range sessions {
 				send(s, raw)
 			}
@@ -158,8 +159,15 @@ func (x *benchIndex[S]) subscribe(db *redisdb.DB, rooms int, send func(S, []byte
 	}()
 }
 
-// eventOf returns the event of a channel payload.
-func eventOf(payload string) string { return payload[strings.IndexByte(payload, '{'):] }
+// renderOne returns the event of a channel payload.
+func renderOne(topic, payload string) []byte {
+	room, _ := keys.ParseRoomEvents(topic)
+	rendered, err := events.Render(payload, room)
+	if err != nil {
+		panic(err)
+	}
+	return rendered[0].JSON
+}
 
 // buildRaw writes a prebuilt frame to every connection: the floor of one write per delivery.
 func buildRaw(db *redisdb.DB, rooms int) (http.Handler, error) {
@@ -210,8 +218,7 @@ func buildNaive(db *redisdb.DB, rooms int) (http.Handler, error) {
 	}()...)
 	go func() {
 		for message := range ps.Channel() {
-			event := eventOf(message.Payload)
-			_ = m.BroadcastFilter([]byte(event), func(s *melody.Session) bool {
+			_ = m.BroadcastFilter(renderOne(message.Channel, message.Payload), func(s *melody.Session) bool {
 				topic, _ := s.Get("topic")
 				return topic == message.Channel
 			})
@@ -318,12 +325,10 @@ func readFrame(r *bufio.Reader) (int, error) {
 // benchEvent has the same size for every event of a run: its numbers do not grow.
 var benchEvent = redis.NewScript(`
 local seq = redis.call('HINCRBY', KEYS[1], 'seq', 1)
-local at = string.format('%.0f', 1000000 + seq) .. '-' .. ARGV[1]
-local event = '{"type":"room.message","roomId":"00000000-0000-8000-8000-000000000000","seq":' .. (1000000 + seq) ..
-  ',"position":"' .. at .. '","at":"2026-11-20T17:32:26.123Z","data":{"pad":"xxxxxxxxxx"}}'
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', 256, at, 't', 'room.message', 'e', event)
-redis.call('PUBLISH', KEYS[2], at .. '|room.message|' .. event)
-return #event`)
+local entry = string.format('%d', 1000000 + seq) .. '-' .. ARGV[1] .. '|room.ready|1795195946123|4|7|1'
+if redis.call('RPUSH', KEYS[2], entry) >= 320 then redis.call('LTRIM', KEYS[2], -256, -1) end
+redis.call('PUBLISH', KEYS[2], entry)
+return entry`)
 
 func BenchmarkDeliveriesPerNodeCPUSecond(b *testing.B) {
 	server := redistest.StartFor(b)
@@ -346,9 +351,15 @@ func BenchmarkDeliveriesPerNodeCPUSecond(b *testing.B) {
 
 func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, members int, underway int64) {
 	p := startProcess(b, kind, store, rooms)
-	size, err := benchEvent.Run(b.Context(), db.Client, []string{"bench:size", "bench:size:events"}, 1<<47).Int()
-	if err != nil {
-		b.Fatal(err)
+	var size int
+	for room := range rooms { // a list that begins at a large number must not be empty before
+		topic := benchTopic(room)
+		sample, err := benchEvent.Run(b.Context(), db.Client, []string{"bench:" + topic, topic},
+			idempotency.NewNonce()).Text()
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = len(renderOne(topic, sample))
 	}
 	delivered := make([]atomic.Int64, rooms)
 	var frames atomic.Int64
@@ -389,8 +400,8 @@ func benchDeliveries(b *testing.B, db *redisdb.DB, store, kind string, rooms, me
 							break
 						}
 						published[room].Add(1)
-						keys := []string{"bench:" + benchTopic(room), benchTopic(room)}
-						benchEvent.EvalSha(ctx, pipe, keys, 1<<47+mathrand.Uint64N(1<<40))
+						topic := benchTopic(room)
+						benchEvent.EvalSha(ctx, pipe, []string{"bench:" + topic, topic}, idempotency.NewNonce())
 					}
 				}
 				if pipe.Len() == 0 {

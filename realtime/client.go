@@ -245,11 +245,11 @@ func (c *Client) nextOutboxFrame() []byte {
 	}
 	frame := first.frame
 	if n > 1 {
-		entries := make([]entry, n)
-		for i := range entries {
-			entries[i].eventJSON = c.outbox[i].frame
+		messages := make([]event, n)
+		for i := range messages {
+			messages[i].json = c.outbox[i].frame
 		}
-		frame = encodeEventArray(entries)
+		frame = encodeEventArray(messages)
 	}
 	for _, out := range c.outbox[:n] {
 		c.outboxBytes -= len(out.frame)

@@ -18,9 +18,9 @@ import (
 func TestEventsArriveInOrderOnEveryNode(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		a, b := startNode(t, db, Options{}), startNode(t, db, Options{})
-		topics := []string{"{r1}:room:a:events", "{r2}:room:b:events", "{e:main}:room:c:events"}
+		topics := []string{"{r1}:room:a", "{r2}:room:b", "{e:1}:room:c"}
 		for i := range topics {
-			topics[i] += t.Name()
+			topics[i] += t.Name() + ":events"
 		}
 		var clients []*testClient
 		for i := range 12 {
@@ -54,7 +54,7 @@ func TestEventsArriveInOrderOnEveryNode(t *testing.T) {
 	})
 }
 
-func TestASubscriptionResumesFromBufferOrStreamAndElseStartsFromASnapshot(t *testing.T) {
+func TestASubscriptionResumesFromBufferOrListAndElseStartsFromASnapshot(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{r1}:room:resume:events"
 		warm := startNode(t, db, Options{})
@@ -89,7 +89,7 @@ func TestASubscriptionResumesFromBufferOrStreamAndElseStartsFromASnapshot(t *tes
 		reads := warm.Stats().BackfillReads
 		check(warm, positions[30], "resume", len(positions)-31)
 		if now := warm.Stats().BackfillReads; now != reads {
-			t.Errorf("a topic with these events in its buffer read the stream %d times", now-reads)
+			t.Errorf("a topic with these events in its buffer read the list %d times", now-reads)
 		}
 		check(warm, positions[len(positions)-1], "resume", 0)
 		cold := func() *testNode { return startNode(t, db, Options{}) }
@@ -99,10 +99,12 @@ func TestASubscriptionResumesFromBufferOrStreamAndElseStartsFromASnapshot(t *tes
 		check(cold(), "", "snapshot", 0)
 		check(cold(), "no-position", "snapshot", 0)
 		seq, nonce, _ := strings.Cut(positions[20], "-")
-		check(cold(), seq+"-1"+nonce, "snapshot", 0) // the number of another history
-		check(warm, seq+"-1"+nonce, "snapshot", 0)
-		check(cold(), "9999-1", "snapshot", 0)
-		if err := db.Client.XTrimMaxLen(t.Context(), topic, 5).Err(); err != nil {
+		check(cold(), seq+"-zzzzzzzz", "snapshot", 0) // the number of another history
+		check(warm, seq+"-zzzzzzzz", "snapshot", 0)
+		check(warm, seq+"-0"+nonce, "snapshot", 0) // the same number, spelled differently
+		check(warm, "0"+seq+"-"+nonce, "snapshot", 0)
+		check(cold(), "9999-00000001", "snapshot", 0)
+		if err := db.Client.LTrim(t.Context(), topic, -5, -1).Err(); err != nil {
 			t.Fatal(err)
 		}
 		check(cold(), positions[30], "snapshot", 0)
@@ -120,7 +122,8 @@ func TestAForkedHistoryIsReplacedByASnapshot(t *testing.T) {
 		emit(t, db, topic, "x")
 		c.next()
 	}
-	lost := db.Client.XRevRangeN(t.Context(), topic, "+", "-", 1).Val()[0].ID
+	undone, _ := parseEntry(db.Client.LIndex(t.Context(), topic, -1).Val())
+	lost := undone.pos.String()
 	forkHistory(t, db, topic, 7)
 	e := c.next()
 	if e.Type != "room.snapshot" || e.Seq != 7 {
@@ -156,17 +159,17 @@ func TestAForkIsNoticedByTheNextEventToo(t *testing.T) {
 	}
 }
 
-func TestALostMessageIsReadFromTheStream(t *testing.T) {
+func TestALostMessageIsReadFromTheList(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		topic := "{r1}:room:gap:events"
 		n := startNode(t, db, Options{GapCheckInterval: 200 * time.Millisecond})
 		c := dial(t, n, "user=1").listen()
 		c.subscribe(topic, "")
 		emit(t, db, topic, "1")
-		emitWithoutPublish(t, db, topic, "room.test")
-		emitWithoutPublish(t, db, topic, "room.test")
-		emit(t, db, topic, "4")                       // reveals the gap
-		emitWithoutPublish(t, db, topic, "room.test") // only the comparison with the stream reveals this one
+		emitWithoutPublish(t, db, topic, testEvent)
+		emitWithoutPublish(t, db, topic, testEvent)
+		emit(t, db, topic, "4")                     // reveals the gap
+		emitWithoutPublish(t, db, topic, testEvent) // only the comparison with the list reveals this one
 		for want := range uint64(5) {
 			if e := c.next(); e.Seq != want+1 {
 				t.Fatalf("got %+v, want seq %d", e, want+1)
@@ -222,7 +225,7 @@ func TestMembersOnTwoNodesMissNothingWhileRedisIsDisconnectedAndSubscribersAreKi
 	failures.Wait()
 	for i, c := range clients {
 		for want := range uint64(events) {
-			if e := c.next(); e.Seq != want+1 || e.Type != "room.test" {
+			if e := c.next(); e.Seq != want+1 || e.Type != testEvent {
 				t.Logf("%+v", nodes[i%2].Stats())
 				t.Fatalf("member %d got %s %d, want seq %d", i, e.Type, e.Seq, want+1)
 			}
@@ -343,7 +346,7 @@ func TestASlowReaderIsClosedAndResumes(t *testing.T) {
 		}
 		for _, e := range parseFrame(t, raw) {
 			switch e.Type {
-			case "room.test":
+			case testEvent:
 				if e.Seq != seen+1 {
 					t.Fatalf("a gap: after seq %d came %d", seen, e.Seq)
 				}
@@ -414,7 +417,7 @@ func TestAReaderThatStopsStillGetsTheCloseCode(t *testing.T) {
 			break
 		}
 		for _, e := range parseFrame(t, raw) {
-			if e.Type == "room.test" && e.Seq != last+1 {
+			if e.Type == testEvent && e.Seq != last+1 {
 				t.Fatalf("a gap: after seq %d came %d", last, e.Seq)
 			}
 			last = max(last, e.Seq)
@@ -429,13 +432,11 @@ func TestAReaderThatStopsStillGetsTheCloseCode(t *testing.T) {
 
 func TestTopicsWithoutASnapshotBeginWithTheNextEvent(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		topic := "{e:main}:wallet:7:events"
-		db.Client.HSet(t.Context(), stateKey(topic), "seq", 16) // its stream has expired
+		topic := "{e:1}:wallet:7:lines"
+		db.Client.HSet(t.Context(), stateKey(topic), "seq", 16) // its list has expired
 		n := startNode(t, db, Options{})
 		c := dial(t, n, "user=7").listen()
-		c.send(request{ID: "l", Type: "live", Topic: topic})
-		for c.next().ReplyTo != "l" {
-		}
+		c.subscribeLive(topic)
 		for want := uint64(17); want < 20; want++ {
 			emit(t, db, topic, "x")
 			if e := c.next(); e.Seq != want {

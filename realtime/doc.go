@@ -2,10 +2,10 @@
 // It hands the messages of clients to the caller's handlers. It is the only package that imports
 // melody.
 //
-// It knows topics, not rooms. A topic is a Redis stream and the channel of the same name. One
-// script adds the stream entry "<seq>-<nonce>" (field "t": the event's type, field "e": the event
-// as JSON) and publishes "<seq>-<nonce>|<type>|<event>". The stream is the log. The channel carries
-// the same events faster.
+// It knows topics, not rooms. A topic is a Redis list and the channel of the same name. One script
+// appends an entry of package events to the list, "<seq>-<nonce>|<type>|<ms>|<values>", and
+// publishes the same text. The list is the log. The channel carries the same entries faster. A node
+// renders an entry to JSON once, when the entry is the next one, for all its clients.
 //
 //	Redis ──pubsubConn──▶ worker ──▶ topic ──▶ Client ──▶ melody ──▶ browser
 //	  ▲                                │
@@ -15,15 +15,18 @@
 //	topic       a ringBuffer of the last events, each encoded once for all clients
 //	Client      a cursor per topic, and at most two frames in flight; a slow client gets larger
 //	            frames, then a snapshot, then close code 4008
-//	backfiller  reads the stream where the channel has lost something
+//	backfiller  reads the end of the list where the channel has lost something
 //
 // Guarantees:
 //   - A client gets the events of a topic in ascending order and without a gap, or a snapshot
 //     in their place.
 //   - A position is "<seq>-<nonce>". It is valid on every node. When a failover has undone an
-//     event, its position is no longer in the stream, so it differs from the event that later got
+//     event, its position is no longer in the list, so it differs from the event that later got
 //     the same seq.
 //   - The node fills its own gaps, once per topic, and disconnects no client for them.
+//   - An entry that cannot be rendered, such as one that only newer nodes know, is logged and
+//     counted, and stops no topic. A client gets a snapshot in its place. Where the topic has none,
+//     as a player's own topics, the client is closed with 4008 and starts anew behind it.
 //   - The memory of a client is bounded: it has a cursor per topic, not a queue of events.
 //   - No callback of melody writes, closes or blocks. A client is closed by a control frame and
 //     its own teardown.

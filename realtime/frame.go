@@ -16,17 +16,17 @@ const (
 )
 
 // encodeEventArray returns several events as one frame: a JSON array.
-func encodeEventArray(entries []entry) []byte {
+func encodeEventArray(events []event) []byte {
 	size := 1
-	for i := range entries {
-		size += len(entries[i].eventJSON) + 1
+	for i := range events {
+		size += len(events[i].json) + 1
 	}
 	frame := append(make([]byte, 0, size), '[')
-	for i := range entries {
+	for i := range events {
 		if i > 0 {
 			frame = append(frame, ',')
 		}
-		frame = append(frame, entries[i].eventJSON...)
+		frame = append(frame, events[i].json...)
 	}
 	return append(frame, ']')
 }

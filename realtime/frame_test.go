@@ -3,19 +3,24 @@ package realtime
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 )
 
 // Events and ephemeral messages share a channel.
 func TestAnEventIsNotTakenForAnEphemeralMessage(t *testing.T) {
-	for seq := uint64(1); seq < math.MaxUint64/12; seq *= 11 {
-		want := newEntry(position{seq, 7}, "room.message", `{"text":"a|b"}`)
-		payload := want.pos.String() + "|" + want.eventType + "|" + string(want.eventJSON)
-		if got, ok := parseEntry(payload); !ok || !reflect.DeepEqual(got, want) || isEphemeral(payload) {
+	for seq := uint64(1); seq < math.MaxInt64/12; seq *= 11 {
+		pos := position{seq, 7}
+		payload := pos.String() + "|room.left|1795195946123|1|7|left|1|0|0"
+		want := entry{first: seq, pos: pos, text: payload}
+		if got, ok := parseEntry(payload); !ok || got != want || isEphemeral(payload) {
 			t.Errorf("%s is parsed as %+v, %v; ephemeral: %v", payload, got, ok, isEphemeral(payload))
 		}
 	}
-	for _, payload := range []string{"", "1-2", "1-2|room.left", "0-2|room.left|{}", "1|room.left|{}", "-|room.left|{}"} {
+	for _, payload := range []string{
+		"", "1-00000002", "1-00000002|room.left", "0-00000002|room.left|1", "0-0|room.left|1", "1|room.left|1",
+		"-|room.left|1", "1-00000000|room.left|1", "1-2|room.left|1", "1-00000002|user.asset|1",
+	} {
 		if e, ok := parseEntry(payload); ok {
 			t.Errorf("%q is parsed as %+v", payload, e)
 		}
@@ -31,7 +36,8 @@ func TestAnEventIsNotTakenForAnEphemeralMessage(t *testing.T) {
 }
 
 func FuzzParsePayload(f *testing.F) {
-	f.Add("1-2|room.test|{}")
+	f.Add("1-00000002|room.left|1|")
+	f.Add("2-00000002|user.asset|1|")
 	f.Add("!a.1|7,8|{}")
 	f.Add("|")
 	f.Fuzz(func(t *testing.T, payload string) {
@@ -47,8 +53,9 @@ func FuzzParsePayload(f *testing.F) {
 			}
 			return
 		}
-		if e, ok := parseEntry(payload); ok && e.pos.seq == 0 {
-			t.Fatal("an event with seq 0 is accepted")
+		e, ok := parseEntry(payload)
+		if ok && (e.first == 0 || e.first > e.pos.seq || !strings.HasPrefix(payload, e.pos.String()+"|")) {
+			t.Fatalf("%q is parsed as %+v", payload, e)
 		}
 	})
 }

@@ -25,7 +25,7 @@ type Options struct {
 	ConnectionsPerUser  int           // connections per user on this node: 10
 	TopicLinger         time.Duration // how long a topic without subscribers stays subscribed: 30 s
 	SnapshotTTL         time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
-	GapCheckInterval    time.Duration // silence after which a topic is compared with its stream: 30 s
+	GapCheckInterval    time.Duration // silence after which a topic is compared with its list: 30 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
 	ProbeTimeout time.Duration // how long a probe may take before the connection is replaced: 2 s
@@ -253,7 +253,7 @@ func (h *Hub) detachCursor(cur *cursor) {
 
 // dispatch passes a message to the worker of its topic. It must not block, because Redis
 // disconnects a subscriber that reads too slowly. What does not fit the backlog is read from the
-// stream.
+// list.
 func (h *Hub) dispatch(channel, payload string) {
 	select {
 	case h.workerQueues[maphash.String(h.hashSeed, channel)%uint64(len(h.workerQueues))] <- channelMessage{
@@ -280,9 +280,11 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 		}
 		changed = changed[:0]
 		for n := 1; ; n++ {
-			if t := h.handleMessage(m); t != nil && !t.mustNotify {
-				t.mustNotify = true
-				changed = append(changed, t)
+			if t, replaced := h.handleMessage(m); t != nil {
+				if !t.mustNotify {
+					changed = append(changed, t)
+				}
+				t.mustNotify, t.mustVerify = true, t.mustVerify || replaced
 			}
 			if n == workerBatchMessages {
 				break
@@ -295,17 +297,19 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 			break
 		}
 		for i, t := range changed {
-			changed[i], t.mustNotify = nil, false
-			t.notifyCursors(false)
+			replaced := t.mustVerify
+			changed[i], t.mustNotify, t.mustVerify = nil, false, false
+			t.notifyCursors(replaced)
 		}
 	}
 }
 
-// handleMessage handles one message. It returns the topic if that has a new event, else nil.
-func (h *Hub) handleMessage(m channelMessage) *topic {
+// handleMessage handles one message. It returns the topic if that has a new event, else nil, and
+// whether the topic's buffer was replaced.
+func (h *Hub) handleMessage(m channelMessage) (changed *topic, replaced bool) {
 	v, ok := h.topics.Load(m.channel)
 	if !ok || m.payload == "" {
-		return nil
+		return nil, false
 	}
 	t := v.(*topic)
 	h.counters.channelMessages.Add(1)
@@ -313,12 +317,18 @@ func (h *Hub) handleMessage(m channelMessage) *topic {
 		if message, ok := parseEphemeral(m.payload); ok {
 			t.deliverEphemeral(message)
 		}
-		return nil
+		return nil, false
 	}
-	if e, ok := parseEntry(m.payload); ok && t.addEvent(e) {
-		return t
+	e, ok := parseEntry(m.payload)
+	if !ok {
+		t.reportUnreadable(errNoHeader)
+		return nil, false
 	}
-	return nil
+	added, replaced := t.addEntry(e)
+	if !added {
+		return nil, false
+	}
+	return t, replaced
 }
 
 func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
@@ -332,7 +342,7 @@ func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client
 	return h.publishToChannel(ctx, topic, m.encode())
 }
 
-// runJanitor evicts topics without subscribers, compares silent topics with their streams, and
+// runJanitor evicts topics without subscribers, compares silent topics with their lists, and
 // closes clients that stopped reading.
 func (h *Hub) runJanitor(ctx context.Context) {
 	ticker := time.NewTicker(h.janitorInterval)

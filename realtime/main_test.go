@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -42,78 +42,82 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// emitter writes events as the scripts of the domains do, with the same Lua libraries.
+// emitter writes events as the scripts of the domains do, with the same Lua library.
 var emitter = sync.OnceValue(func() *redis.Script {
-	var source strings.Builder
-	for _, library := range []string{"clock", "int_to_string", "format_time", "emit_event"} {
-		text, err := os.ReadFile("../scripts/lib_" + library + ".lua")
-		if err != nil {
-			panic(err)
-		}
-		source.Write(text)
+	library, err := os.ReadFile("../scripts/lib_event.lua")
+	if err != nil {
+		panic(err)
 	}
-	source.WriteString(`
-local state, stream = KEYS[1], KEYS[2]
-local seq = int_to_string(redis.call('HINCRBY', state, 'seq', 1))
+	return redis.NewScript(string(library) + `
+local state, list = KEYS[1], KEYS[2]
+local seq = string.format('%d', redis.call('HINCRBY', state, 'seq', ARGV[6]))
 redis.call('HSET', state, 'position', seq .. '-' .. ARGV[2])
-emit_event(ARGV[1], stream, tonumber(ARGV[3]), ARGV[2], seq, ARGV[5], '"roomId":"' .. stream .. '",',
-  '{"pad":"' .. ARGV[4] .. '"}')
+emit_event(ARGV[1], list, seq, ARGV[2], ARGV[3], ARGV[4], ARGV[5])
 return seq .. '-' .. ARGV[2]`)
-	return redis.NewScript(source.String())
 })
 
-const streamLength = 256
+// testEvent is the type of most events in tests. Its data can have any size.
+const testEvent = "room.joined"
 
-// emit adds one event of the type room.test to a topic and returns its position.
+// valuesOf returns the values of an entry of a type.
+func valuesOf(eventType, pad string) string {
+	switch eventType {
+	case testEvent:
+		return `1|1|0|0|{"pad":"` + pad + `"}`
+	case "room.left":
+		return "1|7|left|1|0|0"
+	case "user.asset":
+		return "GOLD|0|-40|60|0|purchase|asset:3|3|1|2|41"
+	default:
+		return "values that cannot be rendered"
+	}
+}
+
+// emit adds one event to a topic and returns its position.
 func emit(t testing.TB, db *redisdb.DB, topic, pad string) string {
 	t.Helper()
-	return emitType(t, db, topic, "room.test", pad)
+	return emitType(t, db, topic, testEvent, pad)
 }
 
 func emitType(t testing.TB, db *redisdb.DB, topic, eventType, pad string) string {
 	t.Helper()
-	keys := []string{stateKey(topic), topic}
-	nonce := mathrand.Uint64N(1 << 48)
-	pos, err := emitter().Run(t.Context(), db.Client, keys, db.PublishCommand, nonce, streamLength, pad, eventType).Text()
+	return emitWith(t, db, db.PublishCommand, topic, eventType, pad)
+}
+
+// emitWithoutPublish adds one event to a topic's list, as if its message on the channel were lost.
+func emitWithoutPublish(t testing.TB, db *redisdb.DB, topic, eventType string) string {
+	t.Helper()
+	const publishNothing = "LPOS" // takes the same arguments
+	return emitWith(t, db, publishNothing, topic, eventType, "")
+}
+
+func emitWith(t testing.TB, db *redisdb.DB, publish, topic, eventType, pad string) string {
+	t.Helper()
+	code, keys, count := emitter(), []string{stateKey(topic), topic}, 1
+	if eventType == "user.asset" {
+		count = 2
+	}
+	pos, err := code.Run(t.Context(), db.Client, keys, publish, idempotency.NewNonce(), time.Now().UnixMilli(), eventType,
+		valuesOf(eventType, pad), count).Text()
 	if err != nil {
 		t.Fatalf("emit: %v", err)
 	}
 	return pos
 }
 
-// emitWithoutPublish adds one event to a topic's stream, as if its message on the channel were
-// lost.
-func emitWithoutPublish(t testing.TB, db *redisdb.DB, topic, eventType string) {
-	t.Helper()
-	seq := db.Client.HIncrBy(t.Context(), stateKey(topic), "seq", 1).Val()
-	pos := fmt.Sprintf("%d-%d", seq, mathrand.Uint64N(1<<48))
-	event := fmt.Sprintf(`{"type":%q,"roomId":%q,"seq":%d,"position":%q}`, eventType, topic, seq, pos)
-	db.Client.HSet(t.Context(), stateKey(topic), "position", pos)
-	if err := db.Client.XAdd(t.Context(), addArgs(topic, pos, eventType, event)).Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // forkHistory removes the newest events of a topic but the first ones, as a failover does that
 // loses them. The next event gets the number of one that was removed.
 func forkHistory(t testing.TB, db *redisdb.DB, topic string, kept int) {
 	t.Helper()
-	entries := db.Client.XRange(t.Context(), topic, "-", "+").Val()[:kept]
+	last, _ := parseEntry(db.Client.LIndex(t.Context(), topic, int64(kept-1)).Val())
 	_, err := db.Client.TxPipelined(t.Context(), func(tx redis.Pipeliner) error {
-		tx.Del(t.Context(), topic)
-		for _, m := range entries {
-			tx.XAdd(t.Context(), addArgs(topic, m.ID, m.Values["t"], m.Values["e"]))
-		}
-		tx.HSet(t.Context(), stateKey(topic), "seq", kept, "position", entries[kept-1].ID)
+		tx.LTrim(t.Context(), topic, 0, int64(kept-1))
+		tx.HSet(t.Context(), stateKey(topic), "seq", last.pos.seq, "position", last.pos.String())
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func addArgs(topic, pos string, eventType, event any) *redis.XAddArgs {
-	return &redis.XAddArgs{Stream: topic, ID: pos, Values: []any{"t", eventType, "e", event}}
 }
 
 func stateKey(topic string) string { return "{" + hashTag(topic) + "}:state:" + topic }
@@ -383,7 +387,7 @@ func (c *testClient) next() received {
 func (c *testClient) nextEvent() received {
 	c.t.Helper()
 	for {
-		if e := c.next(); e.Type == "room.test" {
+		if e := c.next(); e.Type == testEvent {
 			return e
 		}
 	}

@@ -3,40 +3,43 @@ package realtime
 import (
 	"strconv"
 	"strings"
-	"unique"
+
+	"github.com/parlor-games/parlor/internal/events"
 )
 
 // position identifies one event of a topic: its number and the nonce of the call that wrote it. The
-// zero position is before the first event.
+// zero position is before the first event. A nonce of 0 is an unknown one: no event has it.
 type position struct{ seq, nonce uint64 }
-
-// String returns the position as clients send it and as entries begin: the nonce has 8 digits of
-// base 36. That before the first event is "0-0".
-func (p position) String() string {
-	nonce := strconv.FormatUint(p.nonce, nonceBase)
-	if p.nonce != 0 {
-		nonce = strings.Repeat("0", max(0, nonceDigits-len(nonce))) + nonce
-	}
-	return strconv.FormatUint(p.seq, 10) + "-" + nonce
-}
 
 const (
 	nonceBase   = 36
 	nonceDigits = 8
+	startText   = "0-0" // the zero position as a text
 )
 
-// parsePosition parses "<seq>-<nonce>".
+// String returns the position as clients send it and as entries begin: the nonce has 8 digits of
+// base 36. That before the first event is "0-0".
+func (p position) String() string {
+	if p == (position{}) {
+		return startText
+	}
+	nonce := strconv.FormatUint(p.nonce, nonceBase)
+	return strconv.FormatUint(p.seq, 10) + "-" + strings.Repeat("0", max(0, nonceDigits-len(nonce))) + nonce
+}
+
+// parsePosition parses "<seq>-<nonce>". It accepts only what String returns, so two texts are the
+// same position exactly when they are equal.
 func parsePosition(text string) (position, bool) {
+	if text == startText {
+		return position{}, true
+	}
 	seqText, nonceText, ok := strings.Cut(text, "-")
-	if !ok {
+	if !ok || strings.HasPrefix(seqText, "0") || len(nonceText) != nonceDigits || strings.ToLower(nonceText) != nonceText {
 		return position{}, false
 	}
-	seq, err := strconv.ParseUint(seqText, 10, 64)
-	if err != nil {
-		return position{}, false
-	}
-	nonce, err := strconv.ParseUint(nonceText, nonceBase, 64)
-	return position{seq, nonce}, err == nil
+	seq, seqErr := strconv.ParseUint(seqText, 10, 64)
+	nonce, nonceErr := strconv.ParseUint(nonceText, nonceBase, 64)
+	return position{seq, nonce}, seqErr == nil && nonceErr == nil && nonce != 0
 }
 
 // includes reports whether a state at p contains everything that a state at q does. Two
@@ -44,31 +47,27 @@ func parsePosition(text string) (position, bool) {
 // the other.
 func (p position) includes(q position) bool { return p == q || p.seq > q.seq }
 
-// entry is one event, encoded once for all clients. Its bytes must not be changed.
+// entry is an entry of a topic's list, not rendered yet. It stands for the events from the number
+// first to the one at pos, which all have the nonce of pos.
 type entry struct {
-	pos       position
-	eventType string // such as "room.left"
-	eventJSON []byte // the event as JSON
+	first uint64
+	pos   position
+	text  string // as it is stored and published
 }
 
-func newEntry(pos position, eventType, event string) entry {
-	// The type is interned: a substring would keep the whole payload alive.
-	return entry{pos, unique.Make(eventType).Value(), []byte(event)}
-}
-
-// parseEntry parses what scripts publish: "<seq>-<nonce>|<type>|<event>".
-func parseEntry(payload string) (entry, bool) {
-	posText, rest, ok := strings.Cut(payload, "|")
+// parseEntry parses the header of what scripts store and publish.
+func parseEntry(text string) (entry, bool) {
+	h, ok := events.ParseHeader(text)
 	if !ok {
 		return entry{}, false
 	}
-	eventType, event, ok := strings.Cut(rest, "|")
-	if !ok {
-		return entry{}, false
-	}
-	pos, ok := parsePosition(posText)
-	if !ok || pos.seq == 0 {
-		return entry{}, false
-	}
-	return newEntry(pos, eventType, event), true
+	pos, ok := parsePosition(h.Position)
+	return entry{first: uint64(h.Seq-int64(h.EventCount)) + 1, pos: pos, text: text}, ok
+}
+
+// event is one event, encoded once for all clients. Its bytes must not be changed.
+type event struct {
+	pos  position
+	kind string // its type, such as "room.left"
+	json []byte // the whole event
 }

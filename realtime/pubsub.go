@@ -191,7 +191,7 @@ func (m *pubsubManager) onPubsubConnEnd(conn *pubsubConn, err error) {
 	next := m.backoffs[conn.server]
 	// A connection that worked is replaced at once, however often it ends. One that never worked, or
 	// whose probe timed out, is replaced after a short delay: what happens meanwhile must still be in
-	// the stream.
+	// the list.
 	if conn.probeSubscribed.Load() && !errors.Is(err, errProbeTimeout) || time.Since(conn.startedAt) >= stableConnAge {
 		next = backoff{until: conn.startedAt.Add(backoffMin)}
 	} else {
@@ -505,7 +505,7 @@ func (c *pubsubConn) readLoop(ctx context.Context) {
 }
 
 // handleConfirmation handles the server's confirmation of a subscription. From then on no message
-// is missed; what was missed before is read from the stream. It returns false when the server ended
+// is missed; what was missed before is read from the list. It returns false when the server ended
 // a subscription by itself.
 func (c *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
 	c.mu.Lock()

@@ -143,7 +143,7 @@ func TestOnAClusterTopicsOfAllMastersSurviveKilledConnections(t *testing.T) {
 			last[e.RoomID] = e.Seq
 		}
 	}
-	// The channels must be subscribed again: the streams alone would deliver the events too.
+	// The channels must be subscribed again: the lists alone would deliver the events too.
 	waitUntil(t, "all channels are subscribed", func() bool {
 		var total atomic.Int64
 		_ = db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {

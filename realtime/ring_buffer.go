@@ -1,74 +1,109 @@
 package realtime
 
-// The bounds of a ring buffer. Older events are read from the stream again, or replaced by a
+import "slices"
+
+// The bounds of a ring buffer. Older events are read from the list again, or replaced by a
 // snapshot.
 const (
 	maxRingEvents = 256
 	maxRingBytes  = 64 << 10
 )
 
-// ringBuffer holds the newest events of a topic: consecutive entries and the position just before
+// minKeptEntries is how many entries every list keeps at least when its front is trimmed. From a
+// shorter list nothing was trimmed since it was empty.
+const minKeptEntries = 32
+
+// ringBuffer holds the newest events of a topic: consecutive events and the position just before
 // them.
 //
-//	base │ entries[0] … entries[n-1] = head
+//	base │ events[0] … events[n-1] = head
 //
 // Until it is loaded it knows nothing. A base with nonce 0 is known by its number only, so no
-// cursor can prove that it is there. The exception is the start of the stream, 0-0.
+// cursor can prove that it is there. The exception is the start of the list, 0-0.
 type ringBuffer struct {
-	loaded    bool
 	base      position
-	entries   []entry
+	events    []event
 	byteCount int
-	// completeSinceEmpty is set when the stream was empty at the first read and no entry has been
-	// dropped since. A cursor before the first event, whatever the number of that event, has missed
-	// nothing but entries.
+	loaded    bool
+	// completeSinceEmpty is set when the list was empty at the first read and no event has been
+	// dropped since. A cursor that was before the first event then, whatever the number of that event,
+	// has missed nothing but events.
 	completeSinceEmpty bool
 	// conflicted is set when an event came whose number another event has. Nothing is appended until
-	// the stream has been read.
+	// the list has been read.
 	conflicted bool
+	// stateWhenEmpty is the newest snapshot's position while the list is empty. The list of a room
+	// that ended is dropped before the room is: its next event follows that position.
+	stateWhenEmpty position
 }
 
-// appendResult is what ringBuffer.append did with an event.
+// renderFunc returns the events of an entry. It returns none for an entry that cannot be rendered,
+// and reports that if report is set.
+type renderFunc func(e entry, report bool) []event
+
+// appendResult is what ringBuffer.append did with an entry.
 type appendResult int
 
 const (
-	appendOK        appendResult = iota // it was the next event and is in the buffer now
-	appendDuplicate                     // it was in the buffer before
-	appendGap                           // an earlier event is missing
-	appendForked                        // another event has its number
+	appendOK         appendResult = iota // it was the next one and is in the buffer now
+	appendDuplicate                      // it was in the buffer before
+	appendGap                            // an earlier event is missing
+	appendForked                         // another event has its number
+	appendUnreadable                     // it was the next one and cannot be rendered: the buffer begins after it
 )
 
 func (b *ringBuffer) head() position {
-	if n := len(b.entries); n > 0 {
-		return b.entries[n-1].pos
+	if n := len(b.events); n > 0 {
+		return b.events[n-1].pos
 	}
 	return b.base
 }
 
-// append adds e if it is the next event.
-func (b *ringBuffer) append(e entry) appendResult {
+// isEmpty reports whether the list was empty at the first read, and no event is known since.
+func (b *ringBuffer) isEmpty() bool { return b.completeSinceEmpty && len(b.events) == 0 }
+
+// append adds the events of e if they are the next ones.
+func (b *ringBuffer) append(e entry, render renderFunc) appendResult {
 	head := b.head()
 	switch {
 	case !b.loaded || b.conflicted:
 		return appendGap
-	case b.completeSinceEmpty && len(b.entries) == 0:
-		b.base = position{seq: e.pos.seq - 1}
+	case b.isEmpty() && e.first != 1:
+		return appendGap // the list knows whether it begins with this event
 	case e.pos.seq <= head.seq:
 		if pos, ok := b.positionAt(e.pos.seq); ok && pos != e.pos {
 			b.conflicted = true
 			return appendForked
 		}
 		return appendDuplicate
-	case e.pos.seq != head.seq+1:
+	case e.first <= head.seq:
+		b.conflicted = true
+		return appendForked
+	case e.first != head.seq+1:
 		return appendGap
 	}
-	b.entries = append(b.entries, e)
-	b.byteCount += len(e.eventJSON)
-	for len(b.entries) > maxRingEvents || b.byteCount > maxRingBytes && len(b.entries) > 1 {
-		b.base, b.completeSinceEmpty = b.entries[0].pos, false
-		b.byteCount -= len(b.entries[0].eventJSON)
-		b.entries[0] = entry{}
-		b.entries = b.entries[1:]
+	return b.push(e, render)
+}
+
+// push adds the events of the next entry. Of an entry that cannot be rendered the number is known,
+// so the events that follow it can be delivered: the buffer begins after it. Whoever has not got so
+// far gets a snapshot.
+func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
+	rendered := render(e, true)
+	if len(rendered) == 0 {
+		b.base, b.events, b.byteCount = e.pos, nil, 0
+		b.completeSinceEmpty = false
+		return appendUnreadable
+	}
+	b.events = append(b.events, rendered...)
+	for i := range rendered {
+		b.byteCount += len(rendered[i].json)
+	}
+	for len(b.events) > maxRingEvents || b.byteCount > maxRingBytes && len(b.events) > 1 {
+		b.base, b.completeSinceEmpty = b.events[0].pos, false
+		b.byteCount -= len(b.events[0].json)
+		b.events[0] = event{}
+		b.events = b.events[1:]
 	}
 	return appendOK
 }
@@ -79,7 +114,7 @@ func (b *ringBuffer) positionAt(seq uint64) (position, bool) {
 	case seq == b.base.seq:
 		return b.base, b.base.nonce != 0 || seq == 0
 	case seq > b.base.seq && seq <= b.head().seq:
-		return b.entries[seq-b.base.seq-1].pos, true
+		return b.events[seq-b.base.seq-1].pos, true
 	}
 	return position{}, false
 }
@@ -96,17 +131,27 @@ func (b *ringBuffer) contains(pos position) bool {
 	return ok && known == pos
 }
 
-// entriesAfter returns the entries that follow pos, within the bounds of one frame. The buffer must
+// canResume reports whether a client that was at pos before it subscribed can continue from this
+// buffer. notBefore is the last position that is known elsewhere. An empty list proves nothing to
+// that client: its events may have been dropped.
+func (b *ringBuffer) canResume(pos, notBefore position) bool {
+	if b.completeSinceEmpty && pos == (position{}) {
+		return b.base.seq == 0 && (len(b.events) > 0 || notBefore.seq == 0)
+	}
+	return b.contains(pos)
+}
+
+// eventsAfter returns the events that follow pos, within the bounds of one frame. The buffer must
 // contain pos.
-func (b *ringBuffer) entriesAfter(pos position) []entry {
+func (b *ringBuffer) eventsAfter(pos position) []event {
 	first := 0
 	if pos.seq > b.base.seq {
 		first = int(pos.seq - b.base.seq)
 	}
-	following := b.entries[first:]
+	following := b.events[first:]
 	size := 0
 	for i := range following {
-		size += len(following[i].eventJSON) + 1
+		size += len(following[i].json) + 1
 		if i > 0 && (i >= maxBatchEvents || size > maxBatchBytes) {
 			return following[:i]
 		}
@@ -114,100 +159,164 @@ func (b *ringBuffer) entriesAfter(pos position) []entry {
 	return following
 }
 
-// appendRange adds what the stream holds from oldHead on. oldHead is the head at the time of the
-// read. It returns false when the stream does not know oldHead: it has forked or was trimmed.
-func (b *ringBuffer) appendRange(oldHead position, found []entry) bool {
-	if len(found) == 0 || found[0].pos != oldHead {
-		return false
+// tail is the end of a list, as it was read.
+type tail struct {
+	entries []entry  // oldest first
+	oldHead position // of the buffer when the list was read; zero: there was none
+	isLong  bool     // it has the newest backfillEntries, or all that there are
+	isAll   bool     // it has all that there are, and each has a number
+}
+
+// mergeResult is what ringBuffer.merge did with the end of a list.
+type mergeResult int
+
+const (
+	mergeOK       mergeResult = iota
+	mergeReplaced             // the buffer was replaced: it may no longer contain every cursor's position
+	mergeTooShort             // the buffer is as it was: more of the list is needed
+)
+
+// merge adds the end of the list.
+func (b *ringBuffer) merge(read tail, render renderFunc) mergeResult {
+	run := contiguousTail(read.entries)
+	if !b.loaded {
+		b.reset(run, render)
+		b.completeSinceEmpty = len(run) == 0 && read.isAll
+		return mergeOK
+	}
+	if len(run) == 0 {
+		b.conflicted = false
+		return mergeOK // the list has expired; the next event writes it again
+	}
+	if b.isEmpty() {
+		return b.fill(read, run, render)
+	}
+	head := b.head()
+	switch {
+	case run[len(run)-1].pos.seq >= read.oldHead.seq && b.agreesWith(run):
+	case !read.isLong:
+		return mergeTooShort
+	default:
+		b.reset(run, render)
+		return mergeReplaced
 	}
 	b.conflicted = false
-	for _, e := range found[1:] {
-		if r := b.append(e); r == appendForked || r == appendGap {
-			return false
+	result := mergeOK
+	for _, e := range run {
+		if e.first > head.seq && b.append(e, render) == appendUnreadable {
+			result = mergeReplaced
+		}
+	}
+	if read.isLong {
+		b.prepend(run, render)
+	}
+	return result
+}
+
+// agreesWith reports whether the buffer and consecutive entries have some numbers in common, the
+// newest of either among them, and the same events with these numbers.
+func (b *ringBuffer) agreesWith(run []entry) bool {
+	newest := min(run[len(run)-1].pos.seq, b.head().seq)
+	if _, known := b.positionAt(newest); !known || newest < run[0].first {
+		return false
+	}
+	for _, e := range slices.Backward(run) {
+		for seq := min(e.pos.seq, newest); seq >= max(e.first, b.base.seq); seq-- {
+			if ours, known := b.positionAt(seq); known && ours.nonce != e.pos.nonce {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// mergeTail adds the tail of the stream. oldHead is the head at the time of the read, zero when
-// there was none. It reports whether the buffer was replaced, so that it may no longer contain
-// every cursor's position.
-func (b *ringBuffer) mergeTail(oldHead position, tail []entry) (replaced bool) {
-	tail = contiguousTail(tail)
-	b.conflicted = false
-	if !b.loaded {
-		b.reset(tail)
-		b.completeSinceEmpty = len(tail) == 0
-		return false
+// fill adds the first events of a list that was empty. run is the contiguous end of what was read.
+func (b *ringBuffer) fill(read tail, run []entry, render renderFunc) mergeResult {
+	first := run[0].first
+	if !read.isLong {
+		return mergeTooShort
 	}
-	if len(tail) == 0 {
-		return false // the stream has expired; the next event writes it again
+	if len(run) < len(read.entries) || first != 1 && (!read.isAll || len(run) >= minKeptEntries) {
+		b.reset(run, render)
+		return mergeReplaced // something may have come and gone since the list was empty
 	}
-	last, head := tail[len(tail)-1].pos, b.head()
-	if b.completeSinceEmpty && len(b.entries) == 0 {
-		for _, e := range tail {
-			b.append(e)
-		}
-		return false
+	if b.base = (position{seq: first - 1}); b.stateWhenEmpty.seq == first-1 {
+		b.base = b.stateWhenEmpty
 	}
-	// The newest number that both sides have must be the same event.
-	shared := min(last.seq, head.seq)
-	ours, ok := b.positionAt(shared)
-	if last.seq < oldHead.seq || !ok || shared < tail[0].pos.seq || tail[shared-tail[0].pos.seq].pos != ours {
-		b.reset(tail)
-		return true
-	}
-	for _, e := range tail {
-		if e.pos.seq > head.seq {
-			b.append(e)
+	result := mergeOK
+	for _, e := range run {
+		if b.push(e, render) == appendUnreadable {
+			result = mergeReplaced
 		}
 	}
-	b.prepend(tail)
-	return false
+	return result
 }
 
 // reset replaces the content by consecutive entries.
-func (b *ringBuffer) reset(tail []entry) {
+func (b *ringBuffer) reset(run []entry, render renderFunc) {
 	*b = ringBuffer{loaded: true}
-	if len(tail) > 0 {
-		b.base.seq = tail[0].pos.seq - 1
+	if len(run) > 0 {
+		b.base.seq = run[0].first - 1
 	}
-	for _, e := range tail {
-		b.append(e)
+	for _, e := range run {
+		b.push(e, render)
 	}
 }
 
 // prepend adds those of the consecutive entries that are older than the buffer, as far as there is
 // room.
-func (b *ringBuffer) prepend(run []entry) {
-	if run[0].pos.seq > b.base.seq || b.base.seq-run[0].pos.seq >= uint64(len(run)) {
+func (b *ringBuffer) prepend(run []entry, render renderFunc) {
+	if _, found := positionIn(run, b.base.seq); !found {
 		return
 	}
-	older := run[:b.base.seq-run[0].pos.seq+1]
-	first, bytes := len(older), b.byteCount
-	for first > 0 && len(older)-first+len(b.entries) < maxRingEvents &&
-		bytes+len(older[first-1].eventJSON) <= maxRingBytes {
-		first--
-		bytes += len(older[first].eventJSON)
+	var older []event // newest first
+	byteCount := b.byteCount
+	for i, e := range slices.Backward(run) {
+		if e.first > b.base.seq {
+			continue
+		}
+		b.base.nonce = e.pos.nonce
+		rendered := render(e, false)
+		rendered = rendered[:min(uint64(len(rendered)), b.base.seq-e.first+1)] // the base may be in its middle
+		for j := range rendered {
+			byteCount += len(rendered[j].json)
+		}
+		if len(rendered) == 0 || byteCount > maxRingBytes ||
+			len(older)+len(rendered)+len(b.events) > maxRingEvents {
+			break
+		}
+		b.byteCount = byteCount
+		slices.Reverse(rendered)
+		older = append(older, rendered...)
+		b.base = position{seq: e.first - 1}
+		if i > 0 {
+			b.base = run[i-1].pos
+		}
 	}
-	b.byteCount = bytes
-	if first > 0 {
-		b.base = older[first-1].pos
-	} else {
-		b.base = position{seq: older[0].pos.seq - 1}
+	if len(older) > 0 {
+		slices.Reverse(older)
+		b.events = append(older, b.events...)
+		b.completeSinceEmpty = false
 	}
-	entries := make([]entry, 0, len(older)-first+len(b.entries))
-	b.entries = append(append(entries, older[first:]...), b.entries...)
-	b.completeSinceEmpty = false
 }
 
-// contiguousTail returns the longest end of a run that has no gap. A stream has none, but a damaged
-// stream must not become a wrong buffer.
+// contiguousTail returns the longest end of a run that has no gap. A list has none, but a damaged
+// list must not become a wrong buffer.
 func contiguousTail(run []entry) []entry {
 	for i := len(run) - 1; i > 0; i-- {
-		if run[i-1].pos.seq+1 != run[i].pos.seq {
+		if run[i-1].pos.seq+1 != run[i].first {
 			return run[i:]
 		}
 	}
 	return run
+}
+
+// positionIn returns the position with the number seq in consecutive entries.
+func positionIn(run []entry, seq uint64) (position, bool) {
+	for _, e := range slices.Backward(run) {
+		if seq >= e.first && seq <= e.pos.seq {
+			return position{seq, e.pos.nonce}, true
+		}
+	}
+	return position{}, false
 }

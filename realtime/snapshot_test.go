@@ -26,7 +26,7 @@ type snapshotSource struct {
 }
 
 func newSnapshotSource(t testing.TB) *snapshotSource {
-	return &snapshotSource{t: t, topic: newTopic(New(nil, Options{}), "topic"), pos: "5-1"}
+	return &snapshotSource{t: t, topic: newTopic(New(nil, Options{}), "topic"), pos: "5-00000001"}
 }
 
 // set changes the state, and blocks the reads that begin from now on until gate is closed.
@@ -78,23 +78,23 @@ func TestASnapshotIsSharedAsLongAsItIsNotTooOld(t *testing.T) {
 			s.wantPosition(notBefore, fresh, pos)
 			s.wantReads(reads)
 		}
-		want("", false, "5-1", 1)
-		s.set("7-2", nil)
+		want("", false, "5-00000001", 1)
+		s.set("7-00000002", nil)
 		s.topic.evictCaches()
-		want("", false, "5-1", 1)
-		want("5-1", false, "5-1", 1)
-		want("4-9", false, "5-1", 1)
-		want("6-3", false, "7-2", 2)
-		want("7-8", false, "7-2", 3)  // the number 7 of another history
-		want("99-1", false, "7-2", 4) // a failover has undone it
-		want("7-2", false, "7-2", 4)
-		want("", true, "7-2", 5)
-		s.set("8-4", nil)
+		want("", false, "5-00000001", 1)
+		want("5-00000001", false, "5-00000001", 1)
+		want("4-00000009", false, "5-00000001", 1)
+		want("6-00000003", false, "7-00000002", 2)
+		want("7-00000008", false, "7-00000002", 3)  // the number 7 of another history
+		want("99-00000001", false, "7-00000002", 4) // a failover has undone it
+		want("7-00000002", false, "7-00000002", 4)
+		want("", true, "7-00000002", 5)
+		s.set("8-00000004", nil)
 		s.topic.snapshots.invalidate()
-		want("", false, "8-4", 6)
-		s.set("9-5", nil)
+		want("", false, "8-00000004", 6)
+		s.set("9-00000005", nil)
 		time.Sleep(s.topic.hub.options.SnapshotTTL) // of the fake clock of synctest: time is the subject
-		want("", false, "9-5", 7)
+		want("", false, "9-00000005", 7)
 	})
 }
 
@@ -103,12 +103,12 @@ func TestASnapshotThatWasUnderWayIsUsedOnlyIfItIsNotTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSnapshotSource(t)
 		first, second := make(chan struct{}), make(chan struct{})
-		s.set("5-1", first)
+		s.set("5-00000001", first)
 		var early, late sync.WaitGroup
-		early.Go(func() { s.wantPosition("", false, "5-1") })
+		early.Go(func() { s.wantPosition("", false, "5-00000001") })
 		synctest.Wait()
-		s.set("6-2", second)
-		early.Go(func() { s.wantPosition("5-1", false, "5-1") })
+		s.set("6-00000002", second)
+		early.Go(func() { s.wantPosition("5-00000001", false, "5-00000001") })
 		synctest.Wait()
 		s.wantReads(1)
 		close(first)
@@ -116,13 +116,13 @@ func TestASnapshotThatWasUnderWayIsUsedOnlyIfItIsNotTooOld(t *testing.T) {
 		s.wantReads(1)
 
 		first = make(chan struct{})
-		s.set("5-1", first)
+		s.set("5-00000001", first)
 		time.Sleep(s.topic.hub.options.SnapshotTTL) // of the fake clock of synctest: time is the subject
-		early.Go(func() { s.wantPosition("", false, "5-1") })
+		early.Go(func() { s.wantPosition("", false, "5-00000001") })
 		synctest.Wait()
-		s.set("6-2", second)
-		late.Go(func() { s.wantPosition("6-2", false, "6-2") })
-		late.Go(func() { s.wantPosition("", true, "6-2") })
+		s.set("6-00000002", second)
+		late.Go(func() { s.wantPosition("6-00000002", false, "6-00000002") })
+		late.Go(func() { s.wantPosition("", true, "6-00000002") })
 		synctest.Wait()
 		s.wantReads(2) // one at a time
 		close(first)
@@ -138,21 +138,21 @@ func TestAThousandSubscribersShareTwoReads(t *testing.T) {
 		notBefore string
 		fresh     bool
 	}{
-		"who know a later position":                      {"6-2", false},
-		"who know a position that a failover has undone": {"99-1", false},
+		"who know a later position":                      {"6-00000002", false},
+		"who know a position that a failover has undone": {"99-00000001", false},
 		"who need a fresh snapshot":                      {"", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSnapshotSource(t)
 				first, second := make(chan struct{}), make(chan struct{})
-				s.set("5-1", first)
+				s.set("5-00000001", first)
 				var subscribers sync.WaitGroup
-				subscribers.Go(func() { s.wantPosition("", false, "5-1") })
+				subscribers.Go(func() { s.wantPosition("", false, "5-00000001") })
 				synctest.Wait()
-				s.set("6-2", second)
+				s.set("6-00000002", second)
 				for range 1000 {
-					subscribers.Go(func() { s.wantPosition(subscriber.notBefore, subscriber.fresh, "6-2") })
+					subscribers.Go(func() { s.wantPosition(subscriber.notBefore, subscriber.fresh, "6-00000002") })
 				}
 				synctest.Wait()
 				close(first)
@@ -169,7 +169,7 @@ func TestAThousandSubscribersShareTwoReads(t *testing.T) {
 func TestASubscriberThatLeavesFailsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSnapshotSource(t)
-		s.set("5-1", make(chan struct{}))
+		s.set("5-00000001", make(chan struct{}))
 		ctx, leave := context.WithCancel(t.Context())
 		var subscribers sync.WaitGroup
 		subscribers.Go(func() {
@@ -178,9 +178,9 @@ func TestASubscriberThatLeavesFailsNoOther(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		s.set("6-2", nil)
+		s.set("6-00000002", nil)
 		for range 10 {
-			subscribers.Go(func() { s.wantPosition("6-2", false, "6-2") })
+			subscribers.Go(func() { s.wantPosition("6-00000002", false, "6-00000002") })
 		}
 		synctest.Wait()
 		leave()
@@ -217,7 +217,7 @@ func TestASubscriptionBeginsAtLeastWhereItsCallerOrClientIs(t *testing.T) {
 	latest := emit(t, db, topic, "y")
 	first.nextEvent()
 	// A client may have got an event that a failover has undone.
-	if pos := subscribe("2-1", known); pos != latest {
+	if pos := subscribe("2-00000001", known); pos != latest {
 		t.Errorf("a client that was at event 2 began at %s, want %s", pos, latest)
 	}
 	if reads := n.Stats().Snapshots; reads != 3 {
@@ -255,7 +255,7 @@ func TestAnIdleSubscriptionKeepsNothingOfItsStart(t *testing.T) {
 	topic := "{r1}:room:idle:events"
 	n := startNode(t, db, Options{SnapshotTTL: 50 * time.Millisecond})
 	c := dial(t, n, "user=1").listen()
-	c.subscribe(topic, "9-9")
+	c.subscribe(topic, "9-00000009")
 	client := n.firstClient(t)
 	client.mu.Lock()
 	cur := client.cursors[0]
@@ -295,10 +295,10 @@ func TestASubscriberThatIsAheadOfTheChannelStartsABackfill(t *testing.T) {
 	topic := "{r1}:room:ahead:events"
 	n := startNode(t, db, Options{})
 	_, start := dial(t, n, "user=1").listen().subscribe(topic, "")
-	emitWithoutPublish(t, db, topic, "room.test")
+	emitWithoutPublish(t, db, topic, testEvent)
 	c := dial(t, n, "user=2").listen()
 	c.next() // hello
-	c.send(request{ID: "s", Type: "sub", Topic: topic, After: start, NotBefore: "1-1"})
+	c.send(request{ID: "s", Type: "sub", Topic: topic, After: start, NotBefore: "1-00000001"})
 	if reply := c.next(); reply.ReplyTo != "s" || !reply.OK {
 		t.Fatalf("got %+v, want a resumed subscription", reply)
 	}

@@ -17,11 +17,12 @@ type HubStats struct {
 	FramesReceived      uint64 // frames from clients
 	EphemeralDeliveries uint64 // ephemeral messages handed to clients
 
-	BackfillReads    uint64 // streams read
-	RingResets       uint64 // ring buffers that were replaced because the stream had forked or was trimmed
+	BackfillReads    uint64 // lists read
+	RingResets       uint64 // ring buffers that were replaced because the list had forked or was trimmed
 	LostPubSubConns  uint64 // pub/sub connections that were lost or given up
-	BacklogOverflows uint64 // messages that did not fit a worker's backlog and were read from the stream
-	UnfilledGaps     uint64 // gaps that the stream could not fill
+	BacklogOverflows uint64 // messages that did not fit a worker's backlog and were read from the list
+	UnfilledGaps     uint64 // gaps that the list could not fill
+	UnreadableEvents uint64 // entries that could not be rendered; clients got a snapshot in their place
 	Snapshots        uint64 // snapshots taken
 	SnapshotFailures uint64
 	SlowCloses       uint64 // sockets closed with 4008
@@ -37,6 +38,7 @@ type counters struct {
 	topics, pubsubConns                                                               atomic.Int64
 	channelMessages, eventDeliveries, framesSent, framesReceived, ephemeralDeliveries atomic.Uint64
 	backfillReads, ringResets, lostPubsubConns, backlogOverflows, unfilledGaps        atomic.Uint64
+	unreadableEvents                                                                  atomic.Uint64
 	snapshots, snapshotFailures, slowCloses, rateCloses                               atomic.Uint64
 	ephemeralDropped, handshakesFailed, panics                                        atomic.Uint64
 	pubsubLagNanos                                                                    atomic.Int64 // nanoseconds
@@ -62,6 +64,7 @@ func (h *Hub) Stats() HubStats {
 		LostPubSubConns:     c.lostPubsubConns.Load(),
 		BacklogOverflows:    c.backlogOverflows.Load(),
 		UnfilledGaps:        c.unfilledGaps.Load(),
+		UnreadableEvents:    c.unreadableEvents.Load(),
 		Snapshots:           c.snapshots.Load(),
 		SnapshotFailures:    c.snapshotFailures.Load(),
 		SlowCloses:          c.slowCloses.Load(),

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/redis/go-redis/v9"
 )
 
-// backfillJob is one read of a topic's stream, shared by all who requested it before it began.
+// backfillJob is one read of a topic's list, shared by all who requested it before it began.
 type backfillJob struct {
-	wholeTail bool // read the tail of the stream, not only what follows the head
+	wholeTail bool // read the whole tail of the list, not only what follows the head
 	done      chan struct{}
 	followUp  *backfillJob // requested while this one failed; finished together with it
 }
@@ -35,7 +37,7 @@ func (j *backfillJob) wait(ctx context.Context) error {
 	}
 }
 
-// requestBackfill queues a read of the topic's stream that begins after the call: from the head on,
+// requestBackfill queues a read of the topic's list that begins after the call: from the head on,
 // or its whole tail.
 func (t *topic) requestBackfill(wholeTail bool) *backfillJob {
 	t.mu.Lock()
@@ -54,7 +56,7 @@ func (t *topic) requestBackfillLocked(wholeTail bool) *backfillJob {
 	return t.queuedJob
 }
 
-// backfiller reads streams: many topics in one round trip, and each topic in one round trip at a
+// backfiller reads lists: many topics in one round trip, and each topic in one round trip at a
 // time.
 type backfiller struct {
 	hub    *Hub
@@ -68,8 +70,8 @@ const (
 	backfillBatchTopics = 200 // topics in one round trip
 	backfillTimeout     = 3 * time.Second
 	backfillRetryDelay  = 100 * time.Millisecond
-	backfillTailEntries = maxRingEvents     // entries of a whole tail
-	backfillPageEntries = maxRingEvents + 1 // entries from the head on, with the head
+	backfillTailEntries = maxRingEvents // entries of a whole tail
+	backfillMinEntries  = 4             // entries of a read from the head on: mostly there is nothing new
 )
 
 func (f *backfiller) enqueue(t *topic) {
@@ -135,16 +137,17 @@ func (f *backfiller) run(ctx context.Context) {
 	}
 }
 
-// backfillRead is the read of one topic's stream that is under way.
+// backfillRead is the read of one topic's list that is under way.
 type backfillRead struct {
 	*topic
 	job       *backfillJob
-	oldHead   position // when the stream was read
+	oldHead   position // when the list was read
 	wholeTail bool
-	cmd       *redis.XMessageSliceCmd
+	limit     int64 // how many entries are read, from the end
+	cmd       *redis.StringSliceCmd
 }
 
-// backfill reads the streams of a batch. It returns the topics whose stream could not be read.
+// backfill reads the lists of a batch. It returns the topics whose list could not be read.
 func (f *backfiller) backfill(ctx context.Context, batch []*topic) (failed []*topic) {
 	reads := make([]*backfillRead, 0, len(batch))
 	for _, t := range batch {
@@ -155,7 +158,7 @@ func (f *backfiller) backfill(ctx context.Context, batch []*topic) (failed []*to
 		reads = append(reads, r)
 	}
 	for len(reads) > 0 {
-		f.readStreams(ctx, reads)
+		f.readLists(ctx, reads)
 		var unfinished []*backfillRead
 		for _, r := range reads {
 			switch found, err := r.cmd.Result(); {
@@ -173,64 +176,70 @@ func (f *backfiller) backfill(ctx context.Context, batch []*topic) (failed []*to
 	return failed
 }
 
-// readStreams sends all reads in one round trip. Each read's cmd has its own error.
-func (f *backfiller) readStreams(ctx context.Context, reads []*backfillRead) {
+// readLists sends all reads in one round trip. Each read's cmd has its own error.
+func (f *backfiller) readLists(ctx context.Context, reads []*backfillRead) {
 	ctx, cancel := context.WithTimeout(ctx, backfillTimeout)
 	defer cancel()
 	pipe := f.hub.db.Client.Pipeline()
 	for _, r := range reads {
 		r.mu.RLock()
 		r.oldHead = r.buffer.head()
-		switch {
-		case r.wholeTail:
-			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTailEntries)
-		case !r.buffer.loaded:
-			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", 1)
-		case r.buffer.completeSinceEmpty && len(r.buffer.entries) == 0:
-			r.wholeTail = true
-			r.cmd = pipe.XRevRangeN(ctx, r.name, "+", "-", backfillTailEntries)
-		default:
-			r.cmd = pipe.XRangeN(ctx, r.name, r.oldHead.String(), "+", backfillPageEntries)
-		}
+		r.limit = r.countEntriesToRead()
 		r.mu.RUnlock()
+		r.cmd = pipe.LRange(ctx, r.name, -r.limit, -1)
 	}
 	_, _ = pipe.Exec(ctx)
 }
 
-// apply adds what was found to the buffer. It returns false when the stream has to be read again:
-// the next page, or the whole tail.
-func (r *backfillRead) apply(found []redis.XMessage) bool {
-	entries := make([]entry, 0, len(found))
-	for _, m := range found {
-		if pos, ok := parsePosition(m.ID); ok {
-			eventType, _ := m.Values["t"].(string)
-			event, _ := m.Values["e"].(string)
-			entries = append(entries, newEntry(pos, eventType, event))
+// countEntriesToRead returns how many entries from the end of the list probably reach back to the
+// head. A place in a list moves when the front is trimmed, so a list can only be read from its end.
+// An entry stands for at least one event. topic.mu must be held.
+func (r *backfillRead) countEntriesToRead() int64 {
+	b := &r.buffer
+	switch n := len(r.pendingEntries); {
+	case r.wholeTail || b.conflicted || b.isEmpty():
+		return backfillTailEntries
+	case !b.loaded:
+		return 1
+	case n > 0:
+		if newest := r.pendingEntries[n-1].pos.seq; newest > r.oldHead.seq {
+			return int64(min(backfillMinEntries+newest-r.oldHead.seq, backfillTailEntries))
+		}
+	}
+	return backfillMinEntries
+}
+
+// apply adds what was found to the buffer. It returns false when the whole tail of the list has to
+// be read.
+func (r *backfillRead) apply(found []string) bool {
+	hasAll := int64(len(found)) < r.limit
+	read := tail{oldHead: r.oldHead, isLong: hasAll || r.limit == backfillTailEntries, isAll: hasAll}
+	read.entries = make([]entry, 0, len(found))
+	for _, text := range found {
+		if e, ok := parseEntry(text); ok {
+			read.entries = append(read.entries, e)
+		} else if read.isAll = false; r.wholeTail {
+			r.reportUnreadable(errNoHeader)
 		}
 	}
 	t := r.topic
 	t.mu.Lock()
-	replaced := false
-	if r.wholeTail || !t.buffer.loaded {
-		slices.Reverse(entries) // XREVRANGE returns the newest first
-		loaded := t.buffer.loaded
-		if replaced = t.buffer.mergeTail(r.oldHead, entries); replaced {
-			t.hub.counters.ringResets.Add(1)
-			t.snapshots.invalidate()
-		}
-		if !loaded {
-			close(t.loadDone)
-		}
-	} else if !t.buffer.appendRange(r.oldHead, entries) {
+	loaded := t.buffer.loaded
+	result := t.buffer.merge(read, t.render)
+	if result == mergeTooShort {
 		r.wholeTail = true
 		t.mu.Unlock()
 		return false
-	} else if len(entries) == backfillPageEntries {
-		t.mu.Unlock()
-		return false
+	}
+	if result == mergeReplaced {
+		t.hub.counters.ringResets.Add(1)
+		t.snapshots.invalidate()
+	}
+	if !loaded {
+		close(t.loadDone)
 	}
 	t.lastActivity = time.Now()
-	t.appendPending()
+	replaced := t.appendPending() || result == mergeReplaced
 	t.backfilling = false
 	queued := t.queuedJob != nil
 	t.mu.Unlock()
@@ -258,7 +267,31 @@ func (r *backfillRead) requeue() {
 	r.queuedJob = r.job
 }
 
-// publishToChannel publishes a message on the topic's channel without adding it to the stream.
+var errNoHeader = errors.New("an entry has no position or no type")
+
+// render returns the events of an entry, none if it cannot be rendered.
+func (t *topic) render(e entry, report bool) []event {
+	roomID, _ := keys.ParseRoomEvents(t.name)
+	rendered, err := events.Render(e.text, roomID)
+	if err != nil {
+		if report {
+			t.reportUnreadable(err)
+		}
+		return nil
+	}
+	list := make([]event, len(rendered))
+	for i, r := range rendered {
+		list[i] = event{position{uint64(r.Seq), e.pos.nonce}, r.Type, r.JSON}
+	}
+	return list
+}
+
+func (t *topic) reportUnreadable(err error) {
+	t.hub.counters.unreadableEvents.Add(1)
+	t.hub.log.Error("an event cannot be rendered", slog.String("topic", t.name), slog.Any("error", err))
+}
+
+// publishToChannel publishes a message on the topic's channel without adding it to the list.
 func (h *Hub) publishToChannel(ctx context.Context, channel, payload string) error {
 	var err error
 	if h.db.Kind() == redisdb.KindCluster {

@@ -21,7 +21,7 @@ const (
 
 // Subscription is a request to subscribe to a topic.
 type Subscription struct {
-	Topic         string // the stream's key, which is the channel's name too
+	Topic         string // the list's key, which is the channel's name too
 	AfterPosition string // "<seq>-<nonce>", the last position that the client has; "" for none
 	// NotBeforePosition is the last position "<seq>-<nonce>" that the caller knows of, "" for none.
 	// A snapshot that was taken before it, for another subscriber, is not used.
@@ -127,11 +127,11 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 	}
 	notBefore, _ := parsePosition(cur.sub.NotBeforePosition)
 	if pos, ok := parsePosition(cur.sub.AfterPosition); ok {
-		contained, err := t.backfillTo(ctx, pos)
+		resumable, err := t.canResume(ctx, pos, notBefore)
 		if err != nil {
 			return SubscribeResult{}, err
 		}
-		if contained {
+		if resumable {
 			if t.head().seq < notBefore.seq {
 				t.requestBackfill(false) // the channel is late, or has lost something
 			}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// topic is a stream that clients of this node subscribe to: its newest events and the cursors of
-// the clients.
+// topic is a list of events that clients of this node subscribe to: its newest events and the
+// cursors of the clients.
 //
 // It stays for Options.TopicLinger after its last reference is released, so that a page that
 // reloads finds it filled. Lock order: Client.mu before topic.mu. Neither may be locked while
@@ -22,7 +22,8 @@ type topic struct {
 	idleSince time.Time
 
 	pubsubConn *pubsubConn // under pubsubManager.mu
-	mustNotify bool        // owned by the topic's worker: the cursors have to be notified
+	// Owned by the topic's worker: the cursors have to be notified, and the buffer was replaced.
+	mustNotify, mustVerify bool
 
 	mu                sync.RWMutex
 	buffer            ringBuffer
@@ -59,19 +60,22 @@ func newTopic(h *Hub, name string) *topic {
 	return &topic{hub: h, name: name, loadDone: make(chan struct{})}
 }
 
-// addEvent adds an event from the channel. It reports whether there is something to deliver.
-func (t *topic) addEvent(e entry) bool {
+// addEntry adds an entry from the channel. It reports whether there is something to deliver, and
+// whether the buffer was replaced.
+func (t *topic) addEntry(e entry) (added, replaced bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastActivity = time.Now()
-	switch t.buffer.append(e) {
+	switch t.buffer.append(e, t.render) {
 	case appendOK:
-		return true
+		return true, false
+	case appendUnreadable:
+		return true, true
 	case appendGap:
 		if len(t.pendingEntries) < maxPendingEvents {
 			t.pendingEntries = append(t.pendingEntries, e)
 		} else {
-			t.pendingEntries = nil // the stream has them
+			t.pendingEntries = nil // the list has them
 			t.requestBackfillLocked(false)
 		}
 		if !t.backfilling {
@@ -80,25 +84,29 @@ func (t *topic) addEvent(e entry) bool {
 	case appendForked:
 		t.requestBackfillLocked(false)
 	}
-	return false
+	return false, false
 }
 
 // appendPending appends what arrived during a backfill. It requests another backfill if a gap is
-// left.
-func (t *topic) appendPending() {
+// left. It reports whether the buffer was replaced.
+func (t *topic) appendPending() (replaced bool) {
 	for i, e := range t.pendingEntries {
-		if r := t.buffer.append(e); r == appendGap || r == appendForked {
+		switch t.buffer.append(e, t.render) {
+		case appendUnreadable:
+			replaced = true
+		case appendGap, appendForked:
 			t.pendingEntries = slices.Delete(t.pendingEntries, 0, i)
 			if t.failedBackfills++; t.failedBackfills > 2 {
-				t.pendingEntries, t.failedBackfills = nil, 0 // the stream does not have the missing event
+				t.pendingEntries, t.failedBackfills = nil, 0 // the list does not have the missing event
 				t.hub.counters.unfilledGaps.Add(1)
-				return
+				return replaced
 			}
 			t.requestBackfillLocked(t.failedBackfills > 1)
-			return
+			return replaced
 		}
 	}
 	t.pendingEntries, t.failedBackfills = nil, 0
+	return replaced
 }
 
 // batch is the content of one frame.
@@ -123,24 +131,24 @@ func (t *topic) nextBatch(
 	if !t.buffer.contains(pos) {
 		return next, false
 	}
-	entries := t.buffer.entriesAfter(pos)
+	following := t.buffer.eventsAfter(pos)
 	if affectsAuthorization != nil {
-		i := slices.IndexFunc(entries, func(e entry) bool { return affectsAuthorization(e.eventType, e.eventJSON) })
+		i := slices.IndexFunc(following, func(e event) bool { return affectsAuthorization(e.kind, e.json) })
 		if i >= 0 {
-			entries, next.lastAffectsAuthorization = entries[:i+1], true
+			following, next.lastAffectsAuthorization = following[:i+1], true
 		}
 	}
-	if next.count = len(entries); next.count == 0 {
+	if next.count = len(following); next.count == 0 {
 		return next, true
 	}
-	next.last = entries[next.count-1].pos
-	next.frame = t.encodeBatch(pos, next.last, entries)
+	next.last = following[next.count-1].pos
+	next.frame = t.encodeBatch(pos, next.last, following)
 	return next, true
 }
 
-func (t *topic) encodeBatch(from, to position, entries []entry) []byte {
-	if len(entries) == 1 {
-		return entries[0].eventJSON
+func (t *topic) encodeBatch(from, to position, following []event) []byte {
+	if len(following) == 1 {
+		return following[0].json
 	}
 	t.batchMu.Lock()
 	defer t.batchMu.Unlock()
@@ -149,7 +157,7 @@ func (t *topic) encodeBatch(from, to position, entries []entry) []byte {
 			return b.frame
 		}
 	}
-	frame := encodeEventArray(entries)
+	frame := encodeEventArray(following)
 	if len(t.batches) < maxCachedBatches {
 		t.batches = append(t.batches, cachedBatch{from, to, frame})
 	} else {
@@ -198,8 +206,29 @@ func (t *topic) contains(pos position) (contained, ahead bool) {
 	return t.buffer.contains(pos), pos.seq > t.buffer.head().seq
 }
 
-// backfillTo reads the stream until the buffer contains pos, if the stream does. Concurrent calls
-// share one read.
+// canResume reports whether a client that was at pos before it subscribed can continue from the
+// buffer. If the list was empty, though the event at notBefore is known, it reads the list again.
+func (t *topic) canResume(ctx context.Context, pos, notBefore position) (bool, error) {
+	contained, err := t.backfillTo(ctx, pos)
+	if err != nil || !contained {
+		return false, err
+	}
+	t.mu.RLock()
+	resumable := t.buffer.canResume(pos, notBefore)
+	t.mu.RUnlock()
+	if resumable {
+		return true, nil
+	}
+	if err := t.requestBackfill(true).wait(ctx); err != nil {
+		return false, err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.buffer.canResume(pos, notBefore), nil
+}
+
+// backfillTo reads the list until the buffer contains pos, if the list does. Concurrent calls share
+// one read.
 func (t *topic) backfillTo(ctx context.Context, pos position) (contained bool, err error) {
 	contained, ahead := t.contains(pos)
 	if contained {
@@ -320,7 +349,19 @@ func (t *topic) freshOrSharedSnapshot(
 	}
 	s.mu.Unlock()
 	close(done)
+	if err == nil {
+		t.noteState(pos)
+	}
 	return taken, pos, err
+}
+
+// noteState remembers the position of a state while the list is empty.
+func (t *topic) noteState(pos position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.buffer.isEmpty() && pos.seq >= t.buffer.stateWhenEmpty.seq {
+		t.buffer.stateWhenEmpty = pos
+	}
 }
 
 // invalidate drops the cached snapshot.

@@ -11,20 +11,6 @@ import (
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/scripts"
-)
-
-// The packed fields of a room's hash. Go and the scripts read the values by the names in package
-// scripts; the document is for Go alone. doc.go describes them.
-var (
-	settingsLayout = redisdb.PackedLayout{
-		Name: "the settings of a room", Separator: "|", Names: scripts.RoomSettings.Names,
-	}
-	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
-	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
-	documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: []string{
-		"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
-	}}
 )
 
 // The prefixes of the fields that a room has for each seat and for each ban; the user id follows.
@@ -170,16 +156,17 @@ func (r *Room) decodeFields(hash map[string]string) (err error) {
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
 	r.CancelReason, r.RematchID, r.Rake = f.Text("reason"), f.Text("rematch"), wallet.Units(f.Int("rake"))
 	decimals := strconv.Itoa(r.TokenDecimals)
-	var payouts, refunds []byte
+	var results, payouts, refunds []byte
 	if f.Has("placements") {
 		placements := f.Text("placements")
-		r.placementsJSON = string(events.AppendResults(nil, placements))
-		payouts, err = events.AppendPayouts(nil, placements, decimals)
+		if results, err = events.AppendResults(nil, placements); err == nil {
+			payouts, err = events.AppendPayouts(nil, placements, decimals)
+		}
 	}
 	if f.Has("refunds") && err == nil {
 		refunds, err = events.AppendRefunds(nil, f.Text("refunds"), decimals)
 	}
-	r.payoutsJSON, r.refundsJSON = string(payouts), string(refunds)
+	r.placementsJSON, r.payoutsJSON, r.refundsJSON = string(results), string(payouts), string(refunds)
 	return errors.Join(f.Err(), err)
 }
 

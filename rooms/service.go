@@ -10,8 +10,6 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
@@ -53,7 +51,6 @@ type Options struct {
 // others changed the room before each of 16 attempts.
 type Service struct {
 	store     *store
-	work      *leader.Work // the sweep
 	wallets   Wallets
 	players   Players
 	games     Games
@@ -62,20 +59,10 @@ type Service struct {
 
 // New returns the service on an open store.
 func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Options) *Service {
-	st := &store{db: db, freeShardCount: cmp.Or(o.Shards, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)}
-	s := &Service{
-		store: st, work: leader.New(db, sweepWork, st.sweepGames), wallets: wallets, players: players, games: games,
-		retention: cmp.Or(o.Retention, 24*time.Hour),
-	}
-	st.changed = s.noteChange
-	return s
-}
-
-// noteChange names a shard to those who work on it in the background.
-func (s *Service) noteChange(shard keys.Shard) {
-	s.work.Changed(shard.GameID()) // freeRooms for a free shard
-	if shard.Paid() {
-		s.wallets.LedgerChanged(shard.GameID())
+	receiptTTL := cmp.Or(o.ReceiptTTL, 24*time.Hour)
+	return &Service{
+		store:   newStore(db, cmp.Or(o.Shards, 1), receiptTTL, wallets.LedgerChanged),
+		wallets: wallets, players: players, games: games, retention: cmp.Or(o.Retention, 24*time.Hour),
 	}
 }
 
@@ -399,37 +386,42 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 }
 
 // GetByCode returns the room with a code, in upper or lower case. A code gives no permission: it is
-// short enough to be guessed. Each game has its own codes for rooms with a stake: they are looked
-// up in the caller's game, for the operator in that of gameID. With gameID 0 the operator gets free
-// rooms alone. It returns room_not_found as Get does, and game_not_found for another game than the
-// caller's.
+// short enough to be guessed. Each game has its own codes: they are looked up in the caller's game;
+// the operator names the game. It returns room_not_found as Get does, game_not_found for another
+// game than the caller's, and invalid_request when the operator names none.
 func (s *Service) GetByCode(
 	ctx context.Context, caller principal.Caller, gameID int64, code string,
 ) (Room, error) {
-	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
+	switch {
+	case !caller.HasRole(principal.Player, principal.Server, principal.Operator):
 		return Room{}, apierror.Forbidden
-	}
-	if caller.Role != principal.Operator {
-		if gameID != 0 && gameID != caller.GameID {
-			return Room{}, apierror.GameNotFound
-		}
+	case caller.Role == principal.Operator && gameID == 0:
+		return Room{}, apierror.InvalidRequest.WithField("gameId", "required", "is required with code")
+	case caller.Role != principal.Operator && gameID != 0 && gameID != caller.GameID:
+		return Room{}, apierror.GameNotFound
+	case caller.Role != principal.Operator:
 		gameID = caller.GameID
 	}
 	id, err := s.store.roomIDByCode(ctx, gameID, code)
 	if err != nil {
 		return Room{}, err
 	}
-	return s.Get(ctx, caller, id)
+	room, err := s.Get(ctx, caller, id)
+	if err == nil && room.GameID != gameID { // a free room; their codes are in shards of all games
+		return Room{}, apierror.RoomNotFound
+	}
+	return room, err
 }
 
 // EventTopic returns the topic of a room's events: the list and the channel of the same name. It
-// returns false for an id that no room can have.
-func (s *Service) EventTopic(roomID string) (topic string, ok bool) {
+// returns invalid_request for an id that is no UUID, and room_not_found for one that no room can
+// have.
+func (s *Service) EventTopic(roomID string) (topic string, err error) {
 	at, err := s.store.locate(roomID)
 	if err != nil {
-		return "", false
+		return "", err
 	}
-	return at.eventTopic(), true
+	return at.eventTopic(), nil
 }
 
 // Sweep looks once at each room that is due, of every game: it cancels rooms whose time is over,
@@ -442,7 +434,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "sweeping rooms failed", "error", err)
 	}
-	return s.work.Run(ctx)
+	return s.store.sweeping.Run(ctx)
 }
 
 // playerCommand returns a command of a verb that only players may use.

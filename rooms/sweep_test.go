@@ -3,6 +3,8 @@ package rooms_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -36,10 +39,44 @@ func (f *fixture) sweepUntil(r rooms.Room, done func(rooms.Room, error) bool) ro
 	}
 }
 
+// setBack makes a time of a room earlier: "created", "started", "finished", or "changed", which is
+// packed with what changes.
+func (f *fixture) setBack(roomID, field string, by time.Duration) {
+	f.t.Helper()
+	shard, _ := keys.RoomShard(roomID)
+	room := keys.Room(shard, roomID)
+	if field != "changed" {
+		if err := f.db.Client.HIncrBy(f.t.Context(), room, field, -by.Milliseconds()).Err(); err != nil {
+			f.t.Fatal(err)
+		}
+		return
+	}
+	values := strings.Split(f.db.Client.HGet(f.t.Context(), room, "live").Val(), "|")
+	i := slices.Index(scripts.RoomLive.Names, field)
+	ms, err := strconv.ParseInt(values[i], 10, 64)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	values[i] = strconv.FormatInt(ms-by.Milliseconds(), 10)
+	if err := f.db.Client.HSet(f.t.Context(), room, "live", strings.Join(values, "|")).Err(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// makeDue has the sweep look at a room.
+func (f *fixture) makeDue(roomID string) {
+	f.t.Helper()
+	shard, _ := keys.RoomShard(roomID)
+	err := f.db.Client.ZAdd(f.t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: roomID}).Err()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 func isCancelled(r rooms.Room, err error) bool { return err == nil && r.Status == rooms.Cancelled }
 
 func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
-	eachStoreAndEmbedded(t, func(t *testing.T, f *fixture) {
+	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		a, b, c := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000)
 
@@ -69,9 +106,7 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 		for _, p := range []principal.Caller{a, b, c} { // the stake of the one who forfeited comes back too
 			f.requireBalance(p, 1000, 0)
 		}
-		if f.db.Kind() != redisdb.KindEmbedded {
-			f.requireBooksBalance()
-		}
+		f.requireBooksBalance()
 	})
 }
 
@@ -81,7 +116,7 @@ func TestAChangeDelaysTheIdleTimeout(t *testing.T) {
 		room := must(t)(f.service.Create(ctx, f.newPlayer(0), rooms.CreateInput{MaxPlayers: 3}, noKey))
 		shard, _ := keys.RoomShard(room.RoomID)
 		late := func() { // as if the last change were longer ago than the room may be idle
-			f.db.Client.HIncrBy(ctx, keys.Room(shard, room.RoomID), "changed", -f.settings.IdleTimeout.Milliseconds()-1)
+			f.setBack(room.RoomID, "changed", f.settings.IdleTimeout+time.Millisecond)
 			f.db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: room.RoomID})
 		}
 		late()
@@ -118,7 +153,7 @@ func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 			shard, _ := keys.RoomShard(room.RoomID)
 			left := []string{
 				keys.Room(shard, room.RoomID), keys.RoomEvents(shard, room.RoomID), keys.RoomCode(shard, room.Code),
-				keys.RoomsDue(shard), keys.RoomIndex(shard, 0, "all"),
+				keys.RoomsDue(shard), keys.FreeRooms(shard), keys.PlayerRooms(shard, a.UserID),
 			}
 			for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
 				left = append(left, keys.RoomIndex(shard, f.game, state))
@@ -172,7 +207,7 @@ func TestAReplacedSweeperChangesNothing(t *testing.T) {
 		f.settings.IdleTimeout = 10 * time.Millisecond
 		a := f.newPlayer(1000)
 		room := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
-		fence := keys.RoomsFence(keys.Economy)
+		fence := keys.RoomsFence(keys.EconomyShard(f.game))
 		if err := f.db.Client.Set(ctx, fence, 1_000_000, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +287,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 			})
 		}
 		finished := func() int64 {
-			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.Economy, f.game, "finished")).Result()
+			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
 			return n
 		}
 		for before := finished(); finished() < before+30; {
@@ -268,8 +303,8 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		for _, n := range acknowledged {
 			total += n
 		}
-		if kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.Economy, f.game, "finished")).Result(); err != nil ||
-			kept < int64(total) {
+		kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
+		if err != nil || kept < int64(total) {
 			t.Fatalf("round %d: %d of %d finished rooms are left, %v", round, kept, total, err)
 		}
 	}
@@ -288,7 +323,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	held := int64(0)
 	for _, p := range players {
-		b, err := f.wallet.ReadBalance(t.Context(), p.UserID, f.token.Code)
+		b, err := f.wallet.ReadBalance(t.Context(), f.game, p.UserID, f.token.Code)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,4 +333,60 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		t.Fatalf("%d units are held for no room", held)
 	}
 	f.requireBooksBalance()
+}
+
+func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		f.settings.IdleTimeout = 20 * time.Millisecond
+		g := newFixture(t, f.db)
+		g.settings = f.settings
+		var wg sync.WaitGroup
+		for _, node := range []*rooms.Service{f.service, g.service} {
+			wg.Go(func() {
+				if err := node.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for _, game := range []*fixture{f, g} {
+			for _, in := range []rooms.CreateInput{game.paidRoom("1", 2), {MaxPlayers: 2}} {
+				room := must(t)(game.service.Create(ctx, game.newPlayer(1000), in, noKey))
+				redistest.Eventually(t, "the end of the room", func() bool {
+					return isCancelled(game.service.Get(ctx, operator, room.RoomID))
+				})
+			}
+		}
+		stop()
+		wg.Wait()
+		f.requireBooksBalance()
+	})
+}
+
+// A room that cannot be read must not hold up the others, in whatever number they are due.
+func TestTheSweepGoesOnPastARoomThatItCannotRead(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	ctx := t.Context()
+	f.settings.IdleTimeout = time.Millisecond
+	p := f.newPlayer(100_000)
+	var all []rooms.Room
+	for range 300 {
+		all = append(all, must(t)(f.service.Create(ctx, p, f.paidRoom("1", 2), noKey)))
+	}
+	unreadable := []int{0, 140, 299}
+	for _, i := range unreadable {
+		shard, _ := keys.RoomShard(all[i].RoomID)
+		f.db.Client.HSet(ctx, keys.Room(shard, all[i].RoomID), "live", "?")
+	}
+	swept, err := f.service.Sweep(ctx)
+	if swept != len(all)-len(unreadable) || err == nil || !strings.Contains(err.Error(), "decode the state of a room") {
+		t.Fatalf("swept %d rooms, %v", swept, err)
+	}
+	for i, r := range all {
+		if !slices.Contains(unreadable, i) && !isCancelled(f.service.Get(ctx, operator, r.RoomID)) {
+			t.Fatalf("room %d is not swept", i)
+		}
+	}
+	f.requireBalance(p, 100_000-100*int64(len(unreadable)), 100*int64(len(unreadable)))
 }

@@ -80,8 +80,9 @@ var layoutCall = regexp.MustCompile(
 	`PATTERN\(\s*(\w+):\s*([\w\s]+)\)|PACK\((\w+)\)|REPLACE\((\w+): (\w+) in (\w+) by (\w+)\)`,
 )
 
-// expandLayouts replaces the calls of layouts in a source by Lua.
-func expandLayouts(source string) (expanded string, err error) {
+// ExpandLayouts returns a source with Lua in the place of the calls of layouts. It returns an error
+// for a call that no layout fits.
+func ExpandLayouts(source string) (expanded string, err error) {
 	expanded = layoutCall.ReplaceAllStringFunc(source, func(call string) string {
 		lua, callErr := expandCall(layoutCall.FindStringSubmatch(call))
 		if callErr != nil && err == nil {

@@ -69,7 +69,7 @@ func Load(files fs.FS, name string) (*Script, error) {
 		}
 	}
 	source.Write(body)
-	expanded, err := expandLayouts(source.String())
+	expanded, err := ExpandLayouts(source.String())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

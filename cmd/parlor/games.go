@@ -20,7 +20,7 @@ func (gameValidator) CheckProgressRules(rules []byte) error {
 func (gameValidator) CheckKeySet(keySet []byte) error { return auth.CheckKeySet(keySet) }
 
 func (v gameValidator) ParseAmount(ctx context.Context, tokenID, amount string) (int64, error) {
-	t, err := v.wallet.FindToken(ctx, tokenID)
+	t, err := v.wallet.FindToken(ctx, 0, tokenID)
 	if err != nil {
 		return 0, err
 	}

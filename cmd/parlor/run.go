@@ -44,6 +44,7 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	group.Go(func() error { return ignoreStop(publicServer.Serve(public)) })
 	group.Go(func() error { return ignoreStop(internalServer.Serve(internal)) })
 	group.Go(func() error { return ignoreStop(n.rooms.Run(workCtx)) })
+	group.Go(func() error { return ignoreStop(n.wallet.Run(workCtx)) })
 	group.Go(func() error { return ignoreStop(n.hub.Run(workCtx)) })
 	group.Go(func() error { return ignoreStop(n.limiter.Run(workCtx)) })
 

@@ -18,8 +18,8 @@ type Type struct {
 	DataMembers string   // the members of "data": "a, b: possible values, c (when it is null), d?"; d may be absent
 }
 
-// The events of rooms. Each is in the room's stream with its seq, written by the script that made
-// the change.
+// The events of rooms. Each is in the room's list with its seq, written by the script that made the
+// change.
 var (
 	RoomCreated = define("room.created", ToRoom, "the room was opened; its creator is seated",
 		"code, gameId, creator, maxPlayers, tokenId (null: free), roomEntry, roomEntryAmount, participantCount, "+
@@ -56,7 +56,7 @@ var (
 		"gameId, slot, version, savedAt, size, restoredFrom?")
 )
 
-// The events to one connection. They are in no stream: the node makes them.
+// The events to one connection. They are in no list: the node makes them.
 var (
 	Hello = define("hello", ToConnection, "the connection is open; the first frame",
 		"connectionId, userId, serverTime, protocol, limits: {frameBytes, framesPerSecond, burst, subscriptions}")

@@ -41,7 +41,7 @@ func Reference() string {
 	b.WriteString("<!-- generated from internal/events/events.go by `make generate`; do not edit -->\n# Events\n\n" +
 		"What a client can receive on `/api/v1/realtime`. The schema of each event is in `handlers/asyncapi.yaml`, " +
 		"served at `/asyncapi.yaml`.\n\n" +
-		"```json\n" + `{"type":"room.ready","roomId":"0190a1b2-…","seq":4,"position":"4-201928374650",` +
+		"```json\n" + `{"type":"room.ready","roomId":"0190a1b2-…","seq":4,"position":"4-0k3f9zq1",` +
 		`"at":"2026-11-20T17:32:26.123Z","data":{"userId":7,"ready":true,"version":4}}` +
 		"\n```\n\nClients must ignore unknown types and members: there will be more. " +
 		"One frame may hold several events, as a JSON array.\n")
@@ -52,11 +52,11 @@ func Reference() string {
 	}{
 		{ToRoom, "To the subscribers of a room", "They have `roomId`, and a `seq` that counts without gaps in the room. " +
 			"The script that changes " +
-			"the room writes them, in the same step, to the room's stream. A subscription resumes after a `position`."},
+			"the room writes them, in the same step, to the room's list of events. A subscription resumes after a `position`."},
 		{ToUser, "To one player", "They need no subscription and are sent on every connection of the player. " +
 			"Their `seq` counts " +
-			"without gaps in each of the player's streams: one for balances and assets, one for progress."},
-		{ToConnection, "To one connection", "They are in no stream. " +
+			"without gaps in each of the player's lists: one for balances and assets, one for progress."},
+		{ToConnection, "To one connection", "They are in no list. " +
 			"Only `room.snapshot` has a `seq`: that of the last event that it includes."},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| type | when | data |\n|---|---|---|\n", section.title, section.about)

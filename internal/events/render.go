@@ -8,14 +8,6 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// An entry of a numbered list is the compact text of an event: what the scripts store and publish, and what no client ever
-// sees. The node renders it to JSON once, however many clients get it.
-//
-//	<seq>-<nonce>|<type>|<ms since 1970>|<values of the type, see render below>
-//
-// A purchase is one entry of type user.asset that stands for two events: user.balance with the number before its own, and
-// user.asset.
-
 // Rendered is one event as clients get it.
 type Rendered struct {
 	Type     string // "room.joined"
@@ -24,210 +16,304 @@ type Rendered struct {
 	JSON     []byte // the whole event
 }
 
-// EntryPosition returns the position of an entry and its number, and reports whether it has one.
-func EntryPosition(entry string) (position string, seq int64, ok bool) {
-	position, _, ok = strings.Cut(entry, "|")
-	if !ok {
-		return "", 0, false
-	}
-	number, _, ok := strings.Cut(position, "-")
-	if !ok {
-		return "", 0, false
-	}
+// Header is what an entry says of itself before it is rendered.
+type Header struct {
+	Position   string // "<seq>-<nonce>"
+	Seq        int64  // number of the last event that the entry stands for
+	Type       string // of that event; not necessarily one that this node knows
+	EventCount int    // how many events the entry stands for: 1 or 2
+	nonce      string
+	values     string // what follows the type
+}
+
+// nonceDigits is the length of a nonce in digits of base 36.
+const nonceDigits = 8
+
+// ParseHeader reads the header of an entry. It returns false when the entry has no position or no
+// type.
+func ParseHeader(entry string) (Header, bool) {
+	position, rest, _ := strings.Cut(entry, "|")
+	number, nonce, _ := strings.Cut(position, "-")
 	seq, err := strconv.ParseInt(number, 10, 64)
-	return position, seq, err == nil && seq > 0
+	if err != nil || seq <= 0 || !isInteger(number) || !isNonce(nonce) {
+		return Header{}, false
+	}
+	eventType, values, ok := strings.Cut(rest, "|")
+	h := Header{Position: position, Seq: seq, Type: eventType, EventCount: 1, nonce: nonce, values: values}
+	if eventType == UserAsset.Name {
+		h.EventCount = 2
+	}
+	return h, ok && seq >= int64(h.EventCount)
 }
 
-// Render returns the events of an entry, in order. roomID is the room of the list, "" for a player's list.
+func isNonce(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return len(text) == nonceDigits
+}
+
+// Render returns the events that an entry stands for, in order. roomID is the room of the list, ""
+// for a player's list. Values behind those that this node knows are ignored: a newer node may write
+// more of them. It returns an error for an unknown type, and when the JSON would not be valid; the
+// error quotes no value.
 func Render(entry, roomID string) ([]Rendered, error) {
-	position, seq, ok := EntryPosition(entry)
+	h, ok := ParseHeader(entry)
 	if !ok {
-		return nil, fmt.Errorf("the entry %q has no position", entry)
+		return nil, fmt.Errorf("render an entry of %d bytes: it has no position or no type", len(entry))
 	}
-	_, nonce, _ := strings.Cut(position, "-")
-	v := values{rest: entry[len(position)+1:]}
-	kind, ms := v.next(), v.int()
-	data := appenders[kind]
-	if data == nil {
-		return nil, fmt.Errorf("an entry has the unknown type %q", kind)
+	eventType, known := layouts[h.Type]
+	if !known {
+		return nil, fmt.Errorf("render the entry %s: unknown type %q", h.Position, h.Type)
 	}
-	if kind != UserAsset.Name {
-		body := data(nil, &v)
-		if v.err != nil {
-			return nil, fmt.Errorf("render %q: %w", entry, v.err)
-		}
-		return []Rendered{envelope(kind, roomID, seq, nonce, ms, body)}, nil
+	b := builder{rest: h.values}
+	b.readTime()
+	rendered := make([]Rendered, 0, h.EventCount)
+	if h.EventCount == 2 {
+		first := strconv.FormatInt(h.Seq-1, 10) + "-" + h.nonce
+		rendered = append(rendered, b.build(layouts[UserBalance.Name], roomID, first, h.Seq-1))
 	}
-	balance := appendBalance(nil, &v)
-	asset := data(nil, &v)
-	if v.err != nil {
-		return nil, fmt.Errorf("render %q: %w", entry, v.err)
+	rendered = append(rendered, b.build(eventType, roomID, h.Position, h.Seq))
+	if b.err != nil {
+		return nil, fmt.Errorf("render %s %s: %w", h.Type, h.Position, b.err)
 	}
-	return []Rendered{
-		envelope(UserBalance.Name, "", seq-1, nonce, ms, balance),
-		envelope(kind, "", seq, nonce, ms, asset),
-	}, nil
+	return rendered, nil
 }
 
-func envelope(kind, roomID string, seq int64, nonce string, ms int64, data []byte) Rendered {
-	position := strconv.FormatInt(seq, 10) + "-" + nonce
-	b := append(make([]byte, 0, 160+len(data)), `{"type":"`...)
-	b = append(b, kind...)
+// layout is how the values of an entry become the members of an event's data.
+type layout struct {
+	eventType     string
+	appendMembers func(*builder)
+	nameBytes     int // bytes of the names of the members, and of what surrounds them
+}
+
+// layouts has the layout of every event that is stored, by its type.
+var layouts = newLayouts(map[string]func(*builder){
+	RoomCreated.Name:     (*builder).appendRoomCreated,
+	RoomJoined.Name:      (*builder).appendRoomJoined,
+	RoomLeft.Name:        (*builder).appendRoomLeft,
+	RoomReady.Name:       (*builder).appendRoomReady,
+	RoomHostChanged.Name: (*builder).appendRoomHostChanged,
+	RoomStarted.Name:     (*builder).appendRoomStarted,
+	RoomFinished.Name:    (*builder).appendRoomFinished,
+	RoomCancelled.Name:   (*builder).appendRoomCancelled,
+	RoomRematch.Name:     (*builder).appendRoomRematch,
+	UserBalance.Name:     (*builder).appendUserBalance,
+	UserAsset.Name:       (*builder).appendUserAsset,
+	UserProgress.Name:    (*builder).appendUserProgress,
+})
+
+func newLayouts(appenders map[string]func(*builder)) map[string]layout {
+	layouts := map[string]layout{}
+	for _, t := range All() {
+		l := layout{eventType: t.Name, appendMembers: appenders[t.Name]}
+		for _, name := range t.MemberNames() {
+			l.nameBytes += len(name) + len(`"":,""`)
+		}
+		if l.appendMembers != nil {
+			layouts[t.Name] = l
+		}
+	}
+	return layouts
+}
+
+// build returns one event. It reads the values of the event from b.
+func (b *builder) build(l layout, roomID, position string, seq int64) Rendered {
+	const envelope = `{"type":"","roomId":"","seq":,"position":"","at":"2026-11-20T17:32:26.123Z","data":{}}`
+	const spare = 32 // for what JSON writes longer than the entry: times, amounts
+	size := len(envelope) + len(l.eventType) + len(roomID) + 2*len(position) + l.nameBytes + len(b.rest) + spare
+	b.json = append(make([]byte, 0, size), `{"type":"`...)
+	b.json = append(append(b.json, l.eventType...), '"')
 	if roomID != "" {
-		b = append(append(b, `","roomId":"`...), roomID...)
+		b.json = wire.AppendString(append(b.json, `,"roomId":`...), roomID)
 	}
-	b = strconv.AppendInt(append(b, `","seq":`...), seq, 10)
-	b = append(append(b, `,"position":"`...), position...)
-	b = wire.AppendTime(append(b, `","at":`...), msTime(ms))
-	b = append(append(b, `,"data":{`...), data...)
-	return Rendered{Type: kind, Position: position, Seq: seq, JSON: append(b, "}}"...)}
+	b.json = strconv.AppendInt(append(b.json, `,"seq":`...), seq, 10)
+	b.json = append(append(b.json, `,"position":"`...), position...)
+	b.json = append(b.json, `","at":`...)
+	b.json = wire.AppendTime(b.json, b.at)
+	b.json = append(b.json, `,"data":{`...)
+	l.appendMembers(b)
+	return Rendered{Type: l.eventType, Position: position, Seq: seq, JSON: append(b.json, "}}"...)}
 }
 
-// appenders append the members of "data" from the values of an entry.
-var appenders = map[string]func(b []byte, v *values) []byte{
-	RoomCreated.Name: func(b []byte, v *values) []byte { // version|code|game|max|token|decimals|entry|profile
-		version := v.next()
-		b = member(b, "code", quote(v.next()))
-		b = member(b, "gameId", v.next())
-		maxPlayers, token, decimals, entry, profile := v.next(), v.next(), v.next(), v.next(), v.tail()
-		b = member(b, "creator", profile)
-		b = member(b, "maxPlayers", maxPlayers)
-		if token == "" {
-			b = member(b, "tokenId", "null")
-		} else {
-			b = member(b, "tokenId", quote(token))
-		}
-		b = v.amounts(b, "roomEntry", "roomEntryAmount", entry, decimals)
-		b = member(b, "participantCount", "1")
-		b = v.amounts(b, "totalWager", "totalWagerAmount", entry, decimals)
-		return member(b, "version", version)
-	},
-	RoomJoined.Name: func(b []byte, v *values) []byte { // version|count|pot|decimals|profile
-		version, count, pot, decimals := v.next(), v.next(), v.next(), v.next()
-		b = member(b, "user", v.tail())
-		b = member(b, "participantCount", count)
-		b = v.amounts(b, "totalWager", "totalWagerAmount", pot, decimals)
-		return member(b, "version", version)
-	},
-	RoomLeft.Name: func(b []byte, v *values) []byte { // version|user|reason|count|pot|decimals
-		version := v.next()
-		b = member(b, "userId", v.next())
-		b = member(b, "reason", quote(v.next()))
-		b = member(b, "participantCount", v.next())
-		pot, decimals := v.next(), v.next()
-		b = v.amounts(b, "totalWager", "totalWagerAmount", pot, decimals)
-		return member(b, "version", version)
-	},
-	RoomReady.Name: func(b []byte, v *values) []byte { // version|user|ready
-		version := v.next()
-		b = member(b, "userId", v.next())
-		b = member(b, "ready", strconv.FormatBool(v.next() == "1"))
-		return member(b, "version", version)
-	},
-	RoomHostChanged.Name: func(b []byte, v *values) []byte { // version|user
-		version := v.next()
-		b = member(b, "userId", v.next())
-		return member(b, "version", version)
-	},
-	RoomStarted.Name: func(b []byte, v *values) []byte { // version|by
-		version := v.next()
-		b = member(b, "by", quote(v.next()))
-		b = member(b, "startedAt", string(wire.AppendTime(nil, msTime(v.at))))
-		return member(b, "version", version)
-	},
-	RoomFinished.Name: func(b []byte, v *values) []byte { // version|decimals|rake|placements
-		version, decimals, rake, placements := v.next(), v.next(), v.next(), v.next()
-		b = member(b, "results", string(AppendResults(nil, placements)))
-		payouts, err := AppendPayouts(nil, placements, decimals)
-		v.keep(err)
-		b = member(b, "payouts", string(payouts))
-		b = v.amounts(b, "rake", "rakeAmount", rake, decimals)
-		return member(b, "version", version)
-	},
-	RoomCancelled.Name: func(b []byte, v *values) []byte { // version|decimals|reason|refunds
-		version, decimals := v.next(), v.next()
-		b = member(b, "reason", quote(v.next()))
-		refunds, err := AppendRefunds(nil, v.next(), decimals)
-		v.keep(err)
-		b = member(b, "refunds", string(refunds))
-		return member(b, "version", version)
-	},
-	RoomRematch.Name: func(b []byte, v *values) []byte { // version|by|new room|code
-		version, by := v.next(), v.next()
-		b = member(b, "newRoomId", quote(v.next()))
-		b = member(b, "code", quote(v.next()))
-		b = member(b, "by", by)
-		return member(b, "version", version)
-	},
-	UserBalance.Name: appendBalance,
-	UserAsset.Name: func(b []byte, v *values) []byte { // asset|quantity|owned|purchase, behind those of user.balance
-		b = member(b, "assetId", v.next())
-		b = member(b, "quantity", v.next())
-		b = member(b, "owned", v.next())
-		return member(b, "purchaseId", v.next())
-	},
-	UserProgress.Name: func(b []byte, v *values) []byte { // the members as JSON
-		return append(b, v.tail()...)
-	},
+// room.created: version|code|game|max players|token|decimals|entry|profile. The profile is JSON.
+func (b *builder) appendRoomCreated() {
+	version, code, game, maxPlayers := b.next(), b.next(), b.next(), b.next()
+	token, decimals, entry, profile := b.next(), b.next(), b.next(), b.last()
+	b.text("code", code)
+	b.integer("gameId", game)
+	b.document("creator", profile)
+	b.integer("maxPlayers", maxPlayers)
+	if token == "" {
+		b.literal("tokenId", "null")
+	} else {
+		b.text("tokenId", token)
+	}
+	b.amount("roomEntry", "roomEntryAmount", entry, decimals)
+	b.literal("participantCount", "1")
+	b.amount("totalWager", "totalWagerAmount", entry, decimals)
+	b.integer("version", version)
 }
 
-// appendBalance: token|decimals|delta|free|held|reason|ref.
-func appendBalance(b []byte, v *values) []byte {
-	token, decimals, delta, free, held := v.next(), v.next(), v.next(), v.next(), v.next()
-	b = member(b, "tokenId", quote(token))
-	b = v.amounts(b, "volume", "amount", free, decimals)
-	b = v.amounts(b, "held", "heldAmount", held, decimals)
-	b = v.amounts(b, "delta", "deltaAmount", delta, decimals)
-	b = member(b, "reason", quote(Unescape(v.next())))
-	return member(b, "ref", quote(Unescape(v.next())))
+// room.joined: version|count|pot|decimals|profile.
+func (b *builder) appendRoomJoined() {
+	version, count, pot, decimals := b.next(), b.next(), b.next(), b.next()
+	b.document("user", b.last())
+	b.integer("participantCount", count)
+	b.amount("totalWager", "totalWagerAmount", pot, decimals)
+	b.integer("version", version)
 }
 
-// AppendResults appends the results of placements, "<user>:<place>:<units>:<score>;…", as JSON. Place 0 is a forfeited seat,
-// which is no result.
-func AppendResults(b []byte, placements string) []byte {
+// room.left: version|user|reason|count|pot|decimals.
+func (b *builder) appendRoomLeft() {
+	version := b.next()
+	b.integer("userId", b.next())
+	b.text("reason", b.next())
+	b.integer("participantCount", b.next())
+	pot, decimals := b.next(), b.next()
+	b.amount("totalWager", "totalWagerAmount", pot, decimals)
+	b.integer("version", version)
+}
+
+// room.ready: version|user|ready, which is 1 or 0.
+func (b *builder) appendRoomReady() {
+	version := b.next()
+	b.integer("userId", b.next())
+	switch b.next() {
+	case "1":
+		b.literal("ready", "true")
+	case "0":
+		b.literal("ready", "false")
+	default:
+		b.fail("ready is neither 1 nor 0")
+	}
+	b.integer("version", version)
+}
+
+// room.host_changed: version|user.
+func (b *builder) appendRoomHostChanged() {
+	version := b.next()
+	b.integer("userId", b.next())
+	b.integer("version", version)
+}
+
+// room.started: version|by.
+func (b *builder) appendRoomStarted() {
+	version := b.next()
+	b.text("by", b.next())
+	b.name("startedAt")
+	b.json = wire.AppendTime(b.json, b.at)
+	b.integer("version", version)
+}
+
+// room.finished: version|decimals|rake|placements.
+func (b *builder) appendRoomFinished() {
+	version, decimals, rake, placements := b.next(), b.next(), b.next(), b.next()
+	var err error
+	b.name("results")
+	b.json, err = AppendResults(b.json, placements)
+	b.keepError(err)
+	b.name("payouts")
+	b.json, err = AppendPayouts(b.json, placements, decimals)
+	b.keepError(err)
+	b.amount("rake", "rakeAmount", rake, decimals)
+	b.integer("version", version)
+}
+
+// room.cancelled: version|decimals|reason|refunds.
+func (b *builder) appendRoomCancelled() {
+	version, decimals := b.next(), b.next()
+	b.text("reason", b.next())
+	b.name("refunds")
+	var err error
+	b.json, err = AppendRefunds(b.json, b.next(), decimals)
+	b.keepError(err)
+	b.integer("version", version)
+}
+
+// room.rematch: version|by|new room|code.
+func (b *builder) appendRoomRematch() {
+	version, by := b.next(), b.next()
+	b.text("newRoomId", b.next())
+	b.text("code", b.next())
+	b.integer("by", by)
+	b.integer("version", version)
+}
+
+// user.balance: token|decimals|delta|free|held|reason|ref. Reason and ref are escaped.
+func (b *builder) appendUserBalance() {
+	token, decimals, delta, free, held := b.next(), b.next(), b.next(), b.next(), b.next()
+	b.text("tokenId", token)
+	b.amount("volume", "amount", free, decimals)
+	b.amount("held", "heldAmount", held, decimals)
+	b.amount("delta", "deltaAmount", delta, decimals)
+	b.text("reason", Unescape(b.next()))
+	b.text("ref", Unescape(b.next()))
+}
+
+// user.asset: asset|quantity|owned|purchase, behind the values of user.balance.
+func (b *builder) appendUserAsset() {
+	b.integer("assetId", b.next())
+	b.integer("quantity", b.next())
+	b.integer("owned", b.next())
+	b.integer("purchaseId", b.next())
+}
+
+// user.progress: the members as JSON, without braces.
+func (b *builder) appendUserProgress() {
+	start := len(b.json) - len("{")
+	b.json = append(b.json, b.last()...)
+	if data := append(b.json, '}')[start:]; !wire.RawJSON(data).IsValid() {
+		b.fail("the members are not JSON")
+	}
+}
+
+// AppendResults appends the results of placements as JSON. Placements are
+// "<user>:<place>:<units>:<score>;…"; place 0 is a forfeited seat, which has no result, and the
+// score is a JSON number, or absent.
+func AppendResults(b []byte, placements string) ([]byte, error) {
 	b = append(b, '[')
-	first := true
-	for one := range strings.SplitSeq(placements, ";") {
-		parts := strings.Split(one, ":")
-		if len(parts) != 4 || parts[1] == "0" {
+	for one := range splitList(placements) {
+		parts, err := splitPlacement(one)
+		if err != nil {
+			return b, err
+		}
+		user, place, score := parts[0], parts[1], parts[3]
+		if place == "0" {
 			continue
 		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(b, `{"userId":`...), parts[0]...)
-		b = append(append(b, `,"place":`...), parts[1]...)
-		if parts[3] != "" {
-			b = append(append(b, `,"score":`...), parts[3]...)
+		b = append(append(appendComma(b), `{"userId":`...), user...)
+		b = append(append(b, `,"place":`...), place...)
+		if score != "" {
+			b = append(append(b, `,"score":`...), score...)
 		}
 		b = append(b, '}')
 	}
-	return append(b, ']')
+	return append(b, ']'), nil
 }
 
-// AppendPayouts appends the payouts of placements as JSON: payout is a number of the token, amount its minor units; the place of
-// a forfeited seat is null.
+// AppendPayouts appends the payouts of placements as JSON: payout is a number of the token, amount
+// its minor units as a string. The place of a forfeited seat is null. A placement without units has
+// no payout, nor has a forfeited seat that gets nothing.
 func AppendPayouts(b []byte, placements, decimals string) ([]byte, error) {
 	b = append(b, '[')
-	first := true
-	for one := range strings.SplitSeq(placements, ";") {
-		parts := strings.Split(one, ":")
-		if len(parts) != 4 || parts[2] == "" {
+	for one := range splitList(placements) {
+		parts, err := splitPlacement(one)
+		if err != nil {
+			return b, err
+		}
+		user, place, units := parts[0], parts[1], parts[2]
+		if units == "" || place == "0" && units == "0" {
 			continue
 		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		place := parts[1]
 		if place == "0" {
 			place = "null"
 		}
-		b = append(append(b, `{"userId":`...), parts[0]...)
+		b = append(append(appendComma(b), `{"userId":`...), user...)
 		b = append(append(b, `,"place":`...), place...)
-		var err error
-		if b, err = appendAmounts(b, "payout", "amount", parts[2], decimals); err != nil {
+		if b, err = appendAmount(b, "payout", "amount", units, decimals); err != nil {
 			return b, err
 		}
 		b = append(b, '}')
@@ -235,22 +321,17 @@ func AppendPayouts(b []byte, placements, decimals string) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// AppendRefunds appends refunds, "<user>:<units>;…", as JSON.
+// AppendRefunds appends refunds, "<user>:<units>;…", as JSON, in the form of AppendPayouts.
 func AppendRefunds(b []byte, refunds, decimals string) ([]byte, error) {
 	b = append(b, '[')
-	first := true
-	for one := range strings.SplitSeq(refunds, ";") {
-		user, units, ok := strings.Cut(one, ":")
-		if !ok {
-			continue
+	for one := range splitList(refunds) {
+		user, units, _ := strings.Cut(one, ":")
+		if !isInteger(user) {
+			return b, fmt.Errorf("a refund of %d bytes has no user", len(one))
 		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(b, `{"userId":`...), user...)
+		b = append(append(appendComma(b), `{"userId":`...), user...)
 		var err error
-		if b, err = appendAmounts(b, "refund", "amount", units, decimals); err != nil {
+		if b, err = appendAmount(b, "refund", "amount", units, decimals); err != nil {
 			return b, err
 		}
 		b = append(b, '}')

@@ -3,6 +3,7 @@ package events
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -10,72 +11,160 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// values reads the values of an entry in order and keeps the first error.
-type values struct {
-	rest string
-	at   int64 // ms since 1970, of the entry
-	err  error
+// builder appends the members of an event's data, from the values of its entry. It keeps the first
+// error.
+type builder struct {
+	json  []byte    // the event, as far as it is built
+	at    time.Time // of the entry
+	rest  string    // the values that were not read yet
+	ended bool      // the last value was read
+	err   error
 }
 
-func (v *values) next() string {
-	value, rest, _ := strings.Cut(v.rest, "|")
-	v.rest = rest
+func (b *builder) keepError(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *builder) fail(reason string) { b.keepError(errors.New(reason)) }
+
+// next returns the next value.
+func (b *builder) next() string {
+	if b.ended {
+		b.fail("a value is missing")
+	}
+	value, rest, more := strings.Cut(b.rest, "|")
+	b.rest, b.ended = rest, !more
 	return value
 }
 
-// tail returns what is left: the last value may hold any character.
-func (v *values) tail() string {
-	rest := v.rest
-	v.rest = ""
-	if rest == "" {
-		v.keep(errors.New("the last value is missing"))
+// last returns everything that is left: the last value may contain "|".
+func (b *builder) last() string {
+	if b.ended {
+		b.fail("the last value is missing")
 	}
-	return rest
+	value := b.rest
+	b.rest, b.ended = "", true
+	return value
 }
 
-func (v *values) int() int64 {
-	n, err := strconv.ParseInt(v.next(), 10, 64)
-	v.keep(err)
-	v.at = n
-	return n
+// readTime reads the time of the entry, in ms since 1970.
+func (b *builder) readTime() {
+	const lastMS = 253402300799999 // of the year 9999
+	ms, err := strconv.ParseInt(b.next(), 10, 64)
+	if err != nil || ms < 0 || ms > lastMS {
+		b.fail("the time is not a number of milliseconds")
+		return
+	}
+	b.at = time.UnixMilli(ms)
 }
 
-func (v *values) amounts(b []byte, name, unitsName, units, decimals string) []byte {
-	b, err := appendAmounts(b, name, unitsName, units, decimals)
-	v.keep(err)
+// name appends the name of a member. Its value must follow.
+func (b *builder) name(name string) { b.json = appendName(b.json, name) }
+
+// literal appends a member whose value is JSON.
+func (b *builder) literal(name, value string) {
+	b.name(name)
+	b.json = append(b.json, value...)
+}
+
+func (b *builder) text(name, value string) {
+	b.name(name)
+	b.json = wire.AppendString(b.json, value)
+}
+
+// integer appends a member whose value is a number without a sign.
+func (b *builder) integer(name, value string) {
+	if !isInteger(value) {
+		b.keepError(fmt.Errorf("%s is not an integer", name))
+	}
+	b.literal(name, value)
+}
+
+// document appends a member whose value is stored as JSON.
+func (b *builder) document(name, value string) {
+	b.literal(name, value)
+	if stored := b.json[len(b.json)-len(value):]; !wire.RawJSON(stored).IsValid() {
+		b.keepError(fmt.Errorf("%s is not JSON", name))
+	}
+}
+
+func (b *builder) amount(name, unitsName, units, decimals string) {
+	var err error
+	b.json, err = appendAmount(b.json, name, unitsName, units, decimals)
+	b.keepError(err)
+}
+
+// appendAmount appends an amount as two members: a number of the token, exact, and its minor units
+// as a string.
+func appendAmount(b []byte, name, unitsName, units, decimals string) ([]byte, error) {
+	n, err := strconv.ParseInt(units, 10, 64)
+	if err != nil || !isInteger(strings.TrimPrefix(units, "-")) || units == "-0" {
+		return b, fmt.Errorf("%s is not an amount", name)
+	}
+	places, err := strconv.Atoi(decimals)
+	if err != nil || places < 0 || places > maxDecimals {
+		return b, fmt.Errorf("the decimals of %s are not a number from 0 to %d", name, maxDecimals)
+	}
+	b = wire.AppendDecimal(appendName(b, name), n, places)
+	b = append(appendName(b, unitsName), '"')
+	return append(append(b, units...), '"'), nil
+}
+
+// maxDecimals is how many decimals a token can have.
+const maxDecimals = 18
+
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return append(append(append(b, '"'), name...), `":`...)
+}
+
+// appendComma appends what separates the next element of an array from the one before it.
+func appendComma(b []byte) []byte {
+	if b[len(b)-1] != '[' {
+		b = append(b, ',')
+	}
 	return b
 }
 
-func (v *values) keep(err error) {
-	if v.err == nil {
-		v.err = err
+// isInteger reports whether a text is an integer of JSON without a sign, of at most 19 digits.
+func isInteger(text string) bool {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return false
+		}
 	}
+	return text == "0" || text != "" && text[0] != '0' && len(text) <= 19
 }
 
-func msTime(ms int64) time.Time { return time.UnixMilli(ms) }
-
-func member(b []byte, name, value string) []byte {
-	if len(b) > 0 && b[len(b)-1] != '{' {
-		b = append(b, ',')
+// splitList returns the elements of a list whose elements are each followed by ";". The last one
+// may lack it.
+func splitList(list string) iter.Seq[string] {
+	list = strings.TrimSuffix(list, ";")
+	if list == "" {
+		return func(func(string) bool) {}
 	}
-	b = append(append(append(b, '"'), name...), `":`...)
-	return append(b, value...)
+	return strings.SplitSeq(list, ";")
 }
 
-func quote(text string) string { return string(wire.AppendString(nil, text)) }
-
-// appendAmounts appends an amount as a number of the token and as a string of minor units.
-func appendAmounts(b []byte, name, unitsName, units, decimals string) ([]byte, error) {
-	n, err := strconv.ParseInt(units, 10, 64)
-	if err != nil {
-		return b, fmt.Errorf("the amount %q: %w", units, err)
+// splitPlacement returns user, place, units and score of one placement.
+func splitPlacement(placement string) (parts [4]string, err error) {
+	rest, more := placement, true
+	for i := range parts {
+		if !more {
+			return parts, fmt.Errorf("a placement of %d bytes has too few parts", len(placement))
+		}
+		parts[i], rest, more = strings.Cut(rest, ":")
 	}
-	places, err := strconv.Atoi(decimals)
-	if err != nil {
-		return b, fmt.Errorf("the decimals %q: %w", decimals, err)
+	score := wire.RawJSON(parts[3])
+	isScore := len(score) == 0 || score.Kind() == '0' && score.IsValid()
+	if more || !isInteger(parts[0]) || !isInteger(parts[1]) || !isScore {
+		return parts, fmt.Errorf("a placement of %d bytes has an invalid part", len(placement))
 	}
-	b = member(b, name, string(wire.AppendDecimal(nil, n, places)))
-	return member(b, unitsName, `"`+units+`"`), nil
+	return parts, nil
 }
 
 var (
@@ -83,7 +172,8 @@ var (
 	unescaper = strings.NewReplacer("%25", "%", "%7C", "|", "%3B", ";", "%1F", "\x1f")
 )
 
-// Escape makes any text fit into an entry or a packed field.
+// Escape makes any text fit into an entry or a packed field: what separates their parts is replaced
+// by its percent code, as in a URL.
 func Escape(text string) string { return escaper.Replace(text) }
 
 // Unescape returns the text that Escape was given.

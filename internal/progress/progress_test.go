@@ -12,8 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -201,25 +203,48 @@ func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
 			`"version":2,`,
 			`"restoredFrom":1}`,
 		}
-		entries, err := db.Client.XRange(ctx, keys.UserEvents(ann), "-", "+").Result()
+		entries, err := db.Client.LRange(ctx, keys.UserEvents(ann), 0, -1).Result()
 		if err != nil || len(entries) != len(want) {
-			t.Fatalf("stream: %v, %v", entries, err)
+			t.Fatalf("list: %v, %v", entries, err)
+		}
+		if ttl := db.Client.PTTL(ctx, keys.UserEvents(ann)).Val(); ttl <= 59*time.Minute || ttl > time.Hour {
+			t.Errorf("the list expires in %v, want an hour", ttl)
 		}
 		for i, entry := range entries {
 			message, err := subscription.ReceiveMessage(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			event := entry.Values["e"].(string)
+			if message.Payload != entry {
+				t.Errorf("channel: %s, list: %s", message.Payload, entry)
+			}
+			rendered, err := events.Render(entry, "")
+			if err != nil || len(rendered) != 1 {
+				t.Fatalf("event %d: %d events, %v", i, len(rendered), err)
+			}
+			event := string(rendered[0].JSON)
 			if !strings.Contains(event, want[i]) ||
 				!strings.HasPrefix(event, `{"type":"user.progress","seq":`+strconv.Itoa(i+1)+`,`) {
 				t.Errorf("event %d: %s", i, event)
 			}
-			if entry.Values["t"] != "user.progress" || message.Payload != entry.ID+"|user.progress|"+event {
-				t.Errorf("channel: %s, stream: %s", message.Payload, event)
-			}
-			if !wire.RawJSON(event).IsValid() {
-				t.Errorf("event %d is no JSON: %s", i, event)
+		}
+	})
+}
+
+func TestTheListOfEventsKeepsTheNewestOnly(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, ""), t.Context()
+		const kept = 32
+		for version := range int64(kept + 3) {
+			s.mustSave(t, "main", `{}`, version)
+		}
+		entries, err := db.Client.LRange(ctx, keys.UserEvents(ann), 0, -1).Result()
+		if err != nil || len(entries) != kept {
+			t.Fatalf("%d entries, %v; want the newest %d", len(entries), err, kept)
+		}
+		for i, entry := range entries {
+			if h, ok := events.ParseHeader(entry); !ok || h.Seq != int64(i+4) {
+				t.Errorf("entry %d: %s", i, entry)
 			}
 		}
 	})
@@ -372,12 +397,12 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 			state: wire.RawJSON(`{}`),
 		})
 		for i := range 2 {
-			stored, err := s.store.write(ctx, id, versionWrite{next: next, eventDataJSON: []byte(`{}`)})
+			stored, err := s.store.write(ctx, id, versionWrite{next: next, eventMembers: []byte(`"size":2`)})
 			if err != nil || stored.version != 1 || stored.savedAtMS != 1000 || stored.sizeBytes != 2 {
 				t.Fatalf("time %d: %+v, %v", i, stored, err)
 			}
 		}
-		if n := db.Client.XLen(ctx, keys.UserEvents(ann)).Val(); n != 1 {
+		if n := db.Client.LLen(ctx, keys.UserEvents(ann)).Val(); n != 1 {
 			t.Fatalf("%d events", n)
 		}
 	})
@@ -393,7 +418,7 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 			state: wire.RawJSON(`{"n":0}`),
 		})
 		for _, checked := range []int64{notChecked, 0} {
-			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventDataJSON: []byte(`{}`)}
+			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventMembers: []byte(`"size":2`)}
 			if _, err := s.store.write(ctx, id, w); !errors.Is(err, errStale) {
 				t.Fatalf("checked against %d: %v", checked, err)
 			}
@@ -734,7 +759,7 @@ func TestAReplacedStateIsAVersionLikeAnyOther(t *testing.T) {
 			t.Fatalf("field errors: %+v", e.FieldErrors)
 		}
 		s.mustLoad(t, "main", `{"n":3}`, 2)
-		if n := db.Client.XLen(ctx, keys.UserEvents(ann)).Val(); n != 2 {
+		if n := db.Client.LLen(ctx, keys.UserEvents(ann)).Val(); n != 2 {
 			t.Errorf("the player got %d events, want 2", n)
 		}
 	})

@@ -243,7 +243,7 @@ func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restored
 	if err != nil {
 		return SaveInfo{}, fmt.Errorf("encode user.progress: %w", err)
 	}
-	w.eventDataJSON = event
+	w.eventMembers = event[len("{") : len(event)-len("}")]
 	stored, err := s.store.write(ctx, id, w)
 	if err != nil {
 		return SaveInfo{}, err

@@ -19,7 +19,7 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-// EventTopic returns the key of the stream with a player's user.progress events. The channel of the
+// EventTopic returns the key of the list with a player's user.progress events. The channel of the
 // same name announces them.
 func (s *Service) EventTopic(user int64) string { return keys.UserEvents(user) }
 
@@ -71,7 +71,7 @@ type versionWrite struct {
 	baseVersion    int64 // the newest version, as the sender last read it
 	checkedVersion int64 // the version that the rules compared with, or notChecked
 	next           record
-	eventDataJSON  []byte // data of user.progress, as JSON
+	eventMembers   []byte // members of the data of user.progress as JSON, without braces
 }
 
 // errStale is returned when the newest version is not the one that the rules compared with.
@@ -87,7 +87,7 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, er
 	}
 	reply, err := s.db.RunScript(ctx, scripts.SaveWrite, slotKeys,
 		s.db.PublishCommand, idempotency.NewNonce(), w.baseVersion, w.checkedVersion, w.next.version, w.next.messageDigest,
-		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventDataJSON)
+		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventMembers)
 	if err != nil {
 		return record{}, err
 	}

@@ -24,16 +24,17 @@ var importTable = []importRow{
 	{"principal", nil, "every layer names the caller, so the caller knows none of them"},
 	{"apierror", nil, "every layer returns these errors, so they know no layer"},
 	{"keys", nil, "the schema of the store is read by itself; a key depends on nothing but its arguments"},
-	{"events", nil, "what a client may receive is a list, the same on every transport"},
 	{"scripts", nil, "a script and its Go name; who runs it decides about keys and arguments"},
 	{"config", nil, "settings are values; cmd hands them on, so no package reads a setting by itself"},
 	{"secret", nil, "random texts and digests have no state"},
 	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
 
+	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
+
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
-	{"leader", []string{"keys", "redisdb"}, "elects one node for each kind of background work and knows no work"},
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
+	{"leader", []string{"keys", "redisdb"}, "elects one node for the work of all games; the work is a domain's"},
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
@@ -45,7 +46,11 @@ var importTable = []importRow{
 	},
 
 	{"assets", domains, "a purchase moves money"},
-	{"rooms", domains, "a room takes stakes, shows players and follows the settings of its game"},
+	{
+		"rooms",
+		append([]string{"leader"}, domains...),
+		"a room takes stakes, shows players and follows the settings of its game",
+	},
 	{"auth", domains, "signing in makes players, gives the grant of their game and checks its keys"},
 	{"progress", domains, "a save belongs to a player and keeps the rules of its game"},
 
@@ -84,9 +89,7 @@ type libraryRow struct {
 	reason  string
 }
 
-var storeFiles = []string{
-	"*/store.go", "*/store_*.go", "redisdb/", "leader/leader.go", "realtime/line.go", "realtime/pubsub*.go",
-}
+var storeFiles = []string{"*/store.go", "*/store_*.go", "redisdb/", "leader/", "realtime/pubsub*.go"}
 
 var socketFiles = []string{"realtime/", "handlers/socket*.go"}
 

@@ -23,7 +23,7 @@ import (
 // luaFile is one Lua file, a script or a library.
 type luaFile struct {
 	path   string
-	code   string // without comments
+	code   string // without comments, with layouts expanded
 	header scripts.Header
 }
 
@@ -32,8 +32,11 @@ func (f luaFile) name() string { return strings.TrimSuffix(path.Base(f.path), ".
 // luaFiles returns all Lua files of the project, and an error for each whose header cannot be read.
 func (p *project) luaFiles() (list []luaFile, errs []error) {
 	for _, file := range slices.Sorted(maps.Keys(p.lua)) {
-		f := luaFile{path: file, code: withoutComments(p.lua[file])}
+		f := luaFile{path: file}
 		header, err := scripts.ParseHeader(f.name(), p.lua[file])
+		if err == nil {
+			f.code, err = scripts.ExpandLayouts(withoutComments(p.lua[file]))
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -119,6 +122,7 @@ func usedParams(code, array string) (highest int, more bool) {
 
 var (
 	returned  = regexp.MustCompile(`\breturn\s*\{\s*'(\w+)'`)
+	plain     = regexp.MustCompile(`\breturn\s+'(\w+)'`)
 	built     = regexp.MustCompile(`(?:\w+\(|[,=]|\()\s*\{\s*'(\w+)'\s*[,}]`)
 	passed    = regexp.MustCompile(`\b(?:return|local function)?\s*(\w+)\(\s*'(\w+)'\s*[,)]`)
 	madeUpKey = regexp.MustCompile(`redis\.p?call\(\s*'[A-Za-z]+'\s*,\s*(?:[\w\[\]]+\s*\.\.|'[^']*\{)`)
@@ -141,7 +145,7 @@ func statusesIn(code string, known map[string]bool) map[string]bool {
 	for _, m := range returned.FindAllStringSubmatch(code, -1) {
 		statuses[m[1]] = true
 	}
-	for _, m := range built.FindAllStringSubmatch(code, -1) {
+	for _, m := range slices.Concat(plain.FindAllStringSubmatch(code, -1), built.FindAllStringSubmatch(code, -1)) {
 		if known[m[1]] {
 			statuses[m[1]] = true
 		}
@@ -299,6 +303,7 @@ var scriptRules = []rule{
 			"numbers with a gap":        changed("1 room", "2 room"),
 			"a number without name":     changed("1 room", "1"),
 			"a name without number":     changed("1 room", "room"),
+			"an unknown layout":         changed("{'ok', room}", "{'ok', PACK(room_dead)}"),
 			"numbers that do not go on": withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "4 wallet"),
 		},
 	},
@@ -388,6 +393,7 @@ var scriptRules = []rule{
 			"never returned":  changed("ok room_full", "ok room_full room_closed"),
 			"not declared":    changed("ok room_full", "ok"),
 			"nobody knows it": changed("room_full", "room_fulll"),
+			"as a plain text": changed("return {'ok', room}", "return 'sold_out'"),
 			"through a call":  changed("return {'ok', room}", "return save_receipt(room, {'sold_out'})"),
 			"given to a call": changed("return {'ok', room}", "return refuse('sold_out')"),
 			"of a library": withLibrary("room", "-- lib_room: is.\nlocal function f() return {'sold_out'} end\n",

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -169,27 +168,23 @@ func (s *subscriber) events() []socketMessage {
 	return slices.Clone(s.received)
 }
 
-// wantAll waits until the subscriber has received the last event of the stream, and checks that it
+// wantAll waits until the subscriber has received the last event of the room, and checks that it
 // received every event once, in order, byte by byte.
 func (s *subscriber) wantAll(db *redisdb.DB) {
 	t := s.f.t
 	t.Helper()
-	shard, _ := keys.RoomShard(s.room)
-	entries, err := db.Client.XRange(t.Context(), keys.RoomEvents(shard, s.room), "-", "+").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := storedEvents(t, db, s.room)
 	redistest.Eventually(t, "the last event was received", func() bool {
 		received := s.events()
-		return len(received) > 0 && received[len(received)-1].Position == entries[len(entries)-1].ID
+		return len(received) > 0 && received[len(received)-1].Position == stored[len(stored)-1].Position
 	})
 	received := s.events()
-	if len(received) != len(entries) {
-		t.Fatalf("%s received %d events of %d", s.who.name, len(received), len(entries))
+	if len(received) != len(stored) {
+		t.Fatalf("%s received %d events of %d", s.who.name, len(received), len(stored))
 	}
-	for i, entry := range entries {
-		if received[i].raw != entry.Values["e"] || received[i].Seq != int64(i+1) {
-			t.Fatalf("event %d is %v and %s received %s", i+1, entry.Values["e"], s.who.name, received[i].raw)
+	for i, event := range stored {
+		if received[i].raw != string(event.JSON) || received[i].Seq != int64(i+1) {
+			t.Fatalf("event %d is %s and %s received %s", i+1, event.JSON, s.who.name, received[i].raw)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
@@ -85,13 +86,16 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 		t.Fatalf("the repeated purchases return %v", repeated)
 	}
 	f.wantWallet(ann, "4000", "2000")
-	if totals := f.wantBalanced(); fmt.Sprint(totals["house"]) != "40" || fmt.Sprint(totals["escrow"]) != "20" {
-		t.Fatalf("the totals are %v", totals)
-	}
+	f.wantTotals(map[string]string{"house": "4000", "escrow": "2000"})
 }
 
 func TestANodeKilledUnderLoadLosesNoMoney(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	db, err := redisdb.Open(store.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
 	f := &fixture{t: t}
 	for i := range f.nodes {
 		f.nodes[i] = nodetest.Start(t, store.URL())
@@ -157,7 +161,8 @@ func TestANodeKilledUnderLoadLosesNoMoney(t *testing.T) {
 	for _, p := range players {
 		f.wantWallet(p, "10000", "0")
 	}
-	if totals := f.wantBalanced(); fmt.Sprint(totals["escrow"]) != "0" {
-		t.Fatalf("the totals are %v", totals)
-	}
+	totals := map[string]string{"wallets": "160000", "escrow": "0", "house": "0"}
+	f.wantTotals(totals)
+	f.wantFolded(db, op.game) // by the other node, if the killed one was folding
+	f.wantTotals(totals)
 }

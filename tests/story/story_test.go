@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -123,6 +125,8 @@ func (f *fixture) wantWallet(p player, free, held string) {
 	}
 }
 
+// wantBalanced checks that the audit balances, which it must at every instant, and returns the
+// totals of GOLD.
 func (f *fixture) wantBalanced() map[string]any {
 	f.t.Helper()
 	a := f.must(200, "GET", "/api/v1/admin/audit", nodetest.AdminKey, nil)
@@ -130,6 +134,30 @@ func (f *fixture) wantBalanced() map[string]any {
 		f.t.Fatalf("the audit does not balance: %s", a)
 	}
 	return a.Body["tokens"].([]any)[0].(map[string]any)
+}
+
+// wantTotals checks totals of GOLD, in minor units. They are exact at every instant.
+func (f *fixture) wantTotals(want map[string]string) {
+	f.t.Helper()
+	totals := f.wantBalanced()
+	for name, units := range want {
+		if totals[name+"Amount"] != units {
+			f.t.Fatalf("the totals are %v; want %v", totals, want)
+		}
+	}
+}
+
+// wantFolded waits until a node has added every entry of a game's ledger to the totals.
+func (f *fixture) wantFolded(db *redisdb.DB, game int64) {
+	f.t.Helper()
+	redistest.Eventually(f.t, "the ledger is folded", func() bool {
+		length, err := db.Client.LLen(f.t.Context(), keys.Ledger(game)).Result()
+		if err != nil {
+			return false
+		}
+		folded, err := db.Client.HGet(f.t.Context(), keys.Totals(game), keys.TotalsFoldedField).Int64()
+		return err == nil && length > 0 && folded == length
+	})
 }
 
 func (f *fixture) befriend(a, b player) {
@@ -263,11 +291,7 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 		f.wantWallet(bob, "9917", "0")
 		f.wantWallet(cid, "6665", "0")
 		f.wantWallet(eve, "10000", "0")
-		totals := f.wantBalanced()
-		if totals["minted"].(wiretest.Number) != "400" || totals["escrow"].(wiretest.Number) != "0" ||
-			totals["house"].(wiretest.Number) != "20" {
-			t.Fatalf("the totals are %v", totals)
-		}
+		f.wantTotals(map[string]string{"minted": "40000", "wallets": "38000", "escrow": "0", "prizes": "0", "house": "2000"})
 
 		// Bob's own ledger adds up to his balance, newest first.
 		lines := f.must(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD", bob.token, nil).Body["items"].([]any)
@@ -289,36 +313,53 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 		wantEvents(t, db, room, []string{
 			"room.created", "room.joined", "room.joined", "room.started", "room.finished",
 		})
+		f.wantFolded(db, op.game)
 	})
 }
 
-// wantEvents checks the types of the events in the room's stream, and that their numbers have no
-// gap.
+// wantEvents checks the types of the events in the room's list, and that their numbers have no gap.
 func wantEvents(t *testing.T, db *redisdb.DB, room string, want []string) {
+	t.Helper()
+	var got []string
+	for i, stored := range storedEvents(t, db, room) {
+		var event socketMessage
+		if err := wire.Unmarshal(stored.JSON, &event); err != nil {
+			t.Fatalf("an event is not JSON: %v: %s", err, stored.JSON)
+		}
+		if event.Seq != int64(i+1) || event.Position != stored.Position ||
+			!position.MatchString(event.Position) || !strings.HasPrefix(event.Position, fmt.Sprintf("%d-", i+1)) ||
+			event.RoomID != room || event.Data == nil {
+			t.Fatalf("event %d is %s", i+1, stored.JSON)
+		}
+		got = append(got, event.Type)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("the list has %v; want %v", got, want)
+	}
+}
+
+var position = regexp.MustCompile(`^[0-9]+-[0-9a-z]{8}$`)
+
+// storedEvents returns the events of a room as clients get them, oldest first.
+func storedEvents(t *testing.T, db *redisdb.DB, room string) []events.Rendered {
 	t.Helper()
 	shard, ok := keys.RoomShard(room)
 	if !ok {
 		t.Fatalf("the id %s names no shard", room)
 	}
-	entries, err := db.Client.XRange(t.Context(), keys.RoomEvents(shard, room), "-", "+").Result()
+	entries, err := db.Client.LRange(t.Context(), keys.RoomEvents(shard, room), 0, -1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for i, entry := range entries {
-		var event socketMessage
-		if err := wire.Unmarshal([]byte(entry.Values["e"].(string)), &event); err != nil {
-			t.Fatalf("an event is not JSON: %v: %v", err, entry.Values["e"])
+	var all []events.Rendered
+	for _, entry := range entries {
+		rendered, err := events.Render(entry, room)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if event.Seq != int64(i+1) || event.Position != entry.ID || !strings.HasPrefix(entry.ID, fmt.Sprintf("%d-", i+1)) ||
-			event.RoomID != room || event.Data == nil {
-			t.Fatalf("event %d is %v", i+1, entry)
-		}
-		got = append(got, event.Type)
+		all = append(all, rendered...)
 	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("the stream has %v; want %v", got, want)
-	}
+	return all
 }
 
 func names(users any) []string {
@@ -358,9 +399,7 @@ func TestTwoHundredRaceForEightSeatsThroughBothNodes(t *testing.T) {
 		if charged != 8 {
 			t.Fatalf("%d were charged", charged)
 		}
-		if totals := f.wantBalanced(); totals["escrow"].(wiretest.Number) != "90" {
-			t.Fatalf("the totals are %v", totals)
-		}
+		f.wantTotals(map[string]string{"escrow": "9000"})
 	})
 }
 
@@ -414,7 +453,7 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffect(t *testing.T) {
 			t.Fatalf("responses are %v with %d different bodies", counts, len(bodies))
 		}
 		f.wantWallet(ann, "9979", "0")
-		f.wantBalanced()
+		f.wantTotals(map[string]string{"house": "21"})
 	})
 }
 
@@ -435,8 +474,6 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		if want := map[string]int{"201": 100, "409 sold_out": 200}; !maps.Equal(counts, want) {
 			t.Fatalf("responses are %v; want %v", counts, want)
 		}
-		if totals := f.wantBalanced(); totals["house"].(wiretest.Number) != "100" {
-			t.Fatalf("the totals are %v", totals)
-		}
+		f.wantTotals(map[string]string{"house": "10000"})
 	})
 }
