@@ -1,0 +1,3 @@
+package scripts_test
+
+var otherExamples []example
