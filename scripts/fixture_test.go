@@ -44,22 +44,53 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 
 // argAliases are the names of arguments that a header writes at greater length.
 var argAliases = map[string]string{
-	"publish command":                     "publish",
-	"receipt ttl in ms":                   "ttl_ms",
-	"decimals of the token":               "decimals",
-	"token that the asset costs":          "token",
-	"asset id":                            "asset_id",
-	"id":                                  "asset_id",
-	"expected price of one in units":      "expected_price",
-	"price of one in units":               "price",
-	"limit per user":                      "limit",
-	"version that they were computed for": "version",
-	"fence of the leader":                 "holder",
+	"publish command":                       "publish",
+	"receipt ttl in ms":                     "ttl_ms",
+	"decimals of the token":                 "decimals",
+	"token that the asset costs":            "token",
+	"asset id":                              "asset_id",
+	"id":                                    "asset_id",
+	"expected price of one in units":        "expected_price",
+	"price of one in units":                 "price",
+	"limit per user":                        "limit",
+	"avatar or ''":                          "avatar",
+	"kind that the account must have":       "from",
+	"new kind":                              "to",
+	"digest to add or ''":                   "added",
+	"digest to remove or ''":                "removed",
+	"former holder that may be replaced":    "former",
+	"user who blocks":                       "user",
+	"other user":                            "other",
+	"digest of the first token":             "digest",
+	"digest of the token":                   "digest",
+	"digest of the next token":              "next_digest",
+	"longest idle time in ms":               "idle_ms",
+	"longest life in ms":                    "life_ms",
+	"with the newest state":                 "with_state",
+	"line of the slot in the list":          "line",
+	"µs for one permit":                     "interval",
+	"permits wanted":                        "wanted",
+	"permits used already":                  "used",
+	"value of the lock":                     "value",
+	"lease in ms":                           "lease_ms",
+	"step between ids":                      "id_step",
+	"offset of the shard's ids":             "id_offset",
+	"ids of the users whose keys are given": "users",
+	"ids of the users with a reserved seat": "users",
+	"ids of the others":                     "users",
+	"may the join start the room":           "may_start",
+	"is the user a friend of the creator":   "friend",
+	"version for which these were computed": "version",
+	"id of the new room":                    "new_room_id",
+	"document of the new room":              "document",
+	"fencing token of the sweep's leader":   "holder",
+	"fence of the leader":                   "holder",
 }
 
 // keyAliases are the names of keys, likewise.
 var keyAliases = map[string]string{
-	"assets of the game": "assets",
+	"assets of the game":    "assets",
+	"ledger of a paid room": "ledger_or_free_rooms",
 }
 
 // shortName returns the name of a parameter without what the header says about it.
@@ -151,6 +182,11 @@ func (c call) keyOf(name string) string {
 		return keys.UserEvents(c.f.id)
 	}
 	switch name {
+	case "ledger_or_free_rooms":
+		if c.isPaid() {
+			return keys.Ledger(c.f.id)
+		}
+		return keys.FreeRooms(c.shard)
 	case "room":
 		return keys.Room(c.shard, c.text("room_id"))
 	case "events":
@@ -165,7 +201,7 @@ func (c call) keyOf(name string) string {
 		return keys.RoomsFence(c.shard)
 	case "all", "created", "started", "finished", "cancelled", "open":
 		return keys.RoomIndex(c.shard, c.f.id, name)
-	case "every":
+	case "free_rooms":
 		return keys.FreeRooms(c.shard)
 	case "player_rooms":
 		return keys.PlayerRooms(c.shard, c.number("user"))
@@ -229,11 +265,11 @@ func (c call) moreKeys() []string {
 			more = append(more, c.keyOf(name))
 		}
 	}
-	players := func(users []string) {
-		for _, user := range users {
+	players := func(withMoney bool) {
+		for _, user := range c.players() {
 			player := c.with(values{"user": user})
 			more = append(more, player.keyOf("player_rooms"))
-			if c.isPaid() {
+			if withMoney {
 				more = append(more, player.keyOf("wallet"), player.keyOf("lines"))
 			}
 		}
@@ -242,6 +278,8 @@ func (c call) moreKeys() []string {
 	case "room_create":
 		if c.isPaid() {
 			add("wallet", "lines", "ledger")
+		} else {
+			add("free_rooms")
 		}
 	case "room_join":
 		if c.text("may_start") == "1" {
@@ -254,11 +292,16 @@ func (c call) moreKeys() []string {
 		opened := c.with(values{"room_id": c.text("new_room_id"), "fingerprint": ""})
 		opened.script = scripts.RoomCreate
 		more, _ = opened.build()
-	case "room_leave", "room_cancel", "room_sweep", "room_kick", "room_finish":
+		players(false)
+	case "room_start", "room_ready":
+		players(false)
+	case "room_sweep":
+		players(c.isPaid())
+	case "room_leave", "room_cancel", "room_kick", "room_finish":
 		if c.isPaid() {
 			add("ledger")
 		}
-		players(c.players())
+		players(c.isPaid())
 	}
 	if c.hasArg("fingerprint") && c.text("fingerprint") != "" {
 		add("receipt")
@@ -268,10 +311,7 @@ func (c call) moreKeys() []string {
 
 // players returns the ids of the players whose keys a room script gets.
 func (c call) players() []string {
-	switch c.script.Name {
-	case "room_kick":
-		return []string{c.text("target")}
-	case "room_finish":
+	if c.script == scripts.RoomFinish {
 		var users []string
 		for placement := range strings.SplitSeq(strings.TrimSuffix(c.text("placements"), ";"), ";") {
 			user, _, _ := strings.Cut(placement, ":")
@@ -462,8 +502,13 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		"users": name, "placements": "", "rake": 0, "version": "", "holder": 1, "events_ms": 600_000, "new_room_id": "rematch-of-" + r.id,
 	})
 	c.shard = r.shard
-	if s == scripts.RoomRematch {
-		c = c.with(values{"code": "RE" + r.code})
+	switch s {
+	case scripts.RoomRematch:
+		c = c.with(values{"code": "RE" + r.code, "users": ""})
+	case scripts.RoomKick:
+		c = c.with(values{"users": given["target"]})
+	case scripts.RoomStart, scripts.RoomReady:
+		c = c.with(values{"users": ""})
 	}
 	return c.with(given)
 }

@@ -1,6 +1,8 @@
 package scripts_test
 
 import (
+	"maps"
+
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/scripts"
 )
@@ -184,6 +186,14 @@ var roomExamples = []example{
 		r.call(scripts.RoomReady, 1, nil).want(scripts.OK)
 		return r.call(scripts.RoomReady, 2, nil)
 	}},
+	{scripts.RoomReady, "it starts, and reserved seats fall away", "ok", func(f *fixture) call {
+		r := f.openReadyRematch()
+		return r.call(scripts.RoomReady, 3, values{"users": "2"})
+	}},
+	{scripts.RoomReady, "it starts, and a reserved seat is not there", "stale", func(f *fixture) call {
+		r := f.openReadyRematch()
+		return r.call(scripts.RoomReady, 3, nil)
+	}},
 	{scripts.RoomReady, "no room", "room_not_found", func(f *fixture) call {
 		return f.noRoom().call(scripts.RoomReady, 2, nil)
 	}},
@@ -229,6 +239,12 @@ var roomExamples = []example{
 		r.call(scripts.RoomReady, 1, nil).want(scripts.OK)
 		r.call(scripts.RoomReady, 2, nil).want(scripts.OK)
 		return r.call(scripts.RoomKick, 1, values{"target": 3})
+	}},
+	{scripts.RoomKick, "the last one while seats are reserved", "ok", func(f *fixture) call {
+		return f.openRematch().call(scripts.RoomKick, 0, values{"target": 1, "users": "3,1,2"})
+	}},
+	{scripts.RoomKick, "it is empty, and a player is not there", "stale", func(f *fixture) call {
+		return f.openRematch().call(scripts.RoomKick, 0, values{"target": 1, "users": "1,2"})
 	}},
 	{scripts.RoomKick, "no room", "room_not_found", func(f *fixture) call {
 		return f.noRoom().call(scripts.RoomKick, 1, values{"target": 2})
@@ -290,6 +306,9 @@ var roomExamples = []example{
 		return f.openRoom(values{"visibility": "unlisted", "entry": 0}).join(2).call(scripts.RoomStart, 0, nil)
 	}},
 	{scripts.RoomStart, "reserved seats fall away", "ok", func(f *fixture) call {
+		return f.openRematch().join(3).call(scripts.RoomStart, 1, values{"users": "2"})
+	}},
+	{scripts.RoomStart, "a reserved seat is not there", "stale", func(f *fixture) call {
 		return f.openRematch().join(3).call(scripts.RoomStart, 1, nil)
 	}},
 	{scripts.RoomStart, "no room", "room_not_found", func(f *fixture) call {
@@ -405,19 +424,22 @@ var roomExamples = []example{
 	}},
 
 	{scripts.RoomRematch, "of a cancelled room", "ok", func(f *fixture) call {
-		return f.openRoom(nil).join(2).cancel("1,2").call(scripts.RoomRematch, 2, nil)
+		return f.openRoom(nil).join(2).cancel("1,2").call(scripts.RoomRematch, 2, values{"users": "1"})
 	}},
 	{scripts.RoomRematch, "of a free room", "ok", func(f *fixture) call {
-		return f.openRoom(free).join(2).cancel("1,2").call(scripts.RoomRematch, 1, nil)
+		return f.openRoom(free).join(2).cancel("1,2").call(scripts.RoomRematch, 1, values{"users": "2"})
 	}},
 	{scripts.RoomRematch, "another player was first", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).cancel("1,2")
-		r.call(scripts.RoomRematch, 2, nil).want(scripts.OK)
+		r.call(scripts.RoomRematch, 2, values{"users": "1"}).want(scripts.OK)
 		return r.call(scripts.RoomRematch, 1, values{"new_room_id": "second", "code": "SECOND"})
 	}},
 	{scripts.RoomRematch, "a code that is taken", "stale", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).cancel("1,2")
-		return r.call(scripts.RoomRematch, 2, values{"code": r.code})
+		return r.call(scripts.RoomRematch, 2, values{"code": r.code, "users": "1"})
+	}},
+	{scripts.RoomRematch, "another player is not there", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).cancel("1,2").call(scripts.RoomRematch, 2, nil)
 	}},
 	{scripts.RoomRematch, "no room", "room_not_found", func(f *fixture) call {
 		return f.noRoom().call(scripts.RoomRematch, 1, nil)
@@ -445,16 +467,31 @@ var roomExamples = []example{
 	{scripts.RoomRematch, "a unit short", "insufficient_funds", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).cancel("1,2")
 		f.setBalance(2, "249", "0")
-		return r.call(scripts.RoomRematch, 2, nil)
+		return r.call(scripts.RoomRematch, 2, values{"users": "1"})
 	}},
+}
+
+// openReadyRematch is openRematch of a room that starts by itself when player 3, who is seated, is
+// ready.
+func (f *fixture) openReadyRematch() *room {
+	f.t.Helper()
+	r := f.openRematch(values{"auto_start": 1}).join(3)
+	r.call(scripts.RoomReady, 1, nil).want(scripts.OK)
+	return r
 }
 
 // openRematch opens the rematch of a free room of three: player 1 is seated, 2 and 3 have reserved
 // seats.
-func (f *fixture) openRematch() *room {
+func (f *fixture) openRematch(settings ...values) *room {
 	f.t.Helper()
-	r := f.openRoom(values{"entry": 0, "max_players": 3}).join(2, 3).cancel("1,2,3")
-	rematch := r.call(scripts.RoomRematch, 1, nil)
+	all := values{"entry": 0, "max_players": 3}
+	for _, more := range settings {
+		maps.Copy(all, more)
+	}
+	r := f.openRoom(all).join(2)
+	r.call(scripts.RoomJoin, 3, values{"may_start": 1}).want(scripts.OK)
+	r.cancel("1,2,3")
+	rematch := r.call(scripts.RoomRematch, 1, values{"users": "2,3"})
 	rematch.want(scripts.OK)
 	return &room{fixture: f, shard: r.shard, id: rematch.text("new_room_id"), code: rematch.text("code")}
 }
