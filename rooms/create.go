@@ -80,7 +80,7 @@ func (s *Service) prepareEntry(
 		}
 		return err
 	}
-	token, err := s.tokens.TokenByID(ctx, in.EntryTokenID)
+	token, err := s.wallets.TokenByID(ctx, n.gameID, in.EntryTokenID)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type ListQuery struct {
 	EntryTokenID int64              // EntryToken.id
 	MaxEntry     wallet.AmountInput // largest entry, decimal, compared in each room's own token
 	HasFreeSeat  *bool              // true: rooms before the start with a free seat; false: all others
+	Mine         bool               // for players: their rooms that have not ended, see Service.List
 	Limit        int                // rooms in the page, 1 to wire.MaxPageSize; 0 means wire.DefaultPageSize
 	Cursor       string             // NextCursor of the page before; "" for the first page
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -22,8 +23,9 @@ const (
 )
 
 // List returns rooms, newest first. A player gets public rooms of the own game: those with the
-// status, or without a status those before the start that the player may join now. For a game's
-// server and the operator it is AdminList.
+// status, or without a status those before the start that the player may join now. With Mine a
+// player gets the rooms, of every visibility, that have not ended and in which the player has a
+// seat, be it active, reserved or forfeited. For a game's server and the operator it is AdminList.
 //
 // It returns invalid_request, invalid_amount, game_not_found (another game), token_not_found.
 func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery) (Page, error) {
@@ -34,14 +36,20 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery
 		return Page{}, apierror.GameNotFound
 	}
 	q.GameID = caller.GameID
-	if q.Status != "" {
-		return s.readPage(ctx, q, strings.ToLower(string(q.Status)), nil)
+	switch {
+	case q.Mine:
+		isMine := func(rooms []Room) ([]Room, error) { return selectMine(caller.UserID, rooms), nil }
+		return s.readPage(ctx, q, s.store.playerIndexes(q.GameID, caller.UserID), isMine)
+	case q.Status != "":
+		return s.readPage(ctx, q, s.store.gameIndexes(q.GameID, strings.ToLower(string(q.Status))), nil)
 	}
-	return s.readPage(ctx, q, openIndex, &caller)
+	isJoinable := func(rooms []Room) ([]Room, error) { return s.selectJoinable(ctx, caller.UserID, rooms) }
+	return s.readPage(ctx, q, s.store.gameIndexes(q.GameID, openIndex), isJoinable)
 }
 
 // AdminList returns rooms of every visibility, newest first: those of the server's game, or of all
-// games for the operator. It returns the codes of List, and forbidden for a player.
+// games for the operator. It returns the codes of List, forbidden for a player, and invalid_request
+// with Mine.
 func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q ListQuery) (Page, error) {
 	switch {
 	case !caller.HasRole(principal.Server, principal.Operator):
@@ -51,12 +59,24 @@ func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q List
 	case caller.Role == principal.Server:
 		q.GameID = caller.GameID
 	}
-	return s.readPage(ctx, q, allIndex, nil)
+	if q.Mine {
+		return Page{}, apierror.InvalidRequest.WithField("mine", "unsupported", "is for players, who have seats")
+	}
+	if q.GameID != 0 {
+		return s.readPage(ctx, q, s.store.gameIndexes(q.GameID, allIndex), nil)
+	}
+	indexes, err := s.store.allIndexes(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	return s.readPage(ctx, q, indexes, nil)
 }
 
-// readPage reads an index from the cursor on until it has a page of rooms that match the query and,
-// when joiner is given, that this player may join.
-func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joiner *principal.Caller) (Page, error) {
+// readPage reads indexes from the cursor on until it has a page of rooms that match the query and
+// that choose returns, when it is not nil.
+func (s *Service) readPage(
+	ctx context.Context, q ListQuery, indexes []string, choose func([]Room) ([]Room, error),
+) (Page, error) {
 	filter, err := s.parseQuery(ctx, q)
 	if err != nil {
 		return Page{}, err
@@ -65,7 +85,7 @@ func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joine
 	before := filter.beforeRoomID
 	for chunk := filter.limit; page.Scanned < maxScannedRooms; chunk = max(2*chunk, minChunk) {
 		chunk = min(chunk, maxScannedRooms-page.Scanned)
-		ids, err := s.store.listRoomIDs(ctx, q.GameID, index, before, chunk+1) // one more shows whether there are more
+		ids, err := s.store.listRoomIDs(ctx, indexes, before, chunk+1) // one more shows whether there are more
 		if err != nil {
 			return Page{}, err
 		}
@@ -76,8 +96,8 @@ func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joine
 			return Page{}, err
 		}
 		page.Scanned += len(ids)
-		if joiner != nil {
-			if rooms, err = s.selectJoinable(ctx, joiner.UserID, rooms); err != nil {
+		if choose != nil {
+			if rooms, err = choose(rooms); err != nil {
 				return Page{}, err
 			}
 		}
@@ -101,6 +121,15 @@ func (s *Service) readPage(ctx context.Context, q ListQuery, index string, joine
 	}
 	page.NextCursor = encodeCursor(before)
 	return page, nil
+}
+
+// selectMine returns the rooms that have not ended and in which a player has a seat: a room may have
+// changed since its id was read.
+func selectMine(user int64, rooms []Room) []Room {
+	return slices.DeleteFunc(rooms, func(r Room) bool {
+		_, seated := r.Seat(user)
+		return !seated || r.Status.Ended()
+	})
 }
 
 // selectJoinable returns those open rooms that a player may join. It does not look at the player's
@@ -169,7 +198,7 @@ func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, erro
 		}
 	}
 	if q.EntryTokenID != 0 {
-		token, err := s.tokens.TokenByID(ctx, q.EntryTokenID)
+		token, err := s.wallets.TokenByID(ctx, q.GameID, q.EntryTokenID)
 		if err != nil {
 			return listFilter{}, err
 		}

@@ -1,60 +1,59 @@
 package rooms
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/scripts"
 )
 
-// The packed fields of a room's hash. The scripts read the values in this order; doc.go describes
-// them.
+// The packed fields of a room's hash. Go and the scripts read the values by the names in package
+// scripts; the document is for Go alone. doc.go describes them.
 var (
-	settingsLayout = redisdb.PackedLayout{Name: "the settings of a room", Separator: "|", Names: []string{
-		"room", "game", "token", "decimals", "entry", "max", "min", "friends", "visibility", "auto",
-		"idle", "age", "match", "keep", "creator",
-	}}
-	stateLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: []string{
-		"status", "host", "version", "position", "pot", "hostProfile",
-	}}
-	documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: append(
-		[]string{"id", "code", "creatorProfile"}, draftDocumentLayout.Names...,
-	)}
-	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: []string{
-		"user", "state", "ready", "since", "stake", "profile",
-	}}
-
-	// draftDocumentLayout is the part of roomDocument that is known before the script gives the room
-	// its id.
-	draftDocumentLayout = redisdb.PackedLayout{Name: "the document of a new room", Separator: "\t", Names: []string{
-		"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken",
+	settingsLayout = redisdb.PackedLayout{
+		Name: "the settings of a room", Separator: "|", Names: scripts.RoomSettings.Names,
+	}
+	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
+	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
+	documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: []string{
+		"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
 	}}
 )
 
-// encode returns the settings and the document of a new room as the scripts store them.
-func (n *roomDraft) encode(roomID string, creator int64) (settings, document string) {
+// The prefixes of the fields that a room has for each seat and for each ban; the user id follows.
+const (
+	seatFieldPrefix = "s"
+	banFieldPrefix  = "b"
+)
+
+// encode returns the settings and the document of a new room as they are stored.
+func (n *roomDraft) encode(creator int64) (settings, document string) {
 	settings = settingsLayout.Join(map[string]any{
-		"room": roomID, "game": n.gameID, "token": n.token.Code, "decimals": n.token.Decimals, "entry": int64(n.entry),
-		"max": n.maxPlayers, "min": n.minPlayers, "friends": formatBool(n.friendsOnly), "visibility": n.visibility,
-		"auto": formatBool(n.autoStart), "idle": n.idleTimeout.Milliseconds(), "age": n.maxAge.Milliseconds(),
-		"match": n.matchTimeout.Milliseconds(), "keep": n.retention.Milliseconds(), "creator": creator,
+		"entry": int64(n.entry), "token": n.token.Code, "decimals": n.token.Decimals,
+		"max_players": n.maxPlayers, "min_players": n.minPlayers, "game": n.gameID, "creator": creator,
+		"visibility": n.visibility, "friends_only": formatBool(n.friendsOnly), "auto_start": formatBool(n.autoStart),
+		"match_ms": n.matchTimeout.Milliseconds(), "idle_ms": n.idleTimeout.Milliseconds(),
+		"age_ms": n.maxAge.Milliseconds(), "keep_ms": n.retention.Milliseconds(),
 	})
-	document = draftDocumentLayout.Join(map[string]any{
+	return settings, documentLayout.Join(map[string]any{
 		"settlement": n.settledBy, "rakeBps": n.rakeBps, "payout": joinInts(n.payoutBps), "tie": n.tie,
-		"metadata": n.metadataJSON, "entryToken": n.entryTokenJSON,
+		"metadata": n.metadataJSON, "entryToken": n.entryTokenJSON, "creatorProfile": n.creatorProfileJSON,
 	})
-	return settings, document
 }
 
-// encodePayouts returns the payouts as "<user>:<place>:<units>;" each.
-func (l settlement) encodePayouts() []byte {
-	var b []byte
-	for _, p := range l.payouts {
-		b = fmt.Appendf(b, "%d:%d:%d;", p.UserID, p.Place, p.Amount)
-	}
-	return b
+// encodeRematchDocument returns the document of a room with the same settings and another creator.
+func (r *Room) encodeRematchDocument(creatorProfileJSON string) string {
+	return documentLayout.Join(map[string]any{
+		"settlement": r.SettledBy, "rakeBps": r.RakeBps, "payout": joinInts(r.PayoutBps), "tie": r.Tie,
+		"metadata": r.metadataJSON, "entryToken": r.entryTokenJSON, "creatorProfile": creatorProfileJSON,
+	})
 }
 
 func joinInts[N int | int64](list []N) string {
@@ -63,7 +62,7 @@ func joinInts[N int | int64](list []N) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fmt.Append(b, n)
+		b = strconv.AppendInt(b, int64(n), 10)
 	}
 	return string(b)
 }
@@ -76,96 +75,112 @@ func formatBool(b bool) string {
 }
 
 // decodeRoom returns the room of a hash. An empty hash is the zero Room.
-func decodeRoom(hash map[string]string) (Room, error) {
+func decodeRoom(roomID string, hash map[string]string) (Room, error) {
 	if len(hash) == 0 {
 		return Room{}, nil
 	}
-	var r Room
+	r := Room{RoomID: roomID}
 	err := errors.Join(
-		r.decodeSettings(hash["set"]), r.decodeState(hash["state"]), r.decodeDocument(hash["doc"]),
-		r.decodeSeats(hash["seats"]), r.decodeBans(hash), r.decodeFields(hash),
+		r.decodeSettings(hash["settings"]), r.decodeLive(hash["live"]), r.decodeDocument(hash["document"]),
+		r.decodePlayers(hash), r.decodeFields(hash),
 	)
 	if err != nil {
-		return Room{}, fmt.Errorf("room %s: %w", r.RoomID, err)
+		return Room{}, fmt.Errorf("room %s: %w", roomID, err)
 	}
 	return r, nil
 }
 
 func (r *Room) decodeSettings(text string) error {
 	settings := settingsLayout.Split(text)
-	r.RoomID, r.GameID, r.CreatorID = settings.Text("room"), settings.Int("game"), settings.Int("creator")
+	r.GameID, r.CreatorID = settings.Int("game"), settings.Int("creator")
 	r.TokenCode, r.TokenDecimals = settings.Text("token"), int(settings.Int("decimals"))
 	r.Entry = wallet.Units(settings.Int("entry"))
-	r.MaxPlayers, r.MinPlayers = int(settings.Int("max")), int(settings.Int("min"))
-	r.FriendsOnly, r.AutoStart = settings.Bool("friends"), settings.Bool("auto")
+	r.MaxPlayers, r.MinPlayers = int(settings.Int("max_players")), int(settings.Int("min_players"))
+	r.FriendsOnly, r.AutoStart = settings.Bool("friends_only"), settings.Bool("auto_start")
 	r.Visibility = Visibility(settings.Text("visibility"))
 	return settings.Err()
 }
 
-func (r *Room) decodeState(text string) error {
-	state := stateLayout.Split(text)
-	r.Status, r.HostID, r.hostProfileJSON = Status(state.Text("status")), state.Int("host"), state.Text("hostProfile")
-	r.Version, r.Position = state.Int("version"), state.Text("position")
-	r.Pot = wallet.Units(state.Int("pot"))
-	return state.Err()
+func (r *Room) decodeLive(text string) error {
+	live := liveLayout.Split(text)
+	r.Status, r.HostID, r.Version = Status(live.Text("status")), live.Int("host"), live.Int("version")
+	r.Seq, r.Position = live.Int("seq"), live.Text("seq")+"-"+live.Text("nonce")
+	r.Pot = wallet.Units(live.Int("pot"))
+	return live.Err()
 }
 
 func (r *Room) decodeDocument(text string) (err error) {
 	document := documentLayout.Split(text)
-	r.ID, r.Code, r.creatorProfileJSON = document.Int("id"), document.Text("code"), document.Text("creatorProfile")
 	r.SettledBy, r.Tie = document.Text("settlement"), Tie(document.Text("tie"))
 	r.RakeBps = int(document.Int("rakeBps"))
 	r.PayoutBps, err = decodeInts(document.Text("payout"))
 	r.metadataJSON, r.entryTokenJSON = document.Text("metadata"), document.Text("entryToken")
+	r.creatorProfileJSON = document.Text("creatorProfile")
 	return errors.Join(document.Err(), err)
 }
 
-// decodeFields reads the fields that are not packed.
-func (r *Room) decodeFields(hash map[string]string) error {
+// decodePlayers reads the fields that are there for each seat and for each ban, and the host's
+// profile.
+func (r *Room) decodePlayers(hash map[string]string) error {
+	var errs []error
+	r.Seats = make([]Seat, 0, 8)
+	for field, text := range hash {
+		if user, ok := parseUserField(field, seatFieldPrefix); ok {
+			seat, err := decodeSeat(user, text)
+			r.Seats, errs = append(r.Seats, seat), append(errs, err)
+		} else if user, ok := parseUserField(field, banFieldPrefix); ok {
+			if r.bannedUsers == nil {
+				r.bannedUsers = map[int64]bool{}
+			}
+			r.bannedUsers[user] = true
+		}
+	}
+	slices.SortFunc(r.Seats, func(a, b Seat) int { return cmp.Compare(a.order, b.order) })
+	if r.hostProfileJSON = hash["host_profile"]; r.hostProfileJSON == "" {
+		if host, seated := r.Seat(r.HostID); seated {
+			r.hostProfileJSON = host.profileJSON
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// parseUserField returns the user id behind a prefix, and false for the fields with other names.
+func parseUserField(field, prefix string) (userID int64, ok bool) {
+	text, ok := strings.CutPrefix(field, prefix)
+	if !ok || text == "" || text[0] < '0' || text[0] > '9' {
+		return 0, false
+	}
+	userID, err := strconv.ParseInt(text, 10, 64)
+	return userID, err == nil
+}
+
+func decodeSeat(userID int64, text string) (Seat, error) {
+	seat := seatLayout.Split(text)
+	s := Seat{
+		UserID: userID, State: SeatState(seat.Text("state")), Ready: seat.Bool("ready"), JoinedAt: seat.Time("joined"),
+		Stake: wallet.Units(seat.Int("stake")), order: seat.Int("order"), profileJSON: seat.Text("profile"),
+	}
+	return s, seat.Err()
+}
+
+// decodeFields reads the fields that are not packed, and the result of a room that has ended.
+func (r *Room) decodeFields(hash map[string]string) (err error) {
 	f := redisdb.NewFields("the fields of a room", hash)
-	r.Seq, r.Rake = f.Int("seq"), wallet.Units(f.Int("rake"))
+	r.ID, r.Code = f.Int("id"), f.Text("code")
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
-	r.CancelReason, r.RematchID = f.Text("reason"), f.Text("rematch")
-	r.placementsJSON, r.payoutsJSON, r.refundsJSON = f.Text("results"), f.Text("payouts"), f.Text("refunds")
-	return f.Err()
-}
-
-// decodeSeats reads seats with tabs between them.
-func (r *Room) decodeSeats(text string) error {
-	if text == "" {
-		return nil
+	r.CancelReason, r.RematchID, r.Rake = f.Text("reason"), f.Text("rematch"), wallet.Units(f.Int("rake"))
+	decimals := strconv.Itoa(r.TokenDecimals)
+	var payouts, refunds []byte
+	if f.Has("placements") {
+		placements := f.Text("placements")
+		r.placementsJSON = string(events.AppendResults(nil, placements))
+		payouts, err = events.AppendPayouts(nil, placements, decimals)
 	}
-	r.Seats = make([]Seat, 0, strings.Count(text, "\t")+1)
-	for packed := range strings.SplitSeq(text, "\t") {
-		seat := seatLayout.Split(packed)
-		r.Seats = append(r.Seats, Seat{
-			UserID: seat.Int("user"), State: SeatState(seat.Text("state")), Ready: seat.Bool("ready"),
-			JoinedAt: seat.Time("since"), Stake: wallet.Units(seat.Int("stake")), profileJSON: seat.Text("profile"),
-		})
-		if err := seat.Err(); err != nil {
-			return err
-		}
+	if f.Has("refunds") && err == nil {
+		refunds, err = events.AppendRefunds(nil, f.Text("refunds"), decimals)
 	}
-	return nil
-}
-
-// decodeBans reads the players of the fields "ban:<user>".
-func (r *Room) decodeBans(hash map[string]string) error {
-	for field := range hash {
-		user, ok := strings.CutPrefix(field, "ban:")
-		if !ok {
-			continue
-		}
-		if r.bannedUsers == nil {
-			r.bannedUsers = map[int64]bool{}
-		}
-		v := redisdb.NewValues("a banned player", []string{user})
-		r.bannedUsers[v.NextInt()] = true
-		if err := v.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
+	r.payoutsJSON, r.refundsJSON = string(payouts), string(refunds)
+	return errors.Join(f.Err(), err)
 }
 
 func decodeInts(text string) ([]int, error) {
@@ -175,17 +190,4 @@ func decodeInts(text string) ([]int, error) {
 		list[i] = int(v.NextInt())
 	}
 	return list, v.Err()
-}
-
-// decodeHashReply returns the hash in a script's reply: field, value, field, value …, separated by
-// line breaks.
-func decodeHashReply(text string) map[string]string {
-	hash := make(map[string]string, 16)
-	for text != "" {
-		var field, value string
-		field, text, _ = strings.Cut(text, "\n")
-		value, text, _ = strings.Cut(text, "\n")
-		hash[field] = value
-	}
-	return hash
 }

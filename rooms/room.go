@@ -63,6 +63,7 @@ type Seat struct {
 	JoinedAt time.Time    // when the seat was taken or reserved, to the millisecond
 	Stake    wallet.Units // the player's part of the pot, minor units of the room's token
 
+	order       int64  // of the seats among each other
 	profileJSON string // users.Profile as JSON, as of joining
 }
 
@@ -89,9 +90,9 @@ type Payout struct {
 
 // Room is a game session as the store had it at one instant. It is a value: nothing in it changes.
 type Room struct {
-	ID            int64        // unique in the installation
+	ID            int64        // unique in its game
 	RoomID        string       // UUID in lower case; it contains the room's shard
-	Code          string       // 7 letters and digits; a short name, not a permission
+	Code          string       // 7 letters and digits, unique in its game; a short name, not a permission
 	GameID        int64        //
 	TokenCode     string       // code of the entry token, "" for a free room
 	TokenDecimals int          // fraction digits of the entry token, 0 to 18
@@ -168,11 +169,20 @@ func (r *Room) Placements() []Placement {
 	return list
 }
 
-// stakedPlayers returns the user ids of the players whose stakes are in the pot.
-func (r *Room) stakedPlayers() []int64 {
+// seatedUsers returns the user ids of all seats in seating order.
+func (r *Room) seatedUsers() []int64 {
+	ids := make([]int64, len(r.Seats))
+	for i, s := range r.Seats {
+		ids[i] = s.UserID
+	}
+	return ids
+}
+
+// reservedUsers returns the user ids of the reserved seats in seating order.
+func (r *Room) reservedUsers() []int64 {
 	var ids []int64
 	for _, s := range r.Seats {
-		if s.Stake > 0 {
+		if s.State == SeatReserved {
 			ids = append(ids, s.UserID)
 		}
 	}
@@ -181,8 +191,8 @@ func (r *Room) stakedPlayers() []int64 {
 
 // ChangeResult is what a change of a room returns.
 type ChangeResult struct {
-	Room     Room
-	Replayed bool // Room is the first reply to an earlier request with the same key
+	Room     Room // as it is now, which may be later than right after the change
+	Replayed bool // an earlier request with the same key made the change
 }
 
 // Page is one page of a list.

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
@@ -18,9 +19,11 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// Tokens finds the token of an entry. *wallet.Service implements it.
-type Tokens interface {
-	TokenByID(ctx context.Context, id int64) (wallet.Token, error)
+// Wallets finds the token of an entry and keeps the books. *wallet.Service implements it.
+type Wallets interface {
+	TokenByID(ctx context.Context, gameID, id int64) (wallet.Token, error)
+	// LedgerChanged is called after each script that may have appended to the ledger of a game.
+	LedgerChanged(gameID int64)
 }
 
 // Players returns profiles and friendships. *users.Service implements it.
@@ -49,19 +52,30 @@ type Options struct {
 // forbidden (wrong role), store_unavailable, idempotency_key_reused, and version_conflict when
 // others changed the room before each of 16 attempts.
 type Service struct {
-	store     store
-	tokens    Tokens
+	store     *store
+	work      *leader.Work // the sweep
+	wallets   Wallets
 	players   Players
 	games     Games
 	retention time.Duration
 }
 
 // New returns the service on an open store.
-func New(db *redisdb.DB, tokens Tokens, players Players, games Games, o Options) *Service {
-	return &Service{
-		store:  store{db: db, freeShardCount: cmp.Or(o.Shards, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
-		tokens: tokens, players: players, games: games,
+func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Options) *Service {
+	st := &store{db: db, freeShardCount: cmp.Or(o.Shards, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)}
+	s := &Service{
+		store: st, work: leader.New(db, sweepWork, st.sweepGames), wallets: wallets, players: players, games: games,
 		retention: cmp.Or(o.Retention, 24*time.Hour),
+	}
+	st.changed = s.noteChange
+	return s
+}
+
+// noteChange names a shard to those who work on it in the background.
+func (s *Service) noteChange(shard keys.Shard) {
+	s.work.Changed(shard.GameID()) // freeRooms for a free shard
+	if shard.Paid() {
+		s.wallets.LedgerChanged(shard.GameID())
 	}
 }
 
@@ -122,20 +136,25 @@ func (s *Service) Join(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	profile, err := s.readProfileJSON(ctx, caller.UserID)
-	if err != nil {
+	var options joinOptions
+	if options.profileJSON, err = s.readProfileJSON(ctx, caller.UserID); err != nil {
 		return ChangeResult{}, err
 	}
-	r, err := s.store.join(ctx, c, profile, "")
-	if err != nil || !r.isStale() {
-		return toChangeResult(r, err)
+	for range maxScriptAttempts {
+		r, err := s.store.join(ctx, c, options)
+		if err != nil || !r.isStale() {
+			return toChangeResult(r, err)
+		}
+		options.mayStart = r.room.AutoStart
+		if r.room.FriendsOnly || r.room.Visibility == Private {
+			friends, err := s.players.AreFriends(ctx, caller.UserID, r.room.CreatorID)
+			if err != nil {
+				return ChangeResult{}, err
+			}
+			options.friend = formatBool(friends[r.room.CreatorID])
+		}
 	}
-	// The room admits only friends of its creator.
-	friends, err := s.players.AreFriends(ctx, caller.UserID, r.room.CreatorID)
-	if err != nil {
-		return ChangeResult{}, err
-	}
-	return toChangeResult(s.store.join(ctx, c, profile, formatBool(friends[r.room.CreatorID])))
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // Leave takes the calling player out. Before the start the stake goes back; after it the seat is
@@ -149,18 +168,13 @@ func (s *Service) Leave(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	wallets, payouts := []int64{caller.UserID}, settlement{}
+	payouts := settlement{users: []int64{caller.UserID}}
 	for range maxScriptAttempts {
-		r, err := s.store.leave(ctx, c, wallets, payouts)
+		r, err := s.store.leave(ctx, c, payouts)
 		if err != nil || !r.isStale() {
 			return toChangeResult(r, err)
 		}
-		// This ends the room: the script needs the wallet of each player, and the payout of the last one.
-		wallets, payouts = r.room.stakedPlayers(), settlement{}
-		isCaller := func(id int64) bool { return id == caller.UserID }
-		if others := slices.DeleteFunc(r.room.ActivePlayers(), isCaller); len(others) == 1 {
-			payouts = r.room.computeSettlement([]Placement{{UserID: others[0], Place: 1}})
-		}
+		payouts = r.room.settleWithout(caller.UserID)
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }
@@ -175,7 +189,15 @@ func (s *Service) Ready(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	return toChangeResult(s.store.ready(ctx, c, ready))
+	var reserved []int64
+	for range maxScriptAttempts {
+		r, err := s.store.ready(ctx, c, ready, reserved)
+		if err != nil || !r.isStale() {
+			return toChangeResult(r, err)
+		}
+		reserved = r.room.reservedUsers()
+	}
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // KickInput names a player to take out of a room.
@@ -188,8 +210,11 @@ type KickInput struct {
 // Kick takes a player out before the start and gives the stake back. The host and the game's server
 // may.
 //
-// It returns room_not_found, room_closed, not_host, already_started, not_participant, and
-// invalid_request when the player is the caller.
+// A room has at most 256 bans, so that nobody can make it grow without end; a player may still be
+// taken out without one.
+//
+// It returns room_not_found, room_closed, not_host, already_started, not_participant, limit_reached
+// (the 257th ban), and invalid_request when the player is the caller.
 func (s *Service) Kick(
 	ctx context.Context, caller principal.Caller, in KickInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -200,7 +225,15 @@ func (s *Service) Kick(
 	if in.UserID < 1 || in.UserID == caller.UserID {
 		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
-	return toChangeResult(s.store.kick(ctx, c, in.UserID, in.Ban))
+	users := []int64{in.UserID}
+	for range maxScriptAttempts {
+		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users)
+		if err != nil || !r.isStale() {
+			return toChangeResult(r, err)
+		}
+		users = r.room.seatedUsers()
+	}
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // TransferHost makes another seated player the host. The host and the game's server may.
@@ -230,7 +263,15 @@ func (s *Service) Start(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	return toChangeResult(s.store.start(ctx, c))
+	var reserved []int64
+	for range maxScriptAttempts {
+		r, err := s.store.start(ctx, c, reserved)
+		if err != nil || !r.isStale() {
+			return toChangeResult(r, err)
+		}
+		reserved = r.room.reservedUsers()
+	}
+	return ChangeResult{}, apierror.VersionConflict
 }
 
 // Finish ends the game with a result and pays out the pot. Only the game's server may. The
@@ -249,17 +290,17 @@ func (s *Service) Finish(
 		return ChangeResult{}, err
 	}
 	for range maxScriptAttempts {
-		ranked := rankPlacements(placements, room.ActivePlayers())
-		payouts, invalid := settlement{placementsJSON: placementsToJSON(ranked)}, error(nil)
-		if room.Status == Started && room.GameID == caller.GameID {
-			if invalid = validatePlacements(placements, room.ActivePlayers()); invalid == nil {
-				payouts = room.computeSettlement(ranked)
+		payouts, invalid := settlement{}, error(nil)
+		if room.Status == Started || room.Status == Finished {
+			active := room.ActivePlayers()
+			if invalid = validatePlacements(placements, active); invalid == nil {
+				payouts = room.computeSettlement(rankPlacements(placements, active))
 			}
 		}
 		// The script runs even with invalid placements: there may be a first reply to this key. When
-		// there is none, it changes nothing and returns stale, because the payouts are not of the room's
-		// version.
-		r, err := s.store.finish(ctx, c, room.stakedPlayers(), payouts)
+		// there is none, it changes nothing: the placements are no result of a finished room, and the
+		// version is not that of a started one.
+		r, err := s.store.finish(ctx, c, payouts)
 		if err != nil || !r.isStale() {
 			return toChangeResult(r, err)
 		}
@@ -286,7 +327,7 @@ func (s *Service) Cancel(
 		principal.Player: "host", principal.Server: "server", principal.Operator: "operator",
 	}
 	for range maxScriptAttempts {
-		r, err := s.store.cancel(ctx, c, room.stakedPlayers(), reasons[caller.Role])
+		r, err := s.store.cancel(ctx, c, room.seatedUsers(), reasons[caller.Role])
 		if err != nil || !r.isStale() {
 			return toChangeResult(r, err)
 		}
@@ -305,7 +346,10 @@ func (s *Service) Cancel(
 func (s *Service) Rematch(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
-	c, err := s.playerCommand(caller, roomID, rc)
+	if caller.Role != principal.Player {
+		return ChangeResult{}, apierror.Forbidden
+	}
+	c, room, err := s.lookup(ctx, caller, roomID, rc)
 	if err != nil {
 		return ChangeResult{}, err
 	}
@@ -313,13 +357,15 @@ func (s *Service) Rematch(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	known := ""
 	for range maxScriptAttempts {
-		r, err := s.store.tryRematch(ctx, c, known, profile)
+		r, err := s.store.tryRematch(ctx, c, room, profile)
 		if err != nil || !r.isStale() {
 			return toChangeResult(r, err)
 		}
-		known = r.room.RematchID
+		// The code was taken, or somebody left while the game was still on.
+		if room, err = s.store.read(ctx, roomID); err != nil {
+			return ChangeResult{}, err
+		}
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }
@@ -353,16 +399,30 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 }
 
 // GetByCode returns the room with a code, in upper or lower case. A code gives no permission: it is
-// short enough to be guessed. It returns room_not_found as Get does.
-func (s *Service) GetByCode(ctx context.Context, caller principal.Caller, code string) (Room, error) {
-	id, err := s.store.roomIDByCode(ctx, code)
+// short enough to be guessed. Each game has its own codes for rooms with a stake: they are looked
+// up in the caller's game, for the operator in that of gameID. With gameID 0 the operator gets free
+// rooms alone. It returns room_not_found as Get does, and game_not_found for another game than the
+// caller's.
+func (s *Service) GetByCode(
+	ctx context.Context, caller principal.Caller, gameID int64, code string,
+) (Room, error) {
+	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
+		return Room{}, apierror.Forbidden
+	}
+	if caller.Role != principal.Operator {
+		if gameID != 0 && gameID != caller.GameID {
+			return Room{}, apierror.GameNotFound
+		}
+		gameID = caller.GameID
+	}
+	id, err := s.store.roomIDByCode(ctx, gameID, code)
 	if err != nil {
 		return Room{}, err
 	}
 	return s.Get(ctx, caller, id)
 }
 
-// EventTopic returns the topic of a room's events: the stream and the channel of the same name. It
+// EventTopic returns the topic of a room's events: the list and the channel of the same name. It
 // returns false for an id that no room can have.
 func (s *Service) EventTopic(roomID string) (topic string, ok bool) {
 	at, err := s.store.locate(roomID)
@@ -372,32 +432,17 @@ func (s *Service) EventTopic(roomID string) (topic string, ok bool) {
 	return at.eventTopic(), true
 }
 
-// Sweep looks once at each room that is due: it cancels rooms whose time is over and removes rooms
-// that ended long ago. It returns how many rooms it read. It leaves out shards that another
-// node is sweeping.
-func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweep(ctx) }
+// Sweep looks once at each room that is due, of every game: it cancels rooms whose time is over,
+// drops the events of rooms that ended a while ago and removes rooms that ended long ago. It
+// returns how many rooms it swept. It does nothing while another node sweeps.
+func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweepAll(ctx) }
 
-// sweepInterval is how often a node tries to sweep.
-const sweepInterval = time.Second
-
-// Run sweeps until ctx ends. One node at a time sweeps each shard; any node may die at any instant.
+// Run sweeps until ctx ends. One node at a time sweeps; any node may die at any instant.
 func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
-	for {
-		n, err := s.Sweep(ctx)
-		if err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "sweeping rooms failed", "error", err)
-		}
-		if n > 0 && err == nil && ctx.Err() == nil {
-			continue // there may be more than one batch
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "sweeping rooms failed", "error", err)
 	}
+	return s.work.Run(ctx)
 }
 
 // playerCommand returns a command of a verb that only players may use.
@@ -432,7 +477,7 @@ func (s *Service) lookup(
 	if err != nil && (rc.KeyDigest == "" || !errors.Is(err, apierror.RoomNotFound)) {
 		return command{}, Room{}, err
 	}
-	if caller.Role == principal.Operator {
+	if caller.Role == principal.Operator && !c.shard.Paid() {
 		c.gameID = room.GameID
 	}
 	return c, room, nil
@@ -469,6 +514,9 @@ func toChangeResult(r scriptResult, err error) (ChangeResult, error) {
 		seated, required := values.NextInt(), values.NextInt()
 		detailed = apierror.NotEnoughPlayers.WithReason("%d are seated and %d are needed", seated, required).
 			WithMember("players", seated).WithMember("minPlayers", required)
+	case apierror.LimitReached.Code:
+		detailed = apierror.LimitReached.WithReason("the room has its largest number of bans").
+			WithMember("limit", "bans").WithMember("max", values.NextInt())
 	default:
 		return result, r.reply.Err(r.script)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -80,16 +81,6 @@ func validatePlacements(placements []Placement, active []int64) error {
 	return fieldErrors.Err()
 }
 
-// placementsToJSON returns ranked placements as JSON. Two results are the same when their texts are
-// equal.
-func placementsToJSON(ranked []Placement) string {
-	text, err := wire.Marshal(ranked)
-	if err != nil {
-		panic("rooms: encode placements: " + err.Error()) // a score that is not finite; JSON has none
-	}
-	return string(text)
-}
-
 // splitPot divides the pot, less the rake, among players in ranked order. Each place gets its basis
 // points, rounded down. The first place also gets what the rounding leaves and the shares of places
 // that nobody has. Tied players divide what their places get together; the units that cannot be
@@ -125,30 +116,82 @@ func splitPot(
 
 // settlement is what a script needs to finish a room.
 type settlement struct {
-	placementsJSON string // of encodePlacements
-	payouts        []Payout
-	rake           wallet.Units
-	roomVersion    int64 // of the room from which the payouts were computed
+	users       []int64 // of the seats; in a paid room in the order of the placements
+	placements  string  // "<user>:<place>:<units>:<score>;" for each, see encodePlacements
+	rake        wallet.Units
+	roomVersion int64 // of the room from which it was computed
 }
 
-// computeSettlement computes the payouts of a room for ranked placements. A free room pays nothing.
-// When the first place is tied in a room that refunds ties, every stake goes back, those of
-// forfeited seats too, without rake.
+// computeSettlement computes the settlement of a room for ranked placements, which must be valid. A
+// free room pays nothing. When the first place is tied in a room that refunds ties, every stake goes
+// back, those of forfeited seats too, without rake.
 func (r *Room) computeSettlement(ranked []Placement) settlement {
-	list := settlement{placementsJSON: placementsToJSON(ranked), roomVersion: r.Version}
+	l := settlement{roomVersion: r.Version}
 	if r.Pot == 0 {
-		return list
+		l.users, l.placements = r.seatedUsers(), encodePlacements(ranked, nil)
+		return l
 	}
+	all := slices.Clone(ranked)
+	for _, seat := range r.Seats {
+		if seat.State == SeatForfeited {
+			all = append(all, Placement{UserID: seat.UserID}) // place 0
+		}
+	}
+	amounts := make([]wallet.Units, len(all))
 	if r.Tie == TieRefund && len(ranked) > 1 && ranked[1].Place == 1 {
-		places := map[int64]int{}
-		for _, p := range ranked {
-			places[p.UserID] = p.Place
+		for i, p := range all {
+			seat, _ := r.Seat(p.UserID)
+			amounts[i] = seat.Stake
 		}
-		for _, seat := range r.Seats {
-			list.payouts = append(list.payouts, Payout{UserID: seat.UserID, Place: places[seat.UserID], Amount: seat.Stake})
+	} else {
+		var payouts []Payout
+		payouts, l.rake = splitPot(r.Pot, r.RakeBps, r.PayoutBps, ranked)
+		for i, p := range payouts {
+			amounts[i] = p.Amount
 		}
-		return list
 	}
-	list.payouts, list.rake = splitPot(r.Pot, r.RakeBps, r.PayoutBps, ranked)
-	return list
+	for _, p := range all {
+		l.users = append(l.users, p.UserID)
+	}
+	l.placements = encodePlacements(all, amounts)
+	return l
+}
+
+// settleWithout returns what a script needs when a player leaves: the keys of all seats and, when
+// one other player is left in a game with a pot, the settlement for that one.
+func (r *Room) settleWithout(leaver int64) settlement {
+	others := slices.DeleteFunc(r.ActivePlayers(), func(id int64) bool { return id == leaver })
+	if r.Status != Started || r.Pot == 0 || len(others) != 1 {
+		return settlement{users: r.seatedUsers()}
+	}
+	left := *r
+	left.Seats = slices.Clone(r.Seats)
+	for i := range left.Seats {
+		if left.Seats[i].UserID == leaver {
+			left.Seats[i].State = SeatForfeited
+		}
+	}
+	return left.computeSettlement([]Placement{{UserID: others[0], Place: 1}})
+}
+
+// encodePlacements returns placements with the amounts that they get as one text; without amounts
+// their place in it is empty. Two results of a room are the same when their texts are equal.
+func encodePlacements(list []Placement, amounts []wallet.Units) string {
+	var b []byte
+	for i, p := range list {
+		b = strconv.AppendInt(b, p.UserID, 10)
+		b = strconv.AppendInt(append(b, ':'), int64(p.Place), 10)
+		if b = append(b, ':'); amounts != nil {
+			b = strconv.AppendInt(b, int64(amounts[i]), 10)
+		}
+		if b = append(b, ':'); p.Score != nil {
+			score, err := wire.Marshal(*p.Score)
+			if err != nil {
+				panic("rooms: encode a score: " + err.Error()) // a score that is not finite; JSON has none
+			}
+			b = append(b, score...)
+		}
+		b = append(b, ';')
+	}
+	return string(b)
 }

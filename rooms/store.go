@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,17 +12,22 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
+// eventsRetention is how long the events of a room outlive it. Who comes later reads the room.
+const eventsRetention = 10 * time.Minute
+
 // store reads rooms from Redis and runs the room scripts.
 type store struct {
 	db             *redisdb.DB
 	freeShardCount int // for free rooms
 	receiptTTL     time.Duration
+	changed        func(keys.Shard) // is called after each script that may have changed a room of the shard
 }
 
 // location is where a room is stored.
@@ -33,9 +36,13 @@ type location struct {
 	roomID string
 }
 
-// locate returns the location of a room. It returns room_not_found for an id that no room can have.
+// locate returns the location of a room. It returns invalid_request for an id that is no UUID, and
+// room_not_found for one that no room can have.
 func (st *store) locate(roomID string) (location, error) {
 	roomID = strings.ToLower(roomID) // RFC 9562, section 4: upper case is the same id
+	if !isUUID(roomID) {
+		return location{}, apierror.InvalidRequest.WithField("roomId", "format", "must be a UUID")
+	}
 	shard, ok := keys.RoomShard(roomID)
 	if !ok || shard.Number() > st.freeShardCount {
 		return location{}, apierror.RoomNotFound
@@ -43,9 +50,26 @@ func (st *store) locate(roomID string) (location, error) {
 	return location{shard, roomID}, nil
 }
 
+// isUUID reports whether a text has the form of a UUID in lower case.
+func isUUID(text string) bool {
+	if len(text) != 36 {
+		return false
+	}
+	for i := range len(text) {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if text[i] != '-' {
+				return false
+			}
+		} else if !strings.ContainsRune("0123456789abcdef", rune(text[i])) {
+			return false
+		}
+	}
+	return true
+}
+
 func (l location) roomKey() string { return keys.Room(l.shard, l.roomID) }
 
-// eventTopic is the stream of the room's events and the channel of the same name.
+// eventTopic is the list of the room's events and the channel of the same name.
 func (l location) eventTopic() string { return keys.RoomEvents(l.shard, l.roomID) }
 
 // command is one call of a verb: who changes which room, under which receipt.
@@ -57,22 +81,126 @@ type command struct {
 	nonce   string
 }
 
-// newCommand returns a command on a room. It returns room_not_found for an id that no room can
-// have.
+// newCommand returns a command on a room. It returns the codes of locate, and room_not_found for a
+// room of another game's economy.
 func (st *store) newCommand(caller principal.Caller, roomID string, rc idempotency.Receipt) (command, error) {
 	at, err := st.locate(roomID)
 	if err != nil {
 		return command{}, err
 	}
-	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}, nil
+	c := command{at, caller, caller.GameID, rc, idempotency.NewNonce()}
+	if at.shard.Paid() {
+		if !caller.CanAccessGame(at.shard.GameID()) {
+			return command{}, apierror.RoomNotFound
+		}
+		c.gameID = at.shard.GameID()
+	}
+	return c, nil
 }
 
-// scriptInput is what one script takes beside what every room script takes.
-type scriptInput struct {
-	walletUserIDs []int64  // user ids of the players whose wallets the script may change; ignored for a free room
-	ownKeys       []string // keys of this script alone
-	ownArgs       []any    // arguments of this script alone
+// playerText returns the user id of a player as text, "" for other callers.
+func (c command) playerText() string {
+	if c.caller.Role != principal.Player {
+		return ""
+	}
+	return strconv.FormatInt(c.caller.UserID, 10)
 }
+
+// args returns the arguments of a script: those that every room script has first, and its own.
+func (st *store) args(c command, own ...any) []any {
+	list := make([]any, 0, 4+len(own))
+	list = append(list, st.db.PublishCommand, c.nonce, c.receipt.Fingerprint, st.receiptTTL.Milliseconds())
+	return append(list, own...)
+}
+
+// keyList collects the keys of a script in the order of its header.
+type keyList struct {
+	command
+	names []string
+}
+
+// newKeyList starts with the room and its events.
+func newKeyList(c command) *keyList {
+	return &keyList{c, append(make([]string, 0, 24), c.roomKey(), c.eventTopic())}
+}
+
+func (k *keyList) add(names ...string) *keyList {
+	k.names = append(k.names, names...)
+	return k
+}
+
+// addIndexes adds the game's indexes with these names.
+func (k *keyList) addIndexes(states ...string) *keyList {
+	for _, state := range states {
+		k.names = append(k.names, keys.RoomIndex(k.shard, k.gameID, state))
+	}
+	return k
+}
+
+func (k *keyList) addDue() *keyList { return k.add(keys.RoomsDue(k.shard)) }
+
+// addLedger adds the ledger of a paid room.
+func (k *keyList) addLedger() *keyList {
+	if k.shard.Paid() {
+		k.names = append(k.names, keys.Ledger(k.shard.GameID()))
+	}
+	return k
+}
+
+// addPlayers adds what a script may change of each player: the list of rooms and, in a paid room,
+// the wallet with its lines.
+func (k *keyList) addPlayers(userIDs []int64) *keyList {
+	for _, id := range userIDs {
+		k.names = append(k.names, keys.PlayerRooms(k.shard, id))
+		k.addWallet(id)
+	}
+	return k
+}
+
+// addPlayerRooms adds the list of rooms of each player.
+func (k *keyList) addPlayerRooms(userIDs []int64) *keyList {
+	for _, id := range userIDs {
+		k.names = append(k.names, keys.PlayerRooms(k.shard, id))
+	}
+	return k
+}
+
+// addWallet adds, in a paid room, a player's wallet and its lines.
+func (k *keyList) addWallet(userID int64) {
+	if game := k.shard.GameID(); k.shard.Paid() {
+		k.names = append(k.names, keys.Wallet(game, userID), keys.WalletLines(game, userID))
+	}
+}
+
+// addNewRoom adds the keys from the third on with which a room is opened.
+func (k *keyList) addNewRoom(code string) *keyList {
+	k.add(keys.RoomCode(k.shard, code), keys.RoomCounter(k.shard)).addDue()
+	k.addIndexes(allIndex, createdIndex, startedIndex, openIndex)
+	k.add(keys.PlayerRooms(k.shard, k.caller.UserID))
+	if !k.shard.Paid() {
+		return k.add(keys.FreeRooms(k.shard))
+	}
+	k.addWallet(k.caller.UserID)
+	return k.addLedger()
+}
+
+// withReceipt returns the keys, with the receipt of a call with a key behind them.
+func (k *keyList) withReceipt() []string {
+	if k.receipt.Fingerprint == "" {
+		return k.names
+	}
+	return append(k.names, keys.RoomReceipt(k.shard, k.caller.ActorID(), k.receipt.KeyDigest))
+}
+
+// The indexes that each shard has for each game. Those of a status have its name in lower case.
+const (
+	openIndex      = "open"
+	createdIndex   = "created"
+	startedIndex   = "started"
+	finishedIndex  = "finished"
+	cancelledIndex = "cancelled"
+	allIndex       = "all"
+)
 
 // scriptResult is what a room script returned.
 type scriptResult struct {
@@ -85,181 +213,157 @@ type scriptResult struct {
 func (r scriptResult) isOK() bool    { return r.reply.Status == scripts.OK }
 func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
 
-// hasRoom reports whether the script returned a room.
-func (r scriptResult) hasRoom() bool { return (r.isOK() || r.isStale()) && len(r.reply.Values) > 0 }
-
-// runScript runs a room script.
-func (st *store) runScript(ctx context.Context, s *scripts.Script, c command, in scriptInput) (scriptResult, error) {
-	if !c.shard.Paid() {
-		in.walletUserIDs = nil
-	}
-	reply, err := st.db.RunScript(ctx, s, c.scriptKeys(in), st.scriptArgs(c, in)...)
+// runScript runs a room script and reads the room at the same time. After ok it is the room that
+// the reply names, if it names one. A room that is gone by then is room_not_found.
+func (st *store) runScript(
+	ctx context.Context, s *scripts.Script, c command, read location, names []string, args []any,
+) (scriptResult, error) {
+	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey(), names, args...)
+	st.changed(c.shard) // after an error too: the script may have run
 	if err != nil {
 		return scriptResult{}, err
 	}
 	r := scriptResult{script: s}
 	r.reply, r.replayed = idempotency.FirstReply(c.nonce, reply)
-	if r.hasRoom() {
-		if r.room, err = decodeRoom(decodeHashReply(r.reply.Values[0])); err != nil {
-			return scriptResult{}, err
+	if !r.isOK() && !r.isStale() {
+		return r, nil
+	}
+	if len(r.reply.Values) > 0 && r.reply.Values[0] != read.roomID {
+		read.roomID = r.reply.Values[0]
+		if hash, err = st.db.AutoPipelined.HGetAll(ctx, read.roomKey()).Result(); err != nil {
+			return scriptResult{}, redisdb.WrapError("read a room", err)
 		}
 	}
-	return r, nil
+	if r.isOK() && len(hash) == 0 {
+		r.reply = redisdb.Reply{Status: apierror.RoomNotFound.Code}
+		return r, nil
+	}
+	r.room, err = decodeRoom(read.roomID, hash)
+	return r, err
 }
 
-// scriptKeys returns the keys in the order in which every room script reads them.
-func (c command) scriptKeys(in scriptInput) []string {
-	room := c.roomKey()
-	totals, ledger := room, room // placeholders: a free room moves no money, but all keys must be of one slot
-	if c.shard.Paid() {
-		totals, ledger = keys.Totals(), keys.Ledger()
-	}
-	list := make([]string, 0, 13+len(in.ownKeys)+3*len(in.walletUserIDs))
-	receipt := keys.RoomReceipt(c.shard, c.caller.ActorID(), c.receipt.KeyDigest)
-	list = append(list, room, c.eventTopic(), receipt, keys.RoomsDue(c.shard))
-	for _, name := range indexNames {
-		list = append(list, keys.RoomIndex(c.shard, c.gameID, name))
-	}
-	list = append(list, keys.RoomIndex(c.shard, 0, allIndex), totals, ledger)
-	list = append(list, in.ownKeys...)
-	for _, id := range in.walletUserIDs {
-		list = append(list, keys.Wallet(id), keys.WalletLines(id), keys.WalletEvents(id))
-	}
-	return list
+// run runs a script that changes the command's room.
+func (st *store) run(ctx context.Context, s *scripts.Script, k *keyList, own ...any) (scriptResult, error) {
+	return st.runScript(ctx, s, k.command, k.location, k.withReceipt(), st.args(k.command, own...))
 }
-
-// scriptArgs returns the arguments in the order in which every room script reads them.
-func (st *store) scriptArgs(c command, in scriptInput) []any {
-	actor, player := c.caller.ActorID(), ""
-	switch c.caller.Role {
-	case principal.Player:
-		player = strconv.FormatInt(c.caller.UserID, 10)
-	case principal.System:
-		actor = "" // its calls are not remembered in the room
-	}
-	list := make([]any, 0, 8+len(in.ownArgs))
-	list = append(list, st.db.PublishCommand, c.nonce, c.receipt.Fingerprint, st.receiptTTL.Milliseconds(),
-		actor, player, c.gameID, joinInts(in.walletUserIDs))
-	return append(list, in.ownArgs...)
-}
-
-// Two of the indexes that each shard has for each game. The others are named after a status.
-const (
-	openIndex = "open"
-	allIndex  = "all"
-)
-
-// indexNames lists the indexes in the order in which the scripts get them.
-var indexNames = []string{openIndex, "created", "started", "finished", "cancelled", allIndex}
 
 // tryCreate tries one id and one code. Stale means that the code is taken.
 func (st *store) tryCreate(
 	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n roomDraft,
 ) (scriptResult, error) {
-	c, code := st.newRoomCommand(caller, st.shardFor(n.entry > 0, rc), rc)
-	settings, document := n.encode(c.roomID, caller.UserID)
-	return st.runCreate(ctx, c, code, n.creatorProfileJSON, settings, document)
+	settings, document := n.encode(caller.UserID)
+	return st.runCreate(ctx, st.newRoomCommand(caller, n.entry > 0, rc), n.creatorProfileJSON, settings, document)
 }
 
 // replayCreate returns the first reply to a create. Stale means that there was none.
 func (st *store) replayCreate(
 	ctx context.Context, caller principal.Caller, paid bool, rc idempotency.Receipt,
 ) (scriptResult, error) {
-	c, code := st.newRoomCommand(caller, st.shardFor(paid, rc), rc)
-	return st.runCreate(ctx, c, code, "", "", "") // without settings the script only looks for a receipt
+	// Without settings the script only looks for a receipt.
+	return st.runCreate(ctx, st.newRoomCommand(caller, paid, rc), "", "", "")
 }
 
 func (st *store) runCreate(
-	ctx context.Context, c command, code, profile, settings, document string,
+	ctx context.Context, c command, profile, settings, document string,
 ) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomCreate, c, scriptInput{
-		walletUserIDs: []int64{c.caller.UserID},
-		ownKeys:       []string{keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)},
-		ownArgs:       []any{st.freeShardCount + 1, c.shard.Number(), profile, code, settings, document},
-	})
+	code := newCode(c.shard.Number(), st.freeShardCount)
+	return st.run(ctx, scripts.RoomCreate, newKeyList(c).addNewRoom(code),
+		c.caller.UserID, c.roomID, st.freeShardCount+1, c.shard.Number(), code, settings, document, profile)
 }
 
-// newRoomCommand returns a command on a new room, and a code for the room.
-func (st *store) newRoomCommand(
-	caller principal.Caller, shard keys.Shard, rc idempotency.Receipt,
-) (c command, code string) {
-	at := location{shard, keys.NewRoomID(shard, time.Now())}
-	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}, newCode(shard.Number(), st.freeShardCount)
-}
-
-// shardFor returns the shard for a new room. Free rooms are spread over the shards; a request with
-// a key always gets the same one, where its receipt is.
-func (st *store) shardFor(paid bool, rc idempotency.Receipt) keys.Shard {
-	switch {
-	case paid:
-		return keys.Economy
-	case rc.KeyDigest == "":
-		return keys.FreeShard(rand.IntN(st.freeShardCount))
-	default:
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(rc.KeyDigest))
-		return keys.FreeShard(int(h.Sum32() % uint32(st.freeShardCount)))
+// newRoomCommand returns a command on a new room of a player.
+func (st *store) newRoomCommand(caller principal.Caller, paid bool, rc idempotency.Receipt) command {
+	shard := keys.EconomyShard(caller.GameID)
+	if !paid {
+		// All free rooms that a player opens are in one shard: a request with a key finds its receipt there.
+		shard = keys.FreeShard(int(caller.UserID % int64(st.freeShardCount)))
 	}
+	at := location{shard, keys.NewRoomID(shard, time.Now())}
+	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}
 }
 
-// join seats the caller. friend is "1" or "0" for whether the creator is a friend, "" when it is
-// not known; then stale means that the script must know.
-func (st *store) join(ctx context.Context, c command, profile, friend string) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomJoin, c, scriptInput{
-		walletUserIDs: []int64{c.caller.UserID}, ownArgs: []any{profile, friend},
-	})
+// joinOptions is what a join must know beside the room.
+type joinOptions struct {
+	profileJSON string
+	friend      string // "1" or "0" for whether the creator is a friend, "" when it is not known
+	mayStart    bool   // whether the join may start the room
 }
 
-func (st *store) leave(ctx context.Context, c command, wallets []int64, l settlement) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomLeave, c, scriptInput{walletUserIDs: wallets, ownArgs: l.scriptArgs()})
+// join seats the caller. Stale means that the script must know more of the options.
+func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResult, error) {
+	k := newKeyList(c).addIndexes(openIndex).addPlayerRooms([]int64{c.caller.UserID})
+	if o.mayStart {
+		k.addIndexes(createdIndex, startedIndex).addDue()
+	}
+	k.addWallet(c.caller.UserID)
+	return st.run(ctx, scripts.RoomJoin, k.addLedger(),
+		c.playerText(), c.gameID, c.roomID, formatBool(o.mayStart), o.profileJSON, o.friend)
 }
 
-func (st *store) finish(ctx context.Context, c command, wallets []int64, l settlement) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomFinish, c, scriptInput{walletUserIDs: wallets, ownArgs: l.scriptArgs()})
+// leave takes the caller out. Stale means that the script must have the keys of the other seats as
+// well, and the payout of the last player left over when there is one.
+func (st *store) leave(ctx context.Context, c command, l settlement) (scriptResult, error) {
+	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
+	return st.run(ctx, scripts.RoomLeave, k.addLedger().addPlayers(l.users),
+		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
+		eventsRetention.Milliseconds())
 }
 
-func (l settlement) scriptArgs() []any {
-	return []any{l.placementsJSON, l.encodePayouts(), int64(l.rake), l.roomVersion}
+func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
+	k := newKeyList(c).addIndexes(startedIndex, finishedIndex).addDue()
+	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users),
+		c.gameID, c.roomID, l.placements, int64(l.rake), l.roomVersion, eventsRetention.Milliseconds())
 }
 
-func (st *store) ready(ctx context.Context, c command, ready bool) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomReady, c, scriptInput{ownArgs: []any{formatBool(ready)}})
+// ready records whether the caller is ready. Stale means that the room starts and the script must
+// know who has a reserved seat.
+func (st *store) ready(ctx context.Context, c command, ready bool, reserved []int64) (scriptResult, error) {
+	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
+	return st.run(ctx, scripts.RoomReady, k.addPlayerRooms(reserved),
+		c.playerText(), c.gameID, c.roomID, formatBool(ready), joinInts(reserved))
 }
 
-func (st *store) kick(ctx context.Context, c command, user int64, ban bool) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomKick, c, scriptInput{walletUserIDs: []int64{user}, ownArgs: []any{
-		user,
-		formatBool(ban),
-	}})
+// start starts the room. Stale means that the script must know who has a reserved seat.
+func (st *store) start(ctx context.Context, c command, reserved []int64) (scriptResult, error) {
+	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
+	return st.run(ctx, scripts.RoomStart, k.addPlayerRooms(reserved),
+		c.playerText(), c.gameID, c.roomID, joinInts(reserved))
+}
+
+// kick takes a user out. Stale means that the script must have the keys of the other seats as well.
+func (st *store) kick(
+	ctx context.Context, c command, user int64, ban bool, users []int64,
+) (scriptResult, error) {
+	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
+	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users),
+		c.playerText(), c.gameID, c.roomID, joinInts(users), user, formatBool(ban), eventsRetention.Milliseconds())
 }
 
 func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomTransfer, c, scriptInput{ownArgs: []any{user}})
+	return st.run(ctx, scripts.RoomTransfer, newKeyList(c), c.playerText(), c.gameID, user)
 }
 
-func (st *store) start(ctx context.Context, c command) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomStart, c, scriptInput{})
+// cancel ends the room. Stale means that the script must have the keys of other seats.
+func (st *store) cancel(ctx context.Context, c command, users []int64, reason string) (scriptResult, error) {
+	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
+	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users),
+		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds())
 }
 
-func (st *store) cancel(ctx context.Context, c command, wallets []int64, reason string) (scriptResult, error) {
-	return st.runScript(ctx, scripts.RoomCancel, c, scriptInput{walletUserIDs: wallets, ownArgs: []any{reason}})
+// tryRematch tries one id and one code. Stale means that the code is taken, or that room is not how
+// the command's room is now.
+func (st *store) tryRematch(ctx context.Context, c command, room Room, profile string) (scriptResult, error) {
+	next := c
+	next.roomID = keys.NewRoomID(c.shard, time.Now())
+	code := newCode(c.shard.Number(), st.freeShardCount)
+	others := slices.DeleteFunc(room.ActivePlayers(), func(id int64) bool { return id == c.caller.UserID })
+	k := newKeyList(c).add(next.roomKey(), next.eventTopic()).addNewRoom(code).addPlayerRooms(others)
+	return st.runScript(ctx, scripts.RoomRematch, c, next.location, k.withReceipt(),
+		st.args(c, c.playerText(), c.gameID, next.roomID, st.freeShardCount+1, c.shard.Number(), code,
+			room.encodeRematchDocument(profile), profile, joinInts(others)))
 }
 
-// tryRematch tries one id and one code, or the id of the known rematch. Stale with a room means
-// that the room has another rematch; stale without a room means that the code is taken.
-func (st *store) tryRematch(ctx context.Context, c command, known, profile string) (scriptResult, error) {
-	next, code := st.newRoomCommand(c.caller, c.shard, c.receipt)
-	if known != "" {
-		next.roomID = known
-	}
-	return st.runScript(ctx, scripts.RoomRematch, c, scriptInput{
-		walletUserIDs: []int64{c.caller.UserID},
-		ownKeys:       []string{next.roomKey(), next.eventTopic(), keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)},
-		ownArgs:       []any{next.roomID, code, st.freeShardCount + 1, c.shard.Number(), profile},
-	})
-}
-
-// read returns a room. It returns room_not_found.
+// read returns a room. It returns the codes of locate, and room_not_found.
 func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	at, err := st.locate(roomID)
 	if err != nil {
@@ -272,16 +376,17 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	if len(hash) == 0 {
 		return Room{}, apierror.RoomNotFound
 	}
-	return decodeRoom(hash)
+	return decodeRoom(at.roomID, hash)
 }
 
-// roomIDByCode returns the id of the room with a code. It returns room_not_found.
-func (st *store) roomIDByCode(ctx context.Context, code string) (string, error) {
+// roomIDByCode returns the id of the room with a code, which is a free room or one of the game's
+// economy; with game 0, a free room. It returns room_not_found.
+func (st *store) roomIDByCode(ctx context.Context, gameID int64, code string) (string, error) {
 	code, number, ok := parseCode(code, st.freeShardCount)
-	if !ok {
+	if !ok || number == 0 && gameID == 0 {
 		return "", apierror.RoomNotFound
 	}
-	shard := keys.Economy
+	shard := keys.EconomyShard(gameID)
 	if number > 0 {
 		shard = keys.FreeShard(number - 1)
 	}
@@ -292,39 +397,83 @@ func (st *store) roomIDByCode(ctx context.Context, code string) (string, error) 
 	return id, err
 }
 
-// allShards returns the shards, that of paid rooms first.
-func (st *store) allShards() []keys.Shard {
-	shards := []keys.Shard{keys.Economy}
-	for n := range st.freeShardCount {
-		shards = append(shards, keys.FreeShard(n))
+// freeShards returns the shards of free rooms.
+func (st *store) freeShards() []keys.Shard {
+	shards := make([]keys.Shard, st.freeShardCount)
+	for n := range shards {
+		shards[n] = keys.FreeShard(n)
 	}
 	return shards
 }
 
-// listRoomIDs returns at most n room ids of an index over all shards, newest first. They are older
-// than before, or the newest when before is "".
-func (st *store) listRoomIDs(ctx context.Context, game int64, index, before string, n int) ([]string, error) {
-	newest := "+"
-	if before != "" {
-		newest = "(" + before
+// gameShards returns the shards in which a game's rooms are.
+func (st *store) gameShards(gameID int64) []keys.Shard {
+	return append([]keys.Shard{keys.EconomyShard(gameID)}, st.freeShards()...)
+}
+
+// gameIndexes returns the keys of an index of a game in all shards.
+func (st *store) gameIndexes(gameID int64, index string) []string {
+	var names []string
+	for _, shard := range st.gameShards(gameID) {
+		names = append(names, keys.RoomIndex(shard, gameID, index))
 	}
-	var parts []*redis.StringSliceCmd
-	_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, shard := range st.allShards() {
-			by := &redis.ZRangeBy{Max: newest, Min: "-", Count: int64(n)}
-			parts = append(parts, p.ZRevRangeByLex(ctx, keys.RoomIndex(shard, game, index), by))
-		}
-		return nil
-	})
+	return names
+}
+
+// playerIndexes returns the keys of a player's lists of rooms in all shards.
+func (st *store) playerIndexes(gameID, userID int64) []string {
+	var names []string
+	for _, shard := range st.gameShards(gameID) {
+		names = append(names, keys.PlayerRooms(shard, userID))
+	}
+	return names
+}
+
+// allIndexes returns the keys of the indexes that have all rooms of all games.
+func (st *store) allIndexes(ctx context.Context) ([]string, error) {
+	last, err := leader.CountGames(ctx, st.db)
 	if err != nil {
-		return nil, redisdb.WrapError("list rooms", err)
+		return nil, err
+	}
+	var names []string
+	for _, shard := range st.freeShards() {
+		names = append(names, keys.FreeRooms(shard))
+	}
+	for id := range last {
+		names = append(names, keys.RoomIndex(keys.EconomyShard(id+1), id+1, allIndex))
+	}
+	return names, nil
+}
+
+// maxPipelined bounds the commands of one pipeline.
+const maxPipelined = 1024
+
+// listRoomIDs returns at most n room ids of several indexes, newest first. They are older than
+// before, or the newest when before is "".
+func (st *store) listRoomIDs(ctx context.Context, indexes []string, before string, n int) ([]string, error) {
+	by := &redis.ZRangeBy{Max: "+", Min: "-", Count: int64(n)}
+	if before != "" {
+		by.Max = "(" + before
 	}
 	var ids []string
-	for _, part := range parts {
-		ids = append(ids, part.Val()...)
+	for chunk := range slices.Chunk(indexes, maxPipelined) {
+		var parts []*redis.StringSliceCmd
+		_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, index := range chunk {
+				parts = append(parts, p.ZRevRangeByLex(ctx, index, by))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, redisdb.WrapError("list rooms", err)
+		}
+		for _, part := range parts {
+			ids = append(ids, part.Val()...)
+		}
+		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
+		ids = ids[:min(n, len(ids))]
 	}
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
-	return ids[:min(n, len(ids))], nil
+	return ids, nil
 }
 
 // readMany returns the rooms with these ids, without those that do not exist any more.
@@ -342,11 +491,11 @@ func (st *store) readMany(ctx context.Context, ids []string) ([]Room, error) {
 		return nil, err
 	}
 	list := make([]Room, 0, len(hashes))
-	for _, hash := range hashes {
+	for i, hash := range hashes {
 		if len(hash) == 0 {
 			continue
 		}
-		room, err := decodeRoom(hash)
+		room, err := decodeRoom(ids[i], hash)
 		if err != nil {
 			return nil, err
 		}

@@ -3,124 +3,249 @@ package rooms
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
-// sweepLease bounds how long one leader sweeps a shard, sweepBatch how many rooms it looks at in
-// that time.
 const (
-	sweepLease      = 10 * time.Second
-	sweepBatchRooms = 128
+	// sweepWork is the kind of the sweep's work for package leader, and the name of its lock.
+	sweepWork = "rooms"
+	// freeRooms stands for the free shards among the ids of games that the leader looks at.
+	freeRooms = 0
+
+	sweepLease      = 10 * time.Second // of one Sweep
+	sweepBatchRooms = 128              // rooms that are swept in one round trip
+	sweepIdleFactor = 4                // the store has this many times a batch's time for others: 80 %
+	// sweepReserve is what is left of a lease when the sweep starts no other batch.
+	sweepReserve = time.Second
 )
 
-// sweep looks at the rooms that are due in each shard, as the shard's elected leader, and returns
-// their number.
-func (st *store) sweep(ctx context.Context) (int, error) {
-	due, err := st.listDueRoomIDs(ctx)
-	if err != nil {
-		return 0, err
-	}
-	swept := 0
-	var errs []error
-	for _, shard := range st.allShards() {
-		ids := due[shard]
-		if len(ids) == 0 {
-			continue
-		}
-		name := "rooms:" + shard.String()
-		lead := func(ctx context.Context, fence int64) error {
-			n, err := st.sweepShard(ctx, shard, ids, fence)
-			swept += n
+// sweepAll looks once at every shard, unless another node sweeps. It returns how many rooms it
+// swept.
+func (st *store) sweepAll(ctx context.Context) (swept int, err error) {
+	sweep := func(ctx context.Context, fence int64) error {
+		last, err := leader.CountGames(ctx, st.db)
+		if err != nil {
 			return err
 		}
-		_, err := st.db.RunAsLeader(ctx, keys.Lock(name), keys.FenceCounter(name), sweepLease, lead)
-		errs = append(errs, err)
+		shards := st.freeShards()
+		for id := range last {
+			shards = append(shards, keys.EconomyShard(id+1))
+		}
+		swept, _, err = st.sweepShards(ctx, shards, fence)
+		return err
 	}
-	return swept, errors.Join(errs...)
+	_, err = st.db.RunAsLeader(ctx, keys.Lock(sweepWork), keys.FenceCounter(sweepWork), sweepLease, sweep)
+	return swept, err
 }
 
-// listDueRoomIDs returns the ids of the rooms that are due, by shard.
-func (st *store) listDueRoomIDs(ctx context.Context) (map[keys.Shard][]string, error) {
+// sweepGames looks at the economies of games and at the free shards, whatever the games are, and
+// returns the games that still have rooms; the free shards together are the game freeRooms. It is
+// the leader.Handler.
+func (st *store) sweepGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
+	shards := st.freeShards()
+	for _, id := range gameIDs {
+		if id != freeRooms {
+			shards = append(shards, keys.EconomyShard(id))
+		}
+	}
+	_, busy, err := st.sweepShards(ctx, shards, fence)
+	for _, shard := range busy {
+		unfinished = append(unfinished, shard.GameID()) // freeRooms for a free shard
+	}
+	slices.Sort(unfinished)
+	return slices.Compact(unfinished), err
+}
+
+// sweepShards sweeps the rooms of shards that are due. It returns how many it swept, and the shards
+// that had rooms, due or not. After an error it goes on with other rooms, but not as a leader that
+// was replaced, and not past the end of its lease.
+func (st *store) sweepShards(
+	ctx context.Context, shards []keys.Shard, fence int64,
+) (swept int, busy []keys.Shard, err error) {
+	var errs []error
+	skip := map[keys.Shard]int64{} // rooms that failed and are still in front
+	for first := true; len(shards) > 0; first = false {
+		due, err := st.listDue(ctx, shards, skip)
+		if err != nil {
+			return swept, busy, errors.Join(append(errs, err)...)
+		}
+		if first {
+			busy = due.busy
+		}
+		for batch := range slices.Chunk(due.rooms, sweepBatchRooms) {
+			if swept > 0 && !hasTime(ctx) {
+				return swept, busy, errors.Join(errs...)
+			}
+			begin := time.Now()
+			failed, err := st.sweepBatch(ctx, batch, fence)
+			swept += len(batch) - len(failed)
+			for _, room := range failed {
+				skip[room.shard]++
+			}
+			if errs = append(errs, err); errors.Is(err, errLeaderReplaced) || ctx.Err() != nil {
+				return swept, busy, errors.Join(errs...)
+			}
+			if len(batch) == sweepBatchRooms { // there may be more
+				wait(ctx, sweepIdleFactor*time.Since(begin))
+			}
+		}
+		shards = due.full
+	}
+	return swept, busy, errors.Join(errs...)
+}
+
+// hasTime reports whether the lease of a leader lasts for another batch.
+func hasTime(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() == nil && (!ok || time.Until(deadline) > sweepReserve)
+}
+
+// wait waits, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// dueRooms is one look at the rooms that are due.
+type dueRooms struct {
+	rooms []location
+	busy  []keys.Shard // the shards that have rooms, due or not
+	full  []keys.Shard // the shards that may have more rooms that are due
+}
+
+// listDue returns the rooms that are due by the store's clock, up to sweepBatchRooms of each shard,
+// behind as many as are to be skipped.
+func (st *store) listDue(ctx context.Context, shards []keys.Shard, skip map[keys.Shard]int64) (dueRooms, error) {
 	now, err := st.db.Client.Time(ctx).Result()
 	if err != nil {
-		return nil, redisdb.WrapError("read the store's clock", err)
+		return dueRooms{}, redisdb.WrapError("read the store's clock", err)
 	}
-	by := &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(now.UnixMilli(), 10), Count: sweepBatchRooms}
-	shards := st.allShards()
-	replies := make([]*redis.StringSliceCmd, len(shards))
-	_, err = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, shard := range shards {
-			replies[i] = p.ZRangeByScore(ctx, keys.RoomsDue(shard), by)
+	var due dueRooms
+	for chunk := range slices.Chunk(shards, maxPipelined) {
+		replies := make([]*redis.ZSliceCmd, len(chunk))
+		_, err = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, shard := range chunk {
+				from := skip[shard]
+				replies[i] = p.ZRangeWithScores(ctx, keys.RoomsDue(shard), from, from+sweepBatchRooms-1)
+			}
+			return nil
+		})
+		if err != nil {
+			return dueRooms{}, redisdb.WrapError("list rooms that are due", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, redisdb.WrapError("list rooms that are due", err)
-	}
-	due := map[keys.Shard][]string{}
-	for i, shard := range shards {
-		due[shard] = replies[i].Val()
+		for i, shard := range chunk {
+			entries := replies[i].Val()
+			if len(entries) > 0 {
+				due.busy = append(due.busy, shard)
+			}
+			n := 0
+			for n < len(entries) && int64(entries[n].Score) <= now.UnixMilli() {
+				roomID, _ := entries[n].Member.(string)
+				due.rooms = append(due.rooms, location{shard, roomID})
+				n++
+			}
+			if n == sweepBatchRooms {
+				due.full = append(due.full, shard)
+			}
+		}
 	}
 	return due, nil
 }
 
-// sweepShard sweeps rooms one by one and returns how many it swept. It goes on after an error, but
-// not as a leader that was replaced.
-func (st *store) sweepShard(ctx context.Context, shard keys.Shard, ids []string, fence int64) (swept int, err error) {
-	var errs []error
-	for _, id := range ids {
-		err := st.sweepRoom(ctx, location{shard, id}, fence)
-		if err == nil {
-			swept++
-			continue
-		}
-		errs = append(errs, fmt.Errorf("sweep room %s: %w", id, err))
-		if ctx.Err() != nil || errors.Is(err, errLeaderReplaced) {
-			break
-		}
-	}
-	return swept, errors.Join(errs...)
-}
-
-// errLeaderReplaced means that another node leads the sweep of this shard now.
+// errLeaderReplaced means that another node leads the sweep now.
 var errLeaderReplaced = errors.New("another leader has taken over")
 
-func (st *store) sweepRoom(ctx context.Context, at location, fence int64) error {
-	hashes, err := st.db.ReadHashes(ctx, []string{at.roomKey()})
-	if err != nil {
-		return err
-	}
-	room, err := decodeRoom(hashes[0])
-	if err != nil {
-		return err
-	}
-	system := principal.Caller{Role: principal.System}
-	c := command{location: at, caller: system, gameID: room.GameID, nonce: idempotency.NewNonce()}
+// sweepBatch reads rooms in one round trip and sweeps them in another; a room that a player joined
+// in between is read again. It returns the rooms that it could not sweep, and why.
+func (st *store) sweepBatch(ctx context.Context, batch []location, fence int64) (failed []location, err error) {
+	var errs []error
 	for range maxScriptAttempts {
-		r, err := st.runScript(ctx, scripts.RoomSweep, c, scriptInput{
-			walletUserIDs: room.stakedPlayers(),
-			ownKeys:       []string{keys.RoomCode(at.shard, room.Code), keys.RoomsFence(at.shard)},
-			ownArgs:       []any{at.roomID, fence},
-		})
-		switch {
-		case err != nil:
-			return err
-		case r.isOK():
-			return nil
-		case !r.hasRoom():
-			return errLeaderReplaced
+		if len(batch) == 0 {
+			return failed, errors.Join(errs...)
 		}
-		room = r.room // a player joined in between: try again with the wallet of each
+		calls, sound, err := st.prepareSweep(ctx, batch, fence)
+		errs = append(errs, err)
+		for _, at := range batch {
+			if !slices.Contains(sound, at) {
+				failed = append(failed, at)
+			}
+		}
+		replies, err := st.db.RunScriptPipelined(ctx, scripts.RoomSweep, calls)
+		for _, at := range sound {
+			st.changed(at.shard) // after an error too: the script may have run
+		}
+		if err != nil { // it may have swept some of them
+			return append(failed, sound...), errors.Join(append(errs, err)...)
+		}
+		batch = nil
+		for i, reply := range replies {
+			switch {
+			case reply.Status == scripts.OK:
+			case reply.Status == scripts.Stale && !slices.Equal(reply.Values, []string{fenceReply}):
+				batch = append(batch, sound[i])
+			default:
+				return append(failed, sound[i:]...), errors.Join(append(errs, errLeaderReplaced)...)
+			}
+		}
 	}
-	return apierror.VersionConflict
+	return append(failed, batch...), errors.Join(append(errs, apierror.VersionConflict)...)
+}
+
+// fenceReply follows stale when the leader has a successor.
+const fenceReply = "fence"
+
+// prepareSweep reads rooms and returns a call of the script for each, without those that cannot be
+// decoded; sound names the rooms of the calls.
+func (st *store) prepareSweep(
+	ctx context.Context, batch []location, fence int64,
+) (calls []redisdb.ScriptCall, sound []location, err error) {
+	names := make([]string, len(batch))
+	for i, at := range batch {
+		names[i] = at.roomKey()
+	}
+	hashes, err := st.db.ReadHashes(ctx, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	for i, at := range batch {
+		room, err := decodeRoom(at.roomID, hashes[i])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		calls, sound = append(calls, st.sweepCall(at, room, fence)), append(sound, at)
+	}
+	return calls, sound, errors.Join(errs...)
+}
+
+// sweepCall returns the call that sweeps a room; the zero Room is one that does not exist.
+func (st *store) sweepCall(at location, room Room, fence int64) redisdb.ScriptCall {
+	k := newKeyList(command{location: at, gameID: room.GameID})
+	k.addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue().addIndexes(allIndex)
+	k.add(keys.RoomCode(at.shard, room.Code), keys.RoomsFence(at.shard))
+	if !at.shard.Paid() {
+		k.add(keys.FreeRooms(at.shard))
+	}
+	users := room.seatedUsers()
+	return redisdb.ScriptCall{
+		Keys: k.addLedger().addPlayers(users).names,
+		Args: []any{
+			st.db.PublishCommand, idempotency.NewNonce(), at.roomID, joinInts(users), fence,
+			eventsRetention.Milliseconds(),
+		},
+	}
 }

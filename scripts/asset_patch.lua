@@ -1,17 +1,23 @@
 -- asset_patch: changes an asset, or changes nothing.
--- INCLUDES  asset
 -- KEYS      1 asset
--- ARGV      1 nonce  then pairs of a field (price on stock limit name meta) and its text
+-- ARGV      1 nonce  2 on sale, 1 or 0  3 price of one in units  4 stock ('' for no limit)  5 limit
+--           per user ('' for none); each of them '=' for no change  then pairs of a field (name
+--           meta) and its text
 -- RETURNS   ok asset_not_found
--- INVARIANT game, token and decimals never change; a resend changes nothing more
+-- INVARIANT token and decimals never change; a resend changes nothing more
 local asset_key = KEYS[1]
-local nonce = ARGV[1]
+local nonce, new_on_sale, new_price, new_stock, new_limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local last = redis.call('HMGET', asset_key, 'game', 'patch')
-if not last[1] then return {'asset_not_found'} end
-if last[2] ~= nonce then
-  for i = 2, #ARGV, 2 do redis.call('HSET', asset_key, ARGV[i], ARGV[i + 1]) end
-  redis.call('HSET', asset_key, 'patch', nonce)
-  redis.call('HINCRBY', asset_key, 'ver', 1)
-end
-return {'ok', unpack(list_asset_values(read_asset(asset_key)))}
+local fields = redis.call('HMGET', asset_key, 'live', 'patch')
+if not fields[1] then return {'asset_not_found'} end
+if fields[2] == nonce then return 'ok' end
+local version, on_sale, price, stock, limit, sold =
+  string.match(fields[1], PATTERN(asset_live: version on_sale price stock limit sold))
+version = string.format('%d', version + 1)
+if new_on_sale ~= '=' then on_sale = new_on_sale end
+if new_price ~= '=' then price = new_price end
+if new_stock ~= '=' then stock = new_stock end
+if new_limit ~= '=' then limit = new_limit end
+redis.call('HSET', asset_key, 'live', PACK(asset_live), 'patch', nonce)
+for i = 6, #ARGV, 2 do redis.call('HSET', asset_key, ARGV[i], ARGV[i + 1]) end
+return 'ok'

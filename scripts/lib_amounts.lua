@@ -1,6 +1,7 @@
--- lib_amounts: exact arithmetic on decimal strings of minor units, all of them >= 0.
--- Lua's numbers are exact to 2^53 - 1, which winnings may pass: amounts are compared as text, and what has more than
--- 15 digits is added in two limbs.
+-- lib_amounts: exact arithmetic on amounts, decimal texts of minor units from 0 to 2^63 - 1.
+-- Lua's numbers are exact to 2^53 - 1, which winnings may pass. So amounts are compared as texts,
+-- and those of more than 15 digits are added in two limbs, of which the lower has nine digits.
+
 -- has_at_least reports whether a balance covers an amount.
 local function has_at_least(balance, amount)
   if #balance ~= #amount then return #balance > #amount end

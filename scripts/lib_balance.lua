@@ -1,14 +1,17 @@
--- lib_balance: a wallet is one packed field for each token, "free|held", and ":seq", the number of the player's last event.
--- read_balance returns what a player can spend and what is held, in minor units, and the number of the last event.
+-- lib_balance: one token of a player's wallet, and the ledger line and event of a change.
+-- read_balance returns what a player can spend and what is held, in minor units, and the number of
+-- the player's last event.
 local function read_balance(wallet_key, token)
   local fields = redis.call('HMGET', wallet_key, token, ':seq')
   local free, held = string.match(fields[1] or '0|0', '^(%d+)|(%d+)$')
   return free, held, fields[2] or '0'
 end
 
--- write_balance stores a balance, appends the player's ledger line, which is the event as well, and publishes it.
--- seq is the number of this event as text, kind its type, change "<decimals>|<delta>|<free>|<held>|<reason>|<ref>"; for
--- user.asset "|<asset>|<quantity>|<owned>|<purchase>" follows, and the entry stands for two events, seq - 1 and seq.
+-- write_balance stores a balance, appends the player's ledger line, which is the event as well, and
+-- publishes it. seq is the number of this event as text, kind its type, change
+-- "<decimals>|<delta>|<free>|<held>|<reason>|<ref>"; for user.asset
+-- "|<asset>|<quantity>|<owned>|<purchase>" follows, and the line stands for two events, seq - 1 and
+-- seq.
 local function write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, seq, kind, change)
   local entry = seq .. '-' .. nonce .. '|' .. kind .. '|' .. now .. '|' .. token .. '|' .. change
   redis.call('HSET', wallet_key, token, free .. '|' .. held, ':seq', seq)

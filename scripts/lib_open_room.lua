@@ -1,43 +1,51 @@
--- lib_open_room: writes a new room with its creator seated.
--- open_room writes a new room with its creator seated and the stake taken. first is where its keys begin in KEYS: room, events,
--- code, next_id, due, all, created, started, open, every, player_rooms, then wallet, lines, ledger of a paid room. reserved lists the users and
--- profiles of the seats to hold, by turns.
-local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings, document, profile, held_for)
-  local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, every_key, player_rooms_key =
-    unpack(KEYS, first, first + 10)
-  local entry, token, decimals, max_players, game, visibility, auto_start, match_ms, idle_ms, age_ms = string.match(settings,
-    PATTERN(room_settings: entry token decimals max_players game visibility auto_start match_ms idle_ms age_ms))
-  local status, version, seq, pot, active, ready, host, changed = 'CREATED', '1', '1', entry, '1', '0', user, now
-  local reserved = string.format('%d', #held_for / 2)
-  local fields = {'settings', settings, 'document', document, 'code', code, 'created', now,
-    's' .. user, 'active|0|' .. now .. '|' .. entry .. '|1000|' .. profile}
-  for i = 1, #held_for, 2 do
-    fields[#fields + 1] = 's' .. held_for[i]
-    fields[#fields + 1] = 'reserved|0|' .. now .. '|0|' .. (1000 + i) .. '|' .. held_for[i + 1]
+-- lib_open_room: writes a new room with its creator seated and the stake taken.
+-- INCLUDES  amounts balance event take_stake
+-- open_room writes the room and returns nil, or changes nothing and returns a reply: stale (the
+-- code is taken), insufficient_funds, or ok for a resend, since nobody else makes a room of this
+-- id. first is where its keys begin in KEYS: room, events, code, next_id, due, all, created,
+-- started, open, player_rooms of the creator, then wallet, lines and ledger of a paid room, or
+-- free_rooms of a free one. reserved is the number, as text, of the seats that the caller of
+-- open_room adds.
+local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings,
+  document, profile, reserved)
+  local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key =
+    unpack(KEYS, first, first + 9)
+  local entry, token, decimals, max_players, game, visibility, auto_start, match_ms, idle_ms, age_ms =
+    string.match(settings, PATTERN(room_settings:
+      entry token decimals max_players game visibility auto_start match_ms idle_ms age_ms))
+  if redis.call('EXISTS', room_key, code_key) > 0 then
+    if redis.call('EXISTS', room_key) == 1 then return {'ok', nonce, room_id} end
+    return {'stale', nonce}
   end
-  redis.call('SET', code_key, room_id)
-  fields[#fields + 1] = 'id'
-  fields[#fields + 1] = string.format('%d', redis.call('INCR', next_key) * id_step + id_offset)
-  if entry ~= '0' then
-    take_stake(publish, KEYS[first + 11], KEYS[first + 12], KEYS[first + 13], nonce, now, user, token, decimals, entry, room_id)
+  local paid, money, free, held, line = entry ~= '0', first + 10
+  if paid then
+    free, held, line = read_balance(KEYS[money], token)
+    if not has_at_least(free, entry) then return {'insufficient_funds', nonce, free, entry, token, decimals} end
   end
-  emit_event(publish, events_key, seq, nonce, now, 'room.created', version .. '|' .. code .. '|' .. game .. '|' .. max_players ..
-    '|' .. token .. '|' .. decimals .. '|' .. entry .. '|' .. profile)
+
   local starts = auto_start == '1' and max_players == '1'
+  local status, version, seq, pot, active, ready, host, changed = 'CREATED', '1', '1', entry, '1', '0', user, now
+  redis.call('SET', code_key, room_id)
+  local id = string.format('%d', redis.call('INCR', next_key) * id_step + id_offset)
+  if paid then
+    take_stake(publish, KEYS[money], KEYS[money + 1], KEYS[money + 2], nonce, now, user, token, decimals, entry,
+      room_id, free, held, line)
+  else
+    redis.call('ZADD', KEYS[money], '0', room_id)
+  end
+  emit_event(publish, events_key, seq, nonce, now, 'room.created', version .. '|' .. code .. '|' .. game .. '|' ..
+    max_players .. '|' .. token .. '|' .. decimals .. '|' .. entry .. '|' .. profile)
   if starts then
     status, seq = 'STARTED', '2'
     emit_event(publish, events_key, seq, nonce, now, 'room.started', version .. '|auto')
-    fields[#fields + 1] = 'started'
-    fields[#fields + 1] = now
+    redis.call('HSET', room_key, 'started', now)
   end
-  fields[#fields + 1] = 'live'
-  fields[#fields + 1] = PACK(room_live)
-  redis.call('HSET', room_key, unpack(fields))
+  redis.call('HSET', room_key, 'settings', settings, 'document', document, 'code', code, 'id', id, 'created', now,
+    'live', PACK(room_live), 's' .. user, 'active|0|' .. now .. '|' .. entry .. '|1000|' .. profile)
   redis.call('ZADD', all_key, '0', room_id)
-  redis.call('ZADD', every_key, '0', room_id)
+  redis.call('ZADD', rooms_key, '0', room_id)
   local wait_ms = starts and match_ms or math.min(tonumber(idle_ms), tonumber(age_ms))
   redis.call('ZADD', due_key, string.format('%d', now_ms + wait_ms), room_id)
-  redis.call('ZADD', player_rooms_key, '0', room_id)
   if visibility == 'public' then
     redis.call('ZADD', starts and started_key or created_key, '0', room_id)
     if not starts and 1 + reserved < tonumber(max_players) then redis.call('ZADD', open_key, '0', room_id) end

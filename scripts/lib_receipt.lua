@@ -1,7 +1,10 @@
--- lib_receipt: the first outcome of a keyed request, stored beside its effect, so that doing it twice is doing it once.
--- A receipt is "<fingerprint>\31<status>\31<nonce>\31<value>\31…". An empty fingerprint means that there is no key.
--- find_receipt returns {'replay', status, nonce, …} or {'idempotency_key_reused'}, nil for a new request. It writes, so
--- that a WAIT that follows covers the first request's writes too.
+-- lib_receipt: the first reply to a request, stored beside its effect.
+-- A receipt is "<fingerprint>\31<status>\31<nonce>\31<value>\31…". An empty fingerprint means that
+-- no receipt is kept.
+
+-- find_receipt returns the reply to a request that was made before: {'replay', status, nonce, …} or
+-- {'idempotency_key_reused'}; nil when the request is new. It writes, so that a WAIT that follows
+-- covers the first request's writes too.
 local function find_receipt(receipt_key, fingerprint)
   local kept = redis.call('GET', receipt_key)
   if not kept then return nil end
@@ -13,8 +16,8 @@ local function find_receipt(receipt_key, fingerprint)
   return reply
 end
 
--- save_receipt stores a reply and returns it. Errors that depend on state are stored too: a late duplicate of a
--- refused purchase must not succeed.
+-- save_receipt stores a reply, an array of texts, and returns it. Errors that depend on state are
+-- stored too: a late duplicate of a refused purchase must not succeed.
 local function save_receipt(receipt_key, fingerprint, ttl_ms, reply)
   if fingerprint ~= '' then
     redis.call('SET', receipt_key, fingerprint .. '\31' .. table.concat(reply, '\31') .. '\31', 'PX', ttl_ms)

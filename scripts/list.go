@@ -31,7 +31,7 @@ var (
 	WalletCredit = mustLoad("wallet_credit")
 	WalletDebit  = mustLoad("wallet_debit")
 	WalletGrant  = mustLoad("wallet_grant")
-	WalletScan   = mustLoad("wallet_scan")
+	TotalsRead   = mustLoad("totals_read")
 	LedgerFold   = mustLoad("ledger_fold")
 
 	AssetCreate   = mustLoad("asset_create")

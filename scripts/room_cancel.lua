@@ -1,13 +1,18 @@
 -- room_cancel: ends a room without a result and gives every stake back, or changes nothing.
--- INCLUDES clock amounts balance receipt event marks seats players stake refund end_room
--- KEYS  1 room 2 events 3 open 4 created 5 started 6 cancelled 7 due, ledger of a paid room, then the players' keys (see
---       lib_players), receipt of a keyed call
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 user ('' for server and operator) 6 game 7 room_id 8 users 9 reason
--- RETURNS ok replay stale idempotency_key_reused room_not_found room_closed not_host already_started
--- INVARIANT every stake goes back; an index names a room exactly while it is so
+-- INCLUDES  clock amounts balance receipt event marks seats players stake refund end_room
+-- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
+--           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
+--           and the receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for server and operator)  6
+--           game  7 room id  8 ids of the users whose keys are given  9 reason: host server
+--           operator  10 events_ms: how long the events outlive the room
+-- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
+--           already_started
+-- INVARIANT every stake is returned in full; no stake stays held; an index names a room exactly
+--           while it is so
 local room_key, events_key, open_key, created_key, started_key, cancelled_key, due_key = unpack(KEYS, 1, 7)
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, users, reason = ARGV[7], ARGV[8], ARGV[9]
+local room_id, users, reason, events_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -16,32 +21,38 @@ if receipt_key then
 end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
-local fields = redis.call('HMGET', room_key, 'settings', 'live', 'marks', 's' .. user)
-local marks = fields[3]
-if not fields[1] then return refuse('room_not_found', nonce) end
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks')
+local settings, marks = fields[1], fields[4]
+if not settings then return refuse('room_not_found', nonce) end
 local entry, token, decimals, game, visibility, keep_ms =
-  string.match(fields[1], PATTERN(room_settings: entry token decimals game visibility keep_ms))
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
-if visibility == 'private' and user ~= '' and not fields[4] then return refuse('room_not_found', nonce) end
+if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
-if user ~= '' and status ~= 'CREATED' then return refuse('already_started', nonce) end
+local is_open = status == 'CREATED'
+if user ~= '' and not is_open then return refuse('already_started', nonce) end
 local paid = entry ~= '0'
-local keys_of = collect_player_keys(users, paid and 9 or 8, paid)
-local seats = read_seats(room_key)
+local first_player = paid and 9 or 8
+local ledger_key = paid and KEYS[first_player - 1]
+local keys_of, seats = collect_player_keys(users, first_player, paid), read_seats(room_key)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end
 
 local now_ms, now = read_clock()
 local changed = now
-local status_key = status == 'CREATED' and created_key or started_key
 status, version, seq = 'CANCELLED', string.format('%d', version + 1), string.format('%d', seq + 1)
-local refunds = refund_seats(publish, seats, keys_of, KEYS[8], nonce, now, token, decimals, pot, room_id)
-emit_event(publish, events_key, seq, nonce, now, 'room.cancelled', version .. '|' .. decimals .. '|' .. reason .. '|' .. refunds)
-close_room(status_key, cancelled_key, open_key, due_key, visibility, room_id, now_ms + keep_ms)
-redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'reason', reason, 'refunds', refunds,
-  'marks', receipt_key and (marks or '') or add_mark(marks, nonce))
-if receipt_key then save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce}) end
+local refunds = refund_seats(publish, seats, keys_of, ledger_key, nonce, now, token, decimals, pot, room_id)
+emit_event(publish, events_key, seq, nonce, now, 'room.cancelled',
+  version .. '|' .. decimals .. '|' .. reason .. '|' .. refunds)
+close_room(is_open and created_key or started_key, cancelled_key, is_open and open_key, due_key, visibility, room_id,
+  now_ms, keep_ms, events_ms)
+redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'reason', reason, 'refunds', refunds)
+if receipt_key then
+  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+else
+  redis.call('HSET', room_key, 'marks', add_mark(marks, nonce))
+end
 return 'ok'

@@ -1,12 +1,18 @@
--- room_finish: ends a started room with a result and pays it out, or changes nothing.
--- INCLUDES clock amounts balance receipt event payout
--- KEYS  1 room 2 events 3 started 4 finished 5 due, ledger of a paid room, then player_rooms, wallet, lines of each …, receipt
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 game 6 room_id 7 placements 8 rake 9 version that they were computed for
--- RETURNS ok replay stale idempotency_key_reused room_not_found room_closed result_conflict not_started
--- INVARIANT payouts and rake are the pot exactly; no stake stays held
+-- room_finish: ends a started room with a result and pays out the pot, or changes nothing.
+-- INCLUDES  clock amounts balance receipt event stake payout end_room
+-- KEYS      1 room  2 events  3 started  4 finished  5 due  then the ledger of a paid room,
+--           player_rooms of each seat, in a paid room with wallet and lines and in the order of the
+--           placements, and the receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 placements, one for
+--           each seat of a paid room  8 rake  9 version for which these were computed  10
+--           events_ms: how long the events outlive the room
+-- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed result_conflict
+--           not_started
+-- INVARIANT payouts and rake are the pot exactly; no stake stays held; an index names a room
+--           exactly while it is so
 local room_key, events_key, started_key, finished_key, due_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, nonce, fingerprint, ttl_ms, caller_game, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9]
+local placements, rake, computed_for, events_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -16,33 +22,36 @@ end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'placements')
-if not fields[1] then return refuse('room_not_found', nonce) end
+local settings = fields[1]
+if not settings then return refuse('room_not_found', nonce) end
 local entry, token, decimals, game, visibility, keep_ms =
-  string.match(fields[1], PATTERN(room_settings: entry token decimals game visibility keep_ms))
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
-if status == 'FINISHED' then return refuse(fields[3] == placements and 'ok' or 'result_conflict', nonce) end
+if status == 'FINISHED' then
+  if fields[3] ~= placements then return refuse('result_conflict', nonce) end
+  return refuse('ok', nonce) -- the same result again
+end
 if status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if status ~= 'STARTED' then return refuse('not_started', nonce) end
-if version ~= computed_for then return {'stale', nonce} end
-local paid = entry ~= '0'
-if paid and not is_balanced(placements, rake, pot, entry) then return {'stale', nonce} end
+if version ~= computed_for then return {'stale', nonce} end -- so the keys are those of all seats
+local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+local first_player = paid and 7 or 6
+if paid and not is_balanced(placements, rake, pot, entry, (last_key - 6) / 3) then return {'stale', nonce} end
 
 local now_ms, now = read_clock()
 local changed = now
 status, version, seq = 'FINISHED', string.format('%d', version + 1), string.format('%d', seq + 1)
 if paid then
-  pay_out(publish, 7, nonce, now, token, decimals, entry, pot, rake, placements, room_id)
+  pay_out(publish, KEYS[first_player - 1], first_player, nonce, now, token, decimals, entry, pot, rake, placements,
+    room_id)
 else
-  for i = 6, #KEYS - (receipt_key and 1 or 0) do redis.call('ZREM', KEYS[i], room_id) end
+  for i = first_player, last_key do redis.call('ZREM', KEYS[i], room_id) end
 end
-emit_event(publish, events_key, seq, nonce, now, 'room.finished', version .. '|' .. decimals .. '|' .. rake .. '|' .. placements)
-if visibility == 'public' then
-  redis.call('ZREM', started_key, room_id)
-  redis.call('ZADD', finished_key, '0', room_id)
-end
-redis.call('ZADD', due_key, string.format('%d', now_ms + keep_ms), room_id)
+emit_event(publish, events_key, seq, nonce, now, 'room.finished',
+  version .. '|' .. decimals .. '|' .. rake .. '|' .. placements)
+close_room(started_key, finished_key, nil, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
 redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'placements', placements, 'rake', rake)
 if receipt_key then save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce}) end
 return 'ok'

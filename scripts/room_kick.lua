@@ -1,13 +1,20 @@
--- room_kick: takes a player out before the start, gives the stake back and perhaps bars the way back; or changes nothing.
--- INCLUDES clock amounts balance receipt event marks seats players stake refund remove_seat start_room end_room
--- KEYS  1 room 2 events 3 open 4 created 5 started 6 cancelled 7 due, ledger of a paid room, then the target's keys (see
---       lib_players), receipt of a keyed call
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 user ('' for the game's server) 6 game 7 room_id 8 target 9 ban
--- RETURNS ok replay idempotency_key_reused room_not_found room_closed not_host already_started not_participant limit_reached
--- INVARIANT the pot is the sum of the stakes; a room bars at most 256 players
+-- room_kick: takes a player out before the start, gives the stake back and may ban the player; or
+-- changes nothing.
+-- INCLUDES  clock amounts balance receipt event marks seats find_host players stake remove_seat
+--           start_room drop_reserved end_room
+-- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
+--           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
+--           and the receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
+--           7 room id  8 ids of the users whose keys are given  9 target  10 ban: 1 or 0  11
+--           events_ms: how long the events outlive the room
+-- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
+--           already_started not_participant limit_reached
+-- INVARIANT the pot is the sum of the stakes; a room has at most 256 bans; live has the position of
+--           the last event; an index names a room exactly while it is so
 local room_key, events_key, open_key, created_key, started_key, cancelled_key, due_key = unpack(KEYS, 1, 7)
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, target, ban = ARGV[7], ARGV[8], ARGV[9]
+local room_id, users, target, ban, events_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -16,36 +23,51 @@ if receipt_key then
 end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
-local fields = redis.call('HMGET', room_key, 'settings', 'live', 'marks', 's' .. user, 's' .. target, 'bans')
-local marks, seat, bans = fields[3], fields[5], fields[6] or '0'
-if not fields[1] then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms = string.match(fields[1],
-  PATTERN(room_settings: entry token decimals max_players game visibility auto_start min_players match_ms keep_ms))
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 's' .. target, 'bans', 'marks')
+local settings, seat, bans, marks = fields[1], fields[4], fields[5] or '0', fields[6]
+if not settings then return refuse('room_not_found', nonce) end
+local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms =
+  string.match(settings, PATTERN(room_settings:
+    entry token decimals max_players game visibility auto_start min_players match_ms keep_ms))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
-if visibility == 'private' and user ~= '' and not fields[4] then return refuse('room_not_found', nonce) end
+if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
 if status ~= 'CREATED' then return refuse('already_started', nonce) end
-local state, was_ready, stake, profile = string.match(seat or '', PATTERN(room_seat: state ready stake profile))
-if not state then return refuse('not_participant', nonce) end
+if not seat then return refuse('not_participant', nonce) end
 if ban == '1' and tonumber(bans) >= 256 then return refuse('limit_reached', nonce, '256') end
-local paid = entry ~= '0'
-local keys_of = collect_player_keys(target, paid and 9 or 8, paid)
+local state, was_ready, stake, profile = string.match(seat, PATTERN(room_seat: state ready stake profile))
+if was_ready == '1' then ready = string.format('%d', ready - 1) end
+if state == 'active' then
+  active = string.format('%d', active - 1)
+else
+  reserved = string.format('%d', reserved - 1)
+end
+local paid, is_empty = entry ~= '0', active == '0'
+local starts = not is_empty and auto_start == '1' and ready == active and tonumber(active) >= tonumber(min_players)
+local first_player = paid and 9 or 8
+local ledger_key = paid and KEYS[first_player - 1]
+local keys_of = collect_player_keys(users, first_player, paid)
+if not keys_of[target] then return {'stale', nonce} end
+local seats
+if is_empty or target == host or starts and reserved ~= '0' then
+  seats = read_seats(room_key)
+  if (is_empty or starts) and not has_all_players(seats, keys_of, 'reserved') then return {'stale', nonce} end
+end
 
 local now_ms, now = read_clock()
 local changed = now
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
-pot = remove_seat(publish, room_key, keys_of[target], KEYS[8], nonce, now, target, stake, token, decimals, pot, room_id)
-if was_ready == '1' then ready = string.format('%d', ready - 1) end
-if state == 'active' then active = string.format('%d', active - 1) else reserved = string.format('%d', reserved - 1) end
+pot = remove_seat(publish, room_key, keys_of[target], ledger_key, nonce, now, target, stake, token, decimals, pot,
+  room_id)
 if ban == '1' then redis.call('HSET', room_key, 'b' .. target, '1', 'bans', string.format('%d', bans + 1)) end
 emit_event(publish, events_key, seq, nonce, now, 'room.left', version .. '|' .. target .. '|' ..
   (ban == '1' and 'banned' or 'kicked') .. '|' .. active .. '|' .. pot .. '|' .. decimals)
 if target == host then
-  local next_host = find_host(read_seats(room_key), target)
+  local next_host = find_host(seats, target)
   if next_host then
     host, seq = next_host, string.format('%d', seq + 1)
     emit_event(publish, events_key, seq, nonce, now, 'room.host_changed', version .. '|' .. host)
@@ -53,25 +75,25 @@ if target == host then
     redis.call('HSET', room_key, 'host_profile', profile) -- the last host of an empty room stays its host
   end
 end
-if active == '0' then
-  local keys_left = read_seats(room_key)
-  for _, held in ipairs(keys_left) do redis.call('HDEL', room_key, 's' .. held.user) end
-  reserved = '0'
+if is_empty then -- what is left are reserved seats, without stakes
+  for _, held in ipairs(seats) do redis.call('ZREM', keys_of[held.user][1], room_id) end
   status, seq = 'CANCELLED', string.format('%d', seq + 1)
   emit_event(publish, events_key, seq, nonce, now, 'room.cancelled', version .. '|' .. decimals .. '|empty|')
-  close_room(created_key, cancelled_key, open_key, due_key, visibility, room_id, now_ms + keep_ms)
+  close_room(created_key, cancelled_key, open_key, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
   redis.call('HSET', room_key, 'finished', now, 'reason', 'empty', 'refunds', '')
-elseif auto_start == '1' and ready == active and tonumber(active) >= tonumber(min_players) then
-  status, seq = 'STARTED', string.format('%d', seq + 1)
-  drop_reserved(room_key, reserved)
-  reserved = '0'
-  start_room(open_key, created_key, started_key, due_key, visibility, room_id, now_ms + match_ms)
-  emit_event(publish, events_key, seq, nonce, now, 'room.started', version .. '|auto')
+elseif starts then
+  if reserved ~= '0' then drop_reserved(room_key, seats, keys_of, room_id) end
+  status, reserved, seq = 'STARTED', '0', string.format('%d', seq + 1)
+  start_room(publish, events_key, open_key, created_key, started_key, due_key, seq, nonce, now, version, 'auto',
+    visibility, room_id, now_ms + match_ms)
   redis.call('HSET', room_key, 'started', now)
 elseif visibility == 'public' and active + reserved + 1 == tonumber(max_players) then
   redis.call('ZADD', open_key, '0', room_id)
 end
-redis.call('HSET', room_key, 'live', PACK(room_live))
-if receipt_key then return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce}) end
-redis.call('HSET', room_key, 'marks', add_mark(marks, nonce))
+if receipt_key then
+  redis.call('HSET', room_key, 'live', PACK(room_live))
+  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+else
+  redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
+end
 return 'ok'

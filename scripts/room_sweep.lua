@@ -1,64 +1,78 @@
--- room_sweep: cancels a room whose time is over and gives every stake back, lets go of the events of one that ended ten minutes
--- ago, removes one that ended long ago, or changes nothing.
--- INCLUDES clock amounts balance event seats players stake refund end_room
--- KEYS  1 room 2 events 3 open 4 created 5 started 6 finished 7 cancelled 8 due 9 all 10 every 11 code 12 fence, ledger of a paid
---       room, then the players' keys (see lib_players)
--- ARGV  1 publish 2 nonce 3 room_id 4 users 5 holder (fence of the sweep's leader) 6 events_ms (how long events outlive the room)
--- RETURNS ok stale
--- INVARIANT nothing ends before its time by the store's clock; a leader that was followed by another one changes nothing
-local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key = unpack(KEYS, 1, 8)
-local all_key, every_key, code_key, fence_key = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local publish, nonce, room_id, users, holder, events_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+-- room_sweep: cancels a room whose time is over and gives every stake back, drops the events of one
+-- that ended a while ago, removes one that ended long ago, or changes nothing.
+-- INCLUDES  clock amounts balance event seats players stake refund end_room
+-- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  9 all
+--           10 code  11 fence  12 ledger of a paid room, free_rooms of a free one  then
+--           player_rooms of each of the users, in a paid room with wallet and lines
+-- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given  5 fencing token
+--           of the sweep's leader  6 events_ms: how long the events outlive the room
+-- RETURNS   ok stale
+-- INVARIANT nothing ends before its time by the store's clock; a leader that has a successor
+--           changes nothing; every stake is returned in full; an index names a room exactly while
+--           it is so
+-- Stale means that the keys of a player are missing; "fence" behind it, that the leader has a
+-- successor.
+local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key =
+  unpack(KEYS, 1, 8)
+local all_key, code_key, fence_key, ledger_key, free_rooms_key = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[12]
+local publish, nonce, room_id, users, token_of_leader, events_ms =
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local newest = redis.call('GET', fence_key)
-if newest and tonumber(holder) < tonumber(newest) then return {'stale', 'fence'} end
+if newest and tonumber(token_of_leader) < tonumber(newest) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'created', 'started', 'finished')
-if not fields[1] then
-  redis.call('SET', fence_key, holder)
+local settings, created, started, finished = fields[1], fields[3], fields[4], fields[5]
+if not settings then
+  redis.call('SET', fence_key, token_of_leader)
   redis.call('ZREM', due_key, room_id)
   return 'ok'
 end
-local entry, token, decimals, visibility, match_ms, idle_ms, age_ms, keep_ms = string.match(fields[1],
+local entry, token, decimals, visibility, match_ms, idle_ms, age_ms, keep_ms = string.match(settings,
   PATTERN(room_settings: entry token decimals visibility match_ms idle_ms age_ms keep_ms))
 local status, version, seq, _, pot, active, reserved, ready, host, changed =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host changed))
 local now_ms, now = read_clock()
+local is_open = status == 'CREATED'
 local deadline, reason
-if status == 'CREATED' then
-  local idle, age = changed + idle_ms, fields[3] + age_ms
+if is_open then
+  local idle, age = changed + idle_ms, created + age_ms
   deadline, reason = math.min(idle, age), idle < age and 'idle' or 'expired'
 elseif status == 'STARTED' then
-  deadline, reason = fields[4] + match_ms, 'timeout'
+  deadline, reason = started + match_ms, 'timeout'
 else
-  deadline = fields[5] + keep_ms
+  deadline = finished + keep_ms
 end
-local paid = entry ~= '0'
+local paid, is_over = entry ~= '0', now_ms >= deadline
 local seats, keys_of
-if reason and now_ms >= deadline then
-  keys_of = collect_player_keys(users, paid and 14 or 13, paid)
-  seats = read_seats(room_key)
+if reason and is_over then
+  seats, keys_of = read_seats(room_key), collect_player_keys(users, 13, paid)
   if not has_all_players(seats, keys_of) then return {'stale', nonce} end
 end
 
-redis.call('SET', fence_key, holder)
-if now_ms < deadline then
-  if not reason then
-    if now_ms >= fields[5] + events_ms then redis.call('DEL', events_key) else deadline = fields[5] + events_ms end
+redis.call('SET', fence_key, token_of_leader)
+if not is_over then
+  if not reason and now_ms >= finished + events_ms then
+    redis.call('DEL', events_key)
+  elseif not reason then
+    deadline = math.min(deadline, finished + events_ms)
   end
   redis.call('ZADD', due_key, string.format('%d', deadline), room_id)
 elseif reason then
-  local status_key = status == 'CREATED' and created_key or started_key
+  local status_key = is_open and created_key or started_key
   changed = now
   status, version, seq = 'CANCELLED', string.format('%d', version + 1), string.format('%d', seq + 1)
-  local refunds = refund_seats(publish, seats, keys_of, KEYS[13], nonce, now, token, decimals, pot, room_id)
-  emit_event(publish, events_key, seq, nonce, now, 'room.cancelled', version .. '|' .. decimals .. '|' .. reason .. '|' .. refunds)
-  close_room(status_key, cancelled_key, open_key, due_key, visibility, room_id, now_ms + math.min(tonumber(keep_ms), tonumber(events_ms)))
+  local refunds = refund_seats(publish, seats, keys_of, ledger_key, nonce, now, token, decimals, pot, room_id)
+  emit_event(publish, events_key, seq, nonce, now, 'room.cancelled',
+    version .. '|' .. decimals .. '|' .. reason .. '|' .. refunds)
+  close_room(status_key, cancelled_key, is_open and open_key, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
   redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'reason', reason, 'refunds', refunds)
 else
   redis.call('DEL', room_key, events_key, code_key)
   redis.call('ZREM', due_key, room_id)
-  redis.call('ZREM', status == 'FINISHED' and finished_key or cancelled_key, room_id)
   redis.call('ZREM', all_key, room_id)
-  redis.call('ZREM', every_key, room_id)
+  if visibility == 'public' then
+    redis.call('ZREM', status == 'FINISHED' and finished_key or cancelled_key, room_id)
+  end
+  if not paid then redis.call('ZREM', free_rooms_key, room_id) end
 end
 return 'ok'

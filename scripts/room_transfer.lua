@@ -1,11 +1,13 @@
 -- room_transfer: makes a seated player the host, or changes nothing.
--- INCLUDES clock receipt event marks
--- KEYS  1 room 2 events, receipt of a keyed call
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 user ('' for the game's server) 6 game 7 target
--- RETURNS ok replay idempotency_key_reused room_not_found room_closed not_host not_participant
+-- INCLUDES  clock receipt event marks
+-- KEYS      1 room  2 events  then the receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
+--           7 target
+-- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host not_participant
 -- INVARIANT live has the position of the last event
 local room_key, events_key = KEYS[1], KEYS[2]
-local publish, nonce, fingerprint, ttl_ms, user, caller_game, target = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local target = ARGV[7]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -14,15 +16,15 @@ if receipt_key then
 end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
-local fields = redis.call('HMGET', room_key, 'settings', 'live', 'marks', 's' .. user, 's' .. target)
-local marks, target_seat = fields[3], fields[5]
-if not fields[1] then return refuse('room_not_found', nonce) end
-local game, visibility = string.match(fields[1], PATTERN(room_settings: game visibility))
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 's' .. target, 'marks')
+local settings, target_seat, marks = fields[1], fields[4], fields[5]
+if not settings then return refuse('room_not_found', nonce) end
+local game, visibility = string.match(settings, PATTERN(room_settings: game visibility))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if is_resend(marks, nonce) then return 'ok' end
-if visibility == 'private' and user ~= '' and not fields[4] then return refuse('room_not_found', nonce) end
+if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
 if not target_seat or string.byte(target_seat) ~= 97 then return refuse('not_participant', nonce) end -- not "active"
@@ -32,7 +34,10 @@ local _, now = read_clock()
 local changed = now
 version, seq, host = string.format('%d', version + 1), string.format('%d', seq + 1), target
 emit_event(publish, events_key, seq, nonce, now, 'room.host_changed', version .. '|' .. target)
-redis.call('HSET', room_key, 'live', PACK(room_live))
-if receipt_key then return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce}) end
-redis.call('HSET', room_key, 'marks', add_mark(marks, nonce))
+if receipt_key then
+  redis.call('HSET', room_key, 'live', PACK(room_live))
+  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+else
+  redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
+end
 return 'ok'

@@ -1,5 +1,4 @@
 -- token_create: creates a token and gives it the next id, or changes nothing.
--- INCLUDES  int_to_string
 -- KEYS      1 token  2 tokens
 -- ARGV      1 nonce  2 code  3 decimals  4 name  5 logo ('' for none)  6 asset name  7 policy id
 -- RETURNS   ok token_exists
@@ -9,11 +8,11 @@ local nonce, code, decimals, name = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local logo, asset, policy = ARGV[5], ARGV[6], ARGV[7]
 
 local creator_nonce = redis.call('HGET', token_key, 'nonce')
-if creator_nonce == nonce then return {'ok'} end
+if creator_nonce == nonce then return 'ok' end
 if creator_nonce then return {'token_exists'} end
 
-local id = int_to_string(redis.call('HINCRBY', tokens_key, 'next', 1))
+local id = string.format('%d', redis.call('HINCRBY', tokens_key, 'next', 1))
 redis.call('HSET', tokens_key, id, code)
 redis.call('HSET', token_key, 'id', id, 'decimals', decimals, 'name', name, 'logo', logo, 'asset', asset,
   'policy', policy, 'nonce', nonce)
-return {'ok'}
+return 'ok'

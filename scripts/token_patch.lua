@@ -7,4 +7,4 @@ local token_key = KEYS[1]
 
 if redis.call('EXISTS', token_key) == 0 then return {'token_not_found'} end
 for i = 1, #ARGV, 2 do redis.call('HSET', token_key, ARGV[i], ARGV[i + 1]) end
-return {'ok'}
+return 'ok'

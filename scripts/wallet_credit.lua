@@ -1,27 +1,18 @@
 -- wallet_credit: mints units into a player's wallet, or changes nothing.
--- INCLUDES clock amounts balance receipt
--- KEYS  1 wallet 2 lines 3 totals 4 ledger 5 receipt
--- ARGV  1 publish 2 nonce 3 fingerprint 4 ttl_ms 5 user 6 token 7 decimals 8 units 9 reason 10 ref
--- RETURNS ok replay invalid_amount idempotency_key_reused
--- INVARIANT a player who was credited has at most 2^53-1 units, held ones included; minted is exact
+-- INCLUDES  clock amounts balance mint receipt
+-- KEYS      1 wallet  2 lines  3 totals  4 ledger  5 receipt
+-- ARGV      1 publish command  2 nonce  3 fingerprint  4 receipt ttl in ms  5 user  6 token
+--           7 decimals of the token  8 units  9 reason, escaped  10 ref, escaped
+-- RETURNS   ok replay invalid_amount idempotency_key_reused
+-- INVARIANT minted is what the ledger brought in; a player credited has at most 2^53 - 1 units,
+--           held ones included
 local wallet_key, lines_key, totals_key, ledger_key, receipt_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local publish, nonce, fingerprint, ttl_ms, user = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local token, decimals, units, reason, ref = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
 local first = find_receipt(receipt_key, fingerprint)
 if first then return first end
-local free, held, seq = read_balance(wallet_key, token)
-local minted = add_amounts(redis.call('HGET', totals_key, 'minted:' .. token) or '0', units)
-local after = add_amounts(free, units)
--- No sum leaves Redis' integers: a player has at most 2^53 - 1, and of a token exist at most 4e18.
-if not has_at_least('9007199254740991', add_amounts(after, held)) or not has_at_least('4000000000000000000', minted) then
-  return save_receipt(receipt_key, fingerprint, ttl_ms, {'invalid_amount', nonce})
-end
-
-local _, now = read_clock()
-redis.call('HSET', totals_key, 'minted:' .. token, minted)
-redis.call('RPUSH', ledger_key,
-  now .. '|' .. nonce .. '|' .. token .. '|' .. reason .. '|' .. ref .. '|m:-' .. units .. ';w' .. user .. ':' .. units)
-write_balance(publish, wallet_key, lines_key, nonce, now, token, after, held, string.format('%d', seq + 1), 'user.balance',
-  decimals .. '|' .. units .. '|' .. after .. '|' .. held .. '|' .. reason .. '|' .. ref)
-return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce, after, held})
+local free, held = mint(publish, wallet_key, lines_key, totals_key, ledger_key, nonce, user, token, decimals, units,
+  reason, ref)
+if not free then return save_receipt(receipt_key, fingerprint, ttl_ms, {'invalid_amount', nonce}) end
+return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce, free, held})

@@ -60,6 +60,7 @@ var (
 	PriceChanged        = define("price_changed", 409, "The price has changed", false)
 	ResultConflict      = define("result_conflict", 409, "The room has ended with another result", false)
 	RequestInProgress   = define("request_in_progress", 409, "The first request with this key is still running", true)
+	LimitReached        = define("limit_reached", 409, "A limit is reached", false)
 	TokenCodeTaken      = define("token_exists", 409, "A token with this code exists", false)
 	AlreadyLinked       = define("already_linked", 409, "The account is linked already", false)
 

@@ -64,7 +64,7 @@ type PurchaseInput struct {
 // PurchaseResult is a completed purchase as the wire shows it.
 type PurchaseResult struct {
 	PurchaseID int64          `json:"purchaseId"`         // number of the ledger entry
-	Asset      Asset          `json:"asset"`              // as it was just after the purchase
+	Asset      Asset          `json:"asset"`              // as it is now
 	Quantity   int64          `json:"quantity"`           // pieces
 	Price      wallet.Amount  `json:"price"`              // of one piece
 	PriceUnits wallet.Units   `json:"priceAmount,string"` // Price in minor units
@@ -86,7 +86,7 @@ type OwnedAsset struct {
 const (
 	MaxQuantity      = 1_000_000         // pieces in one purchase
 	MaxStock         = 1_000_000_000_000 // pieces in stock, also of a per-user limit
-	MaxMetadataBytes = 4096              // bytes of JSON; every receipt of a purchase holds a copy
+	MaxMetadataBytes = 4096              // bytes of JSON
 	maxNameRunes     = 100               // characters
 )
 

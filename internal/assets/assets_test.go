@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -51,6 +52,7 @@ type fixture struct {
 
 func newFixture(t testing.TB, db *redisdb.DB) fixture {
 	t.Helper()
+	makeGames(t, db)
 	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
 	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
@@ -59,6 +61,14 @@ func newFixture(t testing.TB, db *redisdb.DB) fixture {
 		t.Fatal(err)
 	}
 	return fixture{Service: assets.New(db, wallets, assets.Options{}), t: t, wallets: wallets}
+}
+
+// makeGames gives the store the two games.
+func makeGames(t testing.TB, db *redisdb.DB) {
+	t.Helper()
+	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), otherGame, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // createAsset creates an asset that is priced in GOLD.
@@ -95,7 +105,7 @@ func player(userID int64) principal.Caller {
 
 func (f fixture) wantGold(userID int64, want wallet.Units) {
 	f.t.Helper()
-	b, err := f.wallets.ReadBalance(f.t.Context(), userID, "GOLD")
+	b, err := f.wallets.ReadBalance(f.t.Context(), game, userID, "GOLD")
 	if err != nil || b.SpendableUnits != want {
 		f.t.Fatalf("player %d has %s, %v; want %s", userID, b.SpendableUnits, err, want)
 	}
@@ -103,7 +113,7 @@ func (f fixture) wantGold(userID int64, want wallet.Units) {
 
 func (f fixture) wantBalanced() {
 	f.t.Helper()
-	d, err := f.wallets.AuditDeep(f.t.Context())
+	d, err := f.wallets.AuditDeep(f.t.Context(), game)
 	if err != nil || !d.Balanced || !d.HeldCounted {
 		f.t.Fatalf("the audit returned %+v, %v", d, err)
 	}
@@ -261,7 +271,7 @@ func TestPurchaseAtTheLargestAmount(t *testing.T) {
 	})
 }
 
-func TestAFreeAssetIsOwnedWithoutALedgerLine(t *testing.T) {
+func TestAFreeAssetHasALineOfNothing(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		gift := f.createAsset(assets.CreateInput{Price: "0", PerUserLimit: new(int64(1))})
@@ -279,8 +289,8 @@ func TestAFreeAssetIsOwnedWithoutALedgerLine(t *testing.T) {
 		if diff := cmp.Diff([]assets.OwnedAsset{{Asset: purchase.Asset, Quantity: 1}}, owned); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-		page, err := f.wallets.Ledger(t.Context(), 1, wallet.LedgerQuery{Limit: 20})
-		if err != nil || len(page.Lines) != 0 {
+		page, err := f.wallets.Ledger(t.Context(), game, 1, wallet.LedgerQuery{Limit: 20})
+		if err != nil || len(page.Lines) != 1 || page.Lines[0].DeltaUnits != 0 || page.Lines[0].Reason != "purchase" {
 			t.Fatalf("%+v, %v", page, err)
 		}
 		f.wantBalanced()

@@ -1,17 +1,20 @@
 package assets_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
@@ -23,9 +26,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The model is what the money scripts promise, in big integers and without a store. Every result,
-// and after every step every balance, total, stock, inventory and ledger entry, must be the
-// model's.
+// The model is what the money scripts promise, in big integers and without a store, for players of
+// two games. Every result, and after every step every balance, total, stock, inventory and ledger
+// entry, must be the model's.
 
 func TestMoneyScriptsAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
@@ -34,7 +37,7 @@ func TestMoneyScriptsAgreeWithTheModel(t *testing.T) {
 		if db.Kind() == redisdb.KindCluster { // the same scripts, at three times the price
 			hundreds = 2
 		}
-		playCases(t, db, hundreds, false)
+		playCases(t, db, hundreds)
 	})
 }
 
@@ -45,7 +48,7 @@ func TestMoneyScriptsAgreeWithTheModelOnTheEmbeddedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	playCases(t, db, 1, false)
+	playCases(t, db, 1)
 }
 
 // The store's client resends a script when its reply was lost. Here it loses the reply of every
@@ -54,36 +57,53 @@ func TestMoneyScriptsAgreeWithTheModelWhenEveryReplyIsLostOnce(t *testing.T) {
 	t.Parallel()
 	db := redistest.Single(t)
 	redistest.LoseReplies(db, nil)
-	playCases(t, db, 1, true)
+	playCases(t, db, 1)
 }
 
 // playCases plays hundreds of cases on one database, with new players and a new token each.
-func playCases(t *testing.T, db *redisdb.DB, hundreds int, resent bool) {
-	wallets := wallet.New(db, anyPlayer{}, wallet.Options{})
+func playCases(t *testing.T, db *redisdb.DB, hundreds int) {
+	makeGames(t, db)
+	players := &gamePlayers{}
+	wallets := wallet.New(db, players, wallet.Options{})
 	catalogue := assets.New(db, wallets, assets.Options{})
 	for range hundreds {
 		rapid.Check(t, func(rt *rapid.T) {
-			m := newModel(rt, db, wallets, catalogue)
+			m := newModel(rt, db, players, wallets, catalogue)
 			actions := map[string]func(*rapid.T){
 				"credit": m.credit, "debit": m.debit, "grant": m.grant,
 				"buy": m.buy, "buy more": m.buy, "patch": m.patch,
-				"resend": m.resend, "other request": m.reuseKey, "stake": m.stake, "payout": m.payout, "": m.check,
-			}
-			if resent { // the scripts that stand in for rooms keep no receipt
-				delete(actions, "stake")
-				delete(actions, "payout")
+				"resend": m.resend, "other request": m.reuseKey, "stake": m.stake, "payout": m.payout, "fold": m.fold, "": m.check,
 			}
 			rt.Repeat(actions)
-			m.checkEvents(rt)
+			m.checkLines(rt)
 		})
 	}
-	d, err := wallets.AuditDeep(t.Context())
-	if err != nil || !d.Balanced || !d.HeldCounted || d.Wallets == 0 || d.Entries == 0 {
-		t.Fatalf("after all cases the audit returned %+v, %v", d, err)
+	for _, gameID := range []int64{game, otherGame, 0} {
+		d, err := wallets.AuditDeep(t.Context(), gameID)
+		if err != nil || !d.Balanced || !d.HeldCounted || d.Wallets == 0 || d.Entries == 0 {
+			t.Fatalf("after all cases the audit of game %d returned %+v, %v", gameID, d, err)
+		}
 	}
 }
 
+// gamePlayers has every player in the first game but those in others.
+type gamePlayers struct{ others sync.Map }
+
+func (p *gamePlayers) Game(_ context.Context, userID int64) (int64, error) {
+	if _, ok := p.others.Load(userID); ok {
+		return otherGame, nil
+	}
+	return game, nil
+}
+
 const players = 3 // the last one is of the other game
+
+func gameOf(player int) int64 {
+	if player == 2 {
+		return otherGame
+	}
+	return game
+}
 
 type model struct {
 	db        *redisdb.DB
@@ -97,17 +117,28 @@ type model struct {
 	held     [players]*big.Int
 	granted  [players]bool
 	assets   []*modelAsset
+	games    map[int64]*modelGame
+	requests []*request
+}
+
+type modelGame struct {
 	minted   *big.Int
 	house    *big.Int
 	sequence int64 // number of the last ledger entry
-	requests []*request
 
-	checkedTo int64               // number of the last ledger entry that check has read
-	accounts  map[string]*big.Int // sums of the postings by account
+	checkedTo int64                    // number of the last ledger entry that check has read
+	entries   map[int64][]modelPosting // by number
+	accounts  map[string]*big.Int      // sums of the postings by account
+}
+
+type modelPosting struct {
+	account string
+	units   *big.Int
 }
 
 type modelAsset struct {
 	id           int64
+	gameID       int64
 	price        int64
 	stock, limit *int64
 	active       bool
@@ -119,38 +150,56 @@ type modelAsset struct {
 // outcome is what a request returned.
 type outcome struct {
 	summary  string // what the model predicts
-	body     string // everything, as JSON
+	body     string // all that a replay returns again, as JSON
+	asset    string // of a purchase: the asset, which a replay returns as it is now
+	bought   *modelAsset
 	replayed bool
 }
 
 func outcomeOf(result any, summary string, replayed bool, err error) outcome {
 	if err != nil {
 		text := describeError(err)
-		return outcome{text, text, replayed}
+		return outcome{summary: text, body: text, replayed: replayed}
 	}
 	body, err := wire.Marshal(result)
-	return outcome{summary, fmt.Sprint(string(body), err), replayed}
+	return outcome{summary: summary, body: fmt.Sprint(string(body), err), replayed: replayed}
 }
 
 // request is a request that was made under a key, with its first outcome.
 type request struct {
-	send func(idempotency.Receipt) outcome
-	key  string
-	body string
+	send  func(idempotency.Receipt) outcome
+	key   string
+	body  string
+	asset *modelAsset // what was bought, nil for nothing
 }
 
 var lastID atomic.Int64
 
 func newID() int64 { return lastID.Add(1) }
 
-func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *assets.Service) *model {
+func newModel(
+	t *rapid.T, db *redisdb.DB, known *gamePlayers, wallets *wallet.Service, catalogue *assets.Service,
+) *model {
 	m := &model{
 		db: db, wallets: wallets, catalogue: catalogue, token: "T" + strconv.FormatInt(newID(), 10),
 		decimals: rapid.IntRange(0, wallet.MaxDecimals).Draw(t, "decimals"),
-		minted:   new(big.Int), house: new(big.Int), accounts: map[string]*big.Int{},
+		games:    map[int64]*modelGame{},
 	}
 	for i := range players {
 		m.users[i], m.free[i], m.held[i] = newID(), new(big.Int), new(big.Int)
+		if gameOf(i) == otherGame {
+			known.others.Store(m.users[i], true)
+		}
+	}
+	for _, id := range []int64{game, otherGame} {
+		length, err := db.Client.LLen(t.Context(), keys.Ledger(id)).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.games[id] = &modelGame{
+			minted: new(big.Int), house: new(big.Int), sequence: length, checkedTo: length,
+			entries: map[int64][]modelPosting{}, accounts: map[string]*big.Int{},
+		}
 	}
 	_, err := wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
 		Code: m.token, Name: "Gold & <Silver> \"π\"",
@@ -159,11 +208,11 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	for _, gameID := range []int64{game, game, otherGame} {
 		a := &modelAsset{
-			price: drawPrice(t), stock: drawLimit(t, "stock", 0), limit: drawLimit(t, "limit", 1), active: true, version: 1,
+			gameID: gameID, price: drawPrice(t), stock: drawLimit(t, "stock", 0), limit: drawLimit(t, "limit", 1), active: true, version: 1,
 		}
-		created, err := catalogue.Create(t.Context(), server, game, assets.CreateInput{
+		created, err := catalogue.Create(t.Context(), operator, gameID, assets.CreateInput{
 			Name: "Sword / \\ \"π\"", TokenCode: m.token, Price: m.amountInput(a.price), Stock: a.stock, PerUserLimit: a.limit,
 			Metadata: wire.RawJSON(`{"note": "a\u0000\"/π"}`),
 		})
@@ -173,8 +222,6 @@ func newModel(t *rapid.T, db *redisdb.DB, wallets *wallet.Service, catalogue *as
 		a.id = created.ID
 		m.assets = append(m.assets, a)
 	}
-	m.sequence, _ = db.Client.HGet(t.Context(), keys.Totals(), "seq").Int64()
-	m.checkedTo = m.sequence
 	return m
 }
 
@@ -216,7 +263,7 @@ func (m *model) run(t *rapid.T, want string, send func(idempotency.Receipt) outc
 	}
 	got := send(receipt)
 	if receipt.KeyDigest != "" {
-		m.requests = append(m.requests, &request{send: send, key: receipt.KeyDigest, body: got.body})
+		m.requests = append(m.requests, &request{send, receipt.KeyDigest, got.body, got.bought})
 	}
 	if got.summary != want || got.replayed {
 		t.Fatalf("the outcome is\n%s (replayed: %v); the model has\n%s", got.summary, got.replayed, want)
@@ -224,7 +271,7 @@ func (m *model) run(t *rapid.T, want string, send func(idempotency.Receipt) outc
 }
 
 // resend sends a request again, whatever has happened since: the outcome must be the first one, to
-// the letter.
+// the letter, with the asset as it is now.
 func (m *model) resend(t *rapid.T) {
 	if len(m.requests) == 0 {
 		t.Skip("no request was made yet")
@@ -233,6 +280,9 @@ func (m *model) resend(t *rapid.T) {
 	got := r.send(idempotency.Receipt{KeyDigest: r.key, Fingerprint: "f"})
 	if got.body != r.body || !got.replayed {
 		t.Fatalf("sent again (replayed: %v):\n%s\nthe first outcome:\n%s", got.replayed, got.body, r.body)
+	}
+	if r.asset != nil && got.asset != r.asset.String() {
+		t.Fatalf("sent again it has %s; the model has %s", got.asset, r.asset)
 	}
 }
 
@@ -300,14 +350,20 @@ func (m *model) fits(player int, units *big.Int) bool {
 	return sum.Add(sum, units).Cmp(maxUnits) <= 0
 }
 
+// mint adds units to what exists in a player's game.
+func (m *model) mint(player int, units *big.Int) {
+	g := m.games[gameOf(player)]
+	g.minted.Add(g.minted, units)
+	g.sequence++
+}
+
 func (m *model) credit(t *rapid.T) {
 	p, units := m.drawPlayer(t), drawUnits(t, "units")
 	n := big.NewInt(units)
 	want := "invalid_amount"
 	if m.fits(p, n) {
 		m.free[p].Add(m.free[p], n)
-		m.minted.Add(m.minted, n)
-		m.sequence++
+		m.mint(p, n)
 		want = m.balance(p)
 	}
 	ctx, in := t.Context(), m.creditInput(p, units)
@@ -322,8 +378,7 @@ func (m *model) debit(t *rapid.T) {
 	want := m.insufficient(m.free[p], n)
 	if m.free[p].Cmp(n) >= 0 {
 		m.free[p].Sub(m.free[p], n)
-		m.minted.Sub(m.minted, n)
-		m.sequence++
+		m.mint(p, new(big.Int).Neg(n))
 		want = m.balance(p)
 	}
 	ctx, in := t.Context(), wallet.DebitInput(m.creditInput(p, units))
@@ -336,7 +391,7 @@ func (m *model) grant(t *rapid.T) {
 	p, units := m.drawPlayer(t), drawUnits(t, "units")
 	n := big.NewInt(units)
 	err := m.wallets.Grant(t.Context(), system, wallet.GrantInput{
-		UserID: m.users[p], GameID: game, TokenCode: m.token, Units: wallet.Units(units),
+		UserID: m.users[p], GameID: gameOf(p), TokenCode: m.token, Units: wallet.Units(units),
 	})
 	switch {
 	case m.granted[p]:
@@ -348,8 +403,7 @@ func (m *model) grant(t *rapid.T) {
 	default:
 		m.granted[p] = true
 		m.free[p].Add(m.free[p], n)
-		m.minted.Add(m.minted, n)
-		m.sequence++
+		m.mint(p, n)
 	}
 	if err != nil {
 		t.Fatalf("the grant returned %v", err)
@@ -372,15 +426,13 @@ func (m *model) buy(t *rapid.T) {
 		}
 		in.ExpectedPrice = m.amountInput(expected)
 	}
-	caller := principal.Caller{Role: principal.Player, UserID: m.users[p], GameID: game}
-	if p == 2 {
-		caller.GameID = otherGame
-	}
+	g := m.games[gameOf(p)]
+	caller := principal.Caller{Role: principal.Player, UserID: m.users[p], GameID: gameOf(p)}
 
 	total := new(big.Int).Mul(big.NewInt(a.price), big.NewInt(quantity))
 	var want string
 	switch {
-	case !a.active || caller.GameID != game:
+	case !a.active || caller.GameID != a.gameID:
 		want = "asset_not_found"
 	case expected != a.price:
 		want = fmt.Sprintf(`price_changed {"price":%s,"priceAmount":"%d"}`, m.amountInput(a.price), a.price)
@@ -394,27 +446,43 @@ func (m *model) buy(t *rapid.T) {
 		want = m.insufficient(m.free[p], total)
 	default:
 		m.free[p].Sub(m.free[p], total)
-		m.house.Add(m.house, total)
-		m.sequence++
+		g.house.Add(g.house, total)
+		g.sequence++
 		a.owned[p] += quantity
 		a.sold += quantity
 		if a.stock != nil {
 			a.stock = new(*a.stock - quantity)
 		}
-		want = fmt.Sprintf("%s purchase %d total %s owned %d price %d left %s sold %d version %d exist %s",
-			m.balance(p), m.sequence, total, a.owned[p], a.price, describeLimit(a.stock), a.sold, a.version, m.minted)
+		want = fmt.Sprintf("%s purchase %d total %s owned %d price %d exist %s, %s",
+			m.balance(p), g.sequence, total, a.owned[p], a.price, g.minted, a)
 	}
 	ctx := t.Context()
 	m.run(t, want, func(receipt idempotency.Receipt) outcome {
 		bought, err := m.catalogue.Purchase(ctx, caller, a.id, in, receipt)
-		return outcomeOf(bought, describePurchase(bought), bought.Replayed, err)
+		summary, asset := describePurchase(bought), describeAsset(bought.Asset)
+		bought.Asset, bought.EntryToken = assets.Asset{}, wallet.Token{} // a replay has them as they are now
+		o := outcomeOf(bought, summary, bought.Replayed, err)
+		if err == nil {
+			o.asset, o.bought = asset, a
+		}
+		return o
 	})
 }
 
 func describePurchase(p assets.PurchaseResult) string {
-	return fmt.Sprintf("ok free %s held %s purchase %d total %s owned %d price %s left %s sold %d version %d exist %s",
+	return fmt.Sprintf("ok free %s held %s purchase %d total %s owned %d price %s exist %s, %s",
 		p.Balance.SpendableUnits, p.Balance.HeldUnits, p.PurchaseID, p.TotalUnits, p.OwnedAfter, p.PriceUnits,
-		describeLimit(p.Asset.Stock), p.Asset.Sold, p.Asset.Version, p.EntryToken.Supply.Units)
+		p.EntryToken.Supply.Units, describeAsset(p.Asset))
+}
+
+func describeAsset(a assets.Asset) string {
+	return fmt.Sprintf("asset %d of game %d for %s left %s sold %d version %d",
+		a.ID, a.GameID, a.PriceUnits, describeLimit(a.Stock), a.Sold, a.Version)
+}
+
+func (a *modelAsset) String() string {
+	return fmt.Sprintf("asset %d of game %d for %d left %s sold %d version %d",
+		a.id, a.gameID, a.price, describeLimit(a.stock), a.sold, a.version)
 }
 
 func describeLimit(n *int64) string {
@@ -442,7 +510,7 @@ func (m *model) patch(t *rapid.T) {
 		p.Active = &a.active
 	}
 	a.version++
-	got, err := m.catalogue.Patch(t.Context(), server, game, a.id, p)
+	got, err := m.catalogue.Patch(t.Context(), operator, a.gameID, a.id, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,24 +522,32 @@ func (m *model) patch(t *rapid.T) {
 	}
 }
 
-// Rooms move money by scripts of their own; these two stand in for them.
-const (
-	stakeScript = `
-local wallet, totals, ledger, token, units, postings = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
-redis.call('HINCRBY', wallet, 'free:' .. token, '-' .. units); redis.call('HINCRBY', wallet, 'held:' .. token, units)
-redis.call('HINCRBY', totals, 'wallets:' .. token, '-' .. units)
-redis.call('HINCRBY', totals, 'escrow:' .. token, units)
-local number = string.format('%.0f', redis.call('HINCRBY', totals, 'seq', 1))
-redis.call('XADD', ledger, number .. '-0', 'tok', token, 'post', postings); return 1`
-	payoutScript = `
-local from, to, totals, ledger, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
-local units, postings = ARGV[2], ARGV[3]
-redis.call('HINCRBY', from, 'held:' .. token, '-' .. units); redis.call('HINCRBY', to, 'free:' .. token, units)
-redis.call('HINCRBY', totals, 'wallets:' .. token, units)
-redis.call('HINCRBY', totals, 'escrow:' .. token, '-' .. units)
-local number = string.format('%.0f', redis.call('HINCRBY', totals, 'seq', 1))
-redis.call('XADD', ledger, number .. '-0', 'tok', token, 'post', postings); return 1`
-)
+// Rooms move money by scripts of their own; stake and payout stand in for them.
+
+// move writes a ledger entry and the new balances of players, with their lines.
+func (m *model) move(t *rapid.T, gameID int64, postings string, moved ...int) {
+	ctx := t.Context()
+	entry := "1|nonce|" + m.token + "|entry|room|" + postings
+	if err := m.db.Client.RPush(ctx, keys.Ledger(gameID), entry).Err(); err != nil {
+		t.Fatal(err)
+	}
+	m.games[gameID].sequence++
+	for _, p := range moved {
+		name := keys.Wallet(gameID, m.users[p])
+		seq, err := m.db.Client.HIncrBy(ctx, name, keys.WalletSeqField, 1).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf("%d-nonce|user.balance|1|%s|%d|0|%s|%s|entry|room", seq, m.token, m.decimals, m.free[p], m.held[p])
+		if err := m.db.Client.RPush(ctx, keys.WalletLines(gameID, m.users[p]), line).Err(); err != nil {
+			t.Fatal(err)
+		}
+		balance := m.free[p].String() + "|" + m.held[p].String()
+		if err := m.db.Client.HSet(ctx, name, m.token, balance).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 func (m *model) stake(t *rapid.T) {
 	p := m.drawPlayer(t)
@@ -482,59 +558,63 @@ func (m *model) stake(t *rapid.T) {
 	if rapid.Bool().Draw(t, "half") && n.BitLen() > 1 {
 		n.Rsh(n, 1)
 	}
-	names := []string{keys.Wallet(m.users[p]), keys.Totals(), keys.Ledger()}
-	postings := fmt.Sprintf("w:%d:-%s;e:r:%s", m.users[p], n, n)
-	if err := m.db.Client.Eval(t.Context(), stakeScript, names, m.token, n.String(), postings).Err(); err != nil {
-		t.Fatal(err)
-	}
 	m.free[p].Sub(m.free[p], n)
 	m.held[p].Add(m.held[p], n)
-	m.sequence++
+	m.move(t, gameOf(p), fmt.Sprintf("w%d:-%s;e:%s", m.users[p], n, n), p)
 }
 
 // payout may carry a balance past 2^53-1, where it must stay exact.
 func (m *model) payout(t *rapid.T) {
 	from, to := m.drawPlayer(t), m.drawPlayer(t)
-	if m.held[from].Sign() == 0 {
+	if m.held[from].Sign() == 0 || gameOf(from) != gameOf(to) {
 		t.Skip("nothing to pay out")
 	}
 	n := new(big.Int).Set(m.held[from])
-	names := []string{keys.Wallet(m.users[from]), keys.Wallet(m.users[to]), keys.Totals(), keys.Ledger()}
-	postings := fmt.Sprintf("e:r:-%s;w:%d:%s", n, m.users[to], n)
-	if err := m.db.Client.Eval(t.Context(), payoutScript, names, m.token, n.String(), postings).Err(); err != nil {
-		t.Fatal(err)
-	}
 	m.held[from].SetInt64(0)
 	m.free[to].Add(m.free[to], n)
-	m.sequence++
+	m.move(t, gameOf(to), fmt.Sprintf("e:-%s;w%d:%s", n, m.users[to], n), from, to)
+}
+
+func (m *model) fold(t *rapid.T) {
+	if err := m.wallets.Fold(t.Context(), gameOf(m.drawPlayer(t))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // stored is everything that the store has about one model.
 type stored struct {
 	wallets     [players]*redis.SliceCmd
 	inventories [players]*redis.SliceCmd
-	assets      []*redis.SliceCmd
-	totals      *redis.SliceCmd
-	ledger      *redis.XMessageSliceCmd
+	assets      []*redis.StringCmd
+	games       map[int64]storedGame
+}
+
+type storedGame struct {
+	totals *redis.SliceCmd
+	ledger *redis.StringSliceCmd // entries that were not checked yet
 }
 
 // read reads everything in one round trip.
 func (m *model) read(t *rapid.T) stored {
 	ctx := t.Context()
-	var s stored
+	s := stored{games: map[int64]storedGame{}}
 	_, err := m.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		var assetIDs []string
 		for _, a := range m.assets {
 			assetIDs = append(assetIDs, strconv.FormatInt(a.id, 10))
-			s.assets = append(s.assets, p.HMGet(ctx, keys.Asset(a.id), "stock", "sold"))
+			s.assets = append(s.assets, p.HGet(ctx, keys.Asset(a.gameID, a.id), keys.AssetLiveField))
 		}
 		for i, userID := range m.users {
-			s.wallets[i] = p.HMGet(ctx, keys.Wallet(userID), keys.FreeField(m.token), keys.HeldField(m.token))
-			s.inventories[i] = p.HMGet(ctx, keys.Inventory(userID), assetIDs...)
+			s.wallets[i] = p.HMGet(ctx, keys.Wallet(gameOf(i), userID), m.token)
+			s.inventories[i] = p.HMGet(ctx, keys.Inventory(gameOf(i), userID), assetIDs...)
 		}
-		s.totals = p.HMGet(ctx, keys.Totals(), keys.TotalsSequenceField,
-			"minted:"+m.token, "wallets:"+m.token, "escrow:"+m.token, "house:"+m.token)
-		s.ledger = p.XRange(ctx, keys.Ledger(), "("+strconv.FormatInt(m.checkedTo, 10), "+")
+		for id, g := range m.games {
+			s.games[id] = storedGame{
+				p.HMGet(ctx, keys.Totals(id), keys.TotalsFoldedField,
+					"minted:"+m.token, "wallets:"+m.token, "escrow:"+m.token, "house:"+m.token),
+				p.LRange(ctx, keys.Ledger(id), g.checkedTo, -1),
+			}
+		}
 		return nil
 	})
 	if err != nil {
@@ -558,91 +638,140 @@ func wantStored(t *rapid.T, name string, value any, want string) {
 // check compares everything that is stored with the model.
 func (m *model) check(t *rapid.T) {
 	s := m.read(t)
-	wallets, escrow := new(big.Int), new(big.Int)
 	for i := range players {
-		wantStored(t, "a free balance", s.wallets[i].Val()[0], m.free[i].String())
-		wantStored(t, "a held balance", s.wallets[i].Val()[1], m.held[i].String())
-		wallets.Add(wallets, m.free[i])
-		escrow.Add(escrow, m.held[i])
+		balance := s.wallets[i].Val()[0]
+		if balance == nil {
+			balance = "0|0"
+		}
+		wantStored(t, "a balance", balance, m.free[i].String()+"|"+m.held[i].String())
 		for j, a := range m.assets {
 			wantStored(t, "the number owned", s.inventories[i].Val()[j], strconv.FormatInt(a.owned[i], 10))
 		}
 	}
 	for j, a := range m.assets {
-		stock := ""
-		if a.stock != nil {
-			stock = strconv.FormatInt(*a.stock, 10)
+		onSale := "0"
+		if a.active {
+			onSale = "1"
 		}
-		wantStored(t, "the stock", s.assets[j].Val()[0], stock)
-		wantStored(t, "the number sold", s.assets[j].Val()[1], strconv.FormatInt(a.sold, 10))
+		live := fmt.Sprintf("%d|%s|%d|%s|%s|%d", a.version, onSale, a.price, optionalText(a.stock), optionalText(a.limit), a.sold)
+		wantStored(t, "the asset", s.assets[j].Val(), live)
 	}
-	wantStored(t, "the number of the last entry", s.totals.Val()[0], strconv.FormatInt(m.sequence, 10))
-	for i, n := range []*big.Int{m.minted, wallets, escrow, m.house} {
-		wantStored(t, "a total", s.totals.Val()[1+i], n.String())
+	for id, g := range m.games {
+		m.checkLedger(t, id, s.games[id].ledger.Val())
+		totals := s.games[id].totals.Val()
+		folded, _ := totals[0].(string)
+		number, _ := strconv.ParseInt(folded, 10, 64)
+		wantStored(t, "what was minted", totals[1], g.minted.String())
+		for i, kind := range []string{"w", "e", "h"} {
+			wantStored(t, "the folded total of "+kind, totals[2+i], g.sumUpTo(number, kind).String())
+		}
 	}
-	m.checkLedger(t, s.ledger.Val(), escrow)
+}
+
+func optionalText(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// sumUpTo returns what the entries of the model up to a number put into a kind of accounts.
+func (g *modelGame) sumUpTo(number int64, kind string) *big.Int {
+	sum := new(big.Int)
+	for n, postings := range g.entries {
+		for _, p := range postings {
+			if n <= number && p.account[:1] == kind {
+				sum.Add(sum, p.units)
+			}
+		}
+	}
+	return sum
 }
 
 // checkLedger adds the postings of new entries to the accounts, which must then be the model's.
-func (m *model) checkLedger(t *rapid.T, entries []redis.XMessage, escrow *big.Int) {
+func (m *model) checkLedger(t *rapid.T, gameID int64, entries []string) {
+	g := m.games[gameID]
 	for _, e := range entries {
-		m.checkedTo++
-		wantStored(t, "the id of an entry", e.ID, strconv.FormatInt(m.checkedTo, 10)+"-0")
-		wantStored(t, "the token of an entry", e.Values["tok"], m.token)
+		g.checkedTo++
+		parts := strings.Split(e, "|")
+		if len(parts) != 6 {
+			t.Fatalf("the ledger has the entry %s", e)
+		}
+		wantStored(t, "the token of an entry", parts[2], m.token)
 		sum := new(big.Int)
-		for _, posting := range strings.Split(e.Values["post"].(string), ";") {
-			if posting == "" {
+		for _, text := range strings.Split(parts[5], ";") {
+			if text == "" {
 				continue
 			}
-			colon := strings.LastIndex(posting, ":")
-			n, ok := new(big.Int).SetString(posting[colon+1:], 10)
+			account, units, _ := strings.Cut(text, ":")
+			n, ok := new(big.Int).SetString(units, 10)
 			if !ok {
-				t.Fatalf("the ledger has the posting %s", posting)
+				t.Fatalf("the ledger has the posting %s", text)
 			}
 			sum.Add(sum, n)
-			account := m.account(posting[:colon])
-			account.Add(account, n)
+			g.account(account).Add(g.account(account), n)
+			g.entries[g.checkedTo] = append(g.entries[g.checkedTo], modelPosting{account, n})
 		}
 		wantStored(t, "the sum of an entry", sum.String(), "0")
 	}
-	wantStored(t, "the last entry", strconv.FormatInt(m.checkedTo, 10), strconv.FormatInt(m.sequence, 10))
+	wantStored(t, "the last entry", strconv.FormatInt(g.checkedTo, 10), strconv.FormatInt(g.sequence, 10))
+	escrow := new(big.Int)
 	for i, userID := range m.users {
-		name := "w:" + strconv.FormatInt(userID, 10)
-		wantStored(t, "account "+name, m.account(name).String(), m.free[i].String())
+		if gameOf(i) == gameID {
+			name := "w" + strconv.FormatInt(userID, 10)
+			wantStored(t, "account "+name, g.account(name).String(), m.free[i].String())
+			escrow.Add(escrow, m.held[i])
+		}
 	}
-	wantStored(t, "account e:r", m.account("e:r").String(), escrow.String())
-	wantStored(t, "account h", m.account("h").String(), m.house.String())
-	wantStored(t, "account m", m.account("m").String(), new(big.Int).Neg(m.minted).String())
+	wantStored(t, "account e", g.account("e").String(), escrow.String())
+	wantStored(t, "account h", g.account("h").String(), g.house.String())
+	wantStored(t, "account m", g.account("m").String(), new(big.Int).Neg(g.minted).String())
 }
 
-func (m *model) account(name string) *big.Int {
-	if m.accounts[name] == nil {
-		m.accounts[name] = new(big.Int)
+func (g *modelGame) account(name string) *big.Int {
+	if g.accounts[name] == nil {
+		g.accounts[name] = new(big.Int)
 	}
-	return m.accounts[name]
+	return g.accounts[name]
 }
 
-// checkEvents fails the test unless the events of every player are numbered without a gap.
-func (m *model) checkEvents(t *rapid.T) {
-	for _, userID := range m.users {
-		entries, err := m.db.Client.XRange(t.Context(), keys.WalletEvents(userID), "-", "+").Result()
+// checkLines fails the test unless the lines of every player are rendered to events that are
+// numbered without a gap, and the last one has the balance of the model.
+func (m *model) checkLines(t *rapid.T) {
+	for i, userID := range m.users {
+		lines, err := m.db.Client.LRange(t.Context(), keys.WalletLines(gameOf(i), userID), 0, -1).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, e := range entries {
-			var event struct {
-				Position string         `json:"position"`
-				Seq      int64          `json:"seq"`
-				Data     map[string]any `json:"data"`
+		seq := int64(0)
+		var last map[string]any
+		for _, line := range lines {
+			rendered, err := events.Render(line, "")
+			if err != nil {
+				t.Fatal(err)
 			}
-			err := wire.Unmarshal([]byte(e.Values["e"].(string)), &event)
-			if err != nil || event.Position != e.ID || event.Data == nil {
-				t.Fatalf("the event %v: %v", e, err)
+			for _, r := range rendered {
+				var event struct {
+					Seq  int64          `json:"seq"`
+					Data map[string]any `json:"data"`
+				}
+				if err := wire.Unmarshal(r.JSON, &event); err != nil || event.Seq != seq+1 {
+					t.Fatalf("event %d of player %d is %s, %v", seq+1, i, r.JSON, err)
+				}
+				seq++
+				if r.Type == events.UserBalance.Name {
+					last = event.Data
+				}
 			}
-			first, _, _ := strings.Cut(entries[0].ID, "-")
-			if strconv.FormatInt(event.Seq-int64(i), 10) != first {
-				t.Fatalf("event %d of player %d has number %d after %s", i, userID, event.Seq, first)
-			}
+		}
+		if last == nil {
+			last = map[string]any{"amount": "0", "heldAmount": "0"}
+		}
+		wantStored(t, "the free balance of the last line", last["amount"], m.free[i].String())
+		wantStored(t, "the held balance of the last line", last["heldAmount"], m.held[i].String())
+		stored, _ := m.db.Client.HGet(t.Context(), keys.Wallet(gameOf(i), userID), keys.WalletSeqField).Int64()
+		if stored != seq {
+			t.Fatalf("player %d has %d events; the wallet has the number %d", i, seq, stored)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package assets
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -17,17 +18,13 @@ import (
 
 // Service has the verbs of the catalogue. It is safe for concurrent use.
 type Service struct {
-	store           store
-	wallets         *wallet.Service
-	fixedFieldsByID *cache.Cache[int64, fixedFields] // by asset id
+	store      store
+	wallets    *wallet.Service
+	tokenCodes *cache.Cache[assetKey, string] // what an asset costs, which never changes
 }
 
-// fixedFields are the fields of an asset that never change. A purchase that knows them is one round
-// trip.
-type fixedFields struct {
-	tokenCode string // code of the token in which the asset is priced
-	decimals  int    // of that token
-}
+// assetKey names an asset in the economy of a game.
+type assetKey struct{ gameID, assetID int64 }
 
 // maxCachedAssets bounds the memory of the cache to about a megabyte.
 const maxCachedAssets = 10_000
@@ -40,9 +37,9 @@ type Options struct {
 // New returns the catalogue's verbs on an open store.
 func New(db *redisdb.DB, wallets *wallet.Service, o Options) *Service {
 	return &Service{
-		store:           store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
-		wallets:         wallets,
-		fixedFieldsByID: cache.New[int64, fixedFields]("asset_terms", maxCachedAssets, 0),
+		store:      store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)},
+		wallets:    wallets,
+		tokenCodes: cache.New[assetKey, string]("asset_tokens", maxCachedAssets, 0),
 	}
 }
 
@@ -76,7 +73,7 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 	if err := in.validate(); err != nil {
 		return Asset{}, err
 	}
-	t, err := s.wallets.FindToken(ctx, in.TokenCode)
+	t, err := s.wallets.FindToken(ctx, gameID, in.TokenCode)
 	if err != nil {
 		return Asset{}, err
 	}
@@ -117,7 +114,7 @@ func (s *Service) Patch(
 	if p.Metadata != nil {
 		p.Metadata = compact(p.Metadata)
 	}
-	return s.store.patch(ctx, a.ID, p, price)
+	return s.store.patch(ctx, gameID, a.ID, p, price)
 }
 
 // Get returns an asset of a game, on sale or not. The caller must be an operator or the server of
@@ -131,11 +128,11 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, gameID, asse
 }
 
 func (s *Service) find(ctx context.Context, gameID, assetID int64) (Asset, error) {
-	found, err := s.store.readAssets(ctx, assetID)
+	found, err := s.store.readAssets(ctx, gameID, assetID)
 	if err != nil {
 		return Asset{}, err
 	}
-	if len(found) == 0 || found[0].GameID != gameID {
+	if len(found) == 0 {
 		return Asset{}, apierror.AssetNotFound
 	}
 	return found[0], nil
@@ -160,7 +157,7 @@ func (s *Service) List(
 		if err != nil {
 			return nil, 0, err
 		}
-		found, err := s.store.readAssets(ctx, ids...)
+		found, err := s.store.readAssets(ctx, gameID, ids...)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -188,7 +185,7 @@ func (s *Service) ListOwned(
 	if caller.Role != principal.Player {
 		return nil, 0, apierror.Forbidden.WithReason("only a player owns assets")
 	}
-	counts, err := s.store.readInventory(ctx, caller.UserID)
+	counts, err := s.store.readInventory(ctx, caller.GameID, caller.UserID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -203,7 +200,7 @@ func (s *Service) ListOwned(
 		ids = ids[:limit]
 		next = ids[limit-1]
 	}
-	found, err := s.store.readAssets(ctx, ids...)
+	found, err := s.store.readAssets(ctx, caller.GameID, ids...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -218,7 +215,8 @@ func (s *Service) ListOwned(
 // and, once this node has sold the asset, one round trip. It returns forbidden, invalid_request,
 // asset_not_found, price_changed, sold_out, already_owned, invalid_amount, insufficient_funds,
 // idempotency_key_reused. Errors carry members that help, and are kept under the receipt as a
-// purchase is.
+// purchase is. A replay has what the first purchase cost and left, with the asset and the supply of
+// its token as they are now; the supply comes from the cache of this node.
 func (s *Service) Purchase(
 	ctx context.Context, caller principal.Caller, assetID int64, in PurchaseInput, receipt idempotency.Receipt,
 ) (PurchaseResult, error) {
@@ -234,25 +232,35 @@ func (s *Service) Purchase(
 	call := purchaseCall{
 		caller: caller, assetID: assetID, quantity: in.Quantity, receipt: receipt, nonce: idempotency.NewNonce(),
 	}
-	fixed, isKnown := s.fixedFieldsByID.Get(assetID)
-	for {
-		if isKnown {
-			call.fixed = fixed
-			if in.ExpectedPrice != "" {
-				expected, err := in.ExpectedPrice.ToUnits(fixed.decimals)
-				if err != nil {
-					return PurchaseResult{}, err
-				}
-				call.expectedPrice = expected.String()
-			}
+	var err error
+	switch call.token, err = s.findAssetToken(ctx, caller.GameID, assetID); {
+	case errors.Is(err, apierror.AssetNotFound): // the script stores that under the receipt
+	case err != nil:
+		return PurchaseResult{}, err
+	case in.ExpectedPrice != "":
+		expected, err := in.ExpectedPrice.ToUnits(call.token.Decimals)
+		if err != nil {
+			return PurchaseResult{}, err
 		}
-		purchase, current, err := s.store.purchase(ctx, call)
-		if current == nil {
-			return purchase, err
-		}
-		fixed, isKnown = *current, true
-		s.fixedFieldsByID.Add(assetID, fixed)
+		call.expectedPrice = expected.String()
 	}
+	defer s.wallets.LedgerChanged(caller.GameID)
+	return s.store.purchase(ctx, call)
+}
+
+// findAssetToken returns the token that an asset costs. It returns asset_not_found.
+func (s *Service) findAssetToken(ctx context.Context, gameID, assetID int64) (wallet.Token, error) {
+	key := assetKey{gameID, assetID}
+	code, ok := s.tokenCodes.Get(key)
+	if !ok {
+		a, err := s.find(ctx, gameID, assetID)
+		if err != nil {
+			return wallet.Token{}, err
+		}
+		code = a.TokenCode
+		s.tokenCodes.Add(key, code)
+	}
+	return s.wallets.FindToken(ctx, gameID, code)
 }
 
 // compact returns metadata without white space; nil becomes an empty object.

@@ -2,8 +2,8 @@ package assets
 
 import (
 	"context"
+	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -23,18 +23,21 @@ type store struct {
 	receiptTTL time.Duration
 }
 
-// decodeAsset returns the asset in the next values, which are those of keys.AssetFields.
-func decodeAsset(id int64, v *redisdb.Values) Asset {
-	a := Asset{ID: id, GameID: v.NextInt(), TokenCode: v.NextText()}
-	decimals := int(v.NextInt())
-	a.PriceUnits = wallet.Units(v.NextInt())
-	a.Price = wallet.Amount{Units: a.PriceUnits, Decimals: decimals}
-	a.Active = v.NextText() == "1"
-	a.Stock, a.PerUserLimit = v.NextOptionalInt(), v.NextOptionalInt()
-	a.Sold, a.Version = v.NextInt(), v.NextInt()
-	a.Name, a.Metadata = v.NextText(), wire.RawJSON(v.NextText())
-	a.CreatedAt = v.NextTime()
-	return a
+var livePacked = redisdb.PackedLayout{Name: "an asset", Separator: "|", Names: scripts.AssetLive.Names}
+
+// decodeAsset returns the asset in the fields of keys.Asset, which are not empty.
+func decodeAsset(gameID, id int64, hash map[string]string) (Asset, error) {
+	name := "asset " + strconv.FormatInt(id, 10)
+	f, live := redisdb.NewFields(name, hash), livePacked.Split(hash[keys.AssetLiveField])
+	bounds := redisdb.NewValues(name, []string{live.Text("stock"), live.Text("limit")})
+	a := Asset{
+		ID: id, GameID: gameID, Name: f.Text(keys.AssetNameField), TokenCode: f.Text(keys.AssetTokenField),
+		PriceUnits: wallet.Units(live.Int("price")), Stock: bounds.NextOptionalInt(), PerUserLimit: bounds.NextOptionalInt(),
+		Sold: live.Int("sold"), Active: live.Bool("on_sale"), Metadata: wire.RawJSON(f.Text(keys.AssetMetadataField)),
+		Version: live.Int("version"), CreatedAt: f.Time(keys.AssetCreatedField),
+	}
+	a.Price = wallet.Amount{Units: a.PriceUnits, Decimals: int(f.Int(keys.AssetDecimalsField))}
+	return a, errors.Join(f.Err(), live.Err(), bounds.Err())
 }
 
 // optionalText returns the number as text, "" for nil.
@@ -50,79 +53,80 @@ func (s store) create(ctx context.Context, a Asset) (Asset, error) {
 	if err != nil {
 		return Asset{}, redisdb.WrapError("draw an asset id", err)
 	}
-	reply, err := s.db.RunScript(ctx, scripts.AssetCreate, []string{keys.Asset(id), keys.Assets(a.GameID)},
-		id, a.GameID, a.TokenCode, a.Price.Decimals, a.PriceUnits.String(),
-		optionalText(a.Stock), optionalText(a.PerUserLimit), a.Name, string(a.Metadata))
-	return assetFromReply(scripts.AssetCreate, id, reply, err)
+	return s.runAndRead(ctx, scripts.AssetCreate, a.GameID, id,
+		[]string{keys.Asset(a.GameID, id), keys.Assets(a.GameID)},
+		id, a.PriceUnits.String(), optionalText(a.Stock), optionalText(a.PerUserLimit),
+		a.TokenCode, a.Price.Decimals, a.Name, string(a.Metadata))
 }
 
+// unchanged stands for a value that a patch leaves as it is.
+const unchanged = "="
+
 // patch changes an asset; price is that of the patch in minor units, or nil.
-func (s store) patch(ctx context.Context, id int64, p PatchInput, price *wallet.Units) (Asset, error) {
-	args := []any{idempotency.NewNonce()}
-	if p.Name != nil {
-		args = append(args, keys.AssetNameField, *p.Name)
-	}
+func (s store) patch(ctx context.Context, gameID, id int64, p PatchInput, price *wallet.Units) (Asset, error) {
+	active, priceText, stock, limit := unchanged, unchanged, unchanged, unchanged
 	if p.Active != nil {
-		active := "0"
+		active = "0"
 		if *p.Active {
 			active = "1"
 		}
-		args = append(args, keys.AssetActiveField, active)
 	}
 	if price != nil {
-		args = append(args, keys.AssetPriceField, price.String())
+		priceText = price.String()
 	}
 	if p.Stock != nil {
-		args = append(args, keys.AssetStockField, optionalText(*p.Stock))
+		stock = optionalText(*p.Stock)
 	}
 	if p.PerUserLimit != nil {
-		args = append(args, keys.AssetPerUserLimitField, optionalText(*p.PerUserLimit))
+		limit = optionalText(*p.PerUserLimit)
+	}
+	args := []any{idempotency.NewNonce(), active, priceText, stock, limit}
+	if p.Name != nil {
+		args = append(args, keys.AssetNameField, *p.Name)
 	}
 	if p.Metadata != nil {
 		args = append(args, keys.AssetMetadataField, string(p.Metadata))
 	}
-	reply, err := s.db.RunScript(ctx, scripts.AssetPatch, []string{keys.Asset(id)}, args...)
-	return assetFromReply(scripts.AssetPatch, id, reply, err)
+	return s.runAndRead(ctx, scripts.AssetPatch, gameID, id, []string{keys.Asset(gameID, id)}, args...)
 }
 
-// assetFromReply returns the asset in the reply of a script, or its error.
-func assetFromReply(script *scripts.Script, id int64, reply redisdb.Reply, err error) (Asset, error) {
+// runAndRead runs a script and returns the asset after it, or the script's error.
+func (s store) runAndRead(
+	ctx context.Context, script *scripts.Script, gameID, id int64, names []string, args ...any,
+) (Asset, error) {
+	reply, hash, err := s.db.RunScriptAndRead(ctx, script, keys.Asset(gameID, id), names, args...)
 	if err != nil {
 		return Asset{}, err
 	}
 	if err := reply.Err(script); err != nil {
 		return Asset{}, err
 	}
-	v := redisdb.NewValues("an asset", reply.Values)
-	a := decodeAsset(id, v)
-	return a, v.Err()
+	return decodeAsset(gameID, id, hash)
 }
 
-// readAssets returns those of the assets that exist, in the order of the ids.
-func (s store) readAssets(ctx context.Context, ids ...int64) ([]Asset, error) {
+// readAssets returns those of a game's assets that exist, in the order of the ids.
+func (s store) readAssets(ctx context.Context, gameID int64, ids ...int64) ([]Asset, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	replies := make([]*redis.SliceCmd, len(ids))
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, id := range ids {
-			replies[i] = p.HMGet(ctx, keys.Asset(id), keys.AssetFields...)
-		}
-		return nil
-	})
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = keys.Asset(gameID, id)
+	}
+	hashes, err := s.db.ReadHashes(ctx, names)
 	if err != nil {
-		return nil, redisdb.WrapError("read assets", err)
+		return nil, err
 	}
 	found := make([]Asset, 0, len(ids))
-	for i, id := range ids {
-		if replies[i].Val()[0] == nil {
+	for i, hash := range hashes {
+		if len(hash) == 0 {
 			continue
 		}
-		v := redisdb.NewValuesFromHMGet("asset "+strconv.FormatInt(id, 10), replies[i].Val())
-		found = append(found, decodeAsset(id, v))
-		if v.Err() != nil {
-			return nil, v.Err()
+		a, err := decodeAsset(gameID, ids[i], hash)
+		if err != nil {
+			return nil, err
 		}
+		found = append(found, a)
 	}
 	return found, nil
 }
@@ -142,9 +146,9 @@ func (s store) listIDs(ctx context.Context, gameID, after int64, count int) ([]i
 	return ids, v.Err()
 }
 
-// readInventory returns how many pieces of each asset a player owns, by asset id.
-func (s store) readInventory(ctx context.Context, userID int64) (map[int64]int64, error) {
-	hash, err := s.db.Client.HGetAll(ctx, keys.Inventory(userID)).Result()
+// readInventory returns how many pieces of each asset of a game a player owns, by asset id.
+func (s store) readInventory(ctx context.Context, gameID, userID int64) (map[int64]int64, error) {
+	hash, err := s.db.Client.HGetAll(ctx, keys.Inventory(gameID, userID)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read an inventory", err)
 	}
@@ -161,65 +165,54 @@ func (s store) readInventory(ctx context.Context, userID int64) (map[int64]int64
 
 // purchaseCall is one run of the purchase script.
 type purchaseCall struct {
-	caller        principal.Caller
+	caller        principal.Caller // a player; the asset is of the player's game
 	assetID       int64
-	quantity      int64       // pieces
-	expectedPrice string      // of one piece in minor units, "" for any
-	fixed         fixedFields // zero while this node does not know the asset
+	quantity      int64        // pieces
+	expectedPrice string       // of one piece in minor units, "" for any
+	token         wallet.Token // that the asset costs; zero when there is no such asset
 	receipt       idempotency.Receipt
 	nonce         string
 }
 
-// purchase runs the purchase script. Where the fixed fields of the call are not the asset's, it
-// changes nothing and returns the current ones.
-func (s store) purchase(
-	ctx context.Context, c purchaseCall,
-) (purchase PurchaseResult, current *fixedFields, err error) {
-	userID := c.caller.UserID
+// purchase runs the purchase script and reads the asset behind it.
+func (s store) purchase(ctx context.Context, c purchaseCall) (purchase PurchaseResult, err error) {
+	gameID, userID := c.caller.GameID, c.caller.UserID
 	receipt, ttl := c.receipt.OrPerCall(c.nonce, s.receiptTTL)
-	reply, err := s.db.RunScript(ctx, scripts.AssetPurchase,
+	asset := keys.Asset(gameID, c.assetID)
+	reply, hash, err := s.db.RunScriptAndRead(ctx, scripts.AssetPurchase, asset,
 		[]string{
-			keys.Asset(c.assetID), keys.Wallet(userID), keys.WalletLines(userID), keys.WalletEvents(userID),
-			keys.Inventory(userID), keys.Totals(), keys.Ledger(), keys.Token(c.fixed.tokenCode),
-			keys.MoneyReceipt(c.caller.ActorID(), receipt.KeyDigest),
+			asset, keys.Wallet(gameID, userID), keys.WalletLines(gameID, userID), keys.Inventory(gameID, userID),
+			keys.Ledger(gameID), keys.LedgerBase(gameID),
+			keys.MoneyReceipt(gameID, c.caller.ActorID(), receipt.KeyDigest),
 		},
-		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), userID, c.assetID, c.caller.GameID,
-		c.quantity, c.expectedPrice, c.fixed.tokenCode)
+		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), userID, c.assetID,
+		c.quantity, c.expectedPrice, c.token.Code, c.token.Decimals)
 	if err != nil {
-		return PurchaseResult{}, nil, err
-	}
-	if reply.Status == scripts.Stale {
-		v := redisdb.NewValues("the token of an asset", reply.Values)
-		current = &fixedFields{tokenCode: v.NextText(), decimals: int(v.NextInt())}
-		if v.Err() != nil {
-			return PurchaseResult{}, nil, v.Err()
-		}
-		return PurchaseResult{}, current, nil
+		return PurchaseResult{}, err
 	}
 	reply, replayed := idempotency.FirstReply(c.nonce, reply)
 	if reply.Status == scripts.OK {
-		purchase, err = c.decodePurchase(reply.Values)
+		purchase, err = c.decodePurchase(reply.Values, hash)
 	} else {
 		err = c.errorOf(reply)
 	}
 	purchase.Replayed = replayed
-	return purchase, nil, err
+	return purchase, err
 }
 
-// decodePurchase decodes the one value of the reply, whose parts are joined by line breaks: it
-// costs less than many values, and no part has a line break.
-func (c purchaseCall) decodePurchase(values []string) (PurchaseResult, error) {
-	v := redisdb.NewValues("a purchase", strings.Split(strings.Join(values, "\n"), "\n"))
+// decodePurchase returns the purchase in the values of the reply, with the asset in a hash.
+func (c purchaseCall) decodePurchase(values []string, hash map[string]string) (PurchaseResult, error) {
+	v := redisdb.NewValues("a purchase", values)
 	p := PurchaseResult{
-		PurchaseID: v.NextInt(), OwnedAfter: v.NextInt(), TotalUnits: wallet.Units(v.NextInt()), Quantity: c.quantity,
+		PurchaseID: v.NextInt(), PriceUnits: wallet.Units(v.NextInt()), OwnedAfter: v.NextInt(), Quantity: c.quantity,
+		EntryToken: c.token,
 	}
-	free, held, supply := wallet.Units(v.NextInt()), wallet.Units(v.NextInt()), wallet.Units(v.NextInt())
-	p.Asset = decodeAsset(c.assetID, v)
-	p.EntryToken = wallet.DecodeToken(p.Asset.TokenCode, supply, v)
-	p.Balance = p.EntryToken.BalanceOf(free, held)
-	p.Price, p.PriceUnits = p.Asset.Price, p.Asset.PriceUnits
-	p.Total = p.EntryToken.AmountOf(p.TotalUnits)
-	return p, v.Err()
+	p.Balance = c.token.BalanceOf(wallet.Units(v.NextInt()), wallet.Units(v.NextInt()))
+	p.TotalUnits = p.PriceUnits * wallet.Units(c.quantity) // at most wallet.MaxUnits: the script has checked it
+	p.Price, p.Total = c.token.AmountOf(p.PriceUnits), c.token.AmountOf(p.TotalUnits)
+	var err error
+	p.Asset, err = decodeAsset(c.caller.GameID, c.assetID, hash)
+	return p, errors.Join(v.Err(), err)
 }
 
 // errorOf returns the error of a reply whose status is not ok, with its members.
@@ -235,7 +228,7 @@ func (c purchaseCall) errorOf(reply redisdb.Reply) error {
 func (c purchaseCall) decodeError(reply redisdb.Reply, v *redisdb.Values) error {
 	switch reply.Status {
 	case apierror.PriceChanged.Code:
-		price := wallet.Amount{Units: wallet.Units(v.NextInt()), Decimals: c.fixed.decimals}
+		price := wallet.Amount{Units: wallet.Units(v.NextInt()), Decimals: c.token.Decimals}
 		return apierror.PriceChanged.WithReason("the price of one is %s", price.Units.Decimal(price.Decimals)).
 			WithMember("price", price).WithMember("priceAmount", price.Units.String())
 	case apierror.StockTooSmall.Code:
@@ -249,7 +242,7 @@ func (c purchaseCall) decodeError(reply redisdb.Reply, v *redisdb.Values) error 
 		return apierror.InvalidAmount.WithReason("the total is more than %s minor units", wallet.MaxUnits)
 	case apierror.InsufficientFunds.Code:
 		available, required := wallet.Units(v.NextInt()), wallet.Units(v.NextInt())
-		return wallet.InsufficientFunds(c.fixed.tokenCode, c.fixed.decimals, available, required)
+		return wallet.InsufficientFunds(c.token.Code, c.token.Decimals, available, required)
 	default:
 		return reply.Err(scripts.AssetPurchase)
 	}

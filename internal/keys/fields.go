@@ -1,6 +1,9 @@
 package keys
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // This file names the fields inside keys that Go code reads or writes. The scripts spell the same
 // names.
@@ -9,13 +12,31 @@ import "strings"
 const (
 	WalletSeqField   = ":seq"
 	WalletGrantField = ":grant"
+	WalletBaseField  = ":base"
 )
 
 // IsTokenField reports whether a field of Wallet is the balance of a token; its name is the code.
 func IsTokenField(field string) bool { return !strings.HasPrefix(field, ":") }
 
-// WalletPrefix is what the name of every Wallet of a game starts with; the user id follows.
-func WalletPrefix(gameID int64) string { return economy(gameID) + "wallet:" }
+// WalletPattern matches, as SCAN does, every Wallet of a game, of all games when gameID is 0. It
+// matches other keys too: ParseWallet tells them apart.
+func WalletPattern(gameID int64) string {
+	if gameID == 0 {
+		return "{e:*}:wallet:*"
+	}
+	return economy(gameID) + "wallet:*"
+}
+
+// ParseWallet returns the game and the player of a Wallet. It returns false for other keys.
+func ParseWallet(key string) (gameID, userID int64, ok bool) {
+	game, user, found := strings.Cut(strings.TrimPrefix(key, "{e:"), "}:wallet:")
+	gameID, gameErr := strconv.ParseInt(game, 10, 64)
+	userID, userErr := strconv.ParseInt(user, 10, 64)
+	if !found || gameErr != nil || userErr != nil || Wallet(gameID, userID) != key {
+		return 0, 0, false
+	}
+	return gameID, userID, true
+}
 
 // The totals of one token, in minor units: fields of Totals by TotalField.
 const (
@@ -63,7 +84,7 @@ const (
 	TokenPolicyIDField  = "policy"
 )
 
-// TokenFields are the fields of Token that make a token, in the order in which scripts return them.
+// TokenFields are the fields of Token that make a token, in the order in which it is decoded.
 var TokenFields = []string{"id", "decimals", TokenNameField, TokenLogoField, TokenAssetNameField, TokenPolicyIDField}
 
 // TokensNextField is the field of Tokens that counts ids; every other field is an id.
@@ -78,6 +99,9 @@ const (
 	AssetMetadataField = "meta"
 )
 
-// AssetFields are the fields of Asset that make an asset, in the order in which scripts return
-// them.
-var AssetFields = []string{AssetLiveField, "token", "decimals", AssetNameField, AssetMetadataField, "created"}
+// The fields of Asset that never change.
+const (
+	AssetTokenField    = "token"
+	AssetDecimalsField = "decimals"
+	AssetCreatedField  = "created"
+)

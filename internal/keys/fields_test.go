@@ -1,7 +1,6 @@
 package keys_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/keys"
@@ -41,8 +40,15 @@ func TestAccountsAreParsed(t *testing.T) {
 	}
 }
 
-func TestEveryWalletStartsWithTheWalletPrefix(t *testing.T) {
-	if rest, ok := strings.CutPrefix(keys.Wallet(7, 42), keys.WalletPrefix(7)); !ok || rest != "42" {
-		t.Errorf("%s after %s", keys.Wallet(7, 42), keys.WalletPrefix(7))
+func TestTheGameAndThePlayerOfAWalletAreFound(t *testing.T) {
+	if game, user, ok := keys.ParseWallet(keys.Wallet(7, 42)); !ok || game != 7 || user != 42 {
+		t.Errorf("player %d of game %d, %v", user, game, ok)
+	}
+	for _, key := range []string{
+		"", keys.WalletLines(7, 42), keys.Totals(7), "{e:7}:wallet:", "{e:}:wallet:1", "{e:7}:wallet:+42", "e:7}:wallet:42",
+	} {
+		if game, user, ok := keys.ParseWallet(key); ok {
+			t.Errorf("%q is the wallet of player %d of game %d", key, user, game)
+		}
 	}
 }

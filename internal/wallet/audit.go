@@ -10,16 +10,17 @@ import (
 	"time"
 )
 
-// Report shows whether money is conserved: for every token minted == wallets + escrow + house, and
-// none of them is negative.
+// Report shows whether money is conserved: in every game and for every token minted == wallets +
+// escrow + prizes + house, and none of them is negative.
 type Report struct {
 	Balanced  bool         `json:"balanced"`
 	Tokens    []TokenTotal `json:"tokens"`    // by token id
 	CheckedAt time.Time    `json:"checkedAt"` // UTC
 }
 
-// TokenTotal shows where the units of one token are. Totals may be larger than a browser's number
-// holds exactly, so each has its minor units beside it.
+// TokenTotal shows where the units of one token are, in one game or summed over all. Totals may be
+// larger than a browser's number holds exactly, so each has its minor units beside it. A sum over
+// games stops at 2^63-1.
 type TokenTotal struct {
 	TokenCode    string `json:"tokenId"` // code of the token
 	Minted       Amount `json:"minted"`  // what was brought in, less what was taken out
@@ -28,9 +29,11 @@ type TokenTotal struct {
 	WalletsUnits Units  `json:"walletsAmount,string"`
 	Escrow       Amount `json:"escrow"` // stakes in rooms that have not ended
 	EscrowUnits  Units  `json:"escrowAmount,string"`
+	Prizes       Amount `json:"prizes"` // promised prizes
+	PrizesUnits  Units  `json:"prizesAmount,string"`
 	House        Amount `json:"house"` // the operator's account: income from purchases and rake
 	HouseUnits   Units  `json:"houseAmount,string"`
-	Delta        Amount `json:"delta"` // minted - wallets - escrow - house; anything but 0 is a defect of Parlor
+	Delta        Amount `json:"delta"` // minted - all of these; anything but 0 is a defect of Parlor
 	DeltaUnits   Units  `json:"deltaAmount,string"`
 }
 
@@ -45,43 +48,66 @@ type DeepReport struct {
 
 // Difference is an account that differs from the ledger.
 type Difference struct {
-	Account   string `json:"account"` // "w:<user>", a total, "held", or "ledger" for a defect of the ledger itself
+	GameID int64 `json:"gameId"`
+	// "w<user>", "lines of w<user>", a total, "held", or "ledger" for a defect of the ledger itself
+	Account   string `json:"account"`
 	TokenCode string `json:"tokenId"` // code of the token
 	Stored    string `json:"stored"`  // minor units; for "ledger" a text
 	Counted   string `json:"counted"` // minor units by the ledger or the sum of the wallets; for "ledger" a text
 }
 
-// Audit compares the running totals. It reads one hash that every money script keeps, so it is
-// exact at every instant and takes the same time however many players there are.
-func (s *Service) Audit(ctx context.Context) (Report, error) {
-	t, err := s.store.readTotals(ctx)
+// Audit compares the totals of a game, of every game when gameID is 0; then tokens are summed. The
+// totals that were folded from the ledger, the entries that were not folded yet and what was minted
+// are read at one instant of the game, so the report is exact at every instant and takes the same
+// time however many players there are.
+func (s *Service) Audit(ctx context.Context, gameID int64) (Report, error) {
+	games, err := s.store.listGames(ctx, gameID)
 	if err != nil {
 		return Report{}, err
 	}
-	return s.reportOf(ctx, t)
+	all, err := s.store.readTotals(ctx, games)
+	if err != nil {
+		return Report{}, err
+	}
+	return s.reportOf(ctx, all)
 }
 
-// reportOf compares the totals of one instant.
-func (s *Service) reportOf(ctx context.Context, t totals) (Report, error) {
-	tokens, err := s.findTokens(ctx, slices.Collect(maps.Keys(t.tokens))...)
+// reportOf compares the totals of games and sums them up.
+func (s *Service) reportOf(ctx context.Context, games []totals) (Report, error) {
+	r := Report{Balanced: true, CheckedAt: time.Now().UTC()}
+	sums := map[string]tokenTotals{}
+	for _, game := range games {
+		if game.folded > game.sequence { // the ledger has lost entries
+			r.Balanced = false
+		}
+		for code, of := range game.tokens {
+			if deltaOf(of) != 0 || min(of[totalWallets], of[totalEscrow], of[totalPrizes], of[totalHouse]) < 0 {
+				r.Balanced = false
+			}
+			if sums[code] == nil {
+				sums[code] = tokenTotals{}
+			}
+			for total, units := range of {
+				sums[code][total] = addUnits(sums[code][total], units)
+			}
+			sums[code][totalDelta] = addUnits(sums[code][totalDelta], deltaOf(of))
+		}
+	}
+	tokens, err := s.findDefinitions(ctx, slices.Collect(maps.Keys(sums))...)
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Balanced: true, Tokens: make([]TokenTotal, 0, len(t.tokens)), CheckedAt: time.Now().UTC()}
-	for code, of := range t.tokens {
-		token := tokens[code]
-		minted, wallets, escrow, house := of[totalMinted], of[totalWallets], of[totalEscrow], of[totalHouse]
-		delta := minted - wallets - escrow - house
-		if delta != 0 || min(wallets, escrow, house) < 0 {
-			r.Balanced = false
-		}
+	r.Tokens = make([]TokenTotal, 0, len(sums))
+	for code, of := range sums {
+		amount := tokens[code].AmountOf
 		r.Tokens = append(r.Tokens, TokenTotal{
 			TokenCode: code,
-			Minted:    token.AmountOf(minted), MintedUnits: minted,
-			Wallets: token.AmountOf(wallets), WalletsUnits: wallets,
-			Escrow: token.AmountOf(escrow), EscrowUnits: escrow,
-			House: token.AmountOf(house), HouseUnits: house,
-			Delta: token.AmountOf(delta), DeltaUnits: delta,
+			Minted:    amount(of[totalMinted]), MintedUnits: of[totalMinted],
+			Wallets: amount(of[totalWallets]), WalletsUnits: of[totalWallets],
+			Escrow: amount(of[totalEscrow]), EscrowUnits: of[totalEscrow],
+			Prizes: amount(of[totalPrizes]), PrizesUnits: of[totalPrizes],
+			House: amount(of[totalHouse]), HouseUnits: of[totalHouse],
+			Delta: amount(of[totalDelta]), DeltaUnits: of[totalDelta],
 		})
 	}
 	slices.SortFunc(r.Tokens, func(a, b TokenTotal) int {
@@ -90,109 +116,147 @@ func (s *Service) reportOf(ctx context.Context, t totals) (Report, error) {
 	return r, nil
 }
 
-// maxRecounts is how often a busy store is recounted, in search of a time without changes in which
+// totalDelta is what is missing, summed over games; no store has it.
+const totalDelta = "delta"
+
+// deltaOf returns what was minted and is nowhere.
+func deltaOf(of tokenTotals) Units {
+	return of[totalMinted] - of[totalWallets] - of[totalEscrow] - of[totalPrizes] - of[totalHouse]
+}
+
+// maxRecounts is how often a busy game is recounted, in search of a time without changes in which
 // the held stakes can be summed up.
 const maxRecounts = 5
 
-// AuditDeep replays the ledger from its first entry, recounts every wallet, and compares both with
-// the totals.
+// AuditDeep replays the ledger of a game from its first entry, recounts every wallet and looks at
+// the players' last lines, and compares all of that with the totals; of every game when gameID is
+// 0.
 //
 // Money may move meanwhile: wallets are read together with the number of the last ledger entry, and
 // the replay is brought to exactly that entry before they are compared. Only the sum of held stakes
 // needs one instant for all wallets, so it is tried a few times.
-func (s *Service) AuditDeep(ctx context.Context) (DeepReport, error) {
-	re := ledgerReplay{wallets: map[string]map[string]Units{}, others: map[string]map[string]Units{}}
-	var d DeepReport
+func (s *Service) AuditDeep(ctx context.Context, gameID int64) (DeepReport, error) {
+	games, err := s.store.listGames(ctx, gameID)
+	if err != nil {
+		return DeepReport{}, err
+	}
+	players, err := s.store.listWallets(ctx, gameID)
+	if err != nil {
+		return DeepReport{}, err
+	}
+	sum := DeepReport{HeldCounted: true, Differences: []Difference{}}
+	all := make([]totals, 0, len(games))
+	for _, id := range games {
+		a := gameAudit{Service: s, gameID: id, players: players[id], replay: newLedgerReplay()}
+		if err := a.run(ctx); err != nil {
+			return DeepReport{}, err
+		}
+		all = append(all, a.totals)
+		sum.Entries += a.replay.sequence
+		sum.Wallets += len(a.compared)
+		sum.HeldCounted = sum.HeldCounted && a.heldCounted
+		sum.Differences = append(sum.Differences, a.differences...)
+	}
+	if sum.Report, err = s.reportOf(ctx, all); err != nil {
+		return DeepReport{}, err
+	}
+	sum.Balanced = sum.Balanced && len(sum.Differences) == 0
+	return sum, nil
+}
+
+// gameAudit is the deep audit of one game.
+type gameAudit struct {
+	*Service
+	gameID  int64
+	players []int64 // who has a wallet
+	replay  ledgerReplay
+
+	// What the last recount found.
+	differences   []Difference
+	totals        totals
+	compared      map[int64]bool   // user ids of the wallets that were compared
+	held          map[string]Units // sum of the held stakes by token
+	firstSequence int64            // number of the last ledger entry when the first wallets were read
+	heldCounted   bool
+}
+
+// run recounts the game, again when money moved meanwhile.
+func (a *gameAudit) run(ctx context.Context) error {
 	for range maxRecounts {
-		d = DeepReport{Differences: []Difference{}}
-		counted, err := s.recountWallets(ctx, &re, &d)
-		if err != nil {
-			return DeepReport{}, err
+		a.differences, a.compared, a.held, a.firstSequence = nil, map[int64]bool{}, map[string]Units{}, -1
+		if err := a.recount(ctx); err != nil {
+			return err
 		}
-		t, err := s.store.readTotals(ctx)
-		if err != nil {
-			return DeepReport{}, err
-		}
-		if err := s.replayTo(ctx, &re, t.sequence); err != nil {
-			return DeepReport{}, err
-		}
-		if d.Report, err = s.reportOf(ctx, t); err != nil {
-			return DeepReport{}, err
-		}
-		d.HeldCounted = t.sequence == counted.firstSequence
-		re.compareTotals(&d, t)
-		if d.HeldCounted {
-			compareHeld(&d, t, counted.held)
+		if a.heldCounted {
 			break
 		}
 	}
-	d.Entries = re.sequence
-	d.Differences = append(d.Differences, re.defects...)
-	d.Balanced = d.Balanced && len(d.Differences) == 0
-	return d, nil
-}
-
-// recount is the result of reading all wallets once.
-type recount struct {
-	firstSequence   int64            // number of the last ledger entry when the first wallets were read
-	held            map[string]Units // sum of the held stakes by token
-	comparedUserIDs map[string]bool  // user ids of the wallets that were compared
-}
-
-// recountWallets compares every wallet with the replay.
-func (s *Service) recountWallets(ctx context.Context, re *ledgerReplay, d *DeepReport) (recount, error) {
-	c := recount{firstSequence: -1, held: map[string]Units{}, comparedUserIDs: map[string]bool{}}
-	for cursor := scanStartCursor; ; {
-		userIDs, next, err := s.store.scanWallets(ctx, cursor)
-		if err != nil {
-			return recount{}, err
-		}
-		if err := s.compareWallets(ctx, userIDs, re, &c, d); err != nil {
-			return recount{}, err
-		}
-		if cursor = next; cursor == scanStartCursor {
-			break
-		}
+	if a.totals.folded > a.totals.sequence {
+		a.replay.addDefect("", fmt.Sprintf("%d entries", a.totals.sequence), fmt.Sprintf("%d in the totals", a.totals.folded))
 	}
-	// Wallets that the scan did not find: created meanwhile, or lost.
-	for userIDs := range slices.Chunk(slices.Collect(maps.Keys(re.wallets)), scanPageSize) {
-		if err := s.compareWallets(ctx, userIDs, re, &c, d); err != nil {
-			return recount{}, err
-		}
+	for _, d := range a.replay.defects {
+		d.GameID = a.gameID
+		a.differences = append(a.differences, d)
 	}
-	d.Wallets = len(c.comparedUserIDs)
-	return c, nil
+	return nil
 }
 
-// compareWallets compares those wallets that have not been compared before.
-func (s *Service) compareWallets(
-	ctx context.Context, userIDs []string, re *ledgerReplay, c *recount, d *DeepReport,
-) error {
-	userIDs = slices.DeleteFunc(userIDs, func(userID string) bool { return c.comparedUserIDs[userID] })
-	at, err := s.store.readSnapshot(ctx, userIDs)
+func (a *gameAudit) recount(ctx context.Context) error {
+	if err := a.compareWallets(ctx, a.players); err != nil {
+		return err
+	}
+	// Wallets that the list lacks: created meanwhile, or lost.
+	if err := a.compareWallets(ctx, slices.Collect(maps.Keys(a.replay.wallets))); err != nil {
+		return err
+	}
+	all, err := a.store.readTotals(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
 	}
-	if err := s.replayTo(ctx, re, at.sequence); err != nil {
+	a.totals = all[0]
+	if err := a.replayTo(ctx, a.totals.sequence); err != nil {
 		return err
 	}
-	if c.firstSequence < 0 {
-		c.firstSequence = at.sequence
+	a.compareTotals()
+	if a.heldCounted = a.firstSequence < 0 || a.firstSequence == a.totals.sequence; a.heldCounted {
+		a.compareHeld()
 	}
-	for _, userID := range userIDs {
-		c.comparedUserIDs[userID] = true
-		re.compareWallet(d, userID, at.wallets[userID])
-		for code, b := range at.wallets[userID] {
-			c.held[code] += b.held
+	return nil
+}
+
+// compareWallets compares those wallets that have not been compared before.
+func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
+	for some := range slices.Chunk(userIDs, walletPageSize) {
+		wanted := slices.DeleteFunc(slices.Clone(some), func(id int64) bool { return a.compared[id] })
+		at, err := a.store.readSnapshot(ctx, a.gameID, wanted)
+		if err != nil {
+			return err
+		}
+		if err := a.replayTo(ctx, at.sequence); err != nil {
+			return err
+		}
+		if a.firstSequence < 0 {
+			a.firstSequence = at.sequence
+		}
+		for id, w := range at.wallets {
+			a.compared[id] = true
+			a.compareWallet(id, w.balances)
+			if err := a.compareLines(ctx, id, w); err != nil {
+				return err
+			}
+			for code, b := range w.balances {
+				a.held[code] += b.held
+			}
 		}
 	}
 	return nil
 }
 
 // replayTo replays the ledger up to an entry.
-func (s *Service) replayTo(ctx context.Context, re *ledgerReplay, sequence int64) error {
+func (a *gameAudit) replayTo(ctx context.Context, sequence int64) error {
+	re := &a.replay
 	for re.sequence < sequence {
-		entries, err := s.store.readEntries(ctx, re.sequence, sequence)
+		entries, err := a.store.readEntries(ctx, a.gameID, re.sequence, sequence)
 		if err != nil {
 			return err
 		}
@@ -207,12 +271,111 @@ func (s *Service) replayTo(ctx context.Context, re *ledgerReplay, sequence int64
 	return nil
 }
 
+func (a *gameAudit) addDifference(account, code, stored, counted string) {
+	a.differences = append(a.differences,
+		Difference{GameID: a.gameID, Account: account, TokenCode: code, Stored: stored, Counted: counted})
+}
+
+func (a *gameAudit) compareWallet(userID int64, balances map[string]tokenBalance) {
+	account, counted := walletAccount(userID), a.replay.wallets[userID]
+	for code, b := range balances {
+		if b.free != counted[code] {
+			a.addDifference(account, code, b.free.String(), counted[code].String())
+		}
+		if b.free < 0 || b.held < 0 {
+			a.addDifference(account, code, min(b.free, b.held).String(), "0")
+		}
+	}
+	for code, units := range counted {
+		if _, ok := balances[code]; !ok && units != 0 {
+			a.addDifference(account, code, "0", units.String())
+		}
+	}
+}
+
+// compareLines compares a wallet with the last line of each of its tokens, and the number of its
+// last event with the last line.
+func (a *gameAudit) compareLines(ctx context.Context, userID int64, w storedWallet) error {
+	account := "lines of " + walletAccount(userID)
+	last := map[string]tokenBalance{} // by code, of the lines that were read
+	lines, place := w.newest, w.lineCount
+	for {
+		for _, entry := range slices.Backward(lines) {
+			b, err := decodeLineBalance(entry)
+			if err != nil {
+				a.addDifference(account, "", err.Error(), "a line")
+				return nil
+			}
+			if place == w.lineCount && len(last) == 0 && b.seq != w.seq {
+				a.addDifference(account, "", fmt.Sprintf("event %d", w.seq), fmt.Sprintf("event %d", b.seq))
+			}
+			if _, later := last[b.code]; !later {
+				last[b.code] = b.tokenBalance
+			}
+		}
+		place -= int64(len(lines))
+		if len(lines) == 0 || place == 0 || hasAll(last, w.balances) {
+			break
+		}
+		var err error
+		if lines, err = a.store.readLinesUpTo(ctx, a.gameID, userID, place); err != nil {
+			return err
+		}
+	}
+	if w.lineCount == 0 && w.base == 0 && w.seq != 0 {
+		a.addDifference(account, "", fmt.Sprintf("event %d", w.seq), "no event")
+	}
+	for code := range union(last, w.balances) {
+		line, ok := last[code]
+		if ok && line != w.balances[code] || !ok && w.base == 0 {
+			a.addDifference(account, code, w.balances[code].String(), line.String())
+		}
+	}
+	return nil
+}
+
+// hasAll reports whether some has all the keys of all.
+func hasAll[K comparable, A, B any](some map[K]A, all map[K]B) bool {
+	for key := range all {
+		if _, ok := some[key]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (b tokenBalance) String() string { return b.free.String() + " and " + b.held.String() + " held" }
+
+func (a *gameAudit) compareTotals() {
+	counted := a.replay.totals()
+	for code := range union(a.totals.tokens, counted) {
+		for name := range union(a.totals.tokens[code], counted[code]) {
+			if stored, units := a.totals.tokens[code][name], counted[code][name]; stored != units {
+				a.addDifference(name, code, stored.String(), units.String())
+			}
+		}
+	}
+}
+
+// compareHeld compares the held stakes of all wallets with what is in escrow.
+func (a *gameAudit) compareHeld() {
+	for code := range union(a.totals.tokens, a.held) {
+		if escrow := a.totals.tokens[code][totalEscrow]; a.held[code] != escrow {
+			a.addDifference("held", code, a.held[code].String(), escrow.String())
+		}
+	}
+}
+
 // ledgerReplay is the state of all accounts by the ledger, up to an entry.
 type ledgerReplay struct {
 	sequence int64                       // number of that entry
-	wallets  map[string]map[string]Units // user id → token → units
-	others   map[string]map[string]Units // kind of account, all rooms together → token → units
+	wallets  map[int64]map[string]Units  // user id → token → units
+	others   map[string]map[string]Units // kind of account → token → units
 	defects  []Difference                // of the ledger itself
+}
+
+func newLedgerReplay() ledgerReplay {
+	return ledgerReplay{wallets: map[int64]map[string]Units{}, others: map[string]map[string]Units{}}
 }
 
 func (re *ledgerReplay) addDefect(code, stored, counted string) {
@@ -227,96 +390,52 @@ func (re *ledgerReplay) apply(e ledgerEntry) {
 	re.sequence = e.number
 	var sum Units
 	for _, p := range e.postings {
-		if p.invalid != "" {
-			re.addDefect(e.code, p.invalid, "a posting")
+		userID, err := int64(0), error(nil)
+		if p.kind == accountWallet {
+			userID, err = strconv.ParseInt(p.owner, 10, 64)
+		}
+		if p.invalid != "" || err != nil {
+			re.addDefect(e.code, p.invalid+p.account, "a posting")
 			continue
 		}
 		sum += p.units
-		accounts, name := re.others, p.kind
 		if p.kind == accountWallet {
-			accounts, name = re.wallets, p.owner
+			addTo(re.wallets, userID, e.code, p.units)
+		} else {
+			addTo(re.others, p.kind, e.code, p.units)
 		}
-		if accounts[name] == nil {
-			accounts[name] = map[string]Units{}
-		}
-		accounts[name][e.code] += p.units
 	}
 	if sum != 0 {
 		re.addDefect(e.code, "entry "+strconv.FormatInt(e.number, 10)+" sums to "+sum.String(), "0")
 	}
 }
 
-func (d *DeepReport) addDifference(account, code string, stored, counted Units) {
-	d.Differences = append(d.Differences,
-		Difference{Account: account, TokenCode: code, Stored: stored.String(), Counted: counted.String()})
-}
-
-func (re *ledgerReplay) compareWallet(d *DeepReport, userID string, balances map[string]tokenBalance) {
-	account := walletAccount(userID)
-	for code, b := range balances {
-		if counted := re.wallets[userID][code]; b.free != counted {
-			d.addDifference(account, code, b.free, counted)
-		}
-		if b.free < 0 || b.held < 0 {
-			d.addDifference(account, code, min(b.free, b.held), 0)
-		}
+// addTo adds units to one token of one account.
+func addTo[K comparable](accounts map[K]map[string]Units, name K, code string, units Units) {
+	if accounts[name] == nil {
+		accounts[name] = map[string]Units{}
 	}
-	for code, counted := range re.wallets[userID] {
-		if _, ok := balances[code]; !ok && counted != 0 {
-			d.addDifference(account, code, 0, counted)
-		}
-	}
+	accounts[name][code] += units
 }
 
 // totals returns the totals by the ledger. Accounts of an unknown kind are totals of their own.
 func (re *ledgerReplay) totals() map[string]tokenTotals {
-	all := map[string]tokenTotals{}
-	add := func(code, total string, units Units) {
-		if all[code] == nil {
-			all[code] = tokenTotals{}
-		}
-		all[code][total] += units
-	}
+	all := map[string]map[string]Units{}
 	for _, balances := range re.wallets {
 		for code, units := range balances {
-			add(code, totalWallets, units)
+			addTo(all, code, totalWallets, units)
 		}
 	}
 	for kind, balances := range re.others {
 		for code, units := range balances {
-			switch kind {
-			case accountMint:
-				add(code, totalMinted, -units)
-			case accountHouse:
-				add(code, totalHouse, units)
-			case accountEscrow:
-				add(code, totalEscrow, units)
-			default:
-				add(code, kind, units)
+			if kind == accountMint {
+				addTo(all, code, totalMinted, -units)
+			} else {
+				addTo(all, code, cmp.Or(totalOf[kind], kind), units)
 			}
 		}
 	}
 	return all
-}
-
-func (re *ledgerReplay) compareTotals(d *DeepReport, t totals) {
-	counted := re.totals()
-	for code := range union(t.tokens, counted) {
-		for name := range union(t.tokens[code], counted[code]) {
-			if stored, units := t.tokens[code][name], counted[code][name]; stored != units {
-				d.addDifference(name, code, stored, units)
-			}
-		}
-	}
-}
-
-// compareHeld compares the held stakes of all wallets with what is in escrow.
-func compareHeld(d *DeepReport, t totals, held map[string]Units) {
-	for code := range union(t.tokens, held) {
-		if escrow := t.tokens[code][totalEscrow]; held[code] != escrow {
-			d.addDifference("held", code, held[code], escrow)
-		}
-	}
 }
 
 // union returns the keys that are in either map.

@@ -1,6 +1,7 @@
 package wallet_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,13 +11,12 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/redis/go-redis/v9"
 )
 
 // wantDifference fails the test unless a recount finds a difference of the account.
 func wantDifference(t *testing.T, s *wallet.Service, account string) {
 	t.Helper()
-	d, err := s.AuditDeep(t.Context())
+	d, err := s.AuditDeep(t.Context(), game)
 	found := slices.ContainsFunc(d.Differences, func(d wallet.Difference) bool { return d.Account == account })
 	if err != nil || d.Balanced || !found {
 		t.Errorf("the recount does not see the difference of %s: %+v, %v", account, d, err)
@@ -26,10 +26,10 @@ func wantDifference(t *testing.T, s *wallet.Service, account string) {
 // wantBalanced fails the test unless both reports are balanced.
 func wantBalanced(t *testing.T, s *wallet.Service) {
 	t.Helper()
-	if r, err := s.Audit(t.Context()); err != nil || !r.Balanced {
+	if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced {
 		t.Fatalf("the quick report: %+v, %v", r, err)
 	}
-	if d, err := s.AuditDeep(t.Context()); err != nil || !d.Balanced {
+	if d, err := s.AuditDeep(t.Context(), game); err != nil || !d.Balanced {
 		t.Fatalf("the deep report: %+v, %v", d, err)
 	}
 }
@@ -45,15 +45,25 @@ func addUnits(t *testing.T, db *redisdb.DB, key, field string, units int64) {
 // addEntry appends a ledger entry, past all scripts.
 func addEntry(t *testing.T, db *redisdb.DB, code, postings string) {
 	t.Helper()
-	number, err := db.Client.HIncrBy(t.Context(), keys.Totals(), keys.TotalsSequenceField, 1).Result()
+	entry := "1|nonce|" + code + "|test|test|" + postings
+	if err := db.Client.RPush(t.Context(), keys.Ledger(game), entry).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setBalance writes a balance of GOLD with its line, past all scripts.
+func setBalance(t *testing.T, db *redisdb.DB, userID, free, held int64) {
+	t.Helper()
+	seq, err := db.Client.HIncrBy(t.Context(), keys.Wallet(game, userID), keys.WalletSeqField, 1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Client.XAdd(t.Context(), &redis.XAddArgs{
-		Stream: keys.Ledger(), ID: wallet.Units(number).String() + "-0",
-		Values: map[string]any{keys.LedgerTokenField: code, keys.LedgerPostingsField: postings},
-	}).Err()
-	if err != nil {
+	line := fmt.Sprintf("%d-nonce|user.balance|1|GOLD|0|0|%d|%d|test|test", seq, free, held)
+	if err := db.Client.RPush(t.Context(), keys.WalletLines(game, userID), line).Err(); err != nil {
+		t.Fatal(err)
+	}
+	balance := fmt.Sprintf("%d|%d", free, held)
+	if err := db.Client.HSet(t.Context(), keys.Wallet(game, userID), "GOLD", balance).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -66,52 +76,88 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 		for userID := range int64(5) {
 			credit(t, s, userID+1, "GOLD", "10")
 		}
-		d, err := s.AuditDeep(t.Context())
+		d, err := s.AuditDeep(t.Context(), game)
 		if err != nil || !d.Balanced || !d.HeldCounted || d.Entries != 5 || d.Wallets != 5 {
 			t.Fatalf("%+v, %v", d, err)
 		}
 		wantJSON(t, d.Tokens, `[{"tokenId":"GOLD","minted":50,"mintedAmount":"5000","wallets":50,"walletsAmount":"5000",`+
-			`"escrow":0,"escrowAmount":"0","house":0,"houseAmount":"0","delta":0,"deltaAmount":"0"}]`)
+			`"escrow":0,"escrowAmount":"0","prizes":0,"prizesAmount":"0","house":0,"houseAmount":"0","delta":0,"deltaAmount":"0"}]`)
 
-		for _, c := range []struct{ account, key, field string }{
-			{"w:3", keys.Wallet(3), keys.FreeField("GOLD")},
-			{"held", keys.Wallet(3), keys.HeldField("GOLD")},
-			{"w:99", keys.Wallet(99), keys.FreeField("GOLD")},
-			{"minted", keys.Totals(), "minted:GOLD"},
-			{"wallets", keys.Totals(), "wallets:GOLD"},
-			{"escrow", keys.Totals(), "escrow:GOLD"},
-			{"house", keys.Totals(), "house:GOLD"},
-			{"unknown", keys.Totals(), "unknown:GOLD"},
-		} {
-			addUnits(t, db, c.key, c.field, 1)
-			wantDifference(t, s, c.account)
-			addUnits(t, db, c.key, c.field, -1)
+		for range 2 { // with all entries in the tail of the ledger, and with all of them folded
+			for _, total := range []string{"minted", "wallets", "escrow", "prizes", "house", "unknown"} {
+				addUnits(t, db, keys.Totals(game), total+":GOLD", 1)
+				wantDifference(t, s, total)
+				addUnits(t, db, keys.Totals(game), total+":GOLD", -1)
+				wantBalanced(t, s)
+			}
+			for _, c := range []struct {
+				account            string
+				userID, free, held int64
+			}{
+				{"w3", 3, 1001, 0},
+				{"held", 3, 1000, 1},
+				{"w99", 99, 1, 0},
+			} {
+				setBalance(t, db, c.userID, c.free, c.held)
+				wantDifference(t, s, c.account)
+				setBalance(t, db, c.userID, 1000, 0)
+			}
+			db.Client.Del(t.Context(), keys.Wallet(game, 99), keys.WalletLines(game, 99))
 			wantBalanced(t, s)
-		}
-		addUnits(t, db, keys.Totals(), "house:GOLD", 1)
-		if r, err := s.Audit(t.Context()); err != nil || r.Balanced || r.Tokens[0].Delta.Units != -1 {
-			t.Fatalf("a unit that was never minted: %+v, %v", r, err)
-		}
-		addUnits(t, db, keys.Totals(), "house:GOLD", -1)
+			addUnits(t, db, keys.Totals(game), "house:GOLD", 1)
+			if r, err := s.Audit(t.Context(), game); err != nil || r.Balanced || r.Tokens[0].Delta.Units != -1 {
+				t.Fatalf("a unit that was never minted: %+v, %v", r, err)
+			}
+			addUnits(t, db, keys.Totals(game), "house:GOLD", -1)
 
-		lost, err := db.Client.HGetAll(t.Context(), keys.Wallet(2)).Result()
-		if err != nil {
-			t.Fatal(err)
+			lost, err := db.Client.HGetAll(t.Context(), keys.Wallet(game, 2)).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			db.Client.Del(t.Context(), keys.Wallet(game, 2))
+			wantDifference(t, s, "w2")
+			db.Client.HSet(t.Context(), keys.Wallet(game, 2), lost)
+			wantBalanced(t, s)
+			if err := s.Fold(t.Context(), game); err != nil {
+				t.Fatal(err)
+			}
 		}
-		db.Client.Del(t.Context(), keys.Wallet(2))
-		wantDifference(t, s, "w:2")
-		db.Client.HSet(t.Context(), keys.Wallet(2), lost)
-		wantBalanced(t, s)
 	})
 }
 
 func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
-	for name, damage := range map[string]func(*testing.T, *redisdb.DB){
-		"a lost entry":            func(t *testing.T, db *redisdb.DB) { db.Client.XDel(t.Context(), keys.Ledger(), "2-0") },
-		"a lost last entry":       func(t *testing.T, db *redisdb.DB) { db.Client.XDel(t.Context(), keys.Ledger(), "3-0") },
-		"postings that add up":    func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "m:-1;w:1:2") },
-		"a posting of no units":   func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "w:1:x") },
-		"a posting of no account": func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", ":1") },
+	removeEntry := func(t *testing.T, db *redisdb.DB) {
+		db.Client.LSet(t.Context(), keys.Ledger(game), 1, "removed")
+		db.Client.LRem(t.Context(), keys.Ledger(game), 1, "removed")
+	}
+	for name, c := range map[string]struct {
+		account string
+		damage  func(*testing.T, *redisdb.DB)
+	}{
+		"a lost entry":      {"w1", removeEntry},
+		"a lost last entry": {"w1", func(t *testing.T, db *redisdb.DB) { db.Client.RPop(t.Context(), keys.Ledger(game)) }},
+		"a lost entry that was folded": {"ledger", func(t *testing.T, db *redisdb.DB) {
+			if err := newService(db).Fold(t.Context(), game); err != nil {
+				t.Fatal(err)
+			}
+			removeEntry(t, db)
+		}},
+		"entries that were removed": {"ledger", func(t *testing.T, db *redisdb.DB) {
+			if err := newService(db).Fold(t.Context(), game); err != nil {
+				t.Fatal(err)
+			}
+			db.Client.LPop(t.Context(), keys.Ledger(game))
+			db.Client.Set(t.Context(), keys.LedgerBase(game), 1, 0)
+		}},
+		"postings that add up":    {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "m:-1;w1:2") }},
+		"a posting of no units":   {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "w1:x") }},
+		"a posting of no account": {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", ":1") }},
+		"a wallet of no player":   {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "w:0") }},
+		"a text that is no entry": {"ledger", func(t *testing.T, db *redisdb.DB) { db.Client.RPush(t.Context(), keys.Ledger(game), "x") }},
+		"an account nobody knows": {"x", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "x:1;h:-1") }},
+		"a fold that left some out": {"wallets", func(t *testing.T, db *redisdb.DB) {
+			db.Client.HSet(t.Context(), keys.Totals(game), keys.TotalsFoldedField, 1)
+		}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			db := redistest.Single(t)
@@ -120,10 +166,82 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 			for range 3 {
 				credit(t, s, 1, "GOLD", "10")
 			}
-			damage(t, db)
-			wantDifference(t, s, "ledger")
+			c.damage(t, db)
+			wantDifference(t, s, c.account)
 		})
 	}
+}
+
+func TestTheRecountComparesWalletsWithTheirLastLines(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, db *redisdb.DB){
+		"another balance": func(t *testing.T, db *redisdb.DB) {
+			addEntry(t, db, "GOLD", "h:-1;w1:1")
+			db.Client.HSet(t.Context(), keys.Wallet(game, 1), "GOLD", "31|0")
+			addEntry(t, db, "GOLD", "h:2;m:-2")
+			addUnits(t, db, keys.Totals(game), "minted:GOLD", 2)
+		},
+		"another stake": func(t *testing.T, db *redisdb.DB) {
+			addEntry(t, db, "GOLD", "m:-1;e:1")
+			addUnits(t, db, keys.Totals(game), "minted:GOLD", 1)
+			db.Client.HSet(t.Context(), keys.Wallet(game, 1), "GOLD", "30|1")
+		},
+		"another number": func(t *testing.T, db *redisdb.DB) {
+			addUnits(t, db, keys.Wallet(game, 1), keys.WalletSeqField, 1)
+		},
+		"a lost line": func(t *testing.T, db *redisdb.DB) { db.Client.RPop(t.Context(), keys.WalletLines(game, 1)) },
+		"lost lines":  func(t *testing.T, db *redisdb.DB) { db.Client.Del(t.Context(), keys.WalletLines(game, 1)) },
+		"no lines": func(t *testing.T, db *redisdb.DB) {
+			db.Client.HSet(t.Context(), keys.Wallet(game, 1), "LEAD", "0|0")
+		},
+		"a text that is no line": func(t *testing.T, db *redisdb.DB) {
+			db.Client.RPush(t.Context(), keys.WalletLines(game, 1), "x")
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			db := redistest.Single(t)
+			s := newService(db)
+			createToken(t, s, "GOLD", 0)
+			for range 3 {
+				credit(t, s, 1, "GOLD", "10")
+			}
+			wantBalanced(t, s)
+			damage(t, db)
+			d, err := s.AuditDeep(t.Context(), game)
+			if err != nil || d.Balanced {
+				t.Fatalf("%+v, %v", d, err)
+			}
+			for _, difference := range d.Differences {
+				if difference.Account != "lines of w1" || difference.GameID != game {
+					t.Errorf("%+v", difference)
+				}
+			}
+		})
+	}
+}
+
+// The last line of a token may be far back, or be removed.
+func TestTheRecountSearchesForTheLastLineOfEachToken(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		createToken(t, s, "LEAD", 0)
+		credit(t, s, 1, "LEAD", "1")
+		for range 1100 {
+			credit(t, s, 1, "GOLD", "1")
+		}
+		wantBalanced(t, s)
+		lines := keys.WalletLines(game, 1)
+		first, err := db.Client.LIndex(t.Context(), lines, 0).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.Client.LSet(t.Context(), lines, 0, strings.Replace(first, "LEAD|0|1|1|0", "LEAD|0|1|2|0", 1))
+		wantDifference(t, s, "lines of w1")
+		db.Client.LTrim(t.Context(), lines, 500, -1)
+		wantDifference(t, s, "lines of w1")
+		db.Client.HSet(t.Context(), keys.Wallet(game, 1), keys.WalletBaseField, 500)
+		wantBalanced(t, s)
+	})
 }
 
 // Money that is less than nothing is a defect even where all sums are right.
@@ -134,8 +252,8 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 		credit(t, s, 1, "GOLD", "10")
 		move := func(from, to string, units int64) {
 			t.Helper()
-			addUnits(t, db, keys.Totals(), keys.TotalField(from, "GOLD"), -units)
-			addUnits(t, db, keys.Totals(), keys.TotalField(to, "GOLD"), units)
+			addUnits(t, db, keys.Totals(game), keys.TotalField(from, "GOLD"), -units)
+			addUnits(t, db, keys.Totals(game), keys.TotalField(to, "GOLD"), units)
 		}
 		for _, c := range []struct {
 			negative, positive string
@@ -143,11 +261,15 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 		}{
 			{keys.TotalWallets, keys.TotalHouse, 11},
 			{keys.TotalEscrow, keys.TotalHouse, 1},
+			{keys.TotalPrizes, keys.TotalHouse, 1},
 			{keys.TotalHouse, keys.TotalEscrow, 1},
 		} {
 			move(c.negative, c.positive, c.units)
-			if r, err := s.Audit(t.Context()); err != nil || r.Balanced || r.Tokens[0].Delta.Units != 0 {
-				t.Errorf("negative %s: the quick report is %+v, %v", c.negative, r, err)
+			for _, gameID := range []int64{game, 0} {
+				r, err := s.Audit(t.Context(), gameID)
+				if err != nil || r.Balanced || r.Tokens[0].Delta.Units != 0 {
+					t.Errorf("negative %s: the quick report of game %d is %+v, %v", c.negative, gameID, r, err)
+				}
 			}
 			wantDifference(t, s, c.negative)
 			move(c.positive, c.negative, c.units)
@@ -155,11 +277,15 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 		}
 
 		// The ledger agrees that the operator paid out what it never had.
-		addEntry(t, db, "GOLD", "h:-1;e:room:1")
-		move(keys.TotalHouse, keys.TotalEscrow, 1)
-		addUnits(t, db, keys.Wallet(1), keys.HeldField("GOLD"), 1)
-		if d, err := s.AuditDeep(t.Context()); err != nil || d.Balanced || len(d.Differences) != 0 {
-			t.Errorf("a negative total that the ledger has too: the deep report is %+v, %v", d, err)
+		addEntry(t, db, "GOLD", "h:-1;e:1")
+		setBalance(t, db, 1, 10, 1)
+		for range 2 {
+			if d, err := s.AuditDeep(t.Context(), game); err != nil || d.Balanced || len(d.Differences) != 0 {
+				t.Errorf("a negative total that the ledger has too: the deep report is %+v, %v", d, err)
+			}
+			if err := s.Fold(t.Context(), game); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }
@@ -167,13 +293,13 @@ func TestTheAuditReportsNegativeTotals(t *testing.T) {
 func TestTheAuditReportsNegativeWallets(t *testing.T) {
 	for name, overdraw := range map[string]func(*testing.T, *redisdb.DB){
 		"free": func(t *testing.T, db *redisdb.DB) {
-			addEntry(t, db, "GOLD", "w:1:-11;w:2:11")
-			addUnits(t, db, keys.Wallet(1), keys.FreeField("GOLD"), -11)
-			addUnits(t, db, keys.Wallet(2), keys.FreeField("GOLD"), 11)
+			addEntry(t, db, "GOLD", "w1:-11;w2:11")
+			setBalance(t, db, 1, -1, 0)
+			setBalance(t, db, 2, 21, 0)
 		},
 		"held": func(t *testing.T, db *redisdb.DB) {
-			addUnits(t, db, keys.Wallet(1), keys.HeldField("GOLD"), -1)
-			addUnits(t, db, keys.Wallet(2), keys.HeldField("GOLD"), 1)
+			setBalance(t, db, 1, 10, -1)
+			setBalance(t, db, 2, 10, 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,8 +309,8 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 			credit(t, s, 1, "GOLD", "10")
 			credit(t, s, 2, "GOLD", "10")
 			overdraw(t, db)
-			d, err := s.AuditDeep(t.Context())
-			if err != nil || d.Balanced || len(d.Differences) != 1 || d.Differences[0].Account != "w:1" {
+			d, err := s.AuditDeep(t.Context(), game)
+			if err != nil || d.Balanced || len(d.Differences) != 1 || d.Differences[0].Account != "w1" {
 				t.Errorf("the deep report is %+v, %v", d, err)
 			}
 		})
@@ -193,14 +319,13 @@ func TestTheAuditReportsNegativeWallets(t *testing.T) {
 		db := redistest.Single(t)
 		s := newService(db)
 		createToken(t, s, "GOLD", 0)
-		addEntry(t, db, "GOLD", "m:1;w:1:-1")
-		addUnits(t, db, keys.Wallet(1), keys.FreeField("GOLD"), -1)
-		addUnits(t, db, keys.Totals(), keys.TotalField(keys.TotalMinted, "GOLD"), -1)
-		addUnits(t, db, keys.Totals(), keys.TotalField(keys.TotalWallets, "GOLD"), -1)
-		if r, err := s.Audit(t.Context()); err != nil || r.Balanced {
+		addEntry(t, db, "GOLD", "m:1;w1:-1")
+		setBalance(t, db, 1, -1, 0)
+		addUnits(t, db, keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), -1)
+		if r, err := s.Audit(t.Context(), game); err != nil || r.Balanced {
 			t.Errorf("the quick report is %+v, %v", r, err)
 		}
-		wantDifference(t, s, "w:1")
+		wantDifference(t, s, "w1")
 	})
 }
 
@@ -231,16 +356,16 @@ func TestTheRecountOfABusyStoreFindsNothing(t *testing.T) {
 			})
 		}
 		for range 5 {
-			if d, err := s.AuditDeep(t.Context()); err != nil || !d.Balanced {
+			if d, err := s.AuditDeep(t.Context(), game); err != nil || !d.Balanced {
 				t.Errorf("%+v, %v", d, err)
 			}
-			if r, err := s.Audit(t.Context()); err != nil || !r.Balanced {
+			if r, err := s.Audit(t.Context(), game); err != nil || !r.Balanced {
 				t.Errorf("%+v, %v", r, err)
 			}
 		}
 		close(stop)
 		workers.Wait()
-		if d, err := s.AuditDeep(t.Context()); err != nil || !d.Balanced || !d.HeldCounted {
+		if d, err := s.AuditDeep(t.Context(), game); err != nil || !d.Balanced || !d.HeldCounted {
 			t.Errorf("without changes: %+v, %v", d, err)
 		}
 	})

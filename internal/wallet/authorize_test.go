@@ -90,7 +90,7 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", c.verb, diff)
 		}
 	}
-	if b, err := s.ReadBalance(t.Context(), userID, "GOLD"); err != nil || b.SpendableUnits != 1001 {
+	if b, err := s.ReadBalance(t.Context(), game, userID, "GOLD"); err != nil || b.SpendableUnits != 1001 {
 		t.Errorf("two credits, two debits and a grant of 1 leave %s, %v", b.SpendableUnits, err)
 	}
 }

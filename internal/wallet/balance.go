@@ -10,7 +10,7 @@ import (
 // what the player can spend. Amount and HeldAmount are the same numbers in minor units, as text.
 type Balance struct {
 	Token
-	Spendable      Amount `json:"volume"`            // what the player can spend; hides the token's supply
+	Spendable      Amount `json:"volume"`            // what the player can spend; hides the token's supply, which is not set
 	SpendableUnits Units  `json:"amount,string"`     // Volume in minor units
 	Held           Amount `json:"held"`              // stakes in rooms that have not ended
 	HeldUnits      Units  `json:"heldAmount,string"` // Held in minor units
@@ -40,8 +40,8 @@ type DebitInput struct {
 
 // GrantInput describes a sign-up grant of a game.
 type GrantInput struct {
-	UserID    int64
-	GameID    int64  // the game that grants; each grants once to a player
+	UserID    int64  // a player of the game
+	GameID    int64  // the game that grants
 	TokenCode string // code of the token
 	Units     Units  // minor units, 0 … MaxUnits
 }
@@ -52,7 +52,8 @@ type ChangeResult struct {
 	Replayed bool    `json:"-"`       // the first result under this receipt, returned again
 }
 
-// LedgerLine is one change of what a player can spend.
+// LedgerLine is one change of a player's balance. Delta is 0 when only the held stakes changed, as
+// when a room is lost, and for an asset that is free.
 type LedgerLine struct {
 	ID                int64     `json:"id"`                        // number of the player's line, from 1
 	At                time.Time `json:"at"`                        // UTC

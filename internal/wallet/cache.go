@@ -8,58 +8,67 @@ import (
 )
 
 const (
-	tokenCacheTTL   = time.Second // how late a node sees a change that another node made
-	maxCachedTokens = 4096
+	tokenCacheTTL     = time.Second // how late a node sees a change that another node made
+	maxCachedTokens   = 4096
+	maxCachedSupplies = 16_384
 )
 
-// tokenCache keeps tokens that exist, by code, for a short time.
-type tokenCache struct {
-	entries *cache.Cache[string, Token]
-
-	mu       sync.Mutex // held while entries are added or removed
-	removals uint64     // counts removals: a token that was read before one may be out of date
+// supplyKey names the supply of a token in a game, in all games together when gameID is 0.
+type supplyKey struct {
+	gameID int64
+	code   string
 }
 
-func newTokenCache() *tokenCache {
-	return &tokenCache{entries: cache.New[string, Token]("tokens", maxCachedTokens, tokenCacheTTL)}
+// recent keeps values that were read from the store for a short time.
+type recent[K comparable, V any] struct {
+	mu      sync.Mutex // held while entries are added or removed
+	entries *cache.Cache[K, recentEntry[V]]
 }
 
-// get adds the cached tokens to found. It returns the codes that are not cached, and the number of
-// changes to pass to add once they are read.
-func (c *tokenCache) get(codes []string, found map[string]Token) (missing []string, changes uint64) {
-	c.mu.Lock()
-	changes = c.removals
-	c.mu.Unlock()
-	for _, code := range codes {
-		if !isCode(code) {
+type recentEntry[V any] struct {
+	value    V
+	isCached bool   // false: the value was removed
+	removals uint64 // how often it was removed
+}
+
+// newRecent returns an empty cache; name is that of its counters.
+func newRecent[K comparable, V any](name string, size int) *recent[K, V] {
+	return &recent[K, V]{entries: cache.New[K, recentEntry[V]](name, size, tokenCacheTTL)}
+}
+
+// get adds the cached values to found. It returns the keys that are not cached, each with the
+// number of its removals, to pass to add once they are read.
+func (c *recent[K, V]) get(keys []K, found map[K]V) (missing map[K]uint64) {
+	for _, key := range keys {
+		e, _ := c.entries.Get(key)
+		if e.isCached {
+			found[key] = e.value
 			continue
 		}
-		if t, ok := c.entries.Get(code); ok {
-			found[code] = t
-		} else {
-			missing = append(missing, code)
+		if missing == nil {
+			missing = map[K]uint64{}
+		}
+		missing[key] = e.removals
+	}
+	return missing
+}
+
+// add keeps values that were read after get, but for those that were removed since then: they may
+// be out of date.
+func (c *recent[K, V]) add(values map[K]V, missing map[K]uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, value := range values {
+		if e, _ := c.entries.Get(key); e.removals == missing[key] {
+			c.entries.Add(key, recentEntry[V]{value: value, isCached: true, removals: e.removals})
 		}
 	}
-	return missing, changes
 }
 
-// add keeps tokens that were read when the number of changes was the given one, unless it has
-// grown.
-func (c *tokenCache) add(tokens []Token, changes uint64) {
+// remove drops a value that has changed.
+func (c *recent[K, V]) remove(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.removals != changes {
-		return
-	}
-	for _, t := range tokens {
-		c.entries.Add(t.Code, t)
-	}
-}
-
-// remove drops a token that has changed.
-func (c *tokenCache) remove(code string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.removals++
-	c.entries.Remove(code)
+	e, _ := c.entries.Get(key)
+	c.entries.Add(key, recentEntry[V]{removals: e.removals + 1})
 }

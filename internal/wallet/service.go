@@ -10,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
@@ -18,8 +19,10 @@ import (
 type Service struct {
 	store     store
 	players   Players
-	tokens    *tokenCache
+	tokens    *recent[string, Token] // by code, without their supply
+	supplies  *recent[supplyKey, Units]
 	codesByID *cache.Cache[int64, string] // token id → code, which never changes
+	folding   *leader.Work
 }
 
 // Players finds the game of a player. *users.Service does: a wallet is created when something is
@@ -41,12 +44,46 @@ const defaultReceiptTTL = 24 * time.Hour
 // New returns the wallet's verbs on an open store. players may be nil for a service that only
 // reads.
 func New(db *redisdb.DB, players Players, o Options) *Service {
-	return &Service{
+	s := &Service{
 		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL)},
 		players:   players,
-		tokens:    newTokenCache(),
+		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
+		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
 	}
+	s.folding = leader.New(db, "totals", s.foldGames)
+	return s
+}
+
+// LedgerChanged notes that a game's ledger may have grown. It must be called after every script
+// that may have appended to it, also when its reply was lost; it costs next to nothing.
+func (s *Service) LedgerChanged(gameID int64) { s.folding.Changed(gameID) }
+
+// Run folds the ledgers of games into their totals, about once a second, until ctx ends. Every node
+// runs it; one of them does the work.
+func (s *Service) Run(ctx context.Context) error { return s.folding.Run(ctx) }
+
+// foldGames folds what there is of some games, as their leader. It returns the games that have
+// more.
+func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
+	for len(gameIDs) > 0 && ctx.Err() == nil {
+		if gameIDs, err = s.store.foldPages(ctx, &fence, gameIDs); err != nil {
+			return nil, err
+		}
+	}
+	return gameIDs, nil
+}
+
+// Fold adds all ledger entries of a game that are not in its totals yet to them. It needs no leader:
+// every fold is exact, whoever makes it.
+func (s *Service) Fold(ctx context.Context, gameID int64) error {
+	for games := []int64{gameID}; len(games) > 0; {
+		var err error
+		if games, err = s.store.foldPages(ctx, nil, games); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CreateToken creates a token; the caller must be an operator. It returns forbidden,
@@ -63,7 +100,7 @@ func (s *Service) CreateToken(ctx context.Context, caller principal.Caller, d To
 		return Token{}, err
 	}
 	s.tokens.remove(d.Code)
-	return s.FindToken(ctx, d.Code)
+	return s.FindToken(ctx, 0, d.Code)
 }
 
 // PatchToken changes the description of a token and returns the token after it; the caller must be
@@ -82,13 +119,13 @@ func (s *Service) PatchToken(ctx context.Context, caller principal.Caller, code 
 		return Token{}, err
 	}
 	s.tokens.remove(code)
-	return s.FindToken(ctx, code)
+	return s.FindToken(ctx, 0, code)
 }
 
-// FindToken returns a token by its code. Changes of other nodes are seen within a second. It
-// returns token_not_found.
-func (s *Service) FindToken(ctx context.Context, code string) (Token, error) {
-	found, err := s.findTokens(ctx, code)
+// FindToken returns a token by its code, with its supply in a game, in all games together when
+// gameID is 0. Changes of other nodes are seen within a second. It returns token_not_found.
+func (s *Service) FindToken(ctx context.Context, gameID int64, code string) (Token, error) {
+	found, err := s.findTokens(ctx, gameID, code)
 	if err != nil {
 		return Token{}, err
 	}
@@ -98,8 +135,8 @@ func (s *Service) FindToken(ctx context.Context, code string) (Token, error) {
 	return Token{}, apierror.TokenNotFound
 }
 
-// TokenByID returns a token by its integer id. It returns token_not_found.
-func (s *Service) TokenByID(ctx context.Context, id int64) (Token, error) {
+// TokenByID is FindToken by the integer id of the token. It returns token_not_found.
+func (s *Service) TokenByID(ctx context.Context, gameID, id int64) (Token, error) {
 	code, ok := s.codesByID.Get(id)
 	if !ok {
 		var err error
@@ -108,16 +145,16 @@ func (s *Service) TokenByID(ctx context.Context, id int64) (Token, error) {
 		}
 		s.codesByID.Add(id, code)
 	}
-	return s.FindToken(ctx, code)
+	return s.FindToken(ctx, gameID, code)
 }
 
-// Tokens returns all tokens, by id.
-func (s *Service) Tokens(ctx context.Context) ([]Token, error) {
+// Tokens returns all tokens, by id, with their supply as FindToken does.
+func (s *Service) Tokens(ctx context.Context, gameID int64) ([]Token, error) {
 	codes, err := s.store.listTokenCodes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.findTokens(ctx, codes...)
+	found, err := s.findTokens(ctx, gameID, codes...)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +163,13 @@ func (s *Service) Tokens(ctx context.Context) ([]Token, error) {
 	return tokens, nil
 }
 
-// ReadBalances returns every token that the player has or once had, by token id.
-func (s *Service) ReadBalances(ctx context.Context, userID int64) (Balances, error) {
-	balances, err := s.store.readWallet(ctx, userID)
+// ReadBalances returns every token that the player has or once had in a game, by token id.
+func (s *Service) ReadBalances(ctx context.Context, gameID, userID int64) (Balances, error) {
+	balances, err := s.store.readWallet(ctx, gameID, userID)
 	if err != nil {
 		return Balances{}, err
 	}
-	tokens, err := s.findTokens(ctx, slices.Collect(maps.Keys(balances))...)
+	tokens, err := s.findDefinitions(ctx, slices.Collect(maps.Keys(balances))...)
 	if err != nil {
 		return Balances{}, err
 	}
@@ -146,53 +183,37 @@ func (s *Service) ReadBalances(ctx context.Context, userID int64) (Balances, err
 	return all, nil
 }
 
-// ReadBalance returns the player's balance of one token, zero when the player never had any. It
-// returns token_not_found.
-func (s *Service) ReadBalance(ctx context.Context, userID int64, code string) (Balance, error) {
-	t, err := s.FindToken(ctx, code)
+// ReadBalance returns the player's balance of one token in a game, zero when the player never had
+// any. It returns token_not_found.
+func (s *Service) ReadBalance(ctx context.Context, gameID, userID int64, code string) (Balance, error) {
+	t, err := s.findDefinition(ctx, code)
 	if err != nil {
 		return Balance{}, err
 	}
-	balances, err := s.store.readWallet(ctx, userID)
+	balances, err := s.store.readWallet(ctx, gameID, userID)
 	if err != nil {
 		return Balance{}, err
 	}
 	return t.BalanceOf(balances[code].free, balances[code].held), nil
 }
 
-// Ledger returns a page of the player's own ledger, newest first. It returns token_not_found.
-func (s *Service) Ledger(ctx context.Context, userID int64, q LedgerQuery) (LedgerPage, error) {
+// Ledger returns a page of the player's own ledger in a game, newest first. It returns
+// token_not_found.
+func (s *Service) Ledger(ctx context.Context, gameID, userID int64, q LedgerQuery) (LedgerPage, error) {
 	if q.TokenCode != "" {
-		if _, err := s.FindToken(ctx, q.TokenCode); err != nil {
+		if _, err := s.findDefinition(ctx, q.TokenCode); err != nil {
 			return LedgerPage{}, err
 		}
 	}
-	page, err := s.store.readLines(ctx, userID, q)
-	if err != nil {
-		return LedgerPage{}, err
-	}
-	codes := make([]string, 0, 1)
-	for _, l := range page.Lines {
-		if !slices.Contains(codes, l.TokenCode) {
-			codes = append(codes, l.TokenCode)
-		}
-	}
-	tokens, err := s.findTokens(ctx, codes...)
-	if err != nil {
-		return LedgerPage{}, err
-	}
-	for i := range page.Lines {
-		l := &page.Lines[i]
-		t := tokens[l.TokenCode]
-		l.Delta, l.BalanceAfter = t.AmountOf(l.DeltaUnits), t.AmountOf(l.BalanceAfterUnits)
-	}
-	return page, nil
+	return s.store.readLines(ctx, gameID, userID, q)
 }
 
 // Credit mints an amount into a player's wallet. The caller must be an operator or the server of
 // the player's game; the ledger shows its ActorID as the line's ref. It returns forbidden,
 // user_not_found, token_not_found, invalid_request, idempotency_key_reused; and invalid_amount,
-// also when the player would have more than MaxUnits, held stakes included.
+// also when the player would have more than MaxUnits, held stakes included. Errors that depend on
+// the wallet are kept under the receipt; token_not_found is not, since tokens are no part of a
+// game's economy.
 func (s *Service) Credit(
 	ctx context.Context, caller principal.Caller, in CreditInput, receipt idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -201,7 +222,7 @@ func (s *Service) Credit(
 
 // Debit burns an amount of what a player can spend. The caller must be an operator or the server of
 // the player's game. It returns forbidden, user_not_found, token_not_found, invalid_request,
-// invalid_amount, insufficient_funds, idempotency_key_reused.
+// invalid_amount, insufficient_funds, idempotency_key_reused, and keeps them as Credit does.
 func (s *Service) Debit(
 	ctx context.Context, caller principal.Caller, in DebitInput, receipt idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -211,60 +232,54 @@ func (s *Service) Debit(
 func (s *Service) change(
 	ctx context.Context, caller principal.Caller, kind entryKind, in CreditInput, receipt idempotency.Receipt,
 ) (ChangeResult, error) {
-	if err := s.authorizeChange(ctx, caller, in.UserID); err != nil {
+	gameID, err := s.authorizeChange(ctx, caller, in.UserID)
+	if err != nil {
 		return ChangeResult{}, err
 	}
 	var v validator
 	v.checkReason(in.Reason)
-	switch {
-	case v.Err() != nil:
+	if v.Err() != nil {
 		return ChangeResult{}, v.Err()
-	case !isCode(in.TokenCode):
-		return ChangeResult{}, apierror.TokenNotFound
 	}
-	c := balanceChange{
-		actorID: caller.ActorID(), userID: in.UserID, tokenCode: in.TokenCode, reason: in.Reason,
+	t, err := s.findDefinition(ctx, in.TokenCode)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	units, err := in.Amount.ToPositiveUnits(t.Decimals)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	defer s.mintChanged(gameID, in.TokenCode)
+	return s.store.change(ctx, kind, balanceChange{
+		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t, units: units, reason: in.Reason,
 		receipt: receipt, nonce: idempotency.NewNonce(),
-	}
-	for {
-		// A token that is not found is passed on: the script's error is kept under the receipt.
-		found, err := s.findTokens(ctx, in.TokenCode)
-		if err != nil {
-			return ChangeResult{}, err
-		}
-		if t, ok := found[in.TokenCode]; ok {
-			c.decimals = &t.Decimals
-			if c.units, err = in.Amount.ToPositiveUnits(t.Decimals); err != nil {
-				return ChangeResult{}, err
-			}
-		}
-		result, stale, err := s.store.change(ctx, kind, c)
-		s.tokens.remove(in.TokenCode) // its supply has changed, or it was created meanwhile
-		if !stale {
-			return result, err
-		}
-	}
+	})
 }
 
-// Grant mints the sign-up grant of a game into a player's wallet, once for each player and game
-// however often it is called. The caller must be the system, which knows that the player exists. It
+// mintChanged notes that a script may have changed what exists of a token in a game.
+func (s *Service) mintChanged(gameID int64, code string) {
+	s.LedgerChanged(gameID)
+	s.supplies.remove(supplyKey{gameID, code})
+	s.supplies.remove(supplyKey{0, code})
+}
+
+// Grant mints the sign-up grant of a game into a player's wallet there, once for each player however often it is called. The caller must be the system, which knows that the player exists. It
 // returns forbidden, user_not_found, token_not_found, invalid_amount.
 func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantInput) error {
 	switch {
 	case caller.Role != principal.System:
 		return apierror.Forbidden.WithReason("grants are given at sign-up only")
-	case in.UserID < 1:
+	case in.UserID < 1 || in.GameID < 1:
 		return apierror.UserNotFound
-	case !isCode(in.TokenCode):
-		return apierror.TokenNotFound
 	case in.Units < 0 || in.Units > MaxUnits:
 		return apierror.InvalidAmount.WithReason("a grant is at most %s minor units", MaxUnits)
-	case in.Units == 0:
-		return nil
 	}
-	err := s.store.grant(ctx, in)
-	s.tokens.remove(in.TokenCode)
-	return err
+	t, err := s.findDefinition(ctx, in.TokenCode)
+	if err != nil || in.Units == 0 {
+		return err
+	}
+	defer s.mintChanged(in.GameID, in.TokenCode)
+	return s.store.grant(ctx, in, t)
 }
 
 func authorizeOperator(caller principal.Caller) error {
@@ -274,39 +289,74 @@ func authorizeOperator(caller principal.Caller) error {
 	return nil
 }
 
-// authorizeChange returns nil when the caller may credit or debit the player. A player of another
-// game is not found, so that a server learns nothing about other games.
-func (s *Service) authorizeChange(ctx context.Context, caller principal.Caller, userID int64) error {
+// authorizeChange returns the player's game when the caller may credit or debit the player. A player
+// of another game is not found, so that a server learns nothing about other games.
+func (s *Service) authorizeChange(ctx context.Context, caller principal.Caller, userID int64) (gameID int64, err error) {
 	if caller.Role != principal.Operator && caller.Role != principal.Server {
-		return apierror.Forbidden.WithReason("only an operator or a game server can change balances")
+		return 0, apierror.Forbidden.WithReason("only an operator or a game server can change balances")
 	}
 	if userID < 1 {
-		return apierror.UserNotFound
+		return 0, apierror.UserNotFound
 	}
-	gameID, err := s.players.Game(ctx, userID)
-	if err != nil {
-		return err
+	if gameID, err = s.players.Game(ctx, userID); err != nil {
+		return 0, err
 	}
 	if !caller.CanAccessGame(gameID) {
-		return apierror.UserNotFound
+		return 0, apierror.UserNotFound
 	}
-	return nil
+	return gameID, nil
 }
 
-// findTokens returns those of the tokens that exist, by code, from the cache where it has them.
-func (s *Service) findTokens(ctx context.Context, codes ...string) (map[string]Token, error) {
-	found := make(map[string]Token, len(codes))
-	missing, changes := s.tokens.get(codes, found)
-	if len(missing) == 0 {
-		return found, nil
+// findDefinition returns a token without its supply. It returns token_not_found.
+func (s *Service) findDefinition(ctx context.Context, code string) (Token, error) {
+	found, err := s.findDefinitions(ctx, code)
+	if err != nil {
+		return Token{}, err
 	}
-	tokens, err := s.store.readTokens(ctx, missing)
+	t, ok := found[code]
+	if !ok {
+		return Token{}, apierror.TokenNotFound
+	}
+	return t, nil
+}
+
+// findDefinitions returns those of the tokens that exist, by code, without their supply, from the
+// cache where it has them. A cached one is safe for money: decimals never change.
+func (s *Service) findDefinitions(ctx context.Context, codes ...string) (map[string]Token, error) {
+	found := make(map[string]Token, len(codes))
+	if missing := s.tokens.get(slices.DeleteFunc(slices.Clone(codes), isNoCode), found); missing != nil {
+		tokens, err := s.store.readTokens(ctx, slices.Collect(maps.Keys(missing)))
+		if err != nil {
+			return nil, err
+		}
+		s.tokens.add(tokens, missing)
+		maps.Copy(found, tokens)
+	}
+	return found, nil
+}
+
+// findTokens is findDefinitions with the supply in a game, in all games together when gameID is 0.
+func (s *Service) findTokens(ctx context.Context, gameID int64, codes ...string) (map[string]Token, error) {
+	found, err := s.findDefinitions(ctx, codes...)
 	if err != nil {
 		return nil, err
 	}
-	s.tokens.add(tokens, changes)
-	for _, t := range tokens {
-		found[t.Code] = t
+	wanted := make([]supplyKey, 0, len(found))
+	for code := range found {
+		wanted = append(wanted, supplyKey{gameID, code})
+	}
+	supplies := make(map[supplyKey]Units, len(found))
+	if missing := s.supplies.get(wanted, supplies); missing != nil {
+		read, err := s.store.readSupplies(ctx, gameID, slices.Collect(maps.Keys(missing)))
+		if err != nil {
+			return nil, err
+		}
+		s.supplies.add(read, missing)
+		maps.Copy(supplies, read)
+	}
+	for code, t := range found {
+		t.Supply = t.AmountOf(supplies[supplyKey{gameID, code}])
+		found[code] = t
 	}
 	return found, nil
 }

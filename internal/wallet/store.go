@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
@@ -24,20 +26,19 @@ type store struct {
 	receiptTTL time.Duration
 }
 
-// EventTopic returns the topic of a player's user.balance and user.asset events.
-func (s *Service) EventTopic(userID int64) string { return keys.WalletEvents(userID) }
+// EventTopic returns the topic of a player's user.balance and user.asset events in a game.
+func (s *Service) EventTopic(gameID, userID int64) string { return keys.WalletLines(gameID, userID) }
 
 // Tokens.
 
-// DecodeToken returns the token in the next six values: id, decimals, name, logo, asset name,
-// policy id. The scripts that return a token return these. The caller must check v.Err.
-func DecodeToken(code string, supply Units, v *redisdb.Values) Token {
+// decodeToken returns the token in the values of keys.TokenFields, without its supply.
+func decodeToken(code string, v *redisdb.Values) Token {
 	t := Token{ID: v.NextInt(), Code: code, Decimals: int(v.NextInt()), Name: v.NextText()}
 	if logo := v.NextText(); logo != "" {
 		t.LogoURL = &logo
 	}
 	t.Metadata = Metadata{AssetName: v.NextText(), PolicyID: v.NextText(), Decimals: strconv.Itoa(t.Decimals)}
-	t.Supply = t.AmountOf(supply)
+	t.Supply.Decimals = t.Decimals
 	return t
 }
 
@@ -98,41 +99,85 @@ func (s store) listTokenCodes(ctx context.Context) ([]string, error) {
 	return slices.Collect(maps.Values(byID)), nil
 }
 
-// readTokens returns those of the tokens that exist.
-func (s store) readTokens(ctx context.Context, codes []string) ([]Token, error) {
+// readTokens returns those of the tokens that exist, by code, without their supply.
+func (s store) readTokens(ctx context.Context, codes []string) (map[string]Token, error) {
 	replies := make([]*redis.SliceCmd, len(codes))
-	supplyFields := make([]string, len(codes))
 	for i, code := range codes {
-		supplyFields[i] = keys.TotalField(keys.TotalMinted, code)
+		replies[i] = s.db.AutoPipelined.HMGet(ctx, keys.Token(code), keys.TokenFields...)
 	}
-	var supplyReply *redis.SliceCmd
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, code := range codes {
-			replies[i] = p.HMGet(ctx, keys.Token(code), keys.TokenFields...)
+	tokens := make(map[string]Token, len(codes))
+	for i, code := range codes {
+		fields, err := replies[i].Result()
+		if err != nil {
+			return nil, redisdb.WrapError("read a token", err)
 		}
-		supplyReply = p.HMGet(ctx, keys.Totals(), supplyFields...)
-		return nil
-	})
-	if err != nil {
-		return nil, redisdb.WrapError("read tokens", err)
-	}
-	supplies := redisdb.NewValuesFromHMGet("the supplies of tokens", supplyReply.Val())
-	tokens := make([]Token, 0, len(codes))
-	for i, code := range codes {
-		supply := supplies.NextOptionalInt()
-		if replies[i].Val()[0] == nil {
+		if fields[0] == nil {
 			continue
 		}
-		if supply == nil { // nothing was minted yet
-			supply = new(int64)
-		}
-		v := redisdb.NewValuesFromHMGet("token "+code, replies[i].Val())
-		tokens = append(tokens, DecodeToken(code, Units(*supply), v))
-		if err := errors.Join(v.Err(), supplies.Err()); err != nil {
-			return nil, err
+		v := redisdb.NewValuesFromHMGet("token "+code, fields)
+		tokens[code] = decodeToken(code, v)
+		if v.Err() != nil {
+			return nil, v.Err()
 		}
 	}
 	return tokens, nil
+}
+
+// readSupplies returns what was minted of tokens in a game, in all games together when gameID is 0.
+func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (map[supplyKey]Units, error) {
+	fields := make([]string, len(of))
+	for i, key := range of {
+		fields[i] = keys.TotalField(keys.TotalMinted, key.code)
+	}
+	games, err := s.listGames(ctx, gameID)
+	if err != nil {
+		return nil, err
+	}
+	supplies := make(map[supplyKey]Units, len(of))
+	for some := range slices.Chunk(games, gamesPageSize) {
+		replies := make([]*redis.SliceCmd, len(some))
+		for i, id := range some {
+			replies[i] = s.db.AutoPipelined.HMGet(ctx, keys.Totals(id), fields...)
+		}
+		for _, reply := range replies {
+			values, err := reply.Result()
+			if err != nil {
+				return nil, redisdb.WrapError("read the supplies of tokens", err)
+			}
+			v := redisdb.NewValuesFromHMGet("the supplies of tokens", values)
+			for _, key := range of {
+				if units := v.NextOptionalInt(); units != nil {
+					supplies[key] = addUnits(supplies[key], Units(*units))
+				}
+			}
+			if v.Err() != nil {
+				return nil, v.Err()
+			}
+		}
+	}
+	for _, key := range of {
+		supplies[key] += 0 // nothing was minted yet
+	}
+	return supplies, nil
+}
+
+// gamesPageSize bounds how many games one round trip reads.
+const gamesPageSize = 1000
+
+// listGames returns the ids of all games, or gameID alone unless it is 0.
+func (s store) listGames(ctx context.Context, gameID int64) ([]int64, error) {
+	if gameID != 0 {
+		return []int64{gameID}, nil
+	}
+	count, err := leader.CountGames(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	games := make([]int64, count)
+	for i := range games {
+		games[i] = int64(i) + 1
+	}
+	return games, nil
 }
 
 // Wallets.
@@ -140,9 +185,9 @@ func (s store) readTokens(ctx context.Context, codes []string) ([]Token, error) 
 // tokenBalance is one token of a wallet, in minor units.
 type tokenBalance struct{ free, held Units }
 
-// readWallet returns the balances of a player by the code of the token.
-func (s store) readWallet(ctx context.Context, userID int64) (map[string]tokenBalance, error) {
-	hash, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(userID)).Result()
+// readWallet returns the balances of a player in a game by the code of the token.
+func (s store) readWallet(ctx context.Context, gameID, userID int64) (map[string]tokenBalance, error) {
+	hash, err := s.db.AutoPipelined.HGetAll(ctx, keys.Wallet(gameID, userID)).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read a wallet", err)
 	}
@@ -150,23 +195,22 @@ func (s store) readWallet(ctx context.Context, userID int64) (map[string]tokenBa
 }
 
 func decodeWallet(hash map[string]string) (map[string]tokenBalance, error) {
-	fields := redisdb.NewFields("a wallet", hash)
 	balances := map[string]tokenBalance{}
-	for field := range hash {
-		code, isHeld := keys.ParseWalletField(field)
-		if code == "" {
+	for field, text := range hash {
+		if !keys.IsTokenField(field) {
 			continue
 		}
-		b := balances[code]
-		if isHeld {
-			b.held = Units(fields.Int(field))
-		} else {
-			b.free = Units(fields.Int(field))
+		free, held, _ := strings.Cut(text, "|")
+		v := redisdb.NewValues("a balance of "+field, []string{free, held})
+		balances[field] = tokenBalance{free: Units(v.NextInt()), held: Units(v.NextInt())}
+		if v.Err() != nil {
+			return nil, v.Err()
 		}
-		balances[code] = b
 	}
-	return balances, fields.Err()
+	return balances, nil
 }
+
+// Lines.
 
 // Lines of one token are searched for in this many steps of this many lines at most.
 const (
@@ -174,74 +218,114 @@ const (
 	lineStepSize = 200
 )
 
-// readLines returns a page whose lines lack their decimal amounts.
-func (s store) readLines(ctx context.Context, userID int64, q LedgerQuery) (LedgerPage, error) {
+// readLines returns a page of a player's ledger.
+func (s store) readLines(ctx context.Context, gameID, userID int64, q LedgerQuery) (LedgerPage, error) {
 	page := LedgerPage{Lines: make([]LedgerLine, 0, q.Limit)}
 	before, stepSize := q.BeforeLine, int64(lineStepSize)
 	if q.TokenCode == "" {
 		stepSize = int64(q.Limit) + 1
 	}
 	for range maxLineSteps {
-		newest := "+"
-		if before > 0 {
-			newest = "(" + streamEntryID(before)
-		}
-		entries, err := s.db.Client.XRevRangeN(ctx, keys.WalletLines(userID), newest, "-", stepSize).Result()
+		entries, firstID, err := s.readLinesBefore(ctx, gameID, userID, before, stepSize)
 		if err != nil {
-			return LedgerPage{}, redisdb.WrapError("read a ledger", err)
+			return LedgerPage{}, err
 		}
-		for _, e := range entries {
-			if q.TokenCode != "" && e.Values[keys.LedgerTokenField] != q.TokenCode {
+		for i, entry := range slices.Backward(entries) {
+			l, err := decodeLine(firstID+int64(i), entry)
+			if err != nil {
+				return LedgerPage{}, err
+			}
+			if q.TokenCode != "" && l.TokenCode != q.TokenCode {
 				continue
 			}
 			if len(page.Lines) == q.Limit {
 				page.NextBefore = page.Lines[q.Limit-1].ID
 				return page, nil
 			}
-			l, err := decodeLine(e)
-			if err != nil {
-				return LedgerPage{}, err
-			}
 			page.Lines = append(page.Lines, l)
 		}
 		if int64(len(entries)) < stepSize {
 			return page, nil
 		}
-		if before, err = entryNumber(entries[len(entries)-1].ID); err != nil {
-			return LedgerPage{}, err
-		}
+		before = firstID
 	}
 	page.NextBefore = before
 	return page, nil
 }
 
-// streamEntryID returns the id of the stream entry with this number.
-func streamEntryID(number int64) string { return strconv.FormatInt(number, 10) + "-0" }
+// readLinesBefore returns at most count lines, those with the highest ids below before, or the
+// newest when before is 0; oldest first. firstID is the id of the first one.
+func (s store) readLinesBefore(
+	ctx context.Context, gameID, userID, before, count int64,
+) (entries []string, firstID int64, err error) {
+	for base := int64(0); ; {
+		first, last := -count, int64(-1) // places in the list, from 0; negative ones count from its end
+		if before > 0 {
+			last = before - base - 2
+			first = max(0, last+1-count)
+			if last < 0 {
+				return nil, 0, nil
+			}
+		}
+		var baseReply *redis.StringCmd
+		var lengthReply *redis.IntCmd
+		var entriesReply *redis.StringSliceCmd
+		_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			baseReply = p.HGet(ctx, keys.Wallet(gameID, userID), keys.WalletBaseField)
+			lengthReply = p.LLen(ctx, keys.WalletLines(gameID, userID))
+			entriesReply = p.LRange(ctx, keys.WalletLines(gameID, userID), first, last)
+			return nil
+		})
+		if err != nil && !errors.Is(err, redis.Nil) { // Nil: no line was removed yet
+			return nil, 0, redisdb.WrapError("read a ledger", err)
+		}
+		newBase, err := optionalInt(baseReply)
+		if err != nil {
+			return nil, 0, err
+		}
+		entries = entriesReply.Val()
+		if before == 0 {
+			return entries, newBase + lengthReply.Val() - int64(len(entries)) + 1, nil
+		}
+		if newBase == base {
+			return entries, base + first + 1, nil
+		}
+		base = newBase // lines were removed: the places are others
+	}
+}
 
-// entryNumber returns the first half of a stream entry's id.
-func entryNumber(id string) (int64, error) {
-	number, _, _ := strings.Cut(id, "-")
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("decode the id of an entry: %w", err)
+// optionalInt returns the integer in a reply, 0 when there is none.
+func optionalInt(reply *redis.StringCmd) (int64, error) {
+	n, err := reply.Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, redisdb.WrapError("decode a number", err)
 	}
 	return n, nil
 }
 
-func decodeLine(e redis.XMessage) (LedgerLine, error) {
-	hash := make(map[string]string, len(e.Values))
-	for field, value := range e.Values {
-		hash[field], _ = value.(string)
+// lineParts is the number of values in a line of type user.balance; one of type user.asset has
+// more.
+const lineParts = 10
+
+// decodeLine decodes an entry of keys.WalletLines. The line of a purchase is its part of
+// user.balance.
+func decodeLine(id int64, entry string) (LedgerLine, error) {
+	parts := strings.Split(entry, "|")
+	if len(parts) < lineParts {
+		return LedgerLine{}, fmt.Errorf("decode ledger line %d: %d values", id, len(parts))
 	}
-	id, err := entryNumber(e.ID)
-	f := redisdb.NewFields("ledger line "+e.ID, hash)
-	l := LedgerLine{
-		ID: id, At: f.Time(keys.LedgerTimeField), TokenCode: f.Text(keys.LedgerTokenField),
-		DeltaUnits: Units(f.Int(keys.LedgerDeltaField)), BalanceAfterUnits: Units(f.Int(keys.LedgerBalanceAfterField)),
-		Reason: f.Text(keys.LedgerReasonField), Ref: f.Text(keys.LedgerRefField),
-	}
-	return l, errors.Join(err, f.Err())
+	v := redisdb.NewValues("ledger line "+strconv.FormatInt(id, 10), parts[2:])
+	l := LedgerLine{ID: id, At: v.NextTime(), TokenCode: v.NextText()}
+	decimals := int(v.NextInt())
+	l.DeltaUnits, l.BalanceAfterUnits = Units(v.NextInt()), Units(v.NextInt())
+	l.Delta = Amount{Units: l.DeltaUnits, Decimals: decimals}
+	l.BalanceAfter = Amount{Units: l.BalanceAfterUnits, Decimals: decimals}
+	v.NextText() // held
+	l.Reason, l.Ref = events.Unescape(v.NextText()), events.Unescape(v.NextText())
+	return l, v.Err()
 }
+
+// Changes of what exists.
 
 // entryKind is the script that writes one kind of ledger entry of a caller.
 type entryKind = *scripts.Script
@@ -253,59 +337,49 @@ var (
 
 // balanceChange is one run of the script of an entryKind.
 type balanceChange struct {
-	actorID   string // the caller's, in receipts and in the ledger
-	userID    int64
-	tokenCode string // code
-	decimals  *int   // in which units counts; nil while no such token is known
-	units     Units
-	reason    string
-	receipt   idempotency.Receipt
-	nonce     string
+	actorID string // the caller's, in receipts and in the ledger
+	gameID  int64  // the player's
+	userID  int64
+	token   Token
+	units   Units // more than 0
+	reason  string
+	receipt idempotency.Receipt
+	nonce   string
 }
 
-// change runs the script of a kind. stale reports that a token was found that was not known.
-func (s store) change(
-	ctx context.Context, kind entryKind, c balanceChange,
-) (result ChangeResult, stale bool, err error) {
+// change runs the script of a kind.
+func (s store) change(ctx context.Context, kind entryKind, c balanceChange) (result ChangeResult, err error) {
 	receipt, ttl := c.receipt.OrPerCall(c.nonce, s.receiptTTL)
-	decimals := ""
-	if c.decimals != nil {
-		decimals = strconv.Itoa(*c.decimals)
-	}
 	reply, err := s.db.RunScript(ctx, kind,
 		[]string{
-			keys.Wallet(c.userID), keys.WalletLines(c.userID), keys.WalletEvents(c.userID), keys.Totals(),
-			keys.Ledger(), keys.Token(c.tokenCode), keys.MoneyReceipt(c.actorID, receipt.KeyDigest),
+			keys.Wallet(c.gameID, c.userID), keys.WalletLines(c.gameID, c.userID), keys.Totals(c.gameID),
+			keys.Ledger(c.gameID), keys.MoneyReceipt(c.gameID, c.actorID, receipt.KeyDigest),
 		},
-		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), c.userID, c.tokenCode, decimals,
-		c.units.String(), c.reason, c.actorID)
+		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), c.userID, c.token.Code, c.token.Decimals,
+		c.units.String(), events.Escape(c.reason), events.Escape(c.actorID))
 	if err != nil {
-		return ChangeResult{}, false, err
-	}
-	if reply.Status == scripts.Stale {
-		return ChangeResult{}, true, nil
+		return ChangeResult{}, err
 	}
 	reply, result.Replayed = idempotency.FirstReply(c.nonce, reply)
 	if reply.Status != scripts.OK {
-		return result, false, c.errorOf(kind, reply)
+		return result, c.errorOf(kind, reply)
 	}
 	v := redisdb.NewValues("a balance", reply.Values)
-	free, held := Units(v.NextInt()), Units(v.NextInt())
-	result.Balance = DecodeToken(c.tokenCode, 0, v).BalanceOf(free, held)
-	return result, false, v.Err()
+	result.Balance = c.token.BalanceOf(Units(v.NextInt()), Units(v.NextInt()))
+	return result, v.Err()
 }
 
 // errorOf returns the error of a reply whose status is not ok.
 func (c balanceChange) errorOf(kind entryKind, reply redisdb.Reply) error {
-	switch {
-	case reply.Status == apierror.InsufficientFunds.Code && c.decimals != nil:
+	switch reply.Status {
+	case apierror.InsufficientFunds.Code:
 		v := redisdb.NewValues("a balance", reply.Values)
 		available := Units(v.NextInt())
 		if v.Err() != nil {
 			return v.Err()
 		}
-		return InsufficientFunds(c.tokenCode, *c.decimals, available, c.units)
-	case reply.Status == apierror.InvalidAmount.Code:
+		return InsufficientFunds(c.token.Code, c.token.Decimals, available, c.units)
+	case apierror.InvalidAmount.Code:
 		return errOverLimit
 	default:
 		return reply.Err(kind)
@@ -316,13 +390,14 @@ func (c balanceChange) errorOf(kind entryKind, reply redisdb.Reply) error {
 var errOverLimit = apierror.InvalidAmount.
 	WithReason("the player would have more than %s minor units, or too many would exist", MaxUnits)
 
-func (s store) grant(ctx context.Context, in GrantInput) error {
+func (s store) grant(ctx context.Context, in GrantInput, t Token) error {
 	reply, err := s.db.RunScript(ctx, scripts.WalletGrant,
 		[]string{
-			keys.Wallet(in.UserID), keys.WalletLines(in.UserID), keys.WalletEvents(in.UserID), keys.Totals(),
-			keys.Ledger(), keys.Token(in.TokenCode),
+			keys.Wallet(in.GameID, in.UserID), keys.WalletLines(in.GameID, in.UserID), keys.Totals(in.GameID),
+			keys.Ledger(in.GameID),
 		},
-		s.db.PublishCommand, idempotency.NewNonce(), in.UserID, in.GameID, in.TokenCode, in.Units.String())
+		s.db.PublishCommand, idempotency.NewNonce(), in.UserID, t.Code, t.Decimals, in.Units.String(),
+		"game:"+strconv.FormatInt(in.GameID, 10))
 	switch {
 	case err != nil:
 		return err

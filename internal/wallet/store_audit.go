@@ -13,98 +13,250 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tokenTotals are the totals of one token in minor units: running ones, or recounted ones.
-type tokenTotals map[string]Units
+// tokenTotals are the totals of one token in minor units: stored ones, or recounted ones.
+type tokenTotals = map[string]Units
 
 // The totals.
 const (
 	totalMinted  = keys.TotalMinted
 	totalWallets = keys.TotalWallets
 	totalEscrow  = keys.TotalEscrow
+	totalPrizes  = keys.TotalPrizes
 	totalHouse   = keys.TotalHouse
 )
 
-// totals are the running totals at one instant.
-type totals struct {
-	sequence int64                  // number of the last ledger entry
-	tokens   map[string]tokenTotals // by code
+// totalOf is the total that the ledger folds a kind of account into. What was minted is kept by the
+// scripts that mint.
+var totalOf = map[string]string{
+	keys.AccountWallet: totalWallets, keys.AccountEscrow: totalEscrow,
+	keys.AccountPrizes: totalPrizes, keys.AccountHouse: totalHouse,
 }
 
-func (s store) readTotals(ctx context.Context) (totals, error) {
-	hash, err := s.db.Client.HGetAll(ctx, keys.Totals()).Result()
-	if err != nil {
-		return totals{}, redisdb.WrapError("read the totals", err)
+// totals are the totals of a game at one instant.
+type totals struct {
+	gameID   int64
+	sequence int64                  // number of the last ledger entry
+	folded   int64                  // number of the last entry that was folded
+	tokens   map[string]tokenTotals // by code; with the entries that were not folded yet
+}
+
+func (t totals) add(code, total string, units Units) {
+	if t.tokens[code] == nil {
+		t.tokens[code] = tokenTotals{}
 	}
-	f := redisdb.NewFields("the totals", hash)
-	t := totals{sequence: f.Int(keys.TotalsSequenceField), tokens: map[string]tokenTotals{}}
-	for field := range hash {
-		total, code, ok := keys.ParseTotalField(field)
-		if !ok {
-			continue
-		}
-		if t.tokens[code] == nil {
-			t.tokens[code] = tokenTotals{}
-		}
-		t.tokens[code][total] = Units(f.Int(field))
-	}
-	return t, f.Err()
+	t.tokens[code][total] += units
 }
 
 const (
-	scanStartCursor = "0" // also the cursor after the last page
-	scanPageSize    = 1000
+	foldPageSize = 1000 // ledger entries that one script folds
+	maxTailSize  = 2000 // entries that are not folded yet in one read; more are folded first
 )
 
-// scanWallets returns the user ids of some wallets and the cursor of the next ones. A user may come
-// twice.
-func (s store) scanWallets(ctx context.Context, cursor string) (userIDs []string, next string, err error) {
-	reply, err := s.db.RunScript(ctx, scripts.WalletScan, []string{keys.Totals()},
-		cursor, keys.WalletPrefix(), scanPageSize)
-	if err != nil {
-		return nil, "", err
+// foldPages folds a page of the ledger of each game and returns the games that may have more. fence
+// is nil outside of a leader's work; a leader that was followed by another one folds nothing.
+func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (more []int64, err error) {
+	holder := ""
+	if fence != nil {
+		holder = strconv.FormatInt(*fence, 10)
 	}
-	if err := reply.Err(scripts.WalletScan); err != nil {
-		return nil, "", err
+	for len(gameIDs) > 0 {
+		some := gameIDs[:min(len(gameIDs), gamesPageSize)]
+		gameIDs = gameIDs[len(some):]
+		calls := make([]redisdb.ScriptCall, len(some))
+		for i, id := range some {
+			calls[i].Keys = []string{keys.Totals(id), keys.Ledger(id), keys.LedgerBase(id), keys.TotalsFence(id)}
+			calls[i].Args = []any{holder, foldPageSize}
+		}
+		replies, err := s.db.RunScriptPipelined(ctx, scripts.LedgerFold, calls)
+		if err != nil {
+			return nil, err
+		}
+		for i, reply := range replies {
+			if reply.Status == scripts.Stale {
+				continue
+			}
+			if err := reply.Err(scripts.LedgerFold); err != nil {
+				return nil, err
+			}
+			v := redisdb.NewValues("a fold", reply.Values)
+			if v.NextInt() == foldPageSize {
+				more = append(more, some[i])
+			}
+			if v.Err() != nil {
+				return nil, v.Err()
+			}
+		}
 	}
-	v := redisdb.NewValues("a page of wallets", reply.Values)
-	next = v.NextText()
-	for v.Remaining() > 0 {
-		userIDs = append(userIDs, strings.TrimPrefix(v.NextText(), keys.WalletPrefix()))
-	}
-	return userIDs, next, v.Err()
+	return more, nil
 }
+
+// readTotals returns the totals of games, each at one instant. A game whose ledger has grown much
+// since it was folded is folded first.
+func (s store) readTotals(ctx context.Context, gameIDs []int64) ([]totals, error) {
+	all := make([]totals, 0, len(gameIDs))
+	for len(gameIDs) > 0 {
+		some := gameIDs[:min(len(gameIDs), gamesPageSize)]
+		gameIDs = gameIDs[len(some):]
+		calls := make([]redisdb.ScriptCall, len(some))
+		for i, id := range some {
+			calls[i].Keys = []string{keys.Totals(id), keys.Ledger(id), keys.LedgerBase(id)}
+			calls[i].Args = []any{maxTailSize}
+		}
+		replies, err := s.db.RunScriptPipelined(ctx, scripts.TotalsRead, calls)
+		if err != nil {
+			return nil, err
+		}
+		for i, reply := range replies {
+			for reply.Status == scripts.Stale {
+				for more := some[i : i+1]; len(more) > 0; {
+					if more, err = s.foldPages(ctx, nil, more); err != nil {
+						return nil, err
+					}
+				}
+				if reply, err = s.db.RunScript(ctx, scripts.TotalsRead, calls[i].Keys, calls[i].Args...); err != nil {
+					return nil, err
+				}
+			}
+			t, err := decodeTotals(some[i], reply)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
+// decodeTotals decodes a reply of scripts.TotalsRead.
+func decodeTotals(gameID int64, reply redisdb.Reply) (totals, error) {
+	if err := reply.Err(scripts.TotalsRead); err != nil {
+		return totals{}, err
+	}
+	v := redisdb.NewValues("the totals of game "+strconv.FormatInt(gameID, 10), reply.Values)
+	t := totals{gameID: gameID, sequence: v.NextInt(), tokens: map[string]tokenTotals{}}
+	for range v.NextInt() {
+		field := v.NextText()
+		if field == keys.TotalsFoldedField {
+			t.folded = v.NextInt()
+		} else if total, code, ok := keys.ParseTotalField(field); ok {
+			t.add(code, total, Units(v.NextInt()))
+		} else {
+			v.NextText()
+		}
+	}
+	for v.Remaining() > 0 {
+		e := decodeEntry(0, v.NextText())
+		for _, p := range e.postings {
+			if total, ok := totalOf[p.kind]; ok {
+				t.add(e.code, total, p.units)
+			}
+		}
+	}
+	return t, v.Err()
+}
+
+// listWallets returns the players who have a wallet, by game; of one game unless gameID is 0. A
+// player may come twice.
+func (s store) listWallets(ctx context.Context, gameID int64) (map[int64][]int64, error) {
+	players := map[int64][]int64{}
+	err := s.db.ScanKeys(ctx, keys.WalletPattern(gameID), func(names []string) {
+		for _, name := range names {
+			if game, user, ok := keys.ParseWallet(name); ok {
+				players[game] = append(players[game], user)
+			}
+		}
+	})
+	return players, err
+}
+
+// walletPageSize bounds how many wallets are read at one instant.
+const walletPageSize = 200
+
+// newestLines is how many lines are read with a wallet. The last line of a token that is further
+// back is searched for.
+const newestLines = 20
 
 // walletsRead is some wallets and the number of the last ledger entry, at one instant.
 type walletsRead struct {
 	sequence int64
-	wallets  map[string]map[string]tokenBalance // user id → code → balance
+	wallets  map[int64]storedWallet // by user id
 }
 
-func (s store) readSnapshot(ctx context.Context, userIDs []string) (walletsRead, error) {
-	replies := make([]*redis.MapStringStringCmd, len(userIDs))
-	var sequence *redis.StringCmd
+// storedWallet is a wallet with the player's newest lines.
+type storedWallet struct {
+	balances  map[string]tokenBalance // by code
+	seq       int64                   // number of the last event
+	lineCount int64                   // in the list
+	base      int64                   // how many lines were removed before those
+	newest    []string                // oldest first
+}
+
+func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) (walletsRead, error) {
+	type replies struct {
+		wallet *redis.MapStringStringCmd
+		count  *redis.IntCmd
+		newest *redis.StringSliceCmd
+	}
+	reads := make([]replies, len(userIDs))
+	var length *redis.IntCmd
+	var base *redis.StringCmd
 	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		sequence = p.HGet(ctx, keys.Totals(), keys.TotalsSequenceField)
-		for i, userID := range userIDs {
-			id, err := strconv.ParseInt(userID, 10, 64)
-			if err != nil {
-				return fmt.Errorf("read the wallet of %q: %w", userID, err)
+		base = p.Get(ctx, keys.LedgerBase(gameID))
+		length = p.LLen(ctx, keys.Ledger(gameID))
+		for i, id := range userIDs {
+			lines := keys.WalletLines(gameID, id)
+			reads[i] = replies{
+				p.HGetAll(ctx, keys.Wallet(gameID, id)), p.LLen(ctx, lines), p.LRange(ctx, lines, -newestLines, -1),
 			}
-			replies[i] = p.HGetAll(ctx, keys.Wallet(id))
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no money has moved yet
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no entry was removed yet
 		return walletsRead{}, redisdb.WrapError("read wallets", err)
 	}
-	at := walletsRead{wallets: make(map[string]map[string]tokenBalance, len(userIDs))}
-	at.sequence, _ = sequence.Int64()
-	for i, userID := range userIDs {
-		if at.wallets[userID], err = decodeWallet(replies[i].Val()); err != nil {
-			return walletsRead{}, fmt.Errorf("wallet of %s: %w", userID, err)
+	removed, err := optionalInt(base)
+	if err != nil {
+		return walletsRead{}, err
+	}
+	at := walletsRead{sequence: removed + length.Val(), wallets: make(map[int64]storedWallet, len(userIDs))}
+	for i, id := range userIDs {
+		fields := redisdb.NewFields("the wallet of "+strconv.FormatInt(id, 10), reads[i].wallet.Val())
+		w := storedWallet{
+			seq: fields.Int(keys.WalletSeqField), base: fields.Int(keys.WalletBaseField),
+			lineCount: reads[i].count.Val(), newest: reads[i].newest.Val(),
 		}
+		if w.balances, err = decodeWallet(reads[i].wallet.Val()); err != nil || fields.Err() != nil {
+			return walletsRead{}, fmt.Errorf("wallet of %d: %w", id, errors.Join(err, fields.Err()))
+		}
+		at.wallets[id] = w
 	}
 	return at, nil
+}
+
+// readLinesUpTo returns the lines before a place in the list, oldest first, a page of them at most.
+func (s store) readLinesUpTo(ctx context.Context, gameID, userID, place int64) ([]string, error) {
+	entries, err := s.db.Client.LRange(ctx, keys.WalletLines(gameID, userID),
+		max(0, place-ledgerPageSize), place-1).Result()
+	return entries, redisdb.WrapError("read a player's lines", err)
+}
+
+// lineBalance is the balance of one token after a line.
+type lineBalance struct {
+	seq  int64 // number of the event
+	code string
+	tokenBalance
+}
+
+func decodeLineBalance(entry string) (lineBalance, error) {
+	parts := strings.Split(entry, "|")
+	if len(parts) < lineParts {
+		return lineBalance{}, fmt.Errorf("decode the line %q: %d values", entry, len(parts))
+	}
+	seq, _, _ := strings.Cut(parts[0], "-")
+	v := redisdb.NewValues("the line "+entry, []string{seq, parts[6], parts[7]})
+	b := lineBalance{code: parts[3], seq: v.NextInt()}
+	b.free, b.held = Units(v.NextInt()), Units(v.NextInt())
+	return b, v.Err()
 }
 
 // ledgerEntry is one entry of the ledger; its postings should sum to zero.
@@ -116,43 +268,62 @@ type ledgerEntry struct {
 
 // posting moves units into an account, or out of it when they are negative.
 type posting struct {
-	account string // "w:7"
+	account string // "w7"
 	kind    string // "w"
 	owner   string // "7"; "" for accounts without an owner
 	units   Units
 	invalid string // the text of a posting that cannot be decoded, else ""
 }
 
-// The kinds of accounts.
+// The kinds of accounts that have a meaning of their own here.
 const (
 	accountMint   = keys.AccountMint
-	accountHouse  = keys.AccountHouse
 	accountWallet = keys.AccountWallet
-	accountEscrow = keys.AccountEscrow
 )
 
-func walletAccount(userID string) string { return keys.WalletAccount(userID) }
+func walletAccount(userID int64) string { return keys.WalletAccount(strconv.FormatInt(userID, 10)) }
 
 const ledgerPageSize = 1000
 
 // readEntries returns entries after one number and up to another, a page of them at most.
-func (s store) readEntries(ctx context.Context, after, upTo int64) ([]ledgerEntry, error) {
-	page, err := s.db.Client.XRangeN(ctx, keys.Ledger(),
-		strconv.FormatInt(after+1, 10), strconv.FormatInt(upTo, 10), ledgerPageSize).Result()
-	if err != nil {
-		return nil, redisdb.WrapError("read the ledger", err)
-	}
-	entries := make([]ledgerEntry, len(page))
-	for i, e := range page {
-		number, err := entryNumber(e.ID)
+func (s store) readEntries(ctx context.Context, gameID, after, upTo int64) ([]ledgerEntry, error) {
+	for base := int64(0); ; {
+		first := max(0, after-base) // place in the list, from 0
+		last := min(first+ledgerPageSize, upTo-base) - 1
+		var baseReply *redis.StringCmd
+		var page *redis.StringSliceCmd
+		_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			baseReply = p.Get(ctx, keys.LedgerBase(gameID))
+			page = p.LRange(ctx, keys.Ledger(gameID), first, last)
+			return nil
+		})
+		if err != nil && !errors.Is(err, redis.Nil) { // Nil: no entry was removed yet
+			return nil, redisdb.WrapError("read the ledger", err)
+		}
+		newBase, err := optionalInt(baseReply)
 		if err != nil {
 			return nil, err
 		}
-		code, _ := e.Values[keys.LedgerTokenField].(string)
-		text, _ := e.Values[keys.LedgerPostingsField].(string)
-		entries[i] = ledgerEntry{number: number, code: code, postings: decodePostings(text)}
+		if newBase != base { // entries were removed: the places are others
+			base = newBase
+			continue
+		}
+		entries := make([]ledgerEntry, len(page.Val()))
+		for i, text := range page.Val() {
+			entries[i] = decodeEntry(base+first+int64(i)+1, text)
+		}
+		return entries, nil
 	}
-	return entries, nil
+}
+
+// decodeEntry decodes an entry of keys.Ledger. A text that is no entry becomes one with an invalid
+// posting.
+func decodeEntry(number int64, text string) ledgerEntry {
+	parts := strings.Split(text, "|")
+	if len(parts) != 6 {
+		return ledgerEntry{number: number, postings: []posting{{invalid: text}}}
+	}
+	return ledgerEntry{number: number, code: parts[2], postings: decodePostings(parts[5])}
 }
 
 // decodePostings splits "<account>:<±units>" joined by ";". What is free of charge has no postings.
@@ -162,17 +333,14 @@ func decodePostings(text string) []posting {
 	}
 	var postings []posting
 	for one := range strings.SplitSeq(text, ";") {
-		if one == "" {
-			continue
-		}
-		colon := strings.LastIndexByte(one, ':')
-		units, err := strconv.ParseInt(one[colon+1:], 10, 64)
-		if err != nil || colon < 1 {
+		account, amount, _ := strings.Cut(one, ":")
+		units, err := strconv.ParseInt(amount, 10, 64)
+		if err != nil || account == "" {
 			postings = append(postings, posting{invalid: one})
 			continue
 		}
-		p := posting{account: one[:colon], units: Units(units)}
-		p.kind, p.owner = keys.ParseAccount(p.account)
+		p := posting{account: account, units: Units(units)}
+		p.kind, p.owner = keys.ParseAccount(account)
 		postings = append(postings, p)
 	}
 	return postings

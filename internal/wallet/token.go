@@ -10,14 +10,15 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 )
 
-// Token is a currency of the economy: the EntryToken of the wire.
+// Token is a currency: the EntryToken of the wire. It is defined once for the installation; every
+// game has a supply of its own.
 type Token struct {
 	ID       int64    `json:"id"`        // integer id, from 1
 	Code     string   `json:"tokenId"`   // the short code: [A-Za-z0-9_.-]{1,32}
 	Name     string   `json:"tokenName"` // at most 64 characters
 	LogoURL  *string  `json:"logoUrl"`   // http or https, null when there is no logo
 	Metadata Metadata `json:"metadata"`
-	Supply   Amount   `json:"volume"` // what exists: all that was minted and not burnt
+	Supply   Amount   `json:"volume"` // what exists in a game: all that was minted there and not burnt
 
 	Decimals int `json:"-"` // fraction digits, 0 … MaxDecimals; they never change
 }
@@ -151,6 +152,8 @@ func isCode(code string) bool {
 	}
 	return true
 }
+
+func isNoCode(text string) bool { return !isCode(text) }
 
 // isLine reports whether a text is valid UTF-8 of at most maxRunes characters, none of them a
 // control character.
