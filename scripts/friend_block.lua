@@ -8,5 +8,6 @@ local pair_key = KEYS[1]
 local user = ARGV[1]
 
 redis.call('HDEL', pair_key, 'rel', 'since')
-redis.call('HSETNX', pair_key, 'block:' .. user, now_text)
+local _, now = read_clock()
+redis.call('HSETNX', pair_key, 'block:' .. user, now)
 return {'ok', redis.call('HGET', pair_key, 'block:' .. user)}

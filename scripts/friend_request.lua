@@ -14,5 +14,6 @@ if has_blocked then return {'forbidden'} end
 if relation == 'friends' or relation == user then return {'ok', relation, since} end
 -- A request of the other means that the other does not block: a block ends every request.
 relation = relation == other and 'friends' or user
-redis.call('HSET', pair_key, 'rel', relation, 'since', now_text)
-return {'ok', relation, now_text}
+local _, now = read_clock()
+redis.call('HSET', pair_key, 'rel', relation, 'since', now)
+return {'ok', relation, now}

@@ -11,5 +11,6 @@ if redis.call('EXISTS', game_key) == 1 then
   if redis.call('HEXISTS', game_key, 'key:' .. digest) == 1 then return {'ok'} end
   return {'stale'}
 end
-redis.call('HSET', game_key, 'doc', doc, 'ver', '1', 'created', now_text, 'key:' .. digest, now_text)
+local _, now = read_clock()
+redis.call('HSET', game_key, 'doc', doc, 'ver', '1', 'created', now, 'key:' .. digest, now)
 return {'ok'}

@@ -15,7 +15,8 @@ if added ~= '' and redis.call('HEXISTS', game_key, 'key:' .. added) == 0 then
     if string.sub(field, 1, 4) == 'key:' then count = count + 1 end
   end
   if count >= 8 then return {'forbidden'} end
-  changes = redis.call('HSET', game_key, 'key:' .. added, now_text)
+  local _, now = read_clock()
+  changes = redis.call('HSET', game_key, 'key:' .. added, now)
 end
 if removed ~= '' then changes = changes + redis.call('HDEL', game_key, 'key:' .. removed) end
 if changes > 0 then redis.call('HINCRBY', game_key, 'ver', 1) end

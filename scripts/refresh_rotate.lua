@@ -9,6 +9,7 @@
 local family_key = KEYS[1]
 local digest, next_digest, nonce, idle_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
+local now_ms, now = read_clock()
 local family = redis.call('HMGET', family_key, 'current', 'game', 'until', 'nonce', 'reused')
 local current, game, ends_ms, last_nonce, reused = family[1], family[2], family[3], family[4], family[5]
 if not game then return {'unauthenticated'} end
@@ -16,7 +17,7 @@ if reused then return {'refresh_reused'} end
 if last_nonce == nonce then return {'ok', game} end
 if current ~= digest then
   -- The record stays for its time, so that every holder of a token of the family learns why.
-  redis.call('HSET', family_key, 'reused', now_text)
+  redis.call('HSET', family_key, 'reused', now)
   return {'refresh_reused'}
 end
 redis.call('HSET', family_key, 'current', next_digest, 'nonce', nonce)

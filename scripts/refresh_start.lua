@@ -7,6 +7,7 @@
 local family_key = KEYS[1]
 local digest, game, idle_ms, life_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
+local now_ms = read_clock()
 redis.call('HSET', family_key, 'current', digest, 'game', game, 'until', int_to_string(now_ms + life_ms))
 redis.call('PEXPIRE', family_key, int_to_string(math.min(idle_ms, life_ms)))
 return {'ok'}

@@ -10,4 +10,5 @@ local with_state, other = ARGV[1] == '1', ARGV[2]
 local version = redis.call('HGET', save_key, 'ver') or '0'
 local newest = redis.call('HMGET', save_key, version .. ':mark', with_state and version or 'none')
 local old = other == '' and {} or redis.call('HMGET', save_key, other .. ':mark', other)
-return {'ok', now_text, version, newest[1] or '', newest[2] or '', old[1] or '', old[2] or ''}
+local _, now = read_clock()
+return {'ok', now, version, newest[1] or '', newest[2] or '', old[1] or '', old[2] or ''}

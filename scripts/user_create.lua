@@ -8,6 +8,7 @@ local user_key = KEYS[1]
 local game, kind, username, avatar = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 if redis.call('HSETNX', user_key, 'game', game) == 1 then
-  redis.call('HSET', user_key, 'kind', kind, 'username', username, 'avatar', avatar, 'created', now_text)
+  local _, now = read_clock()
+  redis.call('HSET', user_key, 'kind', kind, 'username', username, 'avatar', avatar, 'created', now)
 end
 return {'ok'}
