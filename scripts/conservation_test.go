@@ -16,8 +16,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRoomsConserveMoney plays random calls on rooms of any entry and players of any balance, in an
-// economy of its own, and adds everything up after each of them.
+// TestRoomsConserveMoney makes random calls on rooms of any entry and players of any balance, in an
+// economy of its own. After each of them it adds up wallets, rooms, ledger and lines, and compares
+// the lists of rooms.
 func TestRoomsConserveMoney(t *testing.T) {
 	stores := map[string]*redisdb.DB{"real": redistest.Single(t), "embedded": openEmbedded(t)}
 	for name, db := range stores {
@@ -223,6 +224,7 @@ func (g *game) check() {
 	for _, r := range g.rooms {
 		rakes.Add(rakes, big.NewInt(r.rake))
 	}
+	g.checkIndexes()
 	accounts := g.sumLedger()
 	for user := 1; user <= gamePlayers; user++ {
 		given.Add(given, g.given[user])
@@ -262,6 +264,43 @@ func (g *game) checkSeats(r *gameRoom) {
 	}
 	if !maps.Equal(seats, want) {
 		g.t.Fatalf("%s, %s, has the seats %v; want %v", r.id, r.status, seats, want)
+	}
+}
+
+// checkIndexes compares the lists of rooms with the rooms.
+func (g *game) checkIndexes() {
+	g.t.Helper()
+	shard := keys.EconomyShard(g.id)
+	want := map[string][]string{}
+	add := func(key, room string) { want[key] = append(want[key], room) }
+	for _, r := range g.rooms {
+		add(keys.RoomIndex(shard, g.id, "all"), r.id)
+		add(keys.RoomIndex(shard, g.id, strings.ToLower(r.status)), r.id)
+		if r.status == "CREATED" && len(r.seated) < r.max {
+			add(keys.RoomIndex(shard, g.id, "open"), r.id)
+		}
+		if r.status == "CREATED" || r.status == "STARTED" {
+			for _, user := range r.seated {
+				add(keys.PlayerRooms(shard, int64(user)), r.id)
+			}
+		}
+		add(keys.RoomsDue(shard), r.id)
+	}
+	var lists []string
+	for _, state := range []string{"all", "open", "created", "started", "finished", "cancelled"} {
+		lists = append(lists, keys.RoomIndex(shard, g.id, state))
+	}
+	for user := range int64(gamePlayers) {
+		lists = append(lists, keys.PlayerRooms(shard, user+1))
+	}
+	for _, key := range append(lists, keys.RoomsDue(shard)) {
+		got, err := g.db.Client.ZRange(g.t.Context(), key, 0, -1).Result()
+		if err != nil {
+			g.t.Fatalf("%v", err)
+		}
+		if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want[key]))) {
+			g.t.Fatalf("%s names %v; want %v", key, got, want[key])
+		}
 	}
 }
 

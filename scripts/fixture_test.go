@@ -84,6 +84,8 @@ var argAliases = map[string]string{
 	"id of the new room":                    "new_room_id",
 	"document of the new room":              "document",
 	"fencing token of the sweep's leader":   "holder",
+	"values of the event":                   "event_data",
+	"members of the event as JSON":          "event_data",
 	"fence of the leader":                   "holder",
 }
 
@@ -311,7 +313,7 @@ func (c call) moreKeys() []string {
 
 // players returns the ids of the players whose keys a room script gets.
 func (c call) players() []string {
-	if c.script == scripts.RoomFinish {
+	if c.script == scripts.RoomFinish && c.text("users") == "" {
 		var users []string
 		for placement := range strings.SplitSeq(strings.TrimSuffix(c.text("placements"), ";"), ";") {
 			user, _, _ := strings.Cut(placement, ":")

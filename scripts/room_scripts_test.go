@@ -42,7 +42,12 @@ func TestAResultThatIsNotThePotChangesNothing(t *testing.T) {
 			}
 		}
 		r.finish("1:1:700:;2:2:30:;3:3:0:;", 20).with(values{"version": 1}).changesNothing(scripts.Stale)
-		r.finish("1:1:700:;2:2:30:;3:3:0:;", 20).want(scripts.OK)
+		result := r.finish("1:1:700:;2:2:30:;3:3:0:;", 20)
+		for _, users := range []string{"1", "1,2", "1,2,3,4"} { // whose keys are given
+			result.with(values{"users": users}).changesNothing(scripts.Stale)
+			result.with(values{"users": users}).keyed().changesNothing(scripts.Stale)
+		}
+		result.want(scripts.OK)
 		f.wantBalances("1450|0", "780|0", "750|0")
 	})
 }
@@ -59,6 +64,7 @@ func TestAResultOfTheLastOneLeftThatIsNotThePotChangesNothing(t *testing.T) {
 		leave = leave.with(values{"placements": "1:1:700:;2:0:0:;3:0:0:;", "rake": 50})
 		leave.with(values{"version": 1}).changesNothing(scripts.Stale)
 		leave.with(values{"version": ""}).changesNothing(scripts.Stale)
+		leave.with(values{"users": "2,1"}).changesNothing(scripts.Stale)
 		leave.want(scripts.OK)
 		f.wantBalances("1450|0", "750|0", "750|0")
 	})
@@ -354,5 +360,43 @@ func TestARoomKeepsItsNewestEvents(t *testing.T) {
 		if last := entries[len(entries)-1]; !strings.HasPrefix(last, "402-") {
 			t.Errorf("the last event is %s", last)
 		}
+	})
+}
+
+// A receipt stays for a day, so its bytes count: it has at most 100, with amounts of 15 digits and
+// ids as long as they get.
+func TestReceiptsAreShort(t *testing.T) {
+	const most = 100
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		r, create := f.newRoom(values{"entry": 200_000_000_000_000, "max_players": 3})
+		f.newAssetCall(values{"price": 100_000_000_000_000, "stock": "", "limit": ""}).want(scripts.OK)
+		for user := range int64(3) {
+			f.setBalance(user+1, "999999999999999", "0")
+		}
+		f.setBalance(7, "999999999999999", "999999999999999")
+		create.want(scripts.OK)
+		largest := 0
+		for _, next := range []func() call{
+			func() call { return r.call(scripts.RoomJoin, 2, nil) },
+			func() call { return r.call(scripts.RoomJoin, 3, nil) },
+			func() call { return r.call(scripts.RoomStart, 1, nil) },
+			func() call { return r.call(scripts.RoomLeave, 3, nil) },
+			func() call { return r.finish("1:1:600000000000000:;2:2:0:;3:0:0:;", 0) },
+			func() call { return f.newCall(scripts.WalletCredit, values{"units": 999_999_999_999_999}) },
+			func() call {
+				return f.newCall(scripts.AssetPurchase, values{"asset_id": 5, "quantity": 1, "expected_price": ""})
+			},
+		} {
+			c := next().keyed()
+			c = c.with(values{"key": c.script.Name + c.text("user")})
+			c.want(scripts.OK)
+			receipt, err := db.Client.Get(t.Context(), c.receipt()).Result()
+			if err != nil || len(receipt) > most {
+				t.Errorf("%s leaves a receipt of %d bytes: %q, %v", c.script.Name, len(receipt), receipt, err)
+			}
+			largest = max(largest, len(receipt))
+		}
+		t.Logf("the largest receipt has %d bytes", largest)
 	})
 }
