@@ -3,8 +3,8 @@
 -- KEYS      1 totals  2 ledger  3 ledger base  4 fence
 -- ARGV      1 fence of the leader ('' outside of the leader's work)  2 most entries
 -- RETURNS   ok stale
--- INVARIANT wallets, escrow, house and prizes are the sums of the entries 1 to folded; a leader that
---           was followed by another one changes nothing
+-- INVARIANT wallets, escrow, house and prizes are the sums of the entries 1 to folded; a leader
+--           that was followed by another one changes nothing
 local totals_key, ledger_key, base_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local fence, most = ARGV[1], tonumber(ARGV[2])
 

@@ -16,11 +16,16 @@ import (
 func auditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "audit", Short: "Prove that no money was made or lost; exit 1 when some was", Args: cobra.NoArgs,
-		Long: "audit compares, for every token, what was minted with wallets, escrow and house, at one instant.\n" +
-			"With --deep it also replays the whole ledger and recounts every wallet; nodes may go on serving.",
+		Long: "audit compares, in every game and for every token, what was minted with wallets, escrow, prizes and\n" +
+			"house, at one instant of the game, and sums up the games. With --game it looks at one game. With --deep\n" +
+			"it also replays the whole ledger and recounts every wallet; nodes may go on serving.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			deep, _ := c.Flags().GetBool("deep")
 			asJSON, _ := c.Flags().GetBool("json")
+			game, _ := c.Flags().GetInt64("game")
+			if game < 0 {
+				return fmt.Errorf("--game must be the id of a game, or 0 for all")
+			}
 			s, err := loadSettings(c, config.ModeTool, "redis-url")
 			if err != nil {
 				return err
@@ -30,7 +35,7 @@ func auditCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			report, err := audit(c.Context(), wallet.New(db, nil, wallet.Options{}), deep)
+			report, err := audit(c.Context(), wallet.New(db, nil, wallet.Options{}), game, deep)
 			switch {
 			case err != nil:
 				return err
@@ -48,16 +53,18 @@ func auditCommand() *cobra.Command {
 		},
 	}
 	c.Flags().Bool("deep", false, "replay the ledger and recount every wallet")
+	c.Flags().Int64("game", 0, "audit one game by its id; 0 is all of them")
 	c.Flags().Bool("json", false, "print the report as JSON")
 	return settingFlags(c, "redis-url", "config")
 }
 
-// audit returns the deep report, or a quick one with nothing recounted.
-func audit(ctx context.Context, wallets *wallet.Service, deep bool) (wallet.DeepReport, error) {
+// audit returns the deep report of a game, of all when game is 0, or a quick one with nothing
+// recounted.
+func audit(ctx context.Context, wallets *wallet.Service, game int64, deep bool) (wallet.DeepReport, error) {
 	if deep {
-		return wallets.AuditDeep(ctx)
+		return wallets.AuditDeep(ctx, game)
 	}
-	quick, err := wallets.Audit(ctx)
+	quick, err := wallets.Audit(ctx, game)
 	return wallet.DeepReport{Report: quick}, err
 }
 
@@ -72,17 +79,18 @@ func printJSON(out io.Writer, report any) error {
 
 func printReport(out io.Writer, r wallet.DeepReport, deep bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\thouse\tdelta\t")
+	_, _ = fmt.Fprintln(w, "token\tminted\twallets\tescrow\tprizes\thouse\tdelta\t")
 	for _, t := range r.Tokens {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenCode,
-			formatAmount(t.Minted), formatAmount(t.Wallets), formatAmount(t.Escrow), formatAmount(t.House),
-			formatAmount(t.Delta))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", t.TokenCode,
+			formatAmount(t.Minted), formatAmount(t.Wallets), formatAmount(t.Escrow), formatAmount(t.Prizes),
+			formatAmount(t.House), formatAmount(t.Delta))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, d := range r.Differences {
-		_, _ = fmt.Fprintf(out, "%s of %s: stored %s, counted %s\n", d.Account, d.TokenCode, d.Stored, d.Counted)
+		_, _ = fmt.Fprintf(out, "game %d: %s of %s: stored %s, counted %s\n",
+			d.GameID, d.Account, d.TokenCode, d.Stored, d.Counted)
 	}
 	if deep {
 		held := ""

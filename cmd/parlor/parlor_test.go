@@ -378,7 +378,7 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 		status, out, stderr := command(t, append([]string{"audit", "--redis-url", store}, args...)...)
 		return status, out + stderr
 	}
-	if status, out := audit(); status != 0 || !regexp.MustCompile(`GOLD +300 +300 +0 +0 +0`).MatchString(out) ||
+	if status, out := audit(); status != 0 || !regexp.MustCompile(`GOLD +300 +300 +0 +0 +0 +0`).MatchString(out) ||
 		!strings.HasSuffix(out, "\nbalanced\n") {
 		t.Errorf("exits %d:\n%s", status, out)
 	}
@@ -386,18 +386,22 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 		t.Errorf("--deep exits %d:\n%s", status, out)
 	}
 
+	if status, out := audit("--game", "2"); status != 0 || strings.Contains(out, "GOLD") {
+		t.Errorf("of a game without money it exits %d:\n%s", status, out)
+	}
+
 	db, err := redisdb.Open(store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	if err := db.Client.HIncrBy(t.Context(), keys.Totals(), "wallets:GOLD", 1).Err(); err != nil {
+	if err := db.Client.HIncrBy(t.Context(), keys.Totals(1), "wallets:GOLD", 1).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if status, out := audit(); status != 1 || !strings.HasSuffix(out, "\nNOT BALANCED\n") {
 		t.Errorf("with money from nowhere it exits %d:\n%s", status, out)
 	}
-	for _, args := range [][]string{{"--json"}, {"--json", "--deep"}} {
+	for _, args := range [][]string{{"--json"}, {"--json", "--deep"}, {"--json", "--game", "1"}} {
 		status, out := audit(args...)
 		var report struct {
 			Balanced bool `json:"balanced"`

@@ -15,7 +15,6 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
@@ -68,7 +67,7 @@ func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error
 			return s, fmt.Errorf("seed the token %s: %w", t.Code, err)
 		}
 	}
-	stakeToken, err := d.wallet.FindToken(ctx, seededTokens[0].Code)
+	stakeToken, err := d.wallet.FindToken(ctx, 0, seededTokens[0].Code)
 	if err != nil {
 		return s, fmt.Errorf("seed the tokens: %w", err)
 	}
@@ -131,7 +130,7 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 	for code, amount := range seededBalances {
 		// The receipt makes two seeds at once one. The ledger shows an earlier seed after the receipt has
 		// expired.
-		lines, err := d.wallet.Ledger(ctx, p.id, wallet.LedgerQuery{TokenCode: code, Limit: 1})
+		lines, err := d.wallet.Ledger(ctx, game, p.id, wallet.LedgerQuery{TokenCode: code, Limit: 1})
 		if err != nil {
 			return p, err
 		}
@@ -139,7 +138,7 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 			continue
 		}
 		credit := wallet.CreditInput{UserID: p.id, TokenCode: code, Amount: amount, Reason: "seed"}
-		receipt := idempotency.Receipt{KeyDigest: secret.Digest(fmt.Sprintf("seed %d %s", p.id, code)), Fingerprint: "seed"}
+		receipt := idempotency.Receipt{KeyDigest: fmt.Sprintf("seed:%d:%s", p.id, code), Fingerprint: "seed"}
 		if _, err := d.wallet.Credit(ctx, operator, credit, receipt); err != nil {
 			return p, err
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -47,6 +48,7 @@ func (anyPlayer) Game(context.Context, int64) (int64, error) { return game, nil 
 type fixture struct {
 	*assets.Service
 	t       testing.TB
+	db      *redisdb.DB
 	wallets *wallet.Service
 }
 
@@ -60,7 +62,7 @@ func newFixture(t testing.TB, db *redisdb.DB) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fixture{Service: assets.New(db, wallets, assets.Options{}), t: t, wallets: wallets}
+	return fixture{Service: assets.New(db, wallets, assets.Options{}), t: t, db: db, wallets: wallets}
 }
 
 // makeGames gives the store the two games.
@@ -429,4 +431,136 @@ func TestMetadataIsStoredWithoutWhiteSpace(t *testing.T) {
 			t.Errorf("%.20s: %v", invalid, err)
 		}
 	}
+}
+
+// Two games may be on different masters.
+func TestEveryGameSellsItsOwnAssets(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		const games, buyers = 6, 10
+		if err := db.Client.Set(t.Context(), keys.GameIDCounter(), games, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		f.wallets = wallet.New(db, playersByID(games), wallet.Options{})
+		f.Service = assets.New(db, f.wallets, assets.Options{})
+		slots := map[int64]bool{}
+		ids := map[int64]int64{}
+		var workers sync.WaitGroup
+		for gameID := int64(1); gameID <= games; gameID++ {
+			if db.Kind() == redisdb.KindCluster {
+				slots[db.Client.ClusterKeySlot(t.Context(), keys.Ledger(gameID)).Val()/(16384/3)] = true
+			}
+			in := assets.CreateInput{Name: "Sword", TokenCode: "GOLD", Price: "0.50", Stock: new(int64(buyers + 1))}
+			a, err := f.Create(t.Context(), operator, gameID, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[gameID] = a.ID
+			for buyer := range int64(buyers) {
+				workers.Go(func() {
+					userID := gameID + games*buyer
+					f.credit(userID, "2")
+					caller := principal.Caller{Role: principal.Player, UserID: userID, GameID: gameID}
+					p, err := f.Purchase(t.Context(), caller, a.ID, assets.PurchaseInput{Quantity: 1}, noReceipt)
+					if err != nil || p.Asset.GameID != gameID || p.Balance.SpendableUnits != 150 {
+						t.Errorf("player %d: %+v, %v", userID, p, err)
+					}
+					other := ids[1+gameID%games]
+					if other != 0 {
+						_, err = f.Purchase(t.Context(), caller, other, assets.PurchaseInput{Quantity: 1}, noReceipt)
+						if !errors.Is(err, apierror.AssetNotFound) {
+							t.Errorf("an asset of another game: %v", err)
+						}
+					}
+				})
+			}
+			workers.Wait()
+		}
+		if db.Kind() == redisdb.KindCluster && len(slots) < 2 {
+			t.Fatal("all games are on one master")
+		}
+		var minted, house wallet.Units
+		for gameID := int64(1); gameID <= games; gameID++ {
+			r, err := f.wallets.Audit(t.Context(), gameID)
+			if err != nil || !r.Balanced || r.Tokens[0].MintedUnits != 200*buyers || r.Tokens[0].HouseUnits != 50*buyers {
+				t.Fatalf("game %d: %+v, %v", gameID, r, err)
+			}
+			minted, house = minted+r.Tokens[0].MintedUnits, house+r.Tokens[0].HouseUnits
+			a, err := f.Get(t.Context(), operator, gameID, ids[gameID])
+			if err != nil || a.Sold != buyers || *a.Stock != 1 {
+				t.Errorf("game %d: %+v, %v", gameID, a, err)
+			}
+			if gameID%2 == 0 { // some are folded and some are not
+				if err := f.wallets.Fold(t.Context(), gameID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		d, err := f.wallets.AuditDeep(t.Context(), 0)
+		if err != nil || !d.Balanced || !d.HeldCounted || d.Entries != 2*games*buyers || d.Wallets != games*buyers ||
+			d.Tokens[0].MintedUnits != minted || d.Tokens[0].HouseUnits != house {
+			t.Fatalf("all games: %+v, %v", d, err)
+		}
+	})
+}
+
+// playersByID is a number of games; player n is of game n, n - games, …
+type playersByID int64
+
+func (games playersByID) Game(_ context.Context, userID int64) (int64, error) {
+	return 1 + (userID-1)%int64(games), nil
+}
+
+// A receipt is kept for each purchase, so its size matters.
+func TestReceiptsAreSmall(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		sword := f.createAsset(assets.CreateInput{Price: "12345.67"})
+		f.credit(1, "999999999.99")
+		receipt := idempotency.Receipt{KeyDigest: "0123456789012345678901", Fingerprint: "ABCDEFGHIJKLMNOPQRSTUV"}
+		_, err := f.Purchase(t.Context(), player(1), sword.ID, assets.PurchaseInput{Quantity: 1000}, receipt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := keys.MoneyReceipt(game, player(1).ActorID(), receipt.KeyDigest)
+		if n, err := db.Client.StrLen(t.Context(), key).Result(); err != nil || n == 0 || n > 100 {
+			t.Errorf("the receipt has %d bytes, %v", n, err)
+		}
+	})
+}
+
+func TestAReplayedPurchaseKeepsTheLifetimeOfItsReceipt(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	sword := f.createAsset(assets.CreateInput{Price: "1"})
+	key := keys.MoneyReceipt(game, player(1).ActorID(), "k")
+	for _, lifetime := range []time.Duration{24 * time.Hour, time.Hour} {
+		if _, err := f.buy(1, sword.ID, 1, "k"); !errors.Is(err, apierror.InsufficientFunds) {
+			t.Fatal(err)
+		}
+		if left := f.db.Client.PTTL(t.Context(), key).Val(); left > lifetime || left < lifetime-time.Minute {
+			t.Errorf("the receipt is kept for %v; want %v", left, lifetime)
+		}
+		f.db.Client.PExpire(t.Context(), key, time.Hour) // as if most of its time had passed
+	}
+}
+
+// An id can be guessed before the asset is there.
+func TestAnAssetThatWasNotThereIsNotSoldLaterUnderTheSameKey(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		f.credit(1, "10")
+		if _, err := f.buy(1, 1, 1, "k"); !errors.Is(err, apierror.AssetNotFound) {
+			t.Fatal(err)
+		}
+		if a := f.createAsset(assets.CreateInput{Price: "1"}); a.ID != 1 {
+			t.Fatalf("%+v", a)
+		}
+		if p, err := f.buy(1, 1, 1, "k"); !errors.Is(err, apierror.AssetNotFound) || !p.Replayed {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if _, err := f.buy(1, 1, 1, "k2"); err != nil {
+			t.Error(err)
+		}
+		f.wantBalanced()
+	})
 }

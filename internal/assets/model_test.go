@@ -72,7 +72,8 @@ func playCases(t *testing.T, db *redisdb.DB, hundreds int) {
 			actions := map[string]func(*rapid.T){
 				"credit": m.credit, "debit": m.debit, "grant": m.grant,
 				"buy": m.buy, "buy more": m.buy, "patch": m.patch,
-				"resend": m.resend, "other request": m.reuseKey, "stake": m.stake, "payout": m.payout, "fold": m.fold, "": m.check,
+				"resend": m.resend, "other request": m.reuseKey, "stake": m.stake, "payout": m.payout,
+				"fold": m.fold, "": m.check,
 			}
 			rt.Repeat(actions)
 			m.checkLines(rt)
@@ -538,7 +539,8 @@ func (m *model) move(t *rapid.T, gameID int64, postings string, moved ...int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := fmt.Sprintf("%d-nonce|user.balance|1|%s|%d|0|%s|%s|entry|room", seq, m.token, m.decimals, m.free[p], m.held[p])
+		line := fmt.Sprintf("%d-nonce|user.balance|1|%s|%d|0|%s|%s|entry|room",
+			seq, m.token, m.decimals, m.free[p], m.held[p])
 		if err := m.db.Client.RPush(ctx, keys.WalletLines(gameID, m.users[p]), line).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -653,7 +655,8 @@ func (m *model) check(t *rapid.T) {
 		if a.active {
 			onSale = "1"
 		}
-		live := fmt.Sprintf("%d|%s|%d|%s|%s|%d", a.version, onSale, a.price, optionalText(a.stock), optionalText(a.limit), a.sold)
+		live := fmt.Sprintf("%d|%s|%d|%s|%s|%d",
+			a.version, onSale, a.price, optionalText(a.stock), optionalText(a.limit), a.sold)
 		wantStored(t, "the asset", s.assets[j].Val(), live)
 	}
 	for id, g := range m.games {

@@ -81,7 +81,8 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 			t.Fatalf("%+v, %v", d, err)
 		}
 		wantJSON(t, d.Tokens, `[{"tokenId":"GOLD","minted":50,"mintedAmount":"5000","wallets":50,"walletsAmount":"5000",`+
-			`"escrow":0,"escrowAmount":"0","prizes":0,"prizesAmount":"0","house":0,"houseAmount":"0","delta":0,"deltaAmount":"0"}]`)
+			`"escrow":0,"escrowAmount":"0","prizes":0,"prizesAmount":"0","house":0,"houseAmount":"0",`+
+			`"delta":0,"deltaAmount":"0"}]`)
 
 		for range 2 { // with all entries in the tail of the ledger, and with all of them folded
 			for _, total := range []string{"minted", "wallets", "escrow", "prizes", "house", "unknown"} {
@@ -126,13 +127,17 @@ func TestTheAuditFindsEveryUnitThatIsNotWhereTheLedgerHasIt(t *testing.T) {
 }
 
 func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
+	type damage func(*testing.T, *redisdb.DB)
 	removeEntry := func(t *testing.T, db *redisdb.DB) {
 		db.Client.LSet(t.Context(), keys.Ledger(game), 1, "removed")
 		db.Client.LRem(t.Context(), keys.Ledger(game), 1, "removed")
 	}
+	add := func(postings string) damage {
+		return func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", postings) }
+	}
 	for name, c := range map[string]struct {
 		account string
-		damage  func(*testing.T, *redisdb.DB)
+		damage  damage
 	}{
 		"a lost entry":      {"w1", removeEntry},
 		"a lost last entry": {"w1", func(t *testing.T, db *redisdb.DB) { db.Client.RPop(t.Context(), keys.Ledger(game)) }},
@@ -149,14 +154,19 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 			db.Client.LPop(t.Context(), keys.Ledger(game))
 			db.Client.Set(t.Context(), keys.LedgerBase(game), 1, 0)
 		}},
-		"postings that add up":    {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "m:-1;w1:2") }},
-		"a posting of no units":   {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "w1:x") }},
-		"a posting of no account": {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", ":1") }},
-		"a wallet of no player":   {"ledger", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "w:0") }},
-		"a text that is no entry": {"ledger", func(t *testing.T, db *redisdb.DB) { db.Client.RPush(t.Context(), keys.Ledger(game), "x") }},
-		"an account nobody knows": {"x", func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", "x:1;h:-1") }},
-		"a fold that left some out": {"wallets", func(t *testing.T, db *redisdb.DB) {
-			db.Client.HSet(t.Context(), keys.Totals(game), keys.TotalsFoldedField, 1)
+		"postings that add up":    {"ledger", add("m:-1;w1:2")},
+		"a posting of no units":   {"ledger", add("w1:x")},
+		"a posting of no account": {"ledger", add(":1")},
+		"a wallet of no player":   {"ledger", add("w:0")},
+		"an account nobody knows": {"x", add("x:1;h:-1")},
+		"a text that is no entry": {"ledger", func(t *testing.T, db *redisdb.DB) {
+			db.Client.RPush(t.Context(), keys.Ledger(game), "x")
+		}},
+		"a number of folded entries that is too low": {"wallets", func(t *testing.T, db *redisdb.DB) {
+			if err := newService(db).Fold(t.Context(), game); err != nil {
+				t.Fatal(err)
+			}
+			addUnits(t, db, keys.Totals(game), keys.TotalsFoldedField, -1)
 		}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {

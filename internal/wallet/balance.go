@@ -7,10 +7,11 @@ import (
 )
 
 // Balance is one token of a wallet as the wire shows it: the fields of the token, with "volume" for
-// what the player can spend. Amount and HeldAmount are the same numbers in minor units, as text.
+// what the player can spend instead of the supply, which is not set. Amount and HeldAmount are the
+// same numbers in minor units, as text.
 type Balance struct {
 	Token
-	Spendable      Amount `json:"volume"`            // what the player can spend; hides the token's supply, which is not set
+	Spendable      Amount `json:"volume"`            // what the player can spend
 	SpendableUnits Units  `json:"amount,string"`     // Volume in minor units
 	Held           Amount `json:"held"`              // stakes in rooms that have not ended
 	HeldUnits      Units  `json:"heldAmount,string"` // Held in minor units

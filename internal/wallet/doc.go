@@ -1,23 +1,31 @@
 // Package wallet keeps amounts, tokens, balances, held stakes and the ledger, and proves that no
 // unit of money is ever made or lost.
 //
-// For every token, at every instant:
+// Every game is an economy of its own: a player's wallet, the ledger and the totals belong to one
+// game, and nothing moves between games. Only the definitions of tokens are the installation's. For
+// every token of a game, at every instant:
 //
-//	minted == wallets + escrow + house
+//	minted == wallets + escrow + prizes + house
 //
 // minted is what credits and grants brought in, less what debits took out. wallets is what players
-// can spend. escrow is the stakes in rooms that have not ended. house is the operator's account:
-// the income from purchases and rake.
+// can spend. escrow is the stakes in rooms that have not ended. prizes is what was promised. house
+// is the operator's account: the income from purchases and rake.
 //
-// Every change is one script that moves both sides and writes the ledger entry. Audit compares the
-// running totals in one read. AuditDeep also recounts every wallet and replays the ledger.
+// Every change is one script that writes the wallet, the player's line and one ledger entry whose
+// postings sum to zero. minted is exact at every instant, since few scripts change it; the other
+// totals are folded from the ledger by one elected node, a second later (Run). Audit compares what
+// was minted with the folded totals and the entries behind them, all read at one instant. AuditDeep
+// also recounts every wallet, looks at the last lines and replays the ledger.
 //
 //	minted ──credit, grant──> wallet ──stake──────────> escrow
 //	minted <──debit────────── wallet <──payout, refund── escrow ──rake──> house
 //	                          wallet ──purchase──────────────────────────> house
 //
 // This package changes what is minted. Scripts of package rooms move stakes, scripts of package
-// assets sell.
+// assets sell; both call LedgerChanged.
+//
+// A player's line is also the event that tells the player of the change: one record, stored and
+// published as it is. Lines and ledger entries are numbered by their places in a list.
 //
 // Verbs that change something take a Caller and check its role. Reads take none: the caller of a
 // read must have checked that the player may be seen. Every verb also returns store_unavailable.

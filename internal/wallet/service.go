@@ -74,8 +74,8 @@ func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (
 	return gameIDs, nil
 }
 
-// Fold adds all ledger entries of a game that are not in its totals yet to them. It needs no leader:
-// every fold is exact, whoever makes it.
+// Fold adds the ledger entries of a game that are not in its totals yet to them, all of them. It
+// needs no leader: every fold is exact, whoever makes it.
 func (s *Service) Fold(ctx context.Context, gameID int64) error {
 	for games := []int64{gameID}; len(games) > 0; {
 		var err error
@@ -263,8 +263,9 @@ func (s *Service) mintChanged(gameID int64, code string) {
 	s.supplies.remove(supplyKey{0, code})
 }
 
-// Grant mints the sign-up grant of a game into a player's wallet there, once for each player however often it is called. The caller must be the system, which knows that the player exists. It
-// returns forbidden, user_not_found, token_not_found, invalid_amount.
+// Grant mints the sign-up grant of a game into a player's wallet there, once for each player however
+// often it is called. The caller must be the system, which knows that the player is one of the
+// game. It returns forbidden, user_not_found, token_not_found, invalid_amount.
 func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantInput) error {
 	switch {
 	case caller.Role != principal.System:
@@ -289,9 +290,11 @@ func authorizeOperator(caller principal.Caller) error {
 	return nil
 }
 
-// authorizeChange returns the player's game when the caller may credit or debit the player. A player
-// of another game is not found, so that a server learns nothing about other games.
-func (s *Service) authorizeChange(ctx context.Context, caller principal.Caller, userID int64) (gameID int64, err error) {
+// authorizeChange returns the player's game when the caller may credit or debit the player. To a
+// server, a player of another game is not found, so that it learns nothing about other games.
+func (s *Service) authorizeChange(
+	ctx context.Context, caller principal.Caller, userID int64,
+) (gameID int64, err error) {
 	if caller.Role != principal.Operator && caller.Role != principal.Server {
 		return 0, apierror.Forbidden.WithReason("only an operator or a game server can change balances")
 	}

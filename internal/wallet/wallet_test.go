@@ -305,6 +305,98 @@ func TestTheLedgerIsReadInPages(t *testing.T) {
 	})
 }
 
+// Whoever archives lines removes them from the front; the ids of the others stay.
+func TestTheIDsOfLinesStayWhenOldOnesAreRemoved(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		for range 50 {
+			credit(t, s, 1, "GOLD", "1")
+		}
+		removed := int64(0)
+		for _, upTo := range []int64{0, 20, 50} {
+			db.Client.LTrim(t.Context(), keys.WalletLines(game, 1), upTo-removed, -1)
+			db.Client.HSet(t.Context(), keys.Wallet(game, 1), keys.WalletBaseField, upTo)
+			removed = upTo
+			for _, code := range []string{"", "GOLD"} {
+				want := int64(50)
+				for before := int64(0); ; {
+					q := wallet.LedgerQuery{TokenCode: code, BeforeLine: before, Limit: 7}
+					page, err := s.Ledger(t.Context(), game, 1, q)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, l := range page.Lines {
+						if l.ID != want || l.BalanceAfterUnits != wallet.Units(want) {
+							t.Fatalf("line %d has the id %d and the balance %s", want, l.ID, l.BalanceAfterUnits)
+						}
+						want--
+					}
+					if page.NextBefore == 0 {
+						break
+					}
+					before = page.NextBefore
+				}
+				if want != upTo {
+					t.Errorf("the lines end at %d; want %d", want, upTo)
+				}
+			}
+			page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{BeforeLine: 10, Limit: 100})
+			if want := max(0, 9-int(upTo)); err != nil || len(page.Lines) != want {
+				t.Errorf("%d lines before the tenth, %v; want %d", len(page.Lines), err, want)
+			}
+		}
+	})
+}
+
+func TestReasonsAreKeptToTheLetter(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		const reason = `a|b;c%7C "π" \ w1:5`
+		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "5", Reason: reason}
+		if _, err := s.Credit(t.Context(), operator, in, noReceipt); err != nil {
+			t.Fatal(err)
+		}
+		page, err := s.Ledger(t.Context(), game, 1, wallet.LedgerQuery{Limit: 1})
+		if err != nil || page.Lines[0].Reason != reason || page.Lines[0].Ref != "op" {
+			t.Errorf("%+v, %v", page, err)
+		}
+		wantBalanced(t, s)
+	})
+}
+
+// A request that is sent again and again must not stay in the store for ever.
+func TestAReplayedReceiptKeepsItsLifetime(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		s := newService(db)
+		createToken(t, s, "GOLD", 0)
+		in := wallet.CreditInput{UserID: 1, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+		for name, send := range map[string]func(idempotency.Receipt) (wallet.ChangeResult, error){
+			"credit": func(r idempotency.Receipt) (wallet.ChangeResult, error) {
+				return s.Credit(t.Context(), operator, in, r)
+			},
+			"debit": func(r idempotency.Receipt) (wallet.ChangeResult, error) {
+				return s.Debit(t.Context(), operator, wallet.DebitInput(in), r)
+			},
+		} {
+			credit(t, s, 1, "GOLD", "1")
+			receipt := idempotency.Receipt{KeyDigest: name, Fingerprint: "f"}
+			key := keys.MoneyReceipt(game, operator.ActorID(), name)
+			for _, lifetime := range []time.Duration{24 * time.Hour, time.Hour} {
+				if _, err := send(receipt); err != nil {
+					t.Fatal(err)
+				}
+				left, err := db.Client.PTTL(t.Context(), key).Result()
+				if err != nil || left > lifetime || left < lifetime-time.Minute {
+					t.Errorf("%s: the receipt is kept for %v, %v; want %v", name, left, err, lifetime)
+				}
+				db.Client.PExpire(t.Context(), key, time.Hour) // as if most of its time had passed
+			}
+		}
+	})
+}
+
 func TestTheGrantOfAGameIsGivenOnce(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		s := newService(db)
@@ -372,7 +464,8 @@ func TestInvalidCreditsAndDebitsChangeNothing(t *testing.T) {
 				t.Errorf("debit %+v: %v; want %v", c.in, err, c.want)
 			}
 		}
-		if n, err := db.Client.Exists(t.Context(), keys.Wallet(game, 0), keys.Wallet(game, 1)).Result(); err != nil || n != 0 {
+		n, err := db.Client.Exists(t.Context(), keys.Wallet(game, 0), keys.Wallet(game, 1)).Result()
+		if err != nil || n != 0 {
 			t.Errorf("%d wallets were created, %v", n, err)
 		}
 	})

@@ -32,13 +32,17 @@ var importTable = []importRow{
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
 
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
-	{"leader", []string{"keys", "redisdb"}, "names games to the one node that does their background work, and knows no work"},
+	{"leader", []string{"keys", "redisdb"}, "elects one node for each kind of background work and knows no work"},
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
 	{"games", withIdempotency, "a game is configured without its players; checks of others come through an interface"},
-	{"wallet", append([]string{"leader"}, withIdempotency...), "money knows who owns it by id only, so that no rule of a game can change a balance"},
+	{
+		"wallet",
+		append([]string{"leader"}, withIdempotency...),
+		"money knows who owns it by id only, so that no rule of a game can change a balance",
+	},
 
 	{"assets", domains, "a purchase moves money"},
 	{"rooms", domains, "a room takes stakes, shows players and follows the settings of its game"},
@@ -80,7 +84,9 @@ type libraryRow struct {
 	reason  string
 }
 
-var storeFiles = []string{"*/store.go", "*/store_*.go", "redisdb/", "leader/leader.go", "realtime/line.go", "realtime/pubsub*.go"}
+var storeFiles = []string{
+	"*/store.go", "*/store_*.go", "redisdb/", "leader/leader.go", "realtime/line.go", "realtime/pubsub*.go",
+}
 
 var socketFiles = []string{"realtime/", "handlers/socket*.go"}
 
