@@ -1,10 +1,10 @@
 package rooms_test
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
@@ -42,13 +42,14 @@ func TestFillingALargeRoomLeavesSmallEvents(t *testing.T) {
 		must(t)(f.service.Join(ctx, f.newPlayer(0), id, noKey))
 	}
 	shard, _ := keys.RoomShard(id)
-	entries := f.db.Client.XRange(ctx, keys.RoomEvents(shard, id), "-", "+").Val()
+	entries := f.db.Client.LRange(ctx, keys.RoomEvents(shard, id), 0, -1).Val()
 	bytes := 0
 	for _, entry := range entries {
-		bytes += len(entry.Values["e"].(string))
+		bytes += len(entry)
 	}
-	last := entries[len(entries)-1].Values["e"].(string)
-	if len(entries) < 200 || bytes > 100_000 || !strings.Contains(last, `"participantCount":`+strconv.Itoa(256)) {
-		t.Errorf("%d entries of %d bytes, the last is %s", len(entries), bytes, last)
+	last, err := events.Render(entries[len(entries)-1], id)
+	if err != nil || len(entries) < 200 || bytes > 100_000 ||
+		!strings.Contains(string(last[0].JSON), `"participantCount":256`) {
+		t.Errorf("%d entries of %d bytes, the last is %s, %v", len(entries), bytes, last[0].JSON, err)
 	}
 }

@@ -50,7 +50,7 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		"from a forfeited":  {caller: forfeited, err: apierror.NotParticipant},
 		"the longest op":    {caller: host, in: op(64), recipients: []int64{guest.UserID}},
 		"too long an op":    {caller: host, in: op(65), err: apierror.InvalidRequest, field: "op"},
-		"no room":           {caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.RoomNotFound},
+		"no room":           {caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.InvalidRequest, field: "roomId"},
 		"a hidden room":     {caller: spectator, in: rooms.MessageInput{RoomID: private.RoomID}, err: apierror.RoomNotFound},
 		"another game":      {caller: elsewhere, err: apierror.RoomNotFound},
 		"from a server":     {caller: f.server(), err: apierror.Forbidden},

@@ -1,7 +1,9 @@
 package rooms_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -16,7 +18,6 @@ import (
 
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/scripts"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -58,6 +59,7 @@ type modelRoom struct {
 	events                 []string
 	gone                   bool
 	positions              []string // positions of the events that were compared
+	dropped                int      // events that the sweep has dropped
 }
 
 func (r *modelRoom) seat(user int64) *modelSeat {
@@ -77,6 +79,9 @@ func (r *modelRoom) active() (list []int64) {
 	}
 	return list
 }
+
+// mine reports whether the room must be in a player's list.
+func (r *modelRoom) mine(user int64) bool { return !r.gone && !r.ended() && r.seat(user) != nil }
 
 func (r *modelRoom) takenSeats() int {
 	return len(r.seats) - len(slices.DeleteFunc(slices.Clone(r.seats),
@@ -102,26 +107,65 @@ type model struct {
 	minted       int64
 	raked        int64 // rake
 	rooms        []*modelRoom
+	ledger       []modelEntry           // that were not compared yet
+	lines        map[int64][]modelEntry // of each player, that were not compared yet
+	entryCount   int64                  // ledger entries that were compared
+	lineCounts   map[int64]int64        // lines of each player that were compared
 	keyedCalls   []keyedCall
 	keyCount     int
+}
+
+// modelEntry is an entry of the ledger or a line of a player; text is all but the room.
+type modelEntry struct {
+	room *modelRoom
+	text string
 }
 
 // keyedCall is a call with an idempotency key, and its first result.
 type keyedCall struct {
 	rc   idempotency.Receipt
 	code string
-	room string
+	room *modelRoom
 	send func(idempotency.Receipt) (rooms.ChangeResult, error)
 }
 
-func (m *model) moveMoney(user, delta, held int64) {
+// moveMoney changes a balance, of which the player gets a line.
+func (m *model) moveMoney(r *modelRoom, user, delta, held int64, reason string) {
+	if held == 0 {
+		return // a seat without a stake
+	}
 	m.free[user] += delta
 	m.held[user] += held
+	m.lines[user] = append(m.lines[user],
+		modelEntry{r, fmt.Sprintf("%s %d %d %d", reason, delta, m.free[user], m.held[user])})
 }
 
+// post appends to the ledger; postings are "<account>:<units>" and sorted.
+func (m *model) post(r *modelRoom, reason string, postings ...string) {
+	if r.entry > 0 {
+		slices.Sort(postings)
+		m.ledger = append(m.ledger, modelEntry{r, reason + " " + strings.Join(postings, " ")})
+	}
+}
+
+func posting(account string, units int64) string { return fmt.Sprintf("%s:%d", account, units) }
+
+func walletOf(user int64) string { return fmt.Sprintf("w%d", user) }
+
 func (m *model) charge(r *modelRoom, user int64) {
-	m.moveMoney(user, -r.entry, r.entry)
+	m.moveMoney(r, user, -r.entry, r.entry, "entry")
+	m.post(r, "entry", posting(walletOf(user), -r.entry), posting("e", r.entry))
 	r.pot += r.entry
+}
+
+// refund gives one stake back before the start.
+func (m *model) refund(r *modelRoom, s *modelSeat) {
+	if s.stake == 0 {
+		return
+	}
+	m.moveMoney(r, s.user, s.stake, -s.stake, "refund")
+	m.post(r, "refund", posting("e", -s.stake), posting(walletOf(s.user), s.stake))
+	r.pot -= s.stake
 }
 
 func (m *model) addSeat(r *modelRoom, user int64) {
@@ -150,8 +194,15 @@ func (m *model) start(r *modelRoom) {
 }
 
 func (m *model) cancel(r *modelRoom, reason string) {
+	postings := []string{posting("e", -r.pot)}
 	for _, s := range r.seats {
-		m.moveMoney(s.user, s.stake, -s.stake)
+		m.moveMoney(r, s.user, s.stake, -s.stake, "refund")
+		if s.stake > 0 {
+			postings = append(postings, posting(walletOf(s.user), s.stake))
+		}
+	}
+	if len(postings) > 1 {
+		m.post(r, "refund", postings...)
 	}
 	r.status, r.reason = rooms.Cancelled, reason
 	r.addEvent("room.cancelled")
@@ -170,12 +221,25 @@ func (m *model) settle(r *modelRoom, places map[int64]int) {
 	for _, user := range r.active() {
 		at[places[user]] = append(at[places[user]], user)
 	}
-	for _, s := range r.seats {
-		m.moveMoney(s.user, 0, -s.stake)
-	}
+	won := map[int64]int64{}
+	defer func() {
+		postings := []string{posting("e", -r.pot)}
+		for _, s := range r.seats {
+			reason := "lost"
+			if won[s.user] > 0 {
+				reason = "payout"
+				postings = append(postings, posting(walletOf(s.user), won[s.user]))
+			}
+			m.moveMoney(r, s.user, won[s.user], -s.stake, reason)
+		}
+		if r.rake > 0 {
+			postings = append(postings, posting("h", r.rake))
+		}
+		m.post(r, "payout", postings...)
+	}()
 	if r.tie == rooms.TieRefund && len(at[1]) > 1 {
 		for _, s := range r.seats {
-			m.moveMoney(s.user, s.stake, 0)
+			won[s.user] = s.stake
 		}
 		return
 	}
@@ -200,7 +264,7 @@ func (m *model) settle(r *modelRoom, places map[int64]int) {
 			if int64(i) < sum%int64(len(tied)) {
 				units++
 			}
-			m.moveMoney(user, units, 0)
+			won[user] = units
 		}
 	}
 }
@@ -266,8 +330,7 @@ func (m *model) leave(r *modelRoom, p principal.Caller) string {
 	if r.status == rooms.Started {
 		s.state = rooms.SeatForfeited
 	} else {
-		m.moveMoney(p.UserID, s.stake, -s.stake)
-		r.pot -= s.stake
+		m.refund(r, s)
 		r.removeSeat(p.UserID)
 	}
 	r.addEvent("room.left")
@@ -333,8 +396,7 @@ func (m *model) kick(r *modelRoom, p principal.Caller, user int64, ban bool) str
 		return "not_participant"
 	}
 	r.version++
-	m.moveMoney(user, s.stake, -s.stake)
-	r.pot -= s.stake
+	m.refund(r, s)
 	r.removeSeat(user)
 	if ban {
 		r.banned[user] = true
@@ -468,7 +530,7 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 	m.losesReplies.Store(rapid.IntRange(0, 2).Draw(m.t, "reply lost") == 0)
 	a, err := do(rc)
 	m.losesReplies.Store(false)
-	code, room := describe(a, err)
+	code := describe(err)
 	if code != want || a.Replayed {
 		m.t.Fatalf("%s: %s, %v (replayed: %v); want %s", what, code, err, a.Replayed, want)
 	}
@@ -479,22 +541,18 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		m.requireSame(what, r, a.Room)
 	}
 	if rc.KeyDigest != "" && code != apierror.InvalidRequest.Code {
-		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: room, send: do})
+		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: r, send: do})
 	}
 }
 
-func describe(a rooms.ChangeResult, err error) (code, room string) {
+func describe(err error) string {
 	if err == nil {
-		text, err := wire.Marshal(a.Room)
-		if err != nil {
-			return err.Error(), ""
-		}
-		return scripts.OK, string(text)
+		return scripts.OK
 	}
 	if e, ok := apierror.As(err); ok {
-		return e.Code, ""
+		return e.Code
 	}
-	return err.Error(), ""
+	return err.Error()
 }
 
 // requireSame requires that a room equals that of the model.
@@ -521,86 +579,54 @@ func (m *model) requireSame(what string, r *modelRoom, got rooms.Room) {
 	}
 }
 
-// requireStoreAgrees compares all that the store holds with the model: events, balances, totals,
-// indexes.
+// requireStoreAgrees compares all that the store holds with the model: events, balances, lines, the
+// ledger, totals, indexes, the players' lists of rooms.
 func (m *model) requireStoreAgrees() {
 	m.t.Helper()
 	pipe := m.fixture.db.Client.Pipeline()
-	streams, heads, wallets := map[*modelRoom]*redis.XMessageSliceCmd{}, map[*modelRoom]*redis.SliceCmd{},
-		map[int64]*redis.SliceCmd{}
+	logs, heads := map[*modelRoom]*redis.StringSliceCmd{}, map[*modelRoom]*redis.SliceCmd{}
+	wallets, lines := map[int64]*redis.StringCmd{}, map[int64]*redis.StringSliceCmd{}
+	game, code := m.fixture.game, m.fixture.token.Code
 	for _, r := range m.rooms {
 		shard, _ := keys.RoomShard(r.id)
-		after := "-"
-		if n := len(r.positions); n > 0 {
-			after = "(" + r.positions[n-1]
-		}
-		streams[r] = pipe.XRange(m.ctx, keys.RoomEvents(shard, r.id), after, "+")
-		heads[r] = pipe.HMGet(m.ctx, keys.Room(shard, r.id), "seq", "state")
+		logs[r] = pipe.LRange(m.ctx, keys.RoomEvents(shard, r.id), int64(len(r.positions)-r.dropped), -1)
+		heads[r] = pipe.HMGet(m.ctx, keys.Room(shard, r.id), "live", "bans")
 	}
-	code := m.fixture.token.Code
 	for _, p := range m.players {
-		wallets[p.UserID] = pipe.HMGet(m.ctx, keys.Wallet(p.UserID), "free:"+code, "held:"+code)
+		wallets[p.UserID] = pipe.HGet(m.ctx, keys.Wallet(game, p.UserID), code)
+		lines[p.UserID] = pipe.LRange(m.ctx, keys.WalletLines(game, p.UserID), m.lineCounts[p.UserID], -1)
 	}
-	totals := pipe.HMGet(m.ctx, keys.Totals(), "minted:"+code, "wallets:"+code, "escrow:"+code, "house:"+code)
-	indexes := map[string][]*redis.StringSliceCmd{}
-	for _, shard := range []keys.Shard{keys.Economy, keys.FreeShard(0)} {
+	ledger := pipe.LRange(m.ctx, keys.Ledger(game), m.entryCount, -1)
+	indexes, lists := map[string][]*redis.StringSliceCmd{}, map[int64][]*redis.StringSliceCmd{}
+	shards := []keys.Shard{keys.EconomyShard(game)}
+	for n := range modelShards {
+		shards = append(shards, keys.FreeShard(n))
+	}
+	for _, shard := range shards {
 		for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
-			indexes[state] = append(indexes[state], pipe.ZRange(m.ctx, keys.RoomIndex(shard, m.fixture.game, state), 0, -1))
+			indexes[state] = append(indexes[state], pipe.ZRange(m.ctx, keys.RoomIndex(shard, game, state), 0, -1))
+		}
+		for _, p := range m.players {
+			lists[p.UserID] = append(lists[p.UserID], pipe.ZRange(m.ctx, keys.PlayerRooms(shard, p.UserID), 0, -1))
 		}
 	}
-	if _, err := pipe.Exec(m.ctx); err != nil {
+	if _, err := pipe.Exec(m.ctx); err != nil && !errors.Is(err, redis.Nil) {
 		m.t.Fatal(err)
 	}
 	for _, r := range m.rooms {
-		if r.gone {
-			if len(streams[r].Val()) > 0 || heads[r].Val()[0] != nil {
-				m.t.Fatalf("room %s is not gone", r.id)
-			}
-			continue
-		}
-		fresh := r.events[len(r.positions):]
-		if types := parseEventTypes(m.t, streams[r].Val(), len(r.positions), r.id); !slices.Equal(types, fresh) {
-			m.t.Fatalf("room %s has events %v, want %v", r.id, types, fresh)
-		}
-		for _, entry := range streams[r].Val() {
-			r.positions = append(r.positions, entry.ID)
-		}
-		last := r.positions[len(r.positions)-1]
-		want := fmt.Sprintf("%d|%s|%d|%d|%s|%d|", len(r.events), r.status, r.host, r.version, last, r.pot)
-		if got := fmt.Sprintf("%s|%s", heads[r].Val()...); !strings.HasPrefix(got, want) {
-			m.t.Fatalf("room %s has %v, want %v", r.id, got, want)
-		}
+		m.requireRoom(r, logs[r].Val(), heads[r].Val())
 	}
-	units := func(v any) int64 {
-		if v == nil {
-			return 0
-		}
-		n, err := strconv.ParseInt(v.(string), 10, 64)
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		return n
-	}
-	free, held := int64(0), int64(0)
-	for _, p := range m.players {
-		got := wallets[p.UserID].Val()
-		if units(got[0]) != m.free[p.UserID] || units(got[1]) != m.held[p.UserID] || m.held[p.UserID] < 0 {
-			m.t.Fatalf("player %d has %v, want %d and %d", p.UserID, got, m.free[p.UserID], m.held[p.UserID])
-		}
-		free, held = free+m.free[p.UserID], held+m.held[p.UserID]
-	}
-	for i, want := range []int64{m.minted, free, held, m.raked} {
-		if got := units(totals.Val()[i]); got != want {
-			m.t.Fatalf("total %d is %d, want %d", i, got, want)
-		}
-	}
-	if m.minted != free+held+m.raked {
-		m.t.Fatal("the model itself makes money")
-	}
+	m.requireMoney(wallets, lines, ledger.Val())
 	want := map[string][]string{}
+	wantLists := map[int64][]string{}
 	for _, r := range m.rooms {
 		if r.gone {
 			continue
+		}
+		for _, p := range m.players {
+			if r.mine(p.UserID) {
+				wantLists[p.UserID] = append(wantLists[p.UserID], r.id)
+			}
 		}
 		want["all"] = append(want["all"], r.id)
 		if r.visibility != rooms.Public {
@@ -613,14 +639,139 @@ func (m *model) requireStoreAgrees() {
 		}
 	}
 	for state, parts := range indexes {
-		var got []string
-		for _, part := range parts {
-			got = append(got, part.Val()...)
+		m.requireIndex("index "+state, parts, want[state])
+	}
+	for user, parts := range lists {
+		m.requireIndex(fmt.Sprintf("the list of player %d", user), parts, wantLists[user])
+	}
+}
+
+// requireIndex requires that the parts of an index have the rooms of the model together.
+func (m *model) requireIndex(name string, parts []*redis.StringSliceCmd, want []string) {
+	m.t.Helper()
+	var got []string
+	for _, part := range parts {
+		got = append(got, part.Val()...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		m.t.Fatalf("%s has %v, want %v", name, got, want)
+	}
+}
+
+// requireRoom compares what a room's hash has beside the seats, and the events since the last time.
+func (m *model) requireRoom(r *modelRoom, log []string, head []any) {
+	m.t.Helper()
+	if r.gone {
+		if len(log) > 0 || head[0] != nil {
+			m.t.Fatalf("room %s is not gone", r.id)
 		}
-		slices.Sort(got)
-		slices.Sort(want[state])
-		if !slices.Equal(got, want[state]) {
-			m.t.Fatalf("index %s names %v, want %v", state, got, want[state])
+		return
+	}
+	known := len(r.positions)
+	if types := parseEventTypes(m.t, log, known, r.id); !slices.Equal(types, r.events[known:]) {
+		m.t.Fatalf("room %s has events %v, want %v", r.id, types, r.events[known:])
+	}
+	for _, entry := range log {
+		position, _, _ := strings.Cut(entry, "|")
+		r.positions = append(r.positions, position)
+	}
+	_, nonce, _ := strings.Cut(r.positions[len(r.positions)-1], "-")
+	reserved, ready := 0, 0
+	for _, s := range r.seats {
+		if s.state == rooms.SeatReserved {
+			reserved++
+		}
+		if s.ready {
+			ready++
+		}
+	}
+	want := fmt.Sprintf("%s|%d|%d|%s|%d|%d|%d|%d|%d|", r.status, r.version, len(r.events), nonce, r.pot,
+		len(r.active()), reserved, ready, r.host)
+	if got, _ := head[0].(string); !strings.HasPrefix(got, want) {
+		m.t.Fatalf("room %s has %v, want %v", r.id, got, want)
+	}
+	bans := "<nil>"
+	if len(r.banned) > 0 {
+		bans = strconv.Itoa(len(r.banned))
+	}
+	if got := fmt.Sprint(head[1]); got != bans {
+		m.t.Fatalf("room %s counts %s bans, want %s", r.id, got, bans)
+	}
+}
+
+// requireMoney compares balances and totals, and the lines and ledger entries since the last time.
+func (m *model) requireMoney(
+	wallets map[int64]*redis.StringCmd, lines map[int64]*redis.StringSliceCmd, ledger []string,
+) {
+	m.t.Helper()
+	free, held := int64(0), int64(0)
+	for _, p := range m.players {
+		want := fmt.Sprintf("%d|%d", m.free[p.UserID], m.held[p.UserID])
+		if got := cmp.Or(wallets[p.UserID].Val(), "0|0"); got != want || m.held[p.UserID] < 0 {
+			m.t.Fatalf("player %d has %s, want %s", p.UserID, got, want)
+		}
+		free, held = free+m.free[p.UserID], held+m.held[p.UserID]
+		var got []string
+		for i, line := range lines[p.UserID].Val() {
+			v := strings.Split(line, "|") // position, type, ms, token, decimals, delta, free, held, reason, ref
+			number := fmt.Sprintf("%d-", m.lineCounts[p.UserID]+int64(i)+1)
+			if len(v) != 10 || !strings.HasPrefix(v[0], number) || v[1] != "user.balance" {
+				m.t.Fatalf("player %d has the line %q, want number %s", p.UserID, line, number)
+			}
+			got = append(got, strings.Join([]string{v[8], v[5], v[6], v[7], v[9]}, " "))
+		}
+		m.requireEntries(fmt.Sprintf("player %d has the lines", p.UserID), got, m.lines[p.UserID])
+		m.lineCounts[p.UserID] += int64(len(got))
+		m.lines[p.UserID] = nil
+	}
+	var got []string
+	for _, entry := range ledger {
+		v := strings.Split(entry, "|") // ms, nonce, token, reason, ref, postings
+		postings := strings.Split(v[5], ";")
+		slices.Sort(postings)
+		got = append(got, v[3]+" "+strings.Join(postings, " ")+" "+v[4])
+	}
+	m.requireEntries("the ledger has", got, m.ledger)
+	m.entryCount += int64(len(got))
+	m.ledger = nil
+	if m.minted != free+held+m.raked {
+		m.t.Fatal("the model itself makes money")
+	}
+	m.requireTotals(free, held)
+}
+
+// requireEntries requires that entries are those of the model, in their order.
+func (m *model) requireEntries(what string, got []string, list []modelEntry) {
+	m.t.Helper()
+	var want []string
+	for _, entry := range list {
+		want = append(want, entry.text+" "+entry.room.id)
+	}
+	if !slices.Equal(got, want) {
+		m.t.Fatalf("%s %q, want %q", what, got, want)
+	}
+}
+
+// requireTotals compares the totals, which are folded now and then.
+func (m *model) requireTotals(free, held int64) {
+	m.t.Helper()
+	if rapid.IntRange(0, 3).Draw(m.t, "fold") == 0 {
+		if err := m.fixture.wallet.Fold(m.ctx, m.fixture.game); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	report, err := m.fixture.wallet.Audit(m.ctx, m.fixture.game)
+	if err != nil || !report.Balanced {
+		m.t.Fatalf("the books do not balance: %+v, %v", report, err)
+	}
+	for _, total := range report.Tokens {
+		got := []int64{
+			int64(total.MintedUnits), int64(total.WalletsUnits), int64(total.EscrowUnits), int64(total.HouseUnits),
+		}
+		if want := []int64{m.minted, free, held, m.raked}; !slices.Equal(got, want) {
+			m.t.Fatalf("the totals are %d, want %d", got, want)
 		}
 	}
 }
@@ -630,14 +781,14 @@ const (
 	modelAge   = 24 * time.Hour
 	modelMatch = 2 * time.Hour
 	modelKeep  = 36 * time.Hour
+
+	modelShards = 2
 )
 
 // passTime lets time pass for a room until the sweep must act on it: its clock is set back.
 func (m *model) passTime(r *modelRoom) {
 	shard, _ := keys.RoomShard(r.id)
-	back := func(field string, d time.Duration) {
-		m.fixture.db.Client.HIncrBy(m.ctx, keys.Room(shard, r.id), field, -d.Milliseconds()-60_000)
-	}
+	back := func(field string, d time.Duration) { m.fixture.setBack(r.id, field, d+time.Minute) }
 	switch {
 	case r.status == rooms.Created && rapid.Bool().Draw(m.t, "idle"):
 		back("changed", modelIdle)
@@ -651,6 +802,9 @@ func (m *model) passTime(r *modelRoom) {
 		back("started", modelMatch)
 		r.version++
 		m.cancel(r, "timeout")
+	case rapid.Bool().Draw(m.t, "events only"):
+		back("finished", 10*time.Minute)
+		r.dropped = len(r.events)
 	default:
 		back("finished", modelKeep)
 		r.gone = true
@@ -820,18 +974,25 @@ func (m *model) drawPlacements(r *modelRoom) (list []rooms.Placement, places map
 }
 
 // replay makes an old call with a key again. It must return its first result, whatever has happened
-// since, and another request with its key must fail.
+// since, with the room as it is now, and another request with its key must fail.
 func (m *model) replay() {
 	if len(m.keyedCalls) == 0 {
 		return
 	}
 	k := m.keyedCalls[rapid.IntRange(0, len(m.keyedCalls)-1).Draw(m.t, "receipt")]
 	a, err := k.send(k.rc)
-	if code, room := describe(a, err); code != k.code || room != k.room || !a.Replayed {
-		m.t.Fatalf("%s again: %s %s (replayed: %v), first %s %s", k.rc.Fingerprint, code, room, a.Replayed, k.code, k.room)
+	want := k.code
+	if want == scripts.OK && k.room.gone {
+		want = apierror.RoomNotFound.Code
 	}
-	a, err = k.send(idempotency.Receipt{KeyDigest: k.rc.KeyDigest, Fingerprint: "other"})
-	if code, _ := describe(a, err); code != apierror.IdempotencyKeyReused.Code {
+	if code := describe(err); code != want || !a.Replayed {
+		m.t.Fatalf("%s again: %s (replayed: %v), want %s, first %s", k.rc.Fingerprint, code, a.Replayed, want, k.code)
+	}
+	if want == scripts.OK {
+		m.requireSame("replay", k.room, a.Room)
+	}
+	_, err = k.send(idempotency.Receipt{KeyDigest: k.rc.KeyDigest, Fingerprint: "other"})
+	if code := describe(err); code != apierror.IdempotencyKeyReused.Code {
 		m.t.Fatalf("another request with the key: %s", code)
 	}
 }
@@ -847,15 +1008,21 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 		}
 		rapid.Check(t, func(rt *rapid.T) {
 			f := newFixture(t, db)
+			f.t = rt
 			f.settings.IdleTimeout, f.settings.MaxAge, f.settings.MatchTimeout = modelIdle, modelAge, modelMatch
 			m := &model{
 				t: rt, ctx: t.Context(), fixture: f, losesReplies: &losesReplies, free: map[int64]int64{}, held: map[int64]int64{},
-				service: rooms.New(db, f.wallet, f, gameSource{f}, rooms.Options{Retention: modelKeep}),
+				lines: map[int64][]modelEntry{}, lineCounts: map[int64]int64{},
+				service: rooms.New(db, f.wallet, f, gameSource{f}, rooms.Options{Shards: modelShards, Retention: modelKeep}),
 			}
 			for range 4 {
 				units := rapid.SampledFrom([]int64{int64(wallet.MaxUnits), 1000, 5, 0}).Draw(rt, "units")
 				p := f.newPlayer(units)
 				m.players, m.free[p.UserID], m.minted = append(m.players, p), units, m.minted+units
+				if units > 0 {
+					m.entryCount++
+					m.lineCounts[p.UserID]++
+				}
 			}
 			f.makeFriends(m.players[0], m.players[1])
 			f.makeFriends(m.players[1], m.players[2])
@@ -863,8 +1030,12 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 				m.step()
 				m.requireStoreAgrees()
 			}
+			report, err := f.wallet.AuditDeep(t.Context(), f.game)
+			if err != nil || !report.Balanced || len(report.Differences) > 0 || !report.HeldCounted {
+				rt.Fatalf("the books do not balance: %+v, %v", report, err)
+			}
 		})
-		if report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context()); err != nil || !report.Balanced ||
+		if report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context(), 0); err != nil || !report.Balanced ||
 			len(report.Differences) > 0 {
 			t.Fatalf("the books do not balance: %v", err)
 		}

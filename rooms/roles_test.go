@@ -30,7 +30,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			return err
 		}, []principal.Role{principal.Player, principal.Server, principal.Operator}},
 		"GetByCode": {func(c principal.Caller) error {
-			_, err := f.service.GetByCode(ctx, c, room.Code)
+			_, err := f.service.GetByCode(ctx, c, 0, room.Code)
 			return err
 		}, []principal.Role{principal.Player, principal.Server, principal.Operator}},
 		"List": {func(c principal.Caller) error {

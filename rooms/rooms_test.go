@@ -18,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 // fixture is a service on a store with one game, whose settings and friendships the test sets.
 type fixture struct {
-	t        testing.TB
+	t        fataler
 	db       *redisdb.DB
 	service  *rooms.Service
 	wallet   *wallet.Service
@@ -41,14 +42,17 @@ type fixture struct {
 	friends  sync.Map // [2]int64 → true
 }
 
-var lastID atomic.Int64 // games and players of all tests are different
+var lastID, lastGame atomic.Int64 // players and games of all tests are different
 
 const shards = 3
 
 func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, db: db, game: lastID.Add(1), settings: games.DefaultSettings(),
+		t: t, db: db, game: lastGame.Add(1), settings: games.DefaultSettings(),
+	}
+	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.game, 0).Err(); err != nil {
+		t.Fatal(err)
 	}
 	f.wallet = wallet.New(db, f, wallet.Options{})
 	f.service = f.newService()
@@ -145,7 +149,7 @@ func (f *fixture) paidRoom(entry string, maxPlayers int) rooms.CreateInput {
 // requireBalance requires what a player can spend and what is held, in minor units.
 func (f *fixture) requireBalance(p principal.Caller, free, held int64) {
 	f.t.Helper()
-	b, err := f.wallet.ReadBalance(f.t.Context(), p.UserID, f.token.Code)
+	b, err := f.wallet.ReadBalance(f.t.Context(), p.GameID, p.UserID, f.token.Code)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -157,7 +161,7 @@ func (f *fixture) requireBalance(p principal.Caller, free, held int64) {
 // requireBooksBalance requires that no unit was made or lost, by the totals and by a recount.
 func (f *fixture) requireBooksBalance() {
 	f.t.Helper()
-	report, err := f.wallet.AuditDeep(f.t.Context())
+	report, err := f.wallet.AuditDeep(f.t.Context(), 0)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -170,23 +174,30 @@ func (f *fixture) requireBooksBalance() {
 func listEventTypes(t testing.TB, db *redisdb.DB, r rooms.Room) []string {
 	t.Helper()
 	shard, _ := keys.RoomShard(r.RoomID)
-	entries, err := db.Client.XRange(t.Context(), keys.RoomEvents(shard, r.RoomID), "-", "+").Result()
+	entries, err := db.Client.LRange(t.Context(), keys.RoomEvents(shard, r.RoomID), 0, -1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return parseEventTypes(t, entries, 0, r.RoomID)
 }
 
+// fataler is a test, or a case of a property.
 type fataler interface {
 	Helper()
+	Context() context.Context
+	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
 // parseEventTypes returns the types of the entries that follow the first known ones.
-func parseEventTypes(t fataler, entries []redis.XMessage, known int, roomID string) []string {
+func parseEventTypes(t fataler, entries []string, known int, roomID string) []string {
 	t.Helper()
 	var types []string
 	for i, entry := range entries {
+		rendered, err := events.Render(entry, roomID)
+		if err != nil || len(rendered) != 1 {
+			t.Fatalf("entry %q is %d events, %v", entry, len(rendered), err)
+		}
 		var e struct {
 			Type     string         `json:"type"`
 			RoomID   string         `json:"roomId"`
@@ -195,15 +206,14 @@ func parseEventTypes(t fataler, entries []redis.XMessage, known int, roomID stri
 			At       time.Time      `json:"at"`
 			Data     map[string]any `json:"data"`
 		}
-		text, _ := entry.Values["e"].(string)
-		if err := wire.Unmarshal([]byte(text), &e); err != nil {
-			t.Fatalf("event %s: %v: %s", entry.ID, err, text)
+		if err := wire.Unmarshal(rendered[0].JSON, &e); err != nil {
+			t.Fatalf("entry %q: %v: %s", entry, err, rendered[0].JSON)
 		}
 		seq := known + i + 1
-		if e.Seq != int64(seq) || e.Position != entry.ID || !strings.HasPrefix(entry.ID, fmt.Sprintf("%d-", seq)) ||
-			e.RoomID != roomID ||
+		if e.Seq != int64(seq) || !strings.HasPrefix(entry, e.Position+"|") ||
+			!strings.HasPrefix(e.Position, fmt.Sprintf("%d-", seq)) || e.RoomID != roomID ||
 			e.At.IsZero() || e.Data["version"] == nil {
-			t.Fatalf("event %d is %s: %s", seq, entry.ID, text)
+			t.Fatalf("event %d is %s", seq, rendered[0].JSON)
 		}
 		types = append(types, e.Type)
 	}
@@ -511,7 +521,7 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		sees := func(p principal.Caller, r rooms.Room, want bool) {
 			t.Helper()
 			byID, err1 := f.service.Get(ctx, p, r.RoomID)
-			byCode, err2 := f.service.GetByCode(ctx, p, strings.ToLower(r.Code))
+			byCode, err2 := f.service.GetByCode(ctx, p, 0, strings.ToLower(r.Code))
 			if want && (err1 != nil || err2 != nil || byID.RoomID != r.RoomID || byCode.RoomID != r.RoomID) {
 				t.Fatalf("%s does not see the room: %v, %v", p.ActorID(), err1, err2)
 			}
@@ -543,11 +553,21 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		sees(stranger, unlisted, true)
 		must(t)(f.service.Join(ctx, stranger, unlisted.RoomID, noKey))
 
-		for _, id := range []string{"", "x", "00000000-0000-4000-8000-000000000000", "ffffffff-ffff-8000-8000-ffffffffffff"} {
-			if _, err := f.service.Get(ctx, operator, id); !errors.Is(err, apierror.RoomNotFound) {
-				t.Fatalf("%q: %v", id, err)
+		for id, want := range map[string]*apierror.Error{
+			"": apierror.InvalidRequest, "x": apierror.InvalidRequest,
+			"000000000000-4000-8000-0000-00000000":                apierror.InvalidRequest,
+			"0000000g-0000-4000-8000-000000000000":                apierror.InvalidRequest,
+			"00000000-0000-4000-8000-000000000000":                apierror.RoomNotFound,
+			"ffffffff-ffff-8000-8000-ffffffffffff":                apierror.RoomNotFound, // of a shard that does not exist
+			keys.NewRoomID(keys.FreeShard(0), time.Now()):         apierror.RoomNotFound,
+			keys.NewRoomID(keys.EconomyShard(f.game), time.Now()): apierror.RoomNotFound,
+		} {
+			_, err := f.service.Get(ctx, operator, id)
+			apiErr := mustFail(t, want)(rooms.ChangeResult{}, err)
+			if want == apierror.InvalidRequest && (len(apiErr.FieldErrors) != 1 || apiErr.FieldErrors[0].Field != "roomId") {
+				t.Fatalf("%q: %+v", id, apiErr)
 			}
-			mustFail(t, apierror.RoomNotFound)(f.service.Join(ctx, a, id, noKey))
+			mustFail(t, want)(f.service.Join(ctx, a, id, noKey))
 		}
 		capitals := strings.ToUpper(unlisted.RoomID)
 		if r, err := f.service.Get(ctx, operator, capitals); err != nil || r.RoomID != unlisted.RoomID {

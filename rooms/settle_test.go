@@ -146,8 +146,8 @@ func TestTiedPlayersShareAPlaceHoweverTheNextPlaceIsCounted(t *testing.T) {
 		for i, id := range active {
 			given = append(given, Placement{UserID: id, Place: places[i]})
 		}
-		if got := rankPlacements(given, active); placementsToJSON(got) != placementsToJSON(want) {
-			t.Errorf("%v is ranked %s", places, placementsToJSON(got))
+		if got := rankPlacements(given, active); encodePlacements(got, nil) != encodePlacements(want, nil) {
+			t.Errorf("%v is ranked %s", places, encodePlacements(got, nil))
 		}
 	}
 }

@@ -3,6 +3,8 @@ package rooms_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -33,6 +36,30 @@ func (f *fixture) sweepUntil(r rooms.Room, done func(rooms.Room, error) bool) ro
 		if time.Now().After(deadline) {
 			f.t.Fatalf("the sweep leaves the room at %+v, %v", now, err)
 		}
+	}
+}
+
+// setBack makes a time of a room earlier: "created", "started", "finished", or "changed", which is
+// packed with what changes.
+func (f *fixture) setBack(roomID, field string, by time.Duration) {
+	f.t.Helper()
+	shard, _ := keys.RoomShard(roomID)
+	room := keys.Room(shard, roomID)
+	if field != "changed" {
+		if err := f.db.Client.HIncrBy(f.t.Context(), room, field, -by.Milliseconds()).Err(); err != nil {
+			f.t.Fatal(err)
+		}
+		return
+	}
+	values := strings.Split(f.db.Client.HGet(f.t.Context(), room, "live").Val(), "|")
+	i := slices.Index(scripts.RoomLive.Names, field)
+	ms, err := strconv.ParseInt(values[i], 10, 64)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	values[i] = strconv.FormatInt(ms-by.Milliseconds(), 10)
+	if err := f.db.Client.HSet(f.t.Context(), room, "live", strings.Join(values, "|")).Err(); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
@@ -81,7 +108,7 @@ func TestAChangeDelaysTheIdleTimeout(t *testing.T) {
 		room := must(t)(f.service.Create(ctx, f.newPlayer(0), rooms.CreateInput{MaxPlayers: 3}, noKey))
 		shard, _ := keys.RoomShard(room.RoomID)
 		late := func() { // as if the last change were longer ago than the room may be idle
-			f.db.Client.HIncrBy(ctx, keys.Room(shard, room.RoomID), "changed", -f.settings.IdleTimeout.Milliseconds()-1)
+			f.setBack(room.RoomID, "changed", f.settings.IdleTimeout+time.Millisecond)
 			f.db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 1, Member: room.RoomID})
 		}
 		late()
@@ -118,7 +145,7 @@ func TestEndedRoomsLeaveNothingBehind(t *testing.T) {
 			shard, _ := keys.RoomShard(room.RoomID)
 			left := []string{
 				keys.Room(shard, room.RoomID), keys.RoomEvents(shard, room.RoomID), keys.RoomCode(shard, room.Code),
-				keys.RoomsDue(shard), keys.RoomIndex(shard, 0, "all"),
+				keys.RoomsDue(shard), keys.FreeRooms(shard), keys.PlayerRooms(shard, a.UserID),
 			}
 			for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
 				left = append(left, keys.RoomIndex(shard, f.game, state))
@@ -172,7 +199,7 @@ func TestAReplacedSweeperChangesNothing(t *testing.T) {
 		f.settings.IdleTimeout = 10 * time.Millisecond
 		a := f.newPlayer(1000)
 		room := must(t)(f.service.Create(ctx, a, f.paidRoom("1", 3), noKey))
-		fence := keys.RoomsFence(keys.Economy)
+		fence := keys.RoomsFence(keys.EconomyShard(f.game))
 		if err := f.db.Client.Set(ctx, fence, 1_000_000, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +279,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 			})
 		}
 		finished := func() int64 {
-			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.Economy, f.game, "finished")).Result()
+			n, _ := db.Client.ZCard(ctx, keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
 			return n
 		}
 		for before := finished(); finished() < before+30; {
@@ -268,7 +295,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		for _, n := range acknowledged {
 			total += n
 		}
-		if kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.Economy, f.game, "finished")).Result(); err != nil ||
+		if kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result(); err != nil ||
 			kept < int64(total) {
 			t.Fatalf("round %d: %d of %d finished rooms are left, %v", round, kept, total, err)
 		}
@@ -288,7 +315,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 	}
 	held := int64(0)
 	for _, p := range players {
-		b, err := f.wallet.ReadBalance(t.Context(), p.UserID, f.token.Code)
+		b, err := f.wallet.ReadBalance(t.Context(), f.game, p.UserID, f.token.Code)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -207,13 +207,13 @@ func AppendResults(b []byte, placements string) []byte {
 }
 
 // AppendPayouts appends the payouts of placements as JSON: payout is a number of the token, amount its minor units; the place of
-// a forfeited seat is null.
+// a forfeited seat is null. A forfeited seat that gets nothing is left out.
 func AppendPayouts(b []byte, placements, decimals string) ([]byte, error) {
 	b = append(b, '[')
 	first := true
 	for one := range strings.SplitSeq(placements, ";") {
 		parts := strings.Split(one, ":")
-		if len(parts) != 4 || parts[2] == "" {
+		if len(parts) != 4 || parts[2] == "" || parts[1] == "0" && parts[2] == "0" {
 			continue
 		}
 		if !first {
