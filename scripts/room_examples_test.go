@@ -243,6 +243,9 @@ var roomExamples = []example{
 	{scripts.RoomKick, "the last one while seats are reserved", "ok", func(f *fixture) call {
 		return f.openRematch().call(scripts.RoomKick, 0, values{"target": 1, "users": "3,1,2"})
 	}},
+	{scripts.RoomKick, "the player is not there", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).call(scripts.RoomKick, 1, values{"target": 2, "users": ""})
+	}},
 	{scripts.RoomKick, "it is empty, and a player is not there", "stale", func(f *fixture) call {
 		return f.openRematch().call(scripts.RoomKick, 0, values{"target": 1, "users": "1,2"})
 	}},

@@ -2,6 +2,7 @@ package scripts_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -100,6 +101,26 @@ func TestTheLargestPotIsTakenAndPaidExactly(t *testing.T) {
 		r.finish("1:1:"+winning+":;2:2:2:;3:3:0:;", 5).want(scripts.OK)
 		f.wantBalances("4006004799503160653|999999999999999999", "3996997600248419672|999999999999999999",
 			"3996997600248419670|999999999999999999")
+	})
+}
+
+// A forfeited stake stays in the pot, and is returned when there is no winner.
+func TestARoomThatIsCancelledReturnsEveryStake(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		for name, end := range map[string]func(r *room) call{
+			"cancel": func(r *room) call { return r.call(scripts.RoomCancel, 0, values{"users": "1,2,3"}) },
+			"sweep":  func(r *room) call { return r.call(scripts.RoomSweep, 0, values{"users": "1,2,3"}) },
+		} {
+			f := newFixture(t, db)
+			r := f.openRoom(values{"match_ms": 0}).join(2, 3).start()
+			r.call(scripts.RoomLeave, 2, nil).want(scripts.OK)
+			f.wantBalances("750|250", "750|250", "750|250")
+			end(r).want(scripts.OK)
+			f.wantBalances("1000|0", "1000|0", "1000|0")
+			if got := r.field(r.key(), "refunds"); got != "1:250;2:250;3:250;" {
+				t.Errorf("%s: the refunds are %s", name, got)
+			}
+		}
 	})
 }
 
@@ -274,7 +295,7 @@ func TestAnEndedRoomLosesItsEventsFirst(t *testing.T) {
 				}
 				if !room {
 					for key, stored := range after {
-						if stored.Type == "zset" && strings.Contains(stored.Value, r.id) {
+						if stored.Type == "zset" && slices.Contains(stored.Names(), r.id) {
 							t.Errorf("%s: %s still names the room", tt.name, key)
 						}
 					}

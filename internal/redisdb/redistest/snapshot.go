@@ -13,9 +13,31 @@ import (
 
 // StoredKey is what a store holds under one key.
 type StoredKey struct {
-	Type  string        // as TYPE replies
-	Value string        // as text: one line for each field, member or element
-	TTL   time.Duration // until it expires; 0 when it stays
+	Type   string        // as TYPE replies
+	Values []string      // elements; of a hash fields and values by turns, of a zset members and scores
+	TTL    time.Duration // until it expires; 0 when it stays
+}
+
+// Text returns the values with spaces between them: a string as it is.
+func (k StoredKey) Text() string { return strings.Join(k.Values, " ") }
+
+// Field returns a field of a hash, "" when it is absent.
+func (k StoredKey) Field(name string) string {
+	for pair := range slices.Chunk(k.Values, 2) {
+		if pair[0] == name {
+			return pair[1]
+		}
+	}
+	return ""
+}
+
+// Names returns the fields of a hash or the members of a zset, sorted.
+func (k StoredKey) Names() []string {
+	var names []string
+	for pair := range slices.Chunk(k.Values, 2) {
+		names = append(names, pair[0])
+	}
+	return slices.Sorted(slices.Values(names))
 }
 
 // Snapshot is what a store holds under the keys of one hash tag, by key.
@@ -56,25 +78,30 @@ func TakeSnapshot(t Scripter, db *redisdb.DB, tag string) Snapshot {
 		parts := entry.([]any)
 		kind, ttl := parts[1].(string), parts[2].(int64)
 		snapshot[parts[0].(string)] = StoredKey{
-			Type: kind, Value: formatValues(kind, parts[3].([]any)), TTL: time.Duration(max(0, ttl)) * time.Millisecond,
+			Type: kind, Values: listValues(kind, parts[3].([]any)), TTL: time.Duration(max(0, ttl)) * time.Millisecond,
 		}
 	}
 	return snapshot
 }
 
-func formatValues(kind string, values []any) string {
+// listValues returns values in an order of their own: that of a hash or a set is random.
+func listValues(kind string, values []any) []string {
 	width := 1
 	if kind == "hash" || kind == "zset" {
 		width = 2
 	}
-	var lines []string
-	for pair := range slices.Chunk(values, width) {
-		lines = append(lines, strings.Trim(fmt.Sprintf("%q", pair), "[]"))
+	var chunks [][]string
+	for chunk := range slices.Chunk(values, width) {
+		texts := make([]string, width)
+		for i, value := range chunk {
+			texts[i] = value.(string)
+		}
+		chunks = append(chunks, texts)
 	}
 	if kind == "hash" || kind == "set" {
-		slices.Sort(lines)
+		slices.SortFunc(chunks, slices.Compare)
 	}
-	return strings.Join(lines, "\n")
+	return slices.Concat(chunks...)
 }
 
 // Changed returns the keys that differ, sorted. How long a key stays does not count, only whether it
@@ -101,5 +128,5 @@ func (s Snapshot) Diff(after Snapshot) string {
 }
 
 func (k StoredKey) equals(other StoredKey) bool {
-	return k.Type == other.Type && k.Value == other.Value && (k.TTL > 0) == (other.TTL > 0)
+	return k.Type == other.Type && slices.Equal(k.Values, other.Values) && (k.TTL > 0) == (other.TTL > 0)
 }
