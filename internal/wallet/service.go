@@ -63,28 +63,22 @@ func (s *Service) LedgerChanged(gameID int64) { s.folding.Changed(gameID) }
 // runs it; one of them does the work.
 func (s *Service) Run(ctx context.Context) error { return s.folding.Run(ctx) }
 
-// foldGames folds what there is of some games, as their leader. It returns the games that have
+// foldGames folds what there is of some games, as their leader. It returns the games that may have
 // more.
 func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
 	for len(gameIDs) > 0 && ctx.Err() == nil {
-		if gameIDs, err = s.store.foldPages(ctx, &fence, gameIDs); err != nil {
+		var stale []int64
+		if gameIDs, stale, err = s.store.foldPages(ctx, &fence, gameIDs); err != nil {
 			return nil, err
 		}
+		unfinished = append(unfinished, stale...)
 	}
-	return gameIDs, nil
+	return append(unfinished, gameIDs...), nil
 }
 
 // Fold adds the ledger entries of a game that are not in its totals yet to them, all of them. It
 // needs no leader: every fold is exact, whoever makes it.
-func (s *Service) Fold(ctx context.Context, gameID int64) error {
-	for games := []int64{gameID}; len(games) > 0; {
-		var err error
-		if games, err = s.store.foldPages(ctx, nil, games); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Service) Fold(ctx context.Context, gameID int64) error { return s.store.fold(ctx, gameID) }
 
 // CreateToken creates a token; the caller must be an operator. It returns forbidden,
 // invalid_request, and token_exists when the code is taken.

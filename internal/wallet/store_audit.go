@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,56 +48,138 @@ func (t totals) add(code, total string, units Units) {
 	t.tokens[code][total] += units
 }
 
+// addEntry adds the postings of an entry that are folded.
+func (t totals) addEntry(text string) {
+	e := decodeEntry(0, text)
+	for _, p := range e.postings {
+		if total, ok := totalOf[p.kind]; ok {
+			t.add(e.code, total, p.units)
+		}
+	}
+}
+
 const (
 	foldPageSize = 1000 // ledger entries that one script folds
+	foldedGames  = 100  // games in one round trip of a fold
 	maxTailSize  = 2000 // entries that are not folded yet in one read; more are folded first
 )
 
-// foldPages folds a page of the ledger of each game and returns the games that may have more. fence
-// is nil outside of a leader's work; a leader that was followed by another one folds nothing.
-func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (more []int64, err error) {
+// foldPage is a page of ledger entries that follow the folded ones.
+type foldPage struct {
+	gameID  int64
+	folded  int64 // number of the entry before them
+	base    int64 // of the ledger
+	entries []string
+}
+
+// foldPages folds a page of the ledger of each game, all games in the same round trips. It returns
+// the games that may have more, and those that someone else folded meanwhile. fence is nil outside
+// of a leader's work; a leader that was followed by another one folds nothing.
+func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (more, stale []int64, err error) {
 	holder := ""
 	if fence != nil {
 		holder = strconv.FormatInt(*fence, 10)
 	}
-	for len(gameIDs) > 0 {
-		some := gameIDs[:min(len(gameIDs), gamesPageSize)]
-		gameIDs = gameIDs[len(some):]
-		calls := make([]redisdb.ScriptCall, len(some))
-		for i, id := range some {
-			calls[i].Keys = []string{keys.Totals(id), keys.Ledger(id), keys.LedgerBase(id), keys.TotalsFence(id)}
-			calls[i].Args = []any{holder, foldPageSize}
+	for some := range slices.Chunk(gameIDs, foldedGames) {
+		pages, err := s.readFoldPages(ctx, some)
+		if err != nil {
+			return nil, nil, err
+		}
+		calls := make([]redisdb.ScriptCall, len(pages))
+		for i, page := range pages {
+			calls[i].Keys = []string{keys.Totals(page.gameID), keys.LedgerBase(page.gameID), keys.TotalsFence(page.gameID)}
+			calls[i].Args = page.args(holder)
 		}
 		replies, err := s.db.RunScriptPipelined(ctx, scripts.LedgerFold, calls)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i, reply := range replies {
 			if reply.Status == scripts.Stale {
-				continue
-			}
-			if err := reply.Err(scripts.LedgerFold); err != nil {
-				return nil, err
-			}
-			v := redisdb.NewValues("a fold", reply.Values)
-			if v.NextInt() == foldPageSize {
-				more = append(more, some[i])
-			}
-			if v.Err() != nil {
-				return nil, v.Err()
+				stale = append(stale, pages[i].gameID)
+			} else if err := reply.Err(scripts.LedgerFold); err != nil {
+				return nil, nil, err
+			} else if len(pages[i].entries) == foldPageSize {
+				more = append(more, pages[i].gameID)
 			}
 		}
 	}
-	return more, nil
+	return more, stale, nil
+}
+
+// readFoldPages returns a page for each game that has entries to fold.
+func (s store) readFoldPages(ctx context.Context, gameIDs []int64) ([]foldPage, error) {
+	type reads struct{ folded, base *redis.StringCmd }
+	starts := make([]reads, len(gameIDs))
+	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range gameIDs {
+			starts[i] = reads{p.HGet(ctx, keys.Totals(id), keys.TotalsFoldedField), p.Get(ctx, keys.LedgerBase(id))}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil: nothing was folded, or removed, yet
+		return nil, redisdb.WrapError("read what is folded", err)
+	}
+	pages := make([]foldPage, len(gameIDs))
+	lists := make([]*redis.StringSliceCmd, len(gameIDs))
+	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range gameIDs {
+			folded, foldedErr := optionalInt(starts[i].folded)
+			base, baseErr := optionalInt(starts[i].base)
+			if err := errors.Join(foldedErr, baseErr); err != nil {
+				return err
+			}
+			if folded < base {
+				return fmt.Errorf("game %d: entries left the ledger before they were folded", id)
+			}
+			pages[i] = foldPage{gameID: id, folded: folded, base: base}
+			lists[i] = p.LRange(ctx, keys.Ledger(id), folded-base, folded-base+foldPageSize-1)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, redisdb.WrapError("read the ledger", err)
+	}
+	for i := range pages {
+		pages[i].entries = lists[i].Val()
+	}
+	return slices.DeleteFunc(pages, func(p foldPage) bool { return len(p.entries) == 0 }), nil
+}
+
+// args returns the arguments of scripts.LedgerFold.
+func (page foldPage) args(holder string) []any {
+	sums := totals{tokens: map[string]tokenTotals{}}
+	for _, text := range page.entries {
+		sums.addEntry(text)
+	}
+	args := []any{holder, page.folded, page.base, page.folded + int64(len(page.entries))}
+	for code, of := range sums.tokens {
+		for total, units := range of {
+			if units != 0 {
+				args = append(args, keys.TotalField(total, code), units.String())
+			}
+		}
+	}
+	return args
+}
+
+// fold folds all entries of a game that are there now.
+func (s store) fold(ctx context.Context, gameID int64) error {
+	for games := []int64{gameID}; len(games) > 0; {
+		more, stale, err := s.foldPages(ctx, nil, games)
+		if err != nil {
+			return err
+		}
+		games = append(more, stale...)
+	}
+	return nil
 }
 
 // readTotals returns the totals of games, each at one instant. A game whose ledger has grown much
 // since it was folded is folded first.
 func (s store) readTotals(ctx context.Context, gameIDs []int64) ([]totals, error) {
 	all := make([]totals, 0, len(gameIDs))
-	for len(gameIDs) > 0 {
-		some := gameIDs[:min(len(gameIDs), gamesPageSize)]
-		gameIDs = gameIDs[len(some):]
+	for some := range slices.Chunk(gameIDs, foldedGames) {
 		calls := make([]redisdb.ScriptCall, len(some))
 		for i, id := range some {
 			calls[i].Keys = []string{keys.Totals(id), keys.Ledger(id), keys.LedgerBase(id)}
@@ -108,10 +191,8 @@ func (s store) readTotals(ctx context.Context, gameIDs []int64) ([]totals, error
 		}
 		for i, reply := range replies {
 			for reply.Status == scripts.Stale {
-				for more := some[i : i+1]; len(more) > 0; {
-					if more, err = s.foldPages(ctx, nil, more); err != nil {
-						return nil, err
-					}
+				if err := s.fold(ctx, some[i]); err != nil {
+					return nil, err
 				}
 				if reply, err = s.db.RunScript(ctx, scripts.TotalsRead, calls[i].Keys, calls[i].Args...); err != nil {
 					return nil, err
@@ -145,12 +226,7 @@ func decodeTotals(gameID int64, reply redisdb.Reply) (totals, error) {
 		}
 	}
 	for v.Remaining() > 0 {
-		e := decodeEntry(0, v.NextText())
-		for _, p := range e.postings {
-			if total, ok := totalOf[p.kind]; ok {
-				t.add(e.code, total, p.units)
-			}
-		}
+		t.addEntry(v.NextText())
 	}
 	return t, v.Err()
 }
