@@ -123,8 +123,8 @@ func (s *Service) readPage(
 	return page, nil
 }
 
-// selectMine returns the rooms that have not ended and in which a player has a seat: a room may have
-// changed since its id was read.
+// selectMine returns the rooms that have not ended and in which a player has a seat: a room may
+// have changed since its id was read.
 func selectMine(user int64, rooms []Room) []Room {
 	return slices.DeleteFunc(rooms, func(r Room) bool {
 		_, seated := r.Seat(user)

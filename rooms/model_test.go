@@ -1042,6 +1042,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 	}
 	t.Run("single", func(t *testing.T) { check(t, redistest.Single(t), "1000") })
 	t.Run("cluster", func(t *testing.T) { check(t, redistest.Cluster(t), "100") })
+	t.Run("embedded", func(t *testing.T) { check(t, openEmbedded(t), "100") })
 }
 
 // gameSource returns the game of a fixture.

@@ -11,20 +11,6 @@ import (
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/scripts"
-)
-
-// The packed fields of a room's hash. Go and the scripts read the values by the names in package
-// scripts; the document is for Go alone. doc.go describes them.
-var (
-	settingsLayout = redisdb.PackedLayout{
-		Name: "the settings of a room", Separator: "|", Names: scripts.RoomSettings.Names,
-	}
-	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
-	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
-	documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: []string{
-		"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
-	}}
 )
 
 // The prefixes of the fields that a room has for each seat and for each ban; the user id follows.

@@ -118,6 +118,10 @@ var operator = principal.Caller{Role: principal.Operator}
 
 var noKey idempotency.Receipt
 
+func receiptOf(key string) idempotency.Receipt {
+	return idempotency.Receipt{KeyDigest: key, Fingerprint: "f" + key}
+}
+
 // must requires that a verb succeeded and returns the room.
 func must(t testing.TB) func(rooms.ChangeResult, error) rooms.Room {
 	return func(a rooms.ChangeResult, err error) rooms.Room {
@@ -220,27 +224,25 @@ func parseEventTypes(t fataler, entries []string, known int, roomID string) []st
 	return types
 }
 
+// eachStore runs a test on a single Redis, on a Cluster and on the embedded store.
 func eachStore(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { test(t, newFixture(t, db)) })
+	t.Run("embedded", func(t *testing.T) { test(t, newFixture(t, openEmbedded(t))) })
 }
 
-// eachStoreAndEmbedded also runs the test on the embedded store of developer mode.
-func eachStoreAndEmbedded(t *testing.T, test func(t *testing.T, f *fixture)) {
+func openEmbedded(t *testing.T) *redisdb.DB {
 	t.Helper()
-	eachStore(t, test)
-	t.Run("embedded", func(t *testing.T) {
-		db, err := redisdb.Open(redisdb.EmbeddedURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = db.Close() }()
-		test(t, newFixture(t, db))
-	})
+	db, err := redisdb.Open(redisdb.EmbeddedURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
-	eachStoreAndEmbedded(t, func(t *testing.T, f *fixture) {
+	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		a, b, c, d := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(249)
 		in := f.paidRoom("2.5", 3)
@@ -308,9 +310,7 @@ func TestAPaidRoomFromOpeningToPayout(t *testing.T) {
 		if want := "room.created room.joined room.joined room.started room.finished"; got != want {
 			t.Fatalf("events %s, want %s", got, want)
 		}
-		if f.db.Kind() != redisdb.KindEmbedded {
-			f.requireBooksBalance()
-		}
+		f.requireBooksBalance()
 	})
 }
 
@@ -891,7 +891,7 @@ func TestACallWithAKeyHappensOnce(t *testing.T) {
 				return f.service.Leave(ctx, b, id, rc)
 			}, "leave"+string(names))
 			if again, err := f.service.Join(ctx, b, id, key("join"+string(names))); err != nil || !again.Replayed ||
-				len(again.Room.ActivePlayers()) != 2 {
+				len(again.Room.ActivePlayers()) != 1 { // the room as it is now
 				t.Fatalf("a late duplicate of the join: %+v, %v", again, err)
 			}
 			if now, err := f.service.Get(ctx, b, id); err != nil || len(now.ActivePlayers()) != 1 {

@@ -10,8 +10,6 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/keys"
-	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
@@ -53,7 +51,6 @@ type Options struct {
 // others changed the room before each of 16 attempts.
 type Service struct {
 	store     *store
-	work      *leader.Work // the sweep
 	wallets   Wallets
 	players   Players
 	games     Games
@@ -62,20 +59,10 @@ type Service struct {
 
 // New returns the service on an open store.
 func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Options) *Service {
-	st := &store{db: db, freeShardCount: cmp.Or(o.Shards, 1), receiptTTL: cmp.Or(o.ReceiptTTL, 24*time.Hour)}
-	s := &Service{
-		store: st, work: leader.New(db, sweepWork, st.sweepGames), wallets: wallets, players: players, games: games,
-		retention: cmp.Or(o.Retention, 24*time.Hour),
-	}
-	st.changed = s.noteChange
-	return s
-}
-
-// noteChange names a shard to those who work on it in the background.
-func (s *Service) noteChange(shard keys.Shard) {
-	s.work.Changed(shard.GameID()) // freeRooms for a free shard
-	if shard.Paid() {
-		s.wallets.LedgerChanged(shard.GameID())
+	receiptTTL := cmp.Or(o.ReceiptTTL, 24*time.Hour)
+	return &Service{
+		store:   newStore(db, cmp.Or(o.Shards, 1), receiptTTL, wallets.LedgerChanged),
+		wallets: wallets, players: players, games: games, retention: cmp.Or(o.Retention, 24*time.Hour),
 	}
 }
 
@@ -442,7 +429,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "sweeping rooms failed", "error", err)
 	}
-	return s.work.Run(ctx)
+	return s.store.sweeping.Run(ctx)
 }
 
 // playerCommand returns a command of a verb that only players may use.

@@ -122,9 +122,9 @@ type settlement struct {
 	roomVersion int64 // of the room from which it was computed
 }
 
-// computeSettlement computes the settlement of a room for ranked placements, which must be valid. A
-// free room pays nothing. When the first place is tied in a room that refunds ties, every stake goes
-// back, those of forfeited seats too, without rake.
+// computeSettlement computes the settlement of a room for ranked placements, which must be valid.
+// A free room pays nothing. When the first place is tied in a room that refunds ties, every stake
+// goes back, those of forfeited seats too, without rake.
 func (r *Room) computeSettlement(ranked []Placement) settlement {
 	l := settlement{roomVersion: r.Version}
 	if r.Pot == 0 {

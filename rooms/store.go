@@ -22,12 +22,41 @@ import (
 // eventsRetention is how long the events of a room outlive it. Who comes later reads the room.
 const eventsRetention = 10 * time.Minute
 
+// The packed fields of a room's hash. Go and the scripts read the values by the names in package
+// scripts; the document is for Go alone. doc.go describes them.
+var (
+	settingsLayout = redisdb.PackedLayout{
+		Name: "the settings of a room", Separator: "|", Names: scripts.RoomSettings.Names,
+	}
+	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
+	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
+	documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: []string{
+		"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
+	}}
+)
+
 // store reads rooms from Redis and runs the room scripts.
 type store struct {
 	db             *redisdb.DB
 	freeShardCount int // for free rooms
 	receiptTTL     time.Duration
-	changed        func(keys.Shard) // is called after each script that may have changed a room of the shard
+	ledgerChanged  func(gameID int64)
+	sweeping       *leader.Work
+}
+
+func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledgerChanged func(int64)) *store {
+	st := &store{db: db, freeShardCount: freeShardCount, receiptTTL: receiptTTL, ledgerChanged: ledgerChanged}
+	st.sweeping = leader.New(db, sweepWork, st.sweepGames)
+	return st
+}
+
+// changed names a shard to those who work on it in the background. It is called after each script
+// that may have changed a room there, also when its reply was lost.
+func (st *store) changed(shard keys.Shard) {
+	st.sweeping.Changed(shard.GameID()) // freeRooms for a free shard
+	if shard.Paid() {
+		st.ledgerChanged(shard.GameID())
+	}
 }
 
 // location is where a room is stored.
@@ -219,7 +248,7 @@ func (st *store) runScript(
 	ctx context.Context, s *scripts.Script, c command, read location, names []string, args []any,
 ) (scriptResult, error) {
 	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey(), names, args...)
-	st.changed(c.shard) // after an error too: the script may have run
+	st.changed(c.shard)
 	if err != nil {
 		return scriptResult{}, err
 	}
@@ -275,7 +304,7 @@ func (st *store) runCreate(
 func (st *store) newRoomCommand(caller principal.Caller, paid bool, rc idempotency.Receipt) command {
 	shard := keys.EconomyShard(caller.GameID)
 	if !paid {
-		// All free rooms that a player opens are in one shard: a request with a key finds its receipt there.
+		// A player opens all free rooms in one shard, so that a request with a key finds its receipt.
 		shard = keys.FreeShard(int(caller.UserID % int64(st.freeShardCount)))
 	}
 	at := location{shard, keys.NewRoomID(shard, time.Now())}

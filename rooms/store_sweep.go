@@ -185,7 +185,7 @@ func (st *store) sweepBatch(ctx context.Context, batch []location, fence int64) 
 		}
 		replies, err := st.db.RunScriptPipelined(ctx, scripts.RoomSweep, calls)
 		for _, at := range sound {
-			st.changed(at.shard) // after an error too: the script may have run
+			st.changed(at.shard)
 		}
 		if err != nil { // it may have swept some of them
 			return append(failed, sound...), errors.Join(append(errs, err)...)

@@ -63,10 +63,20 @@ func (f *fixture) setBack(roomID, field string, by time.Duration) {
 	}
 }
 
+// makeDue has the sweep look at a room.
+func (f *fixture) makeDue(roomID string) {
+	f.t.Helper()
+	shard, _ := keys.RoomShard(roomID)
+	err := f.db.Client.ZAdd(f.t.Context(), keys.RoomsDue(shard), redis.Z{Score: 1, Member: roomID}).Err()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 func isCancelled(r rooms.Room, err error) bool { return err == nil && r.Status == rooms.Cancelled }
 
 func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
-	eachStoreAndEmbedded(t, func(t *testing.T, f *fixture) {
+	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		a, b, c := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000)
 
@@ -96,9 +106,7 @@ func TestRoomsEndWhenTheirTimeIsOver(t *testing.T) {
 		for _, p := range []principal.Caller{a, b, c} { // the stake of the one who forfeited comes back too
 			f.requireBalance(p, 1000, 0)
 		}
-		if f.db.Kind() != redisdb.KindEmbedded {
-			f.requireBooksBalance()
-		}
+		f.requireBooksBalance()
 	})
 }
 
@@ -295,8 +303,8 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		for _, n := range acknowledged {
 			total += n
 		}
-		if kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result(); err != nil ||
-			kept < int64(total) {
+		kept, err := db.Client.ZCard(t.Context(), keys.RoomIndex(keys.EconomyShard(f.game), f.game, "finished")).Result()
+		if err != nil || kept < int64(total) {
 			t.Fatalf("round %d: %d of %d finished rooms are left, %v", round, kept, total, err)
 		}
 	}
@@ -325,4 +333,60 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		t.Fatalf("%d units are held for no room", held)
 	}
 	f.requireBooksBalance()
+}
+
+func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		f.settings.IdleTimeout = 20 * time.Millisecond
+		g := newFixture(t, f.db)
+		g.settings = f.settings
+		var wg sync.WaitGroup
+		for _, node := range []*rooms.Service{f.service, g.service} {
+			wg.Go(func() {
+				if err := node.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for _, game := range []*fixture{f, g} {
+			for _, in := range []rooms.CreateInput{game.paidRoom("1", 2), {MaxPlayers: 2}} {
+				room := must(t)(game.service.Create(ctx, game.newPlayer(1000), in, noKey))
+				redistest.Eventually(t, "the end of the room", func() bool {
+					return isCancelled(game.service.Get(ctx, operator, room.RoomID))
+				})
+			}
+		}
+		stop()
+		wg.Wait()
+		f.requireBooksBalance()
+	})
+}
+
+// A room that cannot be read must not hold up the others, in whatever number they are due.
+func TestTheSweepGoesOnPastARoomThatItCannotRead(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	ctx := t.Context()
+	f.settings.IdleTimeout = time.Millisecond
+	p := f.newPlayer(100_000)
+	var all []rooms.Room
+	for range 300 {
+		all = append(all, must(t)(f.service.Create(ctx, p, f.paidRoom("1", 2), noKey)))
+	}
+	unreadable := []int{0, 140, 299}
+	for _, i := range unreadable {
+		shard, _ := keys.RoomShard(all[i].RoomID)
+		f.db.Client.HSet(ctx, keys.Room(shard, all[i].RoomID), "live", "?")
+	}
+	swept, err := f.service.Sweep(ctx)
+	if swept != len(all)-len(unreadable) || err == nil || !strings.Contains(err.Error(), "decode the state of a room") {
+		t.Fatalf("swept %d rooms, %v", swept, err)
+	}
+	for i, r := range all {
+		if !slices.Contains(unreadable, i) && !isCancelled(f.service.Get(ctx, operator, r.RoomID)) {
+			t.Fatalf("room %d is not swept", i)
+		}
+	}
+	f.requireBalance(p, 100_000-100*int64(len(unreadable)), 100*int64(len(unreadable)))
 }

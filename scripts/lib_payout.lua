@@ -1,5 +1,5 @@
 -- lib_payout: the end of a room with a result.
--- INCLUDES  amounts balance stake
+-- INCLUDES  stake
 -- placements are "<user>:<place>:<units>:<score>;…", one for each seat, place 0 for a forfeited
 -- one. Every seat of a paid room that was started has the entry as its stake.
 

@@ -1,5 +1,5 @@
 -- lib_refund: the end of a room without a result.
--- INCLUDES  amounts balance stake
+-- INCLUDES  stake
 -- refund_seats gives every stake back, those of the forfeited too, and takes the room off the
 -- players' lists. It returns the refunds, "<user>:<units>;…".
 local function refund_seats(publish, seats, keys_of, ledger_key, nonce, now, token, decimals, pot, room_id)

@@ -1,5 +1,5 @@
 -- lib_remove_seat: how a seat is given up before the start.
--- INCLUDES  amounts balance stake
+-- INCLUDES  stake
 -- remove_seat deletes a seat, gives its stake back and takes the room off the player's list. It
 -- returns the pot after it.
 local function remove_seat(publish, room_key, keys, ledger_key, nonce, now, user, stake, token, decimals, pot, room_id)

@@ -50,7 +50,7 @@ var advice = map[string]string{
 	PriceChanged.Code:        "Show the new `price` and ask the player again.",
 	ResultConflict.Code:      "Read the room for the result that counts.",
 	RequestInProgress.Code:   "Send the same request again after a moment.",
-	LimitReached.Code:        "Make room first, or do without: `limit` names what is limited and `max` how many there may be.",
+	LimitReached.Code:        "Do without: `limit` names what is limited, and `max` is how many there may be.",
 	TokenCodeTaken.Code:      "Choose another code, or patch the token that has it.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
