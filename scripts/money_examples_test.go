@@ -9,7 +9,9 @@ import (
 
 // moneyExamples has calls of the scripts of tokens, wallets and assets.
 var moneyExamples = []example{
-	{scripts.WalletCredit, "the first units", "ok", func(f *fixture) call { return f.newCall(scripts.WalletCredit, nil) }},
+	{scripts.WalletCredit, "the first units", "ok", func(f *fixture) call {
+		return f.newCall(scripts.WalletCredit, nil)
+	}},
 	{scripts.WalletCredit, "up to the most that a player can have", "ok", func(f *fixture) call {
 		f.setBalance(7, "5", "6")
 		return f.newCall(scripts.WalletCredit, values{"units": 1<<53 - 1 - 11})
@@ -37,13 +39,27 @@ var moneyExamples = []example{
 	}},
 	{scripts.LedgerFold, "all there is", "ok", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
-		return f.newCall(scripts.LedgerFold, values{"holder": 1, "most_entries": 10})
+		return f.newFold(1, 10)
+	}},
+	{scripts.LedgerFold, "outside of the leader's work", "ok", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+		return f.newFold("", 10)
 	}},
 	{scripts.LedgerFold, "an older leader", "stale", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
-		f.newCall(scripts.LedgerFold, values{"holder": 10, "most_entries": 10}).want(scripts.OK)
+		f.newFold(10, 10).want(scripts.OK)
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
-		return f.newCall(scripts.LedgerFold, values{"holder": 9, "most_entries": 10})
+		return f.newFold(9, 10)
+	}},
+	{scripts.LedgerFold, "entries that are folded", "stale", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+		again := f.newFold(1, 10)
+		f.newFold(1, 10).want(scripts.OK)
+		return again
+	}},
+	{scripts.LedgerFold, "entries of another base", "stale", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+		return f.newFold(1, 10).with(values{"base": 1})
 	}},
 	{scripts.TotalsRead, "entries that are not folded", "ok", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)

@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -14,8 +15,8 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 )
 
-// amountPairs are balances and amounts whose order as texts is not that as numbers, and others about
-// the borders of the arithmetic.
+// amountPairs are balances and amounts whose order as texts is not that as numbers, and others
+// about the borders of the arithmetic.
 var amountPairs = []struct {
 	balance, amount string
 	covers          bool // whether the balance is at least the amount
@@ -202,33 +203,65 @@ func TestALargePurchaseIsPaidExactly(t *testing.T) {
 	})
 }
 
-// fold folds a page of the fixture's ledger as a leader.
-func (f *fixture) fold(holder, most any) {
+// newFold returns the call that folds a page of the fixture's ledger.
+func (f *fixture) newFold(holder any, most int) call {
 	f.t.Helper()
-	f.newCall(scripts.LedgerFold, values{"holder": holder, "most_entries": most}).want(scripts.OK)
+	folded, base := f.number(f.field(keys.Totals(f.id), keys.TotalsFoldedField)), 0
+	if text, err := f.db.Client.Get(f.t.Context(), keys.LedgerBase(f.id)).Result(); err == nil {
+		base = f.number(text)
+	}
+	page := f.list(keys.Ledger(f.id))[folded-base:]
+	page = page[:min(most, len(page))]
+	var pairs []any
+	for field, sum := range sumEntries(f.t, page) {
+		pairs = append(pairs, field, sum.String())
+	}
+	return f.newCall(scripts.LedgerFold, values{
+		"holder": holder, "before": folded, "base": base, "after": folded + len(page),
+	}, pairs...)
+}
+
+// number reads a number, 0 when the text is empty.
+func (f *fixture) number(text string) int {
+	f.t.Helper()
+	n, err := strconv.Atoi(cmp.Or(text, "0"))
+	if err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	return n
+}
+
+// sumEntries returns by how much ledger entries change the totals.
+func sumEntries(t tester, entries []string) map[string]*big.Int {
+	t.Helper()
+	names := map[string]string{
+		keys.AccountWallet: keys.TotalWallets, keys.AccountEscrow: keys.TotalEscrow, keys.AccountHouse: keys.TotalHouse,
+		keys.AccountPrizes: keys.TotalPrizes,
+	}
+	sums := map[string]*big.Int{}
+	for _, entry := range entries {
+		token, postings := parseEntry(t, entry)
+		for account, units := range postings {
+			kind, _ := keys.ParseAccount(account)
+			if names[kind] == "" {
+				continue
+			}
+			field := keys.TotalField(names[kind], token)
+			if sums[field] == nil {
+				sums[field] = new(big.Int)
+			}
+			sums[field].Add(sums[field], units)
+		}
+	}
+	return sums
 }
 
 // wantTotals compares the totals of the fixture's game with the sums of ledger entries.
 func (f *fixture) wantTotals(folded int, entries ...string) {
 	f.t.Helper()
-	names := map[string]string{
-		keys.AccountWallet: keys.TotalWallets, keys.AccountEscrow: keys.TotalEscrow, keys.AccountHouse: keys.TotalHouse,
-		keys.AccountPrizes: keys.TotalPrizes,
-	}
 	want := map[string]string{keys.TotalsFoldedField: strconv.Itoa(folded)}
-	for _, entry := range entries {
-		token, postings := parseEntry(f.t, entry)
-		for account, units := range postings {
-			kind, _ := keys.ParseAccount(account)
-			if name, ok := names[kind]; ok {
-				field := keys.TotalField(name, token)
-				sum := want[field]
-				if sum == "" {
-					sum = "0"
-				}
-				want[field] = new(big.Int).Add(integer(sum), units).String()
-			}
-		}
+	for field, sum := range sumEntries(f.t, entries) {
+		want[field] = sum.String()
 	}
 	got, err := f.db.Client.HGetAll(f.t.Context(), keys.Totals(f.id)).Result()
 	if err != nil {
@@ -292,7 +325,7 @@ func TestTheTotalsAreTheSumsOfTheLedger(t *testing.T) {
 			f.appendLedger(ledgerOfEveryKind...)
 			for folded := 0; folded < n; {
 				folded = min(folded+page, n)
-				f.fold(1, page)
+				f.newFold(1, page).want(scripts.OK)
 				f.wantTotals(folded, ledgerOfEveryKind[:folded]...)
 			}
 		}
@@ -303,10 +336,11 @@ func TestFoldingTwiceChangesNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		f.appendLedger(ledgerOfEveryKind...)
-		f.fold(1, 100)
-		f.newCall(scripts.LedgerFold, values{"holder": 1, "most_entries": 100}).changesNothing(scripts.OK)
+		again := f.newFold(1, 100)
+		f.newFold(1, 100).want(scripts.OK)
+		again.changesNothing(scripts.Stale)
 		f.appendLedger(ledgerOfEveryKind[1])
-		f.fold(1, 100)
+		f.newFold(1, 100).want(scripts.OK)
 		f.wantTotals(len(ledgerOfEveryKind)+1, append(slices.Clone(ledgerOfEveryKind), ledgerOfEveryKind[1])...)
 	})
 }
@@ -316,20 +350,20 @@ func TestALedgerThatLostItsFrontIsFoldedFromWhereItWas(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		f.appendLedger(ledgerOfEveryKind[:6]...)
-		f.fold(1, 4)
-		for base, removed := range map[int]int{3: 3} {
-			if err := db.Client.LTrim(t.Context(), keys.Ledger(f.id), int64(removed), -1).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Client.Set(t.Context(), keys.LedgerBase(f.id), base, 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+		f.newFold(1, 4).want(scripts.OK)
+		late := f.newFold(1, 1) // its entries are read before the ledger loses some
+		if err := db.Client.LTrim(t.Context(), keys.Ledger(f.id), 3, -1).Err(); err != nil {
+			t.Fatal(err)
 		}
+		if err := db.Client.Set(t.Context(), keys.LedgerBase(f.id), 3, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		late.changesNothing(scripts.Stale)
 		f.wantTotals(4, ledgerOfEveryKind[:4]...)
-		f.fold(1, 1)
+		f.newFold(1, 1).want(scripts.OK)
 		f.wantTotals(5, ledgerOfEveryKind[:5]...)
 		f.appendLedger(ledgerOfEveryKind[6:]...)
-		f.fold(1, 100)
+		f.newFold(1, 100).want(scripts.OK)
 		f.wantTotals(len(ledgerOfEveryKind), ledgerOfEveryKind...)
 
 		purchase := f.newPurchase(values{"price": 0}, nil).want(scripts.OK)
@@ -343,12 +377,11 @@ func TestAnOlderLeaderFoldsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)
 		f.appendLedger(ledgerOfEveryKind[:4]...)
-		f.fold(10, 1)
-		older := f.newCall(scripts.LedgerFold, values{"holder": 9, "most_entries": 10})
-		older.changesNothing(scripts.Stale)
-		f.fold(10, 1)
-		f.fold(11, 1)
-		f.newCall(scripts.LedgerFold, values{"holder": 10, "most_entries": 10}).changesNothing(scripts.Stale)
+		f.newFold(10, 1).want(scripts.OK)
+		f.newFold(9, 10).changesNothing(scripts.Stale)
+		f.newFold(10, 1).want(scripts.OK)
+		f.newFold(11, 1).want(scripts.OK)
+		f.newFold(10, 10).changesNothing(scripts.Stale)
 		f.wantTotals(3, ledgerOfEveryKind[:3]...)
 	})
 }

@@ -33,7 +33,9 @@ var otherExamples = []example{
 	{scripts.UserChangeKind, "no player", "user_not_found", func(f *fixture) call {
 		return f.newCall(scripts.UserChangeKind, values{"from": "guest", "to": "external"})
 	}},
-	{scripts.UserLinkIdentity, "new", "ok", func(f *fixture) call { return f.newCall(scripts.UserLinkIdentity, nil) }},
+	{scripts.UserLinkIdentity, "new", "ok", func(f *fixture) call {
+		return f.newCall(scripts.UserLinkIdentity, nil)
+	}},
 	{scripts.UserLinkIdentity, "of another player", "ok", func(f *fixture) call {
 		f.newCall(scripts.UserLinkIdentity, nil).want(scripts.OK)
 		return f.newCall(scripts.UserLinkIdentity, values{"user": 8})
@@ -79,7 +81,9 @@ var otherExamples = []example{
 		return f.newClaim(f.id+1, f.id+2)
 	}},
 
-	{scripts.FriendRequest, "the first", "ok", func(f *fixture) call { return f.newFriendCall(scripts.FriendRequest, 0) }},
+	{scripts.FriendRequest, "the first", "ok", func(f *fixture) call {
+		return f.newFriendCall(scripts.FriendRequest, 0)
+	}},
 	{scripts.FriendRequest, "an answer", "ok", func(f *fixture) call {
 		f.newFriendCall(scripts.FriendRequest, 0).want(scripts.OK)
 		return f.newFriendCall(scripts.FriendRequest, 1)
@@ -110,7 +114,9 @@ var otherExamples = []example{
 		f.newRotation("first", "third").want("refresh_reused")
 		return f.newRotation("second", "third")
 	}},
-	{scripts.RefreshRotate, "no family", "unauthenticated", func(f *fixture) call { return f.newRotation("first", "second") }},
+	{scripts.RefreshRotate, "no family", "unauthenticated", func(f *fixture) call {
+		return f.newRotation("first", "second")
+	}},
 
 	{scripts.SaveRead, "no save", "ok", func(f *fixture) call { return f.newRead() }},
 	{scripts.SaveWrite, "the first version", "ok", func(f *fixture) call { return f.newSave("m1", 0) }},
@@ -118,7 +124,9 @@ var otherExamples = []example{
 		f.newSave("m1", 0).want(scripts.OK)
 		return f.newSave("m1", 1)
 	}},
-	{scripts.SaveWrite, "after an older version", "version_conflict", func(f *fixture) call { return f.newSave("m1", 1) }},
+	{scripts.SaveWrite, "after an older version", "version_conflict", func(f *fixture) call {
+		return f.newSave("m1", 1)
+	}},
 	{scripts.SaveWrite, "checked against an older version", "stale", func(f *fixture) call {
 		f.newSave("m1", 0).want(scripts.OK)
 		return f.newSave("m2", 1).with(values{"checked": 0})
@@ -136,7 +144,9 @@ var otherExamples = []example{
 	{scripts.FencingTokenIssue, "to the holder", "ok", func(f *fixture) call { return f.newFence("mine") }},
 	{scripts.FencingTokenIssue, "to another", "stale", func(f *fixture) call { return f.newFence("other") }},
 
-	{scripts.IdempotencyBegin, "the first", "ok", func(f *fixture) call { return f.newExecution(scripts.IdempotencyBegin, "a") }},
+	{scripts.IdempotencyBegin, "the first", "ok", func(f *fixture) call {
+		return f.newExecution(scripts.IdempotencyBegin, "a")
+	}},
 	{scripts.IdempotencyBegin, "while the first runs", "request_in_progress", func(f *fixture) call {
 		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
 		return f.newExecution(scripts.IdempotencyBegin, "b")
@@ -183,7 +193,9 @@ func (f *fixture) newGameCall() call {
 
 // newClaim returns the claim of an audience of its own by a game.
 func (f *fixture) newClaim(game, former int64) call {
-	return f.newCall(scripts.GameClaimAudience, values{"field": fmt.Sprint("audience", f.id), "game": game, "former": former})
+	return f.newCall(scripts.GameClaimAudience, values{
+		"field": fmt.Sprint("audience", f.id), "game": game, "former": former,
+	})
 }
 
 // newFriendCall returns a call by the first or the second player of the fixture's pair.

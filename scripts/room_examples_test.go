@@ -46,7 +46,9 @@ var roomExamples = []example{
 	}},
 
 	{scripts.RoomJoin, "paid", "ok", func(f *fixture) call { return f.openRoom(nil).call(scripts.RoomJoin, 2, nil) }},
-	{scripts.RoomJoin, "free", "ok", func(f *fixture) call { return f.openRoom(free).call(scripts.RoomJoin, 2, nil) }},
+	{scripts.RoomJoin, "free", "ok", func(f *fixture) call {
+		return f.openRoom(free).call(scripts.RoomJoin, 2, nil)
+	}},
 	{scripts.RoomJoin, "the last seat", "ok", func(f *fixture) call {
 		return f.openRoom(nil).join(2, 3).call(scripts.RoomJoin, 4, nil)
 	}},
@@ -125,7 +127,9 @@ var roomExamples = []example{
 		r.call(scripts.RoomReady, 2, nil).want(scripts.OK)
 		return r.call(scripts.RoomLeave, 3, nil)
 	}},
-	{scripts.RoomLeave, "the last one", "ok", func(f *fixture) call { return f.openRoom(nil).call(scripts.RoomLeave, 1, nil) }},
+	{scripts.RoomLeave, "the last one", "ok", func(f *fixture) call {
+		return f.openRoom(nil).call(scripts.RoomLeave, 1, nil)
+	}},
 	{scripts.RoomLeave, "the last one while a seat is reserved", "ok", func(f *fixture) call {
 		return f.openRematch().call(scripts.RoomLeave, 1, values{"users": "1,2,3"})
 	}},
@@ -170,7 +174,9 @@ var roomExamples = []example{
 		return r.call(scripts.RoomLeave, 2, nil)
 	}},
 
-	{scripts.RoomReady, "ready", "ok", func(f *fixture) call { return f.openRoom(nil).join(2).call(scripts.RoomReady, 2, nil) }},
+	{scripts.RoomReady, "ready", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).call(scripts.RoomReady, 2, nil)
+	}},
 	{scripts.RoomReady, "not ready any more", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2)
 		r.call(scripts.RoomReady, 2, nil).want(scripts.OK)
@@ -304,7 +310,9 @@ var roomExamples = []example{
 		return f.openRematch().call(scripts.RoomTransfer, 1, values{"target": 2})
 	}},
 
-	{scripts.RoomStart, "by the host", "ok", func(f *fixture) call { return f.openRoom(nil).join(2).call(scripts.RoomStart, 1, nil) }},
+	{scripts.RoomStart, "by the host", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).call(scripts.RoomStart, 1, nil)
+	}},
 	{scripts.RoomStart, "by the server, unlisted", "ok", func(f *fixture) call {
 		return f.openRoom(values{"visibility": "unlisted", "entry": 0}).join(2).call(scripts.RoomStart, 0, nil)
 	}},

@@ -104,8 +104,8 @@ func listValues(kind string, values []any) []string {
 	return slices.Concat(chunks...)
 }
 
-// Changed returns the keys that differ, sorted. How long a key stays does not count, only whether it
-// expires.
+// Changed returns the keys that differ, sorted. How long a key stays does not count, only whether
+// it expires.
 func (s Snapshot) Changed(after Snapshot) []string {
 	changed := map[string]bool{}
 	for key := range maps.Keys(after) {
