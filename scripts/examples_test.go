@@ -52,7 +52,8 @@ func TestEveryStatusOfEveryScriptHasAnExample(t *testing.T) {
 //   - what is refused or stale changes nothing, but for the receipt of a refusal with a key;
 //   - a call that is sent again changes nothing more and has the same outcome;
 //   - another request with the same key is rejected;
-//   - what changes is among the keys that were passed, and these share a hash tag.
+//   - what changes is among the keys that were passed, and these share a hash tag;
+//   - a room agrees with its seats, its events and the lists of rooms.
 func TestExamples(t *testing.T) {
 	t.Run("single", func(t *testing.T) {
 		db := redistest.Single(t)
@@ -82,6 +83,9 @@ func runExamples(t *testing.T, db *redisdb.DB, check func(t *testing.T, e exampl
 			f := newFixture(t, db)
 			c := e.prepare(f)
 			check(t, e, c)
+			if strings.HasPrefix(e.script.Name, "room_") {
+				checkRooms(t, c.shard, f.id, c.snapshot())
+			}
 			f.dropAll(c.tag())
 		})
 	}

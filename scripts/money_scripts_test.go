@@ -194,6 +194,18 @@ func (f *fixture) wantSale(name string, asset values, purchase call, owned int, 
 	}
 }
 
+// The reply to the first call may be lost, and the asset sold before the call is sent again.
+func TestAnAssetThatIsCreatedAgainKeepsWhatWasSold(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		create := f.newAssetCall(nil)
+		create.want(scripts.OK)
+		f.setBalance(7, "1000", "0")
+		f.newCall(scripts.AssetPurchase, values{"asset_id": 5, "quantity": 3, "expected_price": ""}).want(scripts.OK)
+		create.changesNothing(scripts.OK)
+	})
+}
+
 func TestALargePurchaseIsPaidExactly(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)

@@ -147,6 +147,24 @@ var roomExamples = []example{
 			"users": "2,1", "placements": "2:1:480:;1:0:0:;", "rake": 20, "version": r.live("version"),
 		})
 	}},
+	{scripts.RoomLeave, "the last who is not ready while a seat is reserved", "ok", func(f *fixture) call {
+		r := f.openRematch(values{"auto_start": 1, "max_players": 3, "min_players": 1}).join(3)
+		r.call(scripts.RoomReady, 1, nil).want(scripts.OK)
+		return r.call(scripts.RoomLeave, 3, values{"users": "2,3"})
+	}},
+	{scripts.RoomLeave, "it starts, and a reserved seat is not there", "stale", func(f *fixture) call {
+		r := f.openRematch(values{"auto_start": 1, "max_players": 3, "min_players": 1}).join(3)
+		r.call(scripts.RoomReady, 1, nil).want(scripts.OK)
+		return r.call(scripts.RoomLeave, 3, nil)
+	}},
+	{scripts.RoomLeave, "one who is ready", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3)
+		r.call(scripts.RoomReady, 2, nil).want(scripts.OK)
+		return r.call(scripts.RoomLeave, 2, nil)
+	}},
+	{scripts.RoomLeave, "the player is not there", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2, 3).call(scripts.RoomLeave, 2, values{"users": ""})
+	}},
 	{scripts.RoomLeave, "it is won, and the result is not there", "stale", func(f *fixture) call {
 		return f.openRoom(nil).join(2).start().call(scripts.RoomLeave, 1, values{"users": "2,1"})
 	}},
@@ -248,6 +266,16 @@ var roomExamples = []example{
 	}},
 	{scripts.RoomKick, "the last one while seats are reserved", "ok", func(f *fixture) call {
 		return f.openRematch().call(scripts.RoomKick, 0, values{"target": 1, "users": "3,1,2"})
+	}},
+	{scripts.RoomKick, "one who is ready", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3)
+		r.call(scripts.RoomReady, 2, nil).want(scripts.OK)
+		return r.call(scripts.RoomKick, 1, values{"target": 2})
+	}},
+	{scripts.RoomKick, "the last who is not ready while a seat is reserved", "ok", func(f *fixture) call {
+		r := f.openRematch(values{"auto_start": 1, "max_players": 3, "min_players": 1}).join(3)
+		r.call(scripts.RoomReady, 1, nil).want(scripts.OK)
+		return r.call(scripts.RoomKick, 1, values{"target": 3, "users": "2,3"})
 	}},
 	{scripts.RoomKick, "the player is not there", "stale", func(f *fixture) call {
 		return f.openRoom(nil).join(2).call(scripts.RoomKick, 1, values{"target": 2, "users": ""})

@@ -124,6 +124,28 @@ func TestARoomThatIsCancelledReturnsEveryStake(t *testing.T) {
 	})
 }
 
+// Whose friends may join a rematch depends on its creator. Everything else is as it was.
+func TestARematchHasTheSettingsOfItsRoomAndACreatorOfItsOwn(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		r := f.openRoom(values{"friends_only": 1, "max_players": 5})
+		r.call(scripts.RoomJoin, 2, values{"friend": 1}).want(scripts.OK)
+		rematch := r.cancel("1,2").call(scripts.RoomRematch, 2, values{"users": "1"})
+		rematch.want(scripts.OK)
+		before := roomSettings.Split(r.field(r.key(), "settings"))
+		after := roomSettings.Split(r.field(keys.Room(r.shard, rematch.text("new_room_id")), "settings"))
+		for _, name := range scripts.RoomSettings.Names {
+			want := before.Text(name)
+			if name == "creator" {
+				want = "2"
+			}
+			if got := after.Text(name); got != want {
+				t.Errorf("%s is %s; want %s", name, got, want)
+			}
+		}
+	})
+}
+
 // The nonces of the last 32 calls without a key are remembered.
 func TestTheLast32CallsOfARoomAreRecognised(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
