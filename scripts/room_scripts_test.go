@@ -26,6 +26,7 @@ var unbalanced = []struct{ name, placements, rake string }{
 	{"units above the pot", "1:1:751:;2:2:0:;3:3:0:;", "0"},
 	{"units above every exact number", "1:1:9223372036854775807:;2:2:0:;3:3:0:;", "0"},
 	{"a sum that wraps around", "1:1:9223372036854775807:;2:2:9223372036854775807:;3:3:752:;", "0"},
+	{"a negative rake", "1:1:700:;2:2:55:;3:3:0:;", "-5"},
 	{"a negative payout", "1:1:1000:;2:2:-250:;3:3:0:;", "0"},
 	{"a seat left out", "1:1:750:;2:2:0:;", "0"},
 	{"a seat more", "1:1:750:;2:2:0:;3:3:0:;4:4:0:;", "0"},
