@@ -24,39 +24,47 @@
 //   - The amounts held in all wallets are the stakes of the rooms that have not ended.
 //   - The payouts and the rake of a finished room are exactly its pot.
 //   - A cancelled room has given every stake back, those of forfeited seats too.
-//   - seq and position are those of the last event in the room's stream, and no number is missing.
-//   - An index contains a room exactly while the room is in the state that names the index.
+//   - seq and position are those of the last event in the room's list, and no number is missing.
+//   - An index contains a room exactly while the room is in the state that names the index, and the
+//     list of a player exactly the rooms that have not ended and in which the player has a seat.
 //   - A call that was sent twice has happened once.
 //
 // # One hash
 //
-// A room is one hash at keys.Room. To read it is one command. Every script returns the whole room,
-// so that a change is one round trip. The hash has few fields, because reading and returning them
-// is what a small change costs the store: values that change together are packed into one text.
-// record.go has the list of their names, in this order:
+// A room is one hash at keys.Room, on the shard that its id names: in the economy of its game when
+// it takes a stake, else on one of the shards for free rooms. A script reads and writes the fields
+// that a change is about, a seat in particular, and returns a status; the room is read in the same
+// round trip. Values that change together are packed into one text. Package scripts has the list of
+// their names and order, which Go and Lua share; the document is packed by Go alone.
 //
-//	field       separator  values
-//	set         |          room id, game id, token code, decimals, entry, max players, min players,
-//	                       friends only 0/1, visibility, auto start 0/1, idle ms, age ms, match ms,
-//	                       keep ms after the end, creator id
-//	doc         tab        id, code, creator's profile, settlement, rake bps, payout bps with
-//	                       commas, tie, metadata, entry token as of the creation
-//	state       |          status, host id, version, position, pot, host's profile
-//	seats       tab        in seating order, each: user id, state, ready 0/1, since ms, stake,
-//	                       profile, with | between them
-//	created                ms, as started, finished and changed (the last change)
-//	seq                    number of the last event
-//	reason                 why the room was cancelled
-//	results                JSON, as payouts and refunds
-//	rake                   minor units
-//	rematch                room id of the rematch
-//	ban:<user>             1: the player may not join
-//	marks                  nonces of the last calls, to recognise a resend
+//	field         separator  values
+//	settings      |          scripts.RoomSettings: what never changes and scripts decide by
+//	document      tab        settlement, rake bps, payout bps with commas, tie, metadata, entry token
+//	                         as of the creation, creator's profile; never changes
+//	live          |          scripts.RoomLive: all that changes with every call
+//	s<user>       |          scripts.RoomSeat: one seat; the profile is JSON and the last value
+//	b<user>                  1: the player is banned
+//	bans                     number of bans
+//	id                       the room's number in its game
+//	code                     its short name
+//	created                  ms, as started and finished
+//	reason                   why the room was cancelled
+//	placements               "<user>:<place>:<units>:<score>;" each, of a finished room: place 0 for a
+//	                         forfeited seat, units empty in a free room
+//	refunds                  "<user>:<units>;" each, of a cancelled room
+//	rake                     minor units
+//	rematch                  room id of the rematch
+//	host_profile             of the last host, who left the room empty; else the host's seat has it
+//	marks                    nonces of the last 32 calls without a key, to recognise a resend
 //
 // Amounts are minor units. Profiles, metadata and the entry token are JSON without tabs and line
-// breaks; a profile may contain "|" and is therefore the last value. "set" and "doc" never change;
-// of the scripts only room_rematch reads "doc". A script's reply leaves out changed, ban:
-// and marks.
+// breaks; a profile may contain "|".
+//
+// The events of a room are a list of its newest 256 to 319, in the form of package events, which is
+// dropped ten minutes after the room has ended. The room itself is removed after its retention.
+//
+// A request with a key leaves a receipt beside the room: status, error values and, of create and
+// rematch, the id of the new room. A replay returns these, with the room as it is now.
 //
 // Profiles and the entry token are those of the moment of joining or creation, so that reading a
 // room needs no other package. A profile may be 5 s older, because the node that seats the player
@@ -81,8 +89,15 @@
 //
 // Reserved seats count against maxPlayers until the start, when they are removed. Leaving gives a
 // reserved seat up. autoStart counts active seats. It also starts a room when a player who was not
-// ready leaves.
+// ready leaves. For the player, a reserved seat is a seat: the room is among the player's own. So is
+// a forfeited one until the room has ended.
 //
-// The store orders calls on one room. A script that needs the wallets of players whom the caller
-// did not name returns "stale" with the room, and is called again with them.
+// A room bans at most 256 players; the next one can be taken out, but not banned. To drop the oldest
+// ban instead would let a player back in whom the host has banned.
+//
+// The store orders calls on one room. A script that needs the keys of players whom the caller did
+// not name returns "stale" and is called again with them.
+//
+// One node at a time sweeps the rooms of all games, as the leader of package leader. It takes at
+// most a fifth of the store's time.
 package rooms
