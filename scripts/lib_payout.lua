@@ -8,7 +8,7 @@
 -- so every one is exact.
 local function is_balanced(placements, rake, pot, entry, seats)
   local sum, limit, count, named = tonumber(rake), tonumber(pot), 0, {}
-  if sum > limit then return false end
+  if sum < 0 or sum > limit then return false end
   for user, units in string.gmatch(placements, '(%d+):%d+:(%d+):[^;]*;') do
     units = tonumber(units)
     sum, count = sum + units, count + 1

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -70,16 +69,6 @@ func onBothStores(t *testing.T, property func(t *rapid.T, db *redisdb.DB)) {
 		}
 		defer func() { _ = db.Close() }()
 		rapid.Check(t, func(t *rapid.T) { property(t, db) })
-	})
-}
-
-func TestTimesArePrintedAsGoPrintsThem(t *testing.T) {
-	onBothStores(t, func(t *rapid.T, db *redisdb.DB) {
-		ms := rapid.Int64Range(0, 4102444800000).Draw(t, "ms") // to the year 2100
-		want := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
-		if got := eval(t, db, "format_time", "return format_time(tonumber(ARGV[1]))", ms); got != want {
-			t.Fatalf("%d prints as %s; want %s", ms, got, want)
-		}
 	})
 }
 

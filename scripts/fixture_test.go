@@ -1,0 +1,558 @@
+package scripts_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// tester is what fixtures need of *testing.T and of *rapid.T.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
+// values are arguments or settings by name.
+type values map[string]any
+
+// fixture is a game with an economy, a shard of free rooms and a player of its own, in a store that
+// other fixtures use too: no two of them share a hash tag.
+type fixture struct {
+	t  tester
+	db *redisdb.DB
+	id int64 // of the game, the free shard and the player
+}
+
+var fixtureCount atomic.Int64
+
+func newFixture(t tester, db *redisdb.DB) *fixture {
+	return &fixture{t: t, db: db, id: fixtureCount.Add(1) % keys.MaxShards}
+}
+
+// argAliases are the names of arguments that a header writes at greater length.
+var argAliases = map[string]string{
+	"publish command":                                 "publish",
+	"receipt ttl in ms":                               "ttl_ms",
+	"decimals of the token":                           "decimals",
+	"token that the asset costs":                      "token",
+	"asset id":                                        "asset_id",
+	"id":                                              "asset_id",
+	"expected price of one in units":                  "expected_price",
+	"price of one in units":                           "price",
+	"limit per user":                                  "limit",
+	"avatar or ''":                                    "avatar",
+	"kind that the account must have":                 "from",
+	"new kind":                                        "to",
+	"digest to add or ''":                             "added",
+	"digest to remove or ''":                          "removed",
+	"former holder that may be replaced":              "former",
+	"user who blocks":                                 "user",
+	"other user":                                      "other",
+	"digest of the first token":                       "digest",
+	"digest of the token":                             "digest",
+	"digest of the next token":                        "next_digest",
+	"longest idle time in ms":                         "idle_ms",
+	"longest life in ms":                              "life_ms",
+	"with the newest state":                           "with_state",
+	"line of the slot in the list":                    "line",
+	"µs for one permit":                               "interval",
+	"permits wanted":                                  "wanted",
+	"permits used already":                            "used",
+	"value of the lock":                               "value",
+	"lease in ms":                                     "lease_ms",
+	"step between ids":                                "id_step",
+	"offset of the shard's ids":                       "id_offset",
+	"ids of the users whose keys are given":           "users",
+	"ids of the users with a reserved seat":           "users",
+	"ids of the others":                               "users",
+	"may the join start the room":                     "may_start",
+	"is the user a friend of the creator":             "friend",
+	"version for which these were computed":           "version",
+	"id of the new room":                              "new_room_id",
+	"document of the new room":                        "document",
+	"fencing token of the sweep's leader":             "holder",
+	"number of the last entry that was folded before": "before",
+	"the ledger's base":                               "base",
+	"number of the last entry that is in the sums":    "after",
+	"values of the event":                             "event_data",
+	"members of the event as JSON":                    "event_data",
+	"fence of the leader":                             "holder",
+}
+
+// keyAliases are the names of keys, likewise.
+var keyAliases = map[string]string{
+	"assets of the game":    "assets",
+	"ledger of a paid room": "ledger_or_free_rooms",
+}
+
+// shortName returns the name of a parameter without what the header says about it.
+func shortName(header string, aliases map[string]string) string {
+	for _, end := range []string{"(", ":", ","} {
+		header, _, _ = strings.Cut(header, end)
+	}
+	name := strings.TrimSpace(header)
+	if short, ok := aliases[name]; ok {
+		return short
+	}
+	return strings.ReplaceAll(name, " ", "_")
+}
+
+// call is one run of a script, with arguments by the names of its header.
+type call struct {
+	f      *fixture
+	script *scripts.Script
+	shard  keys.Shard
+	args   values
+	rest   []any // arguments behind those with a number
+}
+
+// newCall returns a run of a script on the fixture's economy. Arguments that are not given have a
+// default.
+func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
+	f.t.Helper()
+	args := values{
+		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
+		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
+		"key": "key",
+	}
+	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
+	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
+		args["fingerprint"], args["key"] = args["nonce"], fmt.Sprint("call:", args["nonce"])
+	}
+	return c.with(given)
+}
+
+// with returns the call with other arguments.
+func (c call) with(given values) call {
+	c.args = maps.Clone(c.args)
+	maps.Copy(c.args, given)
+	return c
+}
+
+// keyed returns the call with a key and a fingerprint, as long as those of a request.
+func (c call) keyed() call {
+	return c.with(values{"key": strings.Repeat("k", 22), "fingerprint": strings.Repeat("f", 22)})
+}
+
+func (c call) text(name string) string {
+	value, ok := c.args[name]
+	if !ok {
+		c.f.t.Fatalf("%s: no value for %q", c.script.Name, name)
+	}
+	return fmt.Sprint(value)
+}
+
+func (c call) number(name string) int64 {
+	n, err := strconv.ParseInt(c.text(name), 10, 64)
+	if err != nil {
+		c.f.t.Fatalf("%s: %s: %v", c.script.Name, name, err)
+	}
+	return n
+}
+
+// isPaid reports whether the call is about money, which has more keys.
+func (c call) isPaid() bool { return c.shard.Paid() }
+
+// hasArg reports whether the script has an argument.
+func (c call) hasArg(name string) bool {
+	return slices.ContainsFunc(c.script.Args.Names, func(n string) bool { return shortName(n, argAliases) == name })
+}
+
+// receipt returns the key of the call's receipt.
+func (c call) receipt() string { return keys.RoomReceipt(c.shard, "u"+c.text("user"), c.text("key")) }
+
+// keyOf returns the key that a header names.
+func (c call) keyOf(name string) string {
+	switch c.script.Name + " " + name {
+	case "ledger_fold fence":
+		return keys.TotalsFence(c.f.id)
+	case "fencing_token_issue lock":
+		return keys.Lock(c.text("lock"))
+	case "fencing_token_issue fence":
+		return keys.FenceCounter(c.text("lock"))
+	case "save_write events":
+		return keys.UserEvents(c.f.id)
+	}
+	switch name {
+	case "ledger_or_free_rooms":
+		if c.isPaid() {
+			return keys.Ledger(c.f.id)
+		}
+		return keys.FreeRooms(c.shard)
+	case "room":
+		return keys.Room(c.shard, c.text("room_id"))
+	case "events":
+		return keys.RoomEvents(c.shard, c.text("room_id"))
+	case "code":
+		return keys.RoomCode(c.shard, c.text("code"))
+	case "next_id":
+		return keys.RoomCounter(c.shard)
+	case "due":
+		return keys.RoomsDue(c.shard)
+	case "fence":
+		return keys.RoomsFence(c.shard)
+	case "all", "created", "started", "finished", "cancelled", "open":
+		return keys.RoomIndex(c.shard, c.f.id, name)
+	case "free_rooms":
+		return keys.FreeRooms(c.shard)
+	case "player_rooms":
+		return keys.PlayerRooms(c.shard, c.number("user"))
+	case "wallet":
+		return keys.Wallet(c.f.id, c.number("user"))
+	case "lines":
+		return keys.WalletLines(c.f.id, c.number("user"))
+	case "inventory":
+		return keys.Inventory(c.f.id, c.number("user"))
+	case "totals":
+		return keys.Totals(c.f.id)
+	case "ledger":
+		return keys.Ledger(c.f.id)
+	case "ledger_base":
+		return keys.LedgerBase(c.f.id)
+	case "asset":
+		return keys.Asset(c.f.id, c.number("asset_id"))
+	case "assets":
+		return keys.Assets(c.f.id)
+	case "receipt":
+		return c.receipt()
+	case "token":
+		return keys.Token(c.text("token"))
+	case "tokens":
+		return keys.Tokens()
+	case "user":
+		return keys.User(c.f.id)
+	case "game":
+		return keys.Game(c.f.id)
+	case "issuers":
+		return keys.Issuers()
+	case "identity":
+		return keys.Identity(c.f.id, "device", "digest")
+	case "pair":
+		return keys.PlayerPair(c.f.id, c.f.id+1)
+	case "family":
+		return keys.RefreshFamily(c.f.id, "family")
+	case "save":
+		return keys.Save(c.f.id, 1, c.text("slot"))
+	case "slots":
+		return keys.Saves(c.f.id, 1)
+	case "progress":
+		return keys.UserEventSeq(c.f.id)
+	case "rate":
+		return keys.RateLimit("class", "caller"+strconv.FormatInt(c.f.id, 10))
+	case "record":
+		return keys.StoredResponse("caller"+strconv.FormatInt(c.f.id, 10), "digest")
+	}
+	c.f.t.Fatalf("%s: no key is known by the name %q", c.script.Name, name)
+	return ""
+}
+
+// moreKeys returns the keys behind those with a number, in the order that the header describes.
+func (c call) moreKeys() []string {
+	if c.script.Keys.Rest == "" {
+		return nil
+	}
+	var more []string
+	add := func(names ...string) {
+		for _, name := range names {
+			more = append(more, c.keyOf(name))
+		}
+	}
+	players := func(withMoney bool) {
+		for _, user := range c.players() {
+			player := c.with(values{"user": user})
+			more = append(more, player.keyOf("player_rooms"))
+			if withMoney {
+				more = append(more, player.keyOf("wallet"), player.keyOf("lines"))
+			}
+		}
+	}
+	switch c.script.Name {
+	case "room_create":
+		if c.isPaid() {
+			add("wallet", "lines", "ledger")
+		} else {
+			add("free_rooms")
+		}
+	case "room_join":
+		if c.text("may_start") == "1" {
+			add("created", "started", "due")
+		}
+		if c.isPaid() {
+			add("wallet", "lines", "ledger")
+		}
+	case "room_rematch":
+		opened := c.with(values{"room_id": c.text("new_room_id"), "fingerprint": ""})
+		opened.script = scripts.RoomCreate
+		more, _ = opened.build()
+		players(false)
+	case "room_start", "room_ready":
+		players(false)
+	case "room_sweep":
+		players(c.isPaid())
+	case "room_leave", "room_cancel", "room_kick", "room_finish":
+		if c.isPaid() {
+			add("ledger")
+		}
+		players(c.isPaid())
+	}
+	if c.hasArg("fingerprint") && c.text("fingerprint") != "" {
+		add("receipt")
+	}
+	return more
+}
+
+// players returns the ids of the players whose keys a room script gets.
+func (c call) players() []string {
+	if c.script == scripts.RoomFinish && c.text("users") == "" {
+		var users []string
+		for placement := range strings.SplitSeq(strings.TrimSuffix(c.text("placements"), ";"), ";") {
+			user, _, _ := strings.Cut(placement, ":")
+			users = append(users, user)
+		}
+		return users
+	}
+	if c.text("users") == "" {
+		return nil
+	}
+	return strings.Split(c.text("users"), ",")
+}
+
+// build returns the KEYS and the ARGV of the call.
+func (c call) build() (keyNames []string, args []any) {
+	for _, name := range c.script.Keys.Names {
+		keyNames = append(keyNames, c.keyOf(shortName(name, keyAliases)))
+	}
+	for _, name := range c.script.Args.Names {
+		args = append(args, c.text(shortName(name, argAliases)))
+	}
+	return append(keyNames, c.moreKeys()...), append(args, c.rest...)
+}
+
+// run runs the call.
+func (c call) run() redisdb.Reply {
+	c.f.t.Helper()
+	keyNames, args := c.build()
+	reply, err := c.f.db.RunScript(c.f.t.Context(), c.script, keyNames, args...)
+	if err != nil {
+		c.f.t.Fatalf("%v", err)
+	}
+	return reply
+}
+
+// want runs the call and compares its status.
+func (c call) want(status scripts.Status) redisdb.Reply {
+	c.f.t.Helper()
+	reply := c.run()
+	if reply.Status != status {
+		c.f.t.Fatalf("%s: %v; want %s", c.script.Name, reply, status)
+	}
+	return reply
+}
+
+// tag returns the hash tag of the call's keys with the colon that follows it.
+func (c call) tag() string {
+	keyNames, _ := c.build()
+	tag, _, _ := strings.Cut(keyNames[0], "}")
+	return tag + "}:"
+}
+
+// snapshot reads every key of the call's hash tag.
+func (c call) snapshot() redistest.Snapshot {
+	c.f.t.Helper()
+	return redistest.TakeSnapshot(c.f.t, c.f.db, c.tag())
+}
+
+// changesNothing runs the call, which must return a status, and compares all keys of its hash tag.
+func (c call) changesNothing(status scripts.Status) {
+	c.f.t.Helper()
+	before := c.snapshot()
+	reply := c.run()
+	if reply.Status != status {
+		c.f.t.Errorf("%s: %v; want %s", c.script.Name, reply, status)
+	}
+	if diff := before.Diff(c.snapshot()); diff != "" {
+		c.f.t.Errorf("%s, %s, changed\n%s", c.script.Name, status, diff)
+	}
+}
+
+// setBalance gives a player of the fixture's game a balance out of nothing.
+func (f *fixture) setBalance(user int64, free, held string) {
+	f.t.Helper()
+	f.set(keys.Wallet(f.id, user), "GOLD", free+"|"+held)
+}
+
+// set writes a field of a hash.
+func (f *fixture) set(key, field string, value any) {
+	f.t.Helper()
+	if err := f.db.Client.HSet(f.t.Context(), key, field, value).Err(); err != nil {
+		f.t.Fatalf("%v", err)
+	}
+}
+
+// field reads a field of a hash, "" when it is absent.
+func (f *fixture) field(key, field string) string {
+	f.t.Helper()
+	all, err := f.db.Client.HGetAll(f.t.Context(), key).Result()
+	if err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	return all[field]
+}
+
+// list reads a list.
+func (f *fixture) list(key string) []string {
+	f.t.Helper()
+	entries, err := f.db.Client.LRange(f.t.Context(), key, 0, -1).Result()
+	if err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	return entries
+}
+
+// balance reads what a player can spend and what is held.
+func (f *fixture) balance(user int64) (free, held string) {
+	f.t.Helper()
+	free, held, _ = strings.Cut(f.field(keys.Wallet(f.id, user), "GOLD"), "|")
+	return free, held
+}
+
+// onEveryStore runs a test on a single server, on a Cluster and on the embedded store.
+func onEveryStore(t *testing.T, test func(t *testing.T, db *redisdb.DB)) {
+	t.Helper()
+	redistest.Each(t, test)
+	t.Run("embedded", func(t *testing.T) { test(t, openEmbedded(t)) })
+}
+
+func openEmbedded(t *testing.T) *redisdb.DB {
+	t.Helper()
+	db, err := redisdb.Open(redisdb.EmbeddedURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// room is a room of a fixture. Its players are numbered from 1, who created it.
+type room struct {
+	*fixture
+	shard keys.Shard
+	id    string
+	code  string
+}
+
+var roomLive = redisdb.PackedLayout{Name: "the live values", Separator: "|", Names: scripts.RoomLive.Names}
+
+// newRoom returns a room that is not open yet, and the call that opens it. Settings that are not
+// given have a default.
+func (f *fixture) newRoom(settings values) (*room, call) {
+	f.t.Helper()
+	all := values{
+		"entry": 250, "token": "GOLD", "decimals": 2, "max_players": 4, "game": f.id, "creator": 1, "visibility": "public",
+		"friends_only": 0, "auto_start": 0, "min_players": 2, "match_ms": 3_600_000, "idle_ms": 3_600_000,
+		"age_ms": 3_600_000, "keep_ms": 86_400_000,
+	}
+	maps.Copy(all, settings)
+	var packed []string
+	for _, name := range scripts.RoomSettings.Names {
+		value, ok := all[name]
+		if !ok {
+			f.t.Fatalf("no value for the setting %s of a room", name)
+		}
+		packed = append(packed, fmt.Sprint(value))
+	}
+	shard := keys.EconomyShard(f.id)
+	if fmt.Sprint(all["entry"]) == "0" {
+		shard = keys.FreeShard(int(f.id))
+	}
+	n := fixtureCount.Add(1)
+	r := &room{fixture: f, shard: shard, id: fmt.Sprintf("room-%d", n), code: fmt.Sprintf("CODE%d", n)}
+	return r, r.call(scripts.RoomCreate, all["creator"].(int), values{"settings": strings.Join(packed, "|")})
+}
+
+// openRoom opens a room with the player 1, and gives the players 1 to 9 what they may need.
+func (f *fixture) openRoom(settings values) *room {
+	f.t.Helper()
+	for user := range int64(9) {
+		f.setBalance(user+1, "1000", "0")
+	}
+	r, create := f.newRoom(settings)
+	create.want(scripts.OK)
+	return r
+}
+
+// call returns a run of a script on the room. User 0 is the game's server.
+func (r *room) call(s *scripts.Script, user int, given values) call {
+	r.t.Helper()
+	name := strconv.Itoa(user)
+	if user == 0 {
+		name = ""
+	}
+	c := r.newCall(s, values{
+		"user": name, "room_id": r.id, "code": r.code, "settings": "", "document": "{}", "id_step": 16, "id_offset": 1,
+		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "ready": 1, "target": "",
+		"ban": 0, "users": name, "placements": "", "rake": 0, "version": "", "holder": 1, "events_ms": 600_000,
+		"new_room_id": "rematch-of-" + r.id,
+	})
+	c.shard = r.shard
+	switch s {
+	case scripts.RoomRematch:
+		c = c.with(values{"code": "RE" + r.code, "users": ""})
+	case scripts.RoomKick:
+		c = c.with(values{"users": given["target"]})
+	case scripts.RoomStart, scripts.RoomReady:
+		c = c.with(values{"users": ""})
+	}
+	return c.with(given)
+}
+
+func (r *room) key() string { return keys.Room(r.shard, r.id) }
+
+// live reads one of the values that change.
+func (r *room) live(name string) string {
+	r.t.Helper()
+	record := roomLive.Split(r.field(r.key(), "live"))
+	return record.Text(name)
+}
+
+// join seats players.
+func (r *room) join(users ...int) *room {
+	r.t.Helper()
+	for _, user := range users {
+		r.call(scripts.RoomJoin, user, nil).want(scripts.OK)
+	}
+	return r
+}
+
+// start starts the room.
+func (r *room) start() *room {
+	r.t.Helper()
+	r.call(scripts.RoomStart, 0, nil).want(scripts.OK)
+	return r
+}
+
+// finish returns the call that ends the room with a result, computed for its version now.
+func (r *room) finish(placements string, rake any) call {
+	r.t.Helper()
+	return r.call(scripts.RoomFinish, 0, values{"placements": placements, "rake": rake, "version": r.live("version")})
+}
+
+// cancel ends the room for the players who are named.
+func (r *room) cancel(users string) *room {
+	r.t.Helper()
+	r.call(scripts.RoomCancel, 0, values{"users": users}).want(scripts.OK)
+	return r
+}

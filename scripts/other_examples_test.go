@@ -1,0 +1,248 @@
+package scripts_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// otherExamples has calls of the scripts without rooms and money.
+var otherExamples = []example{
+	{scripts.UserCreate, "new", "ok", func(f *fixture) call { return f.newUserCall() }},
+	{scripts.UserCreate, "there already", "ok", func(f *fixture) call {
+		f.newUserCall().want(scripts.OK)
+		return f.newUserCall().with(values{"username": "other"})
+	}},
+	{scripts.UserPatch, "a name", "ok", func(f *fixture) call {
+		f.newUserCall().want(scripts.OK)
+		return f.newCall(scripts.UserPatch, nil, "username", "other")
+	}},
+	{scripts.UserPatch, "no player", "user_not_found", func(f *fixture) call {
+		return f.newCall(scripts.UserPatch, nil, "username", "other")
+	}},
+	{scripts.UserChangeKind, "of that kind", "ok", func(f *fixture) call {
+		f.newUserCall().want(scripts.OK)
+		return f.newCall(scripts.UserChangeKind, values{"from": "guest", "to": "external"})
+	}},
+	{scripts.UserChangeKind, "of another kind", "stale", func(f *fixture) call {
+		f.newUserCall().want(scripts.OK)
+		return f.newCall(scripts.UserChangeKind, values{"from": "merged", "to": "external"})
+	}},
+	{scripts.UserChangeKind, "no player", "user_not_found", func(f *fixture) call {
+		return f.newCall(scripts.UserChangeKind, values{"from": "guest", "to": "external"})
+	}},
+	{scripts.UserLinkIdentity, "new", "ok", func(f *fixture) call {
+		return f.newCall(scripts.UserLinkIdentity, nil)
+	}},
+	{scripts.UserLinkIdentity, "of another player", "ok", func(f *fixture) call {
+		f.newCall(scripts.UserLinkIdentity, nil).want(scripts.OK)
+		return f.newCall(scripts.UserLinkIdentity, values{"user": 8})
+	}},
+
+	{scripts.GameCreate, "new", "ok", func(f *fixture) call { return f.newGameCall() }},
+	{scripts.GameCreate, "an id that is taken", "stale", func(f *fixture) call {
+		f.newGameCall().want(scripts.OK)
+		return f.newGameCall().with(values{"key_digest": "other"})
+	}},
+	{scripts.GamePatch, "of the newest version", "ok", func(f *fixture) call {
+		f.newGameCall().want(scripts.OK)
+		return f.newCall(scripts.GamePatch, values{"doc": "{2}", "version_read": 1})
+	}},
+	{scripts.GamePatch, "of an older version", "stale", func(f *fixture) call {
+		f.newGameCall().want(scripts.OK)
+		return f.newCall(scripts.GamePatch, values{"doc": "{2}", "version_read": 0})
+	}},
+	{scripts.GamePatch, "no game", "game_not_found", func(f *fixture) call {
+		return f.newCall(scripts.GamePatch, values{"doc": "{2}", "version_read": 1})
+	}},
+	{scripts.GameUpdateKeys, "one for another", "ok", func(f *fixture) call {
+		f.newGameCall().want(scripts.OK)
+		return f.newCall(scripts.GameUpdateKeys, values{"added": "second", "removed": "first"})
+	}},
+	{scripts.GameUpdateKeys, "the ninth", "forbidden", func(f *fixture) call {
+		f.newGameCall().want(scripts.OK)
+		for i := range 7 {
+			f.newCall(scripts.GameUpdateKeys, values{"added": i, "removed": ""}).want(scripts.OK)
+		}
+		return f.newCall(scripts.GameUpdateKeys, values{"added": "ninth", "removed": "first"})
+	}},
+	{scripts.GameUpdateKeys, "no game", "game_not_found", func(f *fixture) call {
+		return f.newCall(scripts.GameUpdateKeys, values{"added": "second", "removed": ""})
+	}},
+	{scripts.GameClaimAudience, "of nobody", "ok", func(f *fixture) call { return f.newClaim(f.id, 0) }},
+	{scripts.GameClaimAudience, "of a game that may be replaced", "ok", func(f *fixture) call {
+		f.newClaim(f.id, 0).want(scripts.OK)
+		return f.newClaim(f.id+1, f.id)
+	}},
+	{scripts.GameClaimAudience, "of another game", "stale", func(f *fixture) call {
+		f.newClaim(f.id, 0).want(scripts.OK)
+		return f.newClaim(f.id+1, f.id+2)
+	}},
+
+	{scripts.FriendRequest, "the first", "ok", func(f *fixture) call {
+		return f.newFriendCall(scripts.FriendRequest, 0)
+	}},
+	{scripts.FriendRequest, "an answer", "ok", func(f *fixture) call {
+		f.newFriendCall(scripts.FriendRequest, 0).want(scripts.OK)
+		return f.newFriendCall(scripts.FriendRequest, 1)
+	}},
+	{scripts.FriendRequest, "to a player whom the sender blocks", "forbidden", func(f *fixture) call {
+		f.newFriendCall(scripts.FriendBlock, 0).want(scripts.OK)
+		return f.newFriendCall(scripts.FriendRequest, 0)
+	}},
+	{scripts.FriendRemove, "a friend", "ok", func(f *fixture) call {
+		f.newFriendCall(scripts.FriendRequest, 0).want(scripts.OK)
+		f.newFriendCall(scripts.FriendRequest, 1).want(scripts.OK)
+		return f.newFriendCall(scripts.FriendRemove, 0)
+	}},
+	{scripts.FriendBlock, "a friend", "ok", func(f *fixture) call {
+		f.newFriendCall(scripts.FriendRequest, 0).want(scripts.OK)
+		f.newFriendCall(scripts.FriendRequest, 1).want(scripts.OK)
+		return f.newFriendCall(scripts.FriendBlock, 0)
+	}},
+
+	{scripts.RefreshStart, "new", "ok", func(f *fixture) call { return f.newFamily() }},
+	{scripts.RefreshRotate, "the current token", "ok", func(f *fixture) call {
+		f.newFamily().want(scripts.OK)
+		return f.newRotation("first", "second")
+	}},
+	{scripts.RefreshRotate, "a family that was revoked", "refresh_reused", func(f *fixture) call {
+		f.newFamily().want(scripts.OK)
+		f.newRotation("first", "second").want(scripts.OK)
+		f.newRotation("first", "third").want("refresh_reused")
+		return f.newRotation("second", "third")
+	}},
+	{scripts.RefreshRotate, "no family", "unauthenticated", func(f *fixture) call {
+		return f.newRotation("first", "second")
+	}},
+
+	{scripts.SaveRead, "no save", "ok", func(f *fixture) call { return f.newRead() }},
+	{scripts.SaveWrite, "the first version", "ok", func(f *fixture) call { return f.newSave("m1", 0) }},
+	{scripts.SaveWrite, "another message of that name", "replay", func(f *fixture) call {
+		f.newSave("m1", 0).want(scripts.OK)
+		return f.newSave("m1", 1)
+	}},
+	{scripts.SaveWrite, "after an older version", "version_conflict", func(f *fixture) call {
+		return f.newSave("m1", 1)
+	}},
+	{scripts.SaveWrite, "checked against an older version", "stale", func(f *fixture) call {
+		f.newSave("m1", 0).want(scripts.OK)
+		return f.newSave("m2", 1).with(values{"checked": 0})
+	}},
+	{scripts.SaveWrite, "a slot too many", "slots_full", func(f *fixture) call {
+		return f.newSave("m1", 0).with(values{"most_slots": 0})
+	}},
+
+	{scripts.RateLimitTake, "some of the burst", "ok", func(f *fixture) call { return f.newTake(3) }},
+	{scripts.RateLimitTake, "none is left", "rate_limited", func(f *fixture) call {
+		f.newTake(5).want(scripts.OK)
+		return f.newTake(1)
+	}},
+
+	{scripts.FencingTokenIssue, "to the holder", "ok", func(f *fixture) call { return f.newFence("mine") }},
+	{scripts.FencingTokenIssue, "to another", "stale", func(f *fixture) call { return f.newFence("other") }},
+
+	{scripts.IdempotencyBegin, "the first", "ok", func(f *fixture) call {
+		return f.newExecution(scripts.IdempotencyBegin, "a")
+	}},
+	{scripts.IdempotencyBegin, "while the first runs", "request_in_progress", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyBegin, "b")
+	}},
+	{scripts.IdempotencyBegin, "after the first", "replay", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		f.newExecution(scripts.IdempotencyFinish, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyBegin, "b")
+	}},
+	{scripts.IdempotencyBegin, "of another request", "idempotency_key_reused", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyBegin, "a").with(values{"fingerprint": "other"})
+	}},
+	{scripts.IdempotencyFinish, "one's own", "ok", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyFinish, "a")
+	}},
+	{scripts.IdempotencyFinish, "another's", "stale", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyFinish, "b")
+	}},
+	{scripts.IdempotencyRelease, "one's own", "ok", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyRelease, "a")
+	}},
+	{scripts.IdempotencyRelease, "another's", "stale", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyRelease, "b")
+	}},
+	{scripts.IdempotencyRelease, "with a response", "stale", func(f *fixture) call {
+		f.newExecution(scripts.IdempotencyBegin, "a").want(scripts.OK)
+		f.newExecution(scripts.IdempotencyFinish, "a").want(scripts.OK)
+		return f.newExecution(scripts.IdempotencyRelease, "a")
+	}},
+}
+
+func (f *fixture) newUserCall() call {
+	return f.newCall(scripts.UserCreate, values{"kind": "guest", "username": "ann", "avatar": ""})
+}
+
+func (f *fixture) newGameCall() call {
+	return f.newCall(scripts.GameCreate, values{"doc": "{}", "key_digest": "first"})
+}
+
+// newClaim returns the claim of an audience of its own by a game.
+func (f *fixture) newClaim(game, former int64) call {
+	return f.newCall(scripts.GameClaimAudience, values{
+		"field": fmt.Sprint("audience", f.id), "game": game, "former": former,
+	})
+}
+
+// newFriendCall returns a call by the first or the second player of the fixture's pair.
+func (f *fixture) newFriendCall(s *scripts.Script, who int64) call {
+	return f.newCall(s, values{"user": f.id + who, "other": f.id + 1 - who})
+}
+
+func (f *fixture) newFamily() call {
+	return f.newCall(scripts.RefreshStart, values{"digest": "first", "idle_ms": 60_000, "life_ms": 600_000})
+}
+
+func (f *fixture) newRotation(digest, next string) call {
+	return f.newCall(scripts.RefreshRotate, values{"digest": digest, "next_digest": next, "idle_ms": 60_000})
+}
+
+// newRead returns a read of a slot that has no save: what the script returns has the time.
+func (f *fixture) newRead() call {
+	return f.newCall(scripts.SaveRead, values{"slot": "one", "with_state": 1, "other_version": ""})
+}
+
+// newSave returns the save of a state after a version, checked against that version.
+func (f *fixture) newSave(message string, base int) call {
+	return f.newCall(scripts.SaveWrite, values{
+		"base": base, "checked": base, "version": base + 1, "message": message, "mark": message + " 0 2 k s {}",
+		"state": "{}", "slot": "one", "line": "1 0 2", "most_slots": 3, "versions_kept": 2, "event_data": "{}",
+	})
+}
+
+// newTake returns a call that takes permits of a burst of five, of which one grows back in a day.
+func (f *fixture) newTake(permits int) call {
+	return f.newCall(scripts.RateLimitTake, values{
+		"interval": (24 * time.Hour).Microseconds(), "burst": 5, "wanted": permits, "used": 0,
+	})
+}
+
+// newFence returns a call for a fencing token of a lock that has the value "mine".
+func (f *fixture) newFence(value string) call {
+	f.t.Helper()
+	c := f.newCall(scripts.FencingTokenIssue, values{"lock": fmt.Sprint("lock", f.id), "value": value})
+	if err := f.db.Client.Set(f.t.Context(), keys.Lock(c.text("lock")), "mine", time.Hour).Err(); err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	return c
+}
+
+func (f *fixture) newExecution(s *scripts.Script, owner string) call {
+	return f.newCall(s, values{
+		"fingerprint": "print", "owner": owner, "lease_ms": 30_000, "sealed_response": "response", "ttl_in_ms": 86_400_000,
+	})
+}
