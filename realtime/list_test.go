@@ -157,6 +157,12 @@ func TestAnEntryThatCannotBeRenderedIsReplacedByASnapshot(t *testing.T) {
 			if got := n.Stats().UnreadableEvents; got != 1 || !strings.Contains(log.String(), unknown) {
 				t.Errorf("%d unreadable entries are counted, want 1; logged:\n%s", got, log)
 			}
+			for range maxSlowSnapshots + 1 { // it is not the client that is slow
+				unknown := emitUnknown(t, db, topic)
+				if e := c.next(); e.Type != "room.snapshot" || e.Position != unknown {
+					t.Fatalf("got %+v, want a snapshot at %s", e, unknown)
+				}
+			}
 		})
 	}
 }
@@ -213,6 +219,25 @@ func TestAListThatWasDroppedIsNotTakenForANewOne(t *testing.T) {
 			t.Errorf("a client that has no event: %+v, want a snapshot", reply)
 		}
 	})
+}
+
+// The gap is larger than what is read of a silent topic, and no message tells how large.
+func TestEventsThatNoMessageAnnouncedAreReadToTheLast(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:silent:events"
+	n := startNode(t, db, Options{GapCheckInterval: 100 * time.Millisecond})
+	c := dial(t, n, "user=1").listen()
+	c.subscribe(topic, "")
+	emit(t, db, topic, "x")
+	const lost = 10 * backfillMinEntries
+	for range lost {
+		emitWithoutPublish(t, db, topic, testEvent)
+	}
+	for want := range uint64(1 + lost) {
+		if e := c.next(); e.Seq != want+1 || e.Type != testEvent {
+			t.Fatalf("got %+v, want event %d", e, want+1)
+		}
+	}
 }
 
 func TestANodeThatMissedMoreThanAListHoldsTakesASnapshot(t *testing.T) {

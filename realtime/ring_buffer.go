@@ -62,25 +62,21 @@ func (b *ringBuffer) head() position {
 // isEmpty reports whether the list was empty at the first read, and no event is known since.
 func (b *ringBuffer) isEmpty() bool { return b.completeSinceEmpty && len(b.events) == 0 }
 
-// append adds the events of e if they are the next ones.
+// append adds the events of e if they are the next ones. In an empty buffer only number 1 is the
+// next one: whether a list begins with another one, the list knows.
 func (b *ringBuffer) append(e entry, render renderFunc) appendResult {
 	head := b.head()
 	switch {
 	case !b.loaded || b.conflicted:
 		return appendGap
-	case b.isEmpty() && e.first != 1:
-		return appendGap // the list knows whether it begins with this event
 	case e.pos.seq <= head.seq:
 		if pos, ok := b.positionAt(e.pos.seq); ok && pos != e.pos {
 			b.conflicted = true
 			return appendForked
 		}
 		return appendDuplicate
-	case e.first <= head.seq:
-		b.conflicted = true
-		return appendForked
 	case e.first != head.seq+1:
-		return appendGap
+		return appendGap // or only its last number is new: then the list has forked, as the read shows
 	}
 	return b.push(e, render)
 }
@@ -181,7 +177,7 @@ func (b *ringBuffer) merge(read tail, render renderFunc) mergeResult {
 	run := contiguousTail(read.entries)
 	if !b.loaded {
 		b.reset(run, render)
-		b.completeSinceEmpty = len(run) == 0 && read.isAll
+		b.completeSinceEmpty = len(run) == 0
 		return mergeOK
 	}
 	if len(run) == 0 {

@@ -197,6 +197,28 @@ func checkBuffer(t *rapid.T, b *testBuffer, h *history, before position) {
 	}
 }
 
+// The front of the buffer may have been dropped between the two events of an entry.
+func TestTheFirstEventOfATwoIsPrependedAlone(t *testing.T) {
+	h := &history{}
+	for range 10 {
+		h.append()
+	}
+	b := newTestBuffer()
+	b.merge(h.read(1)) // two events
+	b.byteCount -= len(b.events[0].json)
+	b.base, b.events = b.events[0].pos, b.events[1:]
+	read := h.read(backfillTailEntries)
+	read.oldHead = b.head()
+	if b.merge(read) != mergeOK || len(b.events) != len(h.positions()) {
+		t.Fatalf("the buffer has %d events, want %d", len(b.events), len(h.positions()))
+	}
+	for i, pos := range h.positions() {
+		if b.events[i].pos != pos {
+			t.Errorf("event %d is %v, want %v", i, b.events[i].pos, pos)
+		}
+	}
+}
+
 func TestABackfilledRingBufferContainsOlderPositions(t *testing.T) {
 	h := &history{}
 	for range 100 {

@@ -39,8 +39,8 @@
 //
 //	field         separator  values
 //	settings      |          scripts.RoomSettings: what never changes and scripts decide by
-//	document      tab        settlement, rake bps, payout bps with commas, tie, metadata, entry token
-//	                         as of the creation, creator's profile; never changes
+//	document      tab        settlement, rake bps, payout bps with commas, tie, metadata, entry
+//	                         token as of the creation, creator's profile; never changes
 //	live          |          scripts.RoomLive: all that changes with every call
 //	s<user>       |          scripts.RoomSeat: one seat; the profile is JSON and the last value
 //	b<user>                  1: the player is banned
@@ -49,8 +49,8 @@
 //	code                     its short name
 //	created                  ms, as started and finished
 //	reason                   why the room was cancelled
-//	placements               "<user>:<place>:<units>:<score>;" each, of a finished room: place 0 for a
-//	                         forfeited seat, units empty in a free room
+//	placements               "<user>:<place>:<units>:<score>;" each, of a finished room: place 0
+//	                         for a forfeited seat, units empty in a free room
 //	refunds                  "<user>:<units>;" each, of a cancelled room
 //	rake                     minor units
 //	rematch                  room id of the rematch
@@ -89,11 +89,11 @@
 //
 // Reserved seats count against maxPlayers until the start, when they are removed. Leaving gives a
 // reserved seat up. autoStart counts active seats. It also starts a room when a player who was not
-// ready leaves. For the player, a reserved seat is a seat: the room is among the player's own. So is
-// a forfeited one until the room has ended.
+// ready leaves. For the player, a reserved seat is a seat: the room is among the player's own. So
+// is a forfeited one until the room has ended.
 //
-// A room bans at most 256 players; the next one can be taken out, but not banned. To drop the oldest
-// ban instead would let a player back in whom the host has banned.
+// A room bans at most 256 players; the next one can be taken out, but not banned. To drop the
+// oldest ban instead would let a player back in whom the host has banned.
 //
 // The store orders calls on one room. A script that needs the keys of players whom the caller did
 // not name returns "stale" and is called again with them.

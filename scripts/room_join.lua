@@ -25,9 +25,9 @@ local seat_field = 's' .. user
 local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'b' .. user, 'marks')
 local settings, seat, marks = fields[1], fields[3], fields[5]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, creator, visibility, friends_only, auto_start, match_ms =
+local entry, token, decimals, max_players, game, creator, visibility, friends_only, auto_start =
   string.match(settings, PATTERN(room_settings:
-    entry token decimals max_players game creator visibility friends_only auto_start match_ms))
+    entry token decimals max_players game creator visibility friends_only auto_start))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -67,6 +67,7 @@ emit_event(publish, events_key, seq, nonce, now, 'room.joined',
 redis.call('ZADD', player_rooms_key, '0', room_id)
 if starts then
   local created_key, started_key, due_key = unpack(KEYS, 5, 7)
+  local match_ms = string.match(settings, PATTERN(room_settings: match_ms))
   status, seq = 'STARTED', string.format('%d', seq + 1)
   start_room(publish, events_key, open_key, created_key, started_key, due_key, seq, nonce, now, version, 'auto',
     visibility, room_id, now_ms + match_ms)

@@ -61,7 +61,8 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 	for _, shard := range []keys.Shard{keys.EconomyShard(7), keys.FreeShard(0), keys.FreeShard(63)} {
 		names := []string{
 			keys.Room(shard, "a"), keys.RoomEvents(shard, "a"), keys.RoomReceipt(shard, "u1", "k"), keys.RoomsDue(shard),
-			keys.RoomIndex(shard, 1, "open"), keys.PlayerRooms(shard, 1), keys.RoomsFence(shard), keys.RoomCounter(shard), keys.RoomCode(shard, "c"),
+			keys.RoomIndex(shard, 1, "open"), keys.PlayerRooms(shard, 1), keys.RoomsFence(shard),
+			keys.RoomCounter(shard), keys.RoomCode(shard, "c"),
 		}
 		if shard.Paid() {
 			names = append(names, keys.Wallet(7, 1), keys.WalletLines(7, 1), keys.Totals(7), keys.TotalsFence(7),

@@ -257,7 +257,7 @@ func TestAGameFromCreateToPayoutOnTwoNodes(t *testing.T) {
 			"Idempotency-Key",
 			"buy-1",
 		)
-		if string(bought.Raw) != string(replayed.Raw) || replayed.Header.Get("Idempotent-Replayed") != "true" {
+		if withoutSupply(bought) != withoutSupply(replayed) || replayed.Header.Get("Idempotent-Replayed") != "true" {
 			t.Fatalf("the replayed purchase differs:\n%s\n%s", bought, replayed)
 		}
 		f.wantError(
@@ -362,6 +362,12 @@ func storedEvents(t *testing.T, db *redisdb.DB, room string) []events.Rendered {
 	return all
 }
 
+var volume = regexp.MustCompile(`"volume":[0-9.]+`)
+
+// withoutSupply returns a body without what exists of its tokens, which a node may know as of a
+// second ago. A balance still has its amount in minor units.
+func withoutSupply(r nodetest.Response) string { return volume.ReplaceAllString(string(r.Raw), "") }
+
 func names(users any) []string {
 	var all []string
 	for _, u := range users.([]any) {
@@ -444,7 +450,7 @@ func TestAThousandCopiesOfOnePurchaseHaveOneEffect(t *testing.T) {
 					return a, err
 				}
 				mu.Lock()
-				bodies[string(a.Raw)]++
+				bodies[withoutSupply(a)]++
 				mu.Unlock()
 			}
 			return a, nil
