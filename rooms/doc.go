@@ -84,8 +84,8 @@
 // A paid room with one active player left is finished for that player, with rake. A free room goes
 // on. The pot of an ended room is that of its end: what was paid out or given back.
 //
-// Shares of the payout table are rounded down. What the rounding leaves goes to the first place, as
-// do the shares of places that nobody has.
+// Only the places that somebody reached share the pot, in proportion to their basis points. Shares
+// are rounded down; the units that are left go to the largest fractions.
 //
 // Reserved seats count against maxPlayers until the start, when they are removed. Leaving gives a
 // reserved seat up. autoStart counts active seats. It also starts a room when a player who was not

@@ -81,21 +81,14 @@ func validatePlacements(placements []Placement, active []int64) error {
 	return fieldErrors.Err()
 }
 
-// splitPot divides the pot, less the rake, among players in ranked order. Each place gets its basis
-// points, rounded down. The first place also gets what the rounding leaves and the shares of places
-// that nobody has. Tied players divide what their places get together; the units that cannot be
-// divided go one each to the earliest seats.
+// splitPot divides the pot, less the rake, among players in ranked order by the shares of their
+// places. Tied players divide what their places get together; the units that cannot be divided go
+// one each to the earliest seats.
 func splitPot(
 	pot wallet.Units, rakeBps int, payoutBps []int, ranked []Placement,
 ) (payouts []Payout, rake wallet.Units) {
 	rake = applyBps(pot, rakeBps)
-	net := pot - rake
-	shares := make([]wallet.Units, len(ranked)) // by place, the first at 0
-	shares[0] = net
-	for i := 1; i < min(len(payoutBps), len(ranked)); i++ {
-		shares[i] = applyBps(net, payoutBps[i])
-		shares[0] -= shares[i]
-	}
+	shares := shareByPlace(pot-rake, payoutBps, len(ranked))
 	for first := 0; first < len(ranked); {
 		last, sum := first, wallet.Units(0)
 		for ; last < len(ranked) && ranked[last].Place == ranked[first].Place; last++ {
@@ -112,6 +105,38 @@ func splitPot(
 		first = last
 	}
 	return payouts, rake
+}
+
+// shareByPlace divides units among the places that somebody has, in proportion to their basis
+// points; when these are all 0, the first place gets everything. Shares are rounded down. The units
+// that are left go one each to the largest fractions, of equal ones to the better place.
+func shareByPlace(units wallet.Units, payoutBps []int, places int) []wallet.Units {
+	weights := make([]int, places)
+	total := 0
+	for i := range min(len(payoutBps), places) {
+		weights[i] = payoutBps[i]
+		total += payoutBps[i]
+	}
+	if total == 0 {
+		weights[0], total = 1, 1
+	}
+	shares, fractions := make([]wallet.Units, places), make([]uint64, places)
+	left := units
+	for i, weight := range weights {
+		hi, lo := bits.Mul64(uint64(units), uint64(weight))
+		share, fraction := bits.Div64(hi, lo, uint64(total))
+		shares[i], fractions[i] = wallet.Units(share), fraction
+		left -= shares[i]
+	}
+	byFraction := make([]int, places) // indexes of places
+	for i := range byFraction {
+		byFraction[i] = i
+	}
+	slices.SortStableFunc(byFraction, func(a, b int) int { return cmp.Compare(fractions[b], fractions[a]) })
+	for _, i := range byFraction[:left] {
+		shares[i]++
+	}
+	return shares
 }
 
 // settlement is what a script needs to finish a room.

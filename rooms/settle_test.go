@@ -24,14 +24,16 @@ func TestThePotIsSplitByThePayoutTable(t *testing.T) {
 		{"rake rounds down", 333, 250, []int{10000}, []int{1, 2}, []wallet.Units{325, 0}, 8},
 		{"all is rake", 100, 10000, []int{10000}, []int{1, 2}, []wallet.Units{0, 0}, 100},
 		{"two places", 1000, 0, []int{7000, 3000}, []int{1, 2, 3}, []wallet.Units{700, 300, 0}, 0},
-		{"rounding goes to the first", 10, 0, []int{3334, 3333, 3333}, []int{1, 2, 3}, []wallet.Units{4, 3, 3}, 0},
+		{"what rounding leaves goes to the largest fraction", 10, 0, []int{3000, 3500, 3500}, []int{1, 2, 3}, []wallet.Units{3, 4, 3}, 0},
+		{"of equal fractions to the better place", 10, 0, []int{3334, 3333, 3333}, []int{1, 2, 3}, []wallet.Units{4, 3, 3}, 0},
 		{
-			"a place that nobody reaches goes to the first", 100, 0,
+			"the places that are reached share in proportion", 100, 0,
 			[]int{5000, 3000, 2000},
 			[]int{1, 2},
-			[]wallet.Units{70, 30},
+			[]wallet.Units{63, 37},
 			0,
 		},
+		{"nothing for the places that are reached", 100, 0, []int{0, 0, 10000}, []int{1, 2}, []wallet.Units{100, 0}, 0},
 		{"a tie for the first", 101, 0, []int{10000}, []int{1, 1, 3}, []wallet.Units{51, 50, 0}, 0},
 		{
 			"a tie shares what the places get", 1000, 0,
@@ -47,7 +49,7 @@ func TestThePotIsSplitByThePayoutTable(t *testing.T) {
 			"the largest pot", wallet.MaxUnits, 1,
 			[]int{9999, 1},
 			[]int{1, 2},
-			[]wallet.Units{9005397904962036, 900629853481},
+			[]wallet.Units{9005397904962035, 900629853482},
 			900719925474,
 		},
 	} {
