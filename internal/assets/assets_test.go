@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/scripts"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -563,4 +564,62 @@ func TestAnAssetThatWasNotThereIsNotSoldLaterUnderTheSameKey(t *testing.T) {
 		}
 		f.wantBalanced()
 	})
+}
+
+// The asset may be created between the look at it and the script.
+func TestAnAssetWhoseTokenTheNodeDoesNotKnowIsNotSold(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixture(t, db)
+	gift := f.createAsset(assets.CreateInput{Price: "0"})
+	reply, err := db.RunScript(t.Context(), scripts.AssetPurchase,
+		[]string{
+			keys.Asset(game, gift.ID), keys.Wallet(game, 1), keys.WalletLines(game, 1), keys.Inventory(game, 1),
+			keys.Ledger(game), keys.LedgerBase(game), keys.MoneyReceipt(game, "u1", "k"),
+		},
+		db.PublishCommand, "nonce", "f", 1000, 1, gift.ID, 1, "", "", 0)
+	if err != nil || reply.Status != apierror.AssetNotFound.Code {
+		t.Errorf("%+v, %v", reply, err)
+	}
+}
+
+// The number of an entry counts those that were removed from the ledger.
+func TestThePurchaseIDIsTheNumberOfTheLedgerEntry(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		gift := f.createAsset(assets.CreateInput{Price: "0"})
+		for want := int64(1); want <= 4; want++ {
+			if p, err := f.buy(1, gift.ID, 1, fmt.Sprint(want)); err != nil || p.PurchaseID != want {
+				t.Fatalf("%+v, %v; want %d", p, err, want)
+			}
+			if want == 2 {
+				db.Client.Del(t.Context(), keys.Ledger(game))
+				db.Client.Set(t.Context(), keys.LedgerBase(game), 2, 0)
+			}
+		}
+	})
+}
+
+func TestTheTotalsFollowPurchases(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixture(t, db)
+	sword := f.createAsset(assets.CreateInput{Price: "1"})
+	f.credit(1, "10")
+	if err := f.wallets.Fold(t.Context(), game); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- f.wallets.Run(ctx) }()
+	house := func() string { return db.Client.HGet(t.Context(), keys.Totals(game), "house:GOLD").Val() }
+	for i := range 2 { // the second one is folded only when it is named: all games were looked at
+		if _, err := f.buy(1, sword.ID, 1, fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprint(100 * (i + 1))
+		redistest.Eventually(t, "the purchase is in the totals", func() bool { return house() == want })
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

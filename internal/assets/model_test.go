@@ -211,7 +211,8 @@ func newModel(
 	}
 	for _, gameID := range []int64{game, game, otherGame} {
 		a := &modelAsset{
-			gameID: gameID, price: drawPrice(t), stock: drawLimit(t, "stock", 0), limit: drawLimit(t, "limit", 1), active: true, version: 1,
+			gameID: gameID, price: drawPrice(t), stock: drawLimit(t, "stock", 0), limit: drawLimit(t, "limit", 1),
+			active: true, version: 1,
 		}
 		created, err := catalogue.Create(t.Context(), operator, gameID, assets.CreateInput{
 			Name: "Sword / \\ \"π\"", TokenCode: m.token, Price: m.amountInput(a.price), Stock: a.stock, PerUserLimit: a.limit,

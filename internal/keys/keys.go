@@ -165,9 +165,9 @@ func PlayerPair(a, b int64) string {
 // removed from the front of WalletLines, absent for 0.
 func Wallet(gameID, userID int64) string { return economy(gameID) + "wallet:" + id(userID) }
 
-// WalletLines (list, no expiry; and a channel of the same name) is the player's own ledger, and what
-// carries user.balance and user.asset to the player: entries in the form of package events. The id
-// of a line is WalletBaseField and its place in the list, from 1.
+// WalletLines (list, no expiry; and a channel of the same name) is the player's own ledger, and
+// what carries user.balance and user.asset to the player: entries in the form of package events.
+// The id of a line is WalletBaseField and its place in the list, from 1.
 func WalletLines(gameID, userID int64) string { return Wallet(gameID, userID) + ":lines" }
 
 // Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>",

@@ -186,6 +186,11 @@ func TestALeaderThatWasFollowedFoldsNothing(t *testing.T) {
 			wantFolded(t, db, game, folded)
 		}
 		wantBalanced(t, s)
+		db.Client.RPop(t.Context(), keys.Ledger(game)) // it is in the totals
+		db.Client.RPop(t.Context(), keys.Ledger(game))
+		if r, err := s.Audit(t.Context(), game); err != nil || r.Balanced {
+			t.Errorf("without an entry that was folded: %+v, %v", r, err)
+		}
 	})
 }
 

@@ -257,9 +257,9 @@ func (s *Service) mintChanged(gameID int64, code string) {
 	s.supplies.remove(supplyKey{0, code})
 }
 
-// Grant mints the sign-up grant of a game into a player's wallet there, once for each player however
-// often it is called. The caller must be the system, which knows that the player is one of the
-// game. It returns forbidden, user_not_found, token_not_found, invalid_amount.
+// Grant mints the sign-up grant of a game into a player's wallet there, once for each player
+// however often it is called. The caller must be the system, which knows that the player is one of
+// the game. It returns forbidden, user_not_found, token_not_found, invalid_amount.
 func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantInput) error {
 	switch {
 	case caller.Role != principal.System:
