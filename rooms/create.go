@@ -20,6 +20,23 @@ const MaxRoomPlayers = 256
 // maxMetadataBytes bounds metadata, without white space.
 const maxMetadataBytes = 4 << 10
 
+// CreateInput is a request for a new room. An absent member has the default that its comment names.
+type CreateInput struct {
+	GameID       int64              `json:"gameId"`       // default: the caller's game, the only one allowed
+	EntryTokenID int64              `json:"entryTokenId"` // EntryToken.id; default: none, a free room
+	RoomEntry    wallet.AmountInput `json:"roomEntry"`    // stake of each player, decimal; required with a token
+	MaxPlayers   int                `json:"maxPlayers"`   // 1 to MaxRoomPlayers and to the game's limit; required
+	MinPlayers   *int               `json:"minPlayers"`   // 1 to maxPlayers; default: 2 with an entry, else 1
+	FriendsOnly  bool               `json:"isFriendsOnly"`
+	Visibility   Visibility         `json:"visibility"` // default: public
+	Metadata     wire.RawJSON       `json:"metadata"`   // a JSON object of at most 4 KiB; default: {}
+	AutoStart    bool               `json:"autoStart"`
+	SettledBy    string             `json:"settlement"` // "server", the default and the only one yet
+	RakeBps      *int               `json:"rakeBps"`    // basis points of the pot; default: the game's rake
+	PayoutBps    []int              `json:"payout"`     // basis points for each place, sum 10,000; default: [10000]
+	Tie          Tie                `json:"tie"`        // default: split
+}
+
 // roomDraft is a valid CreateInput with every default filled in.
 type roomDraft struct {
 	gameID                                       int64

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
@@ -21,6 +22,19 @@ const (
 	minChunk        = 32  // rooms
 	maxScannedRooms = 300 // rooms
 )
+
+// ListQuery filters a list of rooms. A zero member does not filter, except that Service.List
+// defines what no Status means.
+type ListQuery struct {
+	GameID       int64
+	Status       Status
+	EntryTokenID int64              // EntryToken.id
+	MaxEntry     wallet.AmountInput // largest entry, decimal, compared in each room's own token
+	HasFreeSeat  *bool              // true: rooms before the start with a free seat; false: all others
+	Mine         bool               // for players: their rooms that have not ended, see Service.List
+	Limit        int                // rooms in the page, 1 to wire.MaxPageSize; 0 means wire.DefaultPageSize
+	Cursor       string             // NextCursor of the page before; "" for the first page
+}
 
 // List returns rooms, newest first. A player gets public rooms of the own game: those with the
 // status, or without a status those before the start that the player may join now. With Mine a

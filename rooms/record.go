@@ -13,6 +13,11 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
+// documentLayout is what never changes in a room and only nodes read.
+var documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: []string{
+	"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
+}}
+
 // The prefixes of the fields that a room has for each seat and for each ban; the user id follows.
 const (
 	seatFieldPrefix = "s"

@@ -23,16 +23,13 @@ import (
 const eventsRetention = 10 * time.Minute
 
 // The packed fields of a room's hash. Go and the scripts read the values by the names in package
-// scripts; the document is for Go alone. doc.go describes them.
+// scripts. doc.go describes them.
 var (
 	settingsLayout = redisdb.PackedLayout{
 		Name: "the settings of a room", Separator: "|", Names: scripts.RoomSettings.Names,
 	}
-	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
-	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
-	documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: []string{
-		"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
-	}}
+	liveLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
+	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
 )
 
 // store reads rooms from Redis and runs the room scripts.
