@@ -32,13 +32,13 @@ type socketEndpoint struct {
 	onOpen     func(context.Context, *clientHandler, *realtime.Client) // before the first message; may be nil
 }
 
-// messageHandler handles a message and returns the data of its reply, or alreadyReplied if it has
-// sent one.
+// messageHandler handles a message and returns the data of its reply, or noReply if there is none
+// to send.
 type messageHandler func(context.Context, *clientHandler, *realtime.Client, *message) (any, error)
 
-type repliedMarker struct{}
+type noReplyMarker struct{}
 
-var alreadyReplied any = repliedMarker{}
+var noReply any = noReplyMarker{}
 
 // clientHandler is a player on a socket.
 type clientHandler struct {
@@ -188,7 +188,7 @@ func (s *clientHandler) handleFrame(ctx context.Context, client *realtime.Client
 		return nil
 	case err != nil:
 		return s.errorReply(&m, err)
-	case data == alreadyReplied:
+	case data == noReply:
 		return nil
 	default:
 		return &socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}

@@ -519,7 +519,9 @@ func TestMessagesGoToTheOtherParticipants(t *testing.T) {
 		a.expectOK("done", "room.send", message("move", `{"x":1, "y":[2]}`, ""))
 		a.expectOK("done", "room.send", message("secret", `"hush"`, fmt.Sprintf(`,"to":[%d]`, cid.id)))
 		a.expectOK("done", "room.send", message("nobody", `1`, `,"to":[]`))
-		a.expectOK("done", "room.send", fmt.Sprintf(`{"roomId":%q,"op":"bare"}`, room))
+		// Without an id it is not acknowledged: the next reply is that to the message after it, as
+		// requestWithID checks.
+		a.send(fmt.Sprintf(`{"type":"room.send","data":{"roomId":%q,"op":"bare"}}`, room))
 		for i := range 40 {
 			a.expectOK("done", "room.send", message("count", strconv.Itoa(i), ""))
 		}
@@ -540,6 +542,10 @@ func TestMessagesGoToTheOtherParticipants(t *testing.T) {
 			for i := range 40 {
 				expectMessage(s, "count", strconv.Itoa(i))
 			}
+		}
+		spectator.send(`{"type":"room.send","data":` + message("boo", "1", "") + `}`)
+		if got := spectator.nextReply(); *got.OK || got.ReplyTo != nil || got.Error["code"] != "not_participant" {
+			t.Errorf("the reply to a refused message without an id is %s", got.raw)
 		}
 		got := spectator.expectError("not_participant", "room.send", message("boo", "1", ""))
 		checkErrorReply(t, got, "room.send", *got.ReplyTo+" not_participant")
