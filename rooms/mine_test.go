@@ -154,6 +154,10 @@ func TestReservedSeatsLeaveTheListsOfTheirPlayers(t *testing.T) {
 				if got := f.listMine(t, b, rooms.ListQuery{}); got != nil || ended.Status == rooms.Created {
 					t.Fatalf("%s: a room that is %s has %v", name, ended.Status, got)
 				}
+				shard, _ := keys.RoomShard(rematch.RoomID)
+				if left := f.db.Client.ZRange(ctx, keys.PlayerRooms(shard, b.UserID), 0, -1).Val(); len(left) > 0 {
+					t.Fatalf("%s: the list keeps %v", name, left)
+				}
 				if ended.Status == rooms.Started {
 					must(t)(f.service.Cancel(ctx, operator, ended.RoomID, noKey))
 				}
