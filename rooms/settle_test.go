@@ -24,8 +24,20 @@ func TestThePotIsSplitByThePayoutTable(t *testing.T) {
 		{"rake rounds down", 333, 250, []int{10000}, []int{1, 2}, []wallet.Units{325, 0}, 8},
 		{"all is rake", 100, 10000, []int{10000}, []int{1, 2}, []wallet.Units{0, 0}, 100},
 		{"two places", 1000, 0, []int{7000, 3000}, []int{1, 2, 3}, []wallet.Units{700, 300, 0}, 0},
-		{"what rounding leaves goes to the largest fraction", 10, 0, []int{3000, 3500, 3500}, []int{1, 2, 3}, []wallet.Units{3, 4, 3}, 0},
-		{"of equal fractions to the better place", 10, 0, []int{3334, 3333, 3333}, []int{1, 2, 3}, []wallet.Units{4, 3, 3}, 0},
+		{
+			"what rounding leaves goes to the largest fraction", 10, 0,
+			[]int{3000, 3500, 3500},
+			[]int{1, 2, 3},
+			[]wallet.Units{3, 4, 3},
+			0,
+		},
+		{
+			"of equal fractions to the better place", 10, 0,
+			[]int{3334, 3333, 3333},
+			[]int{1, 2, 3},
+			[]wallet.Units{4, 3, 3},
+			0,
+		},
 		{
 			"the places that are reached share in proportion", 100, 0,
 			[]int{5000, 3000, 2000},

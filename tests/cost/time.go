@@ -18,6 +18,8 @@ const (
 	pipelineDepth = 128 // commands that are sent together
 )
 
+var syncEverySecond = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+
 // timedRow is what one row took in each pass.
 type timedRow struct {
 	title       string
@@ -30,7 +32,7 @@ type timedRow struct {
 // them, with what is read in the same round trip, in pipelines, on a store that syncs its
 // append-only file every second.
 func printTimes(ctx context.Context) error {
-	server, err := redistest.Start("--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
+	server, err := redistest.Start(append([]string{"--auto-aof-rewrite-percentage", "0"}, syncEverySecond...)...)
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func median(values []float64) float64 {
 // printSpread prints how many joins a second one master takes of one game, and two masters of two
 // games: the masters of a Cluster share the games.
 func printSpread(ctx context.Context) error {
-	url, servers, err := redistest.StartCluster("--appendonly", "yes", "--appendfsync", "everysec")
+	url, servers, err := redistest.StartCluster(syncEverySecond...)
 	defer func() {
 		for _, s := range servers {
 			s.Remove()
@@ -248,7 +250,8 @@ func measureSpread(ctx context.Context, games []*spreadGame) (float64, error) {
 				return 0, err
 			}
 			for seat := 1; seat < roomSeats; seat++ {
-				held, err := g.recorder.hold(func() error { return g.join(ctx, g.player(hostIndex(n)+seat), room.RoomID, noReceipt) })
+				joiner := g.player(hostIndex(n) + seat)
+				held, err := g.recorder.hold(func() error { return g.join(ctx, joiner, room.RoomID, noReceipt) })
 				if err != nil {
 					return 0, err
 				}
