@@ -486,7 +486,8 @@ func TestARoomStartsByItselfWhenFullOrReady(t *testing.T) {
 				rooms.CreateInput{MaxPlayers: maxPlayers, MinPlayers: &minPlayers, AutoStart: true}, noKey)).RoomID
 		}
 		full := open(2, 2)
-		if r := must(t)(f.service.Join(ctx, b, full, noKey)); r.Status != rooms.Started || r.Version != 2 || r.Seq != 3 {
+		if r := must(t)(f.service.Join(ctx, b, full, noKey)); r.Status != rooms.Started || r.Version != 2 || r.Seq != 3 ||
+			r.StartedAt.IsZero() {
 			t.Fatalf("full: %+v", r)
 		}
 		ready := open(3, 2)
