@@ -24,3 +24,8 @@ local function save_receipt(receipt_key, fingerprint, ttl_ms, reply)
   end
   return reply
 end
+
+-- save_success is save_receipt for {'ok', nonce}, for a call with a key; it makes no table.
+local function save_success(receipt_key, fingerprint, ttl_ms, nonce)
+  redis.call('SET', receipt_key, fingerprint .. '\31ok\31' .. nonce .. '\31', 'PX', ttl_ms)
+end

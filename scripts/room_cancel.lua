@@ -51,7 +51,7 @@ close_room(is_open and created_key or started_key, cancelled_key, is_open and op
   now_ms, keep_ms, events_ms)
 redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'reason', reason, 'refunds', refunds)
 if receipt_key then
-  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+  save_success(receipt_key, fingerprint, ttl_ms, nonce)
 else
   redis.call('HSET', room_key, 'marks', add_mark(marks, nonce))
 end

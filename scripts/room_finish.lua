@@ -53,5 +53,5 @@ emit_event(publish, events_key, seq, nonce, now, 'room.finished',
   version .. '|' .. decimals .. '|' .. rake .. '|' .. placements)
 close_room(started_key, finished_key, nil, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
 redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'placements', placements, 'rake', rake)
-if receipt_key then save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce}) end
+if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
 return 'ok'

@@ -79,7 +79,7 @@ local new_live = PACK(room_live)
 local new_seat = 'active|0|' .. now .. '|' .. entry .. '|' .. version .. '000|' .. new_profile
 if receipt_key then
   redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat)
-  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+  save_success(receipt_key, fingerprint, ttl_ms, nonce)
 else
   redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat, 'marks', add_mark(marks, nonce))
 end

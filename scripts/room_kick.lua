@@ -92,7 +92,7 @@ elseif visibility == 'public' and active + reserved + 1 == tonumber(max_players)
 end
 if receipt_key then
   redis.call('HSET', room_key, 'live', PACK(room_live))
-  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+  save_success(receipt_key, fingerprint, ttl_ms, nonce)
 else
   redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
 end

@@ -114,7 +114,7 @@ elseif is_open and visibility == 'public' and active + reserved + 1 == tonumber(
 end
 if receipt_key then
   redis.call('HSET', room_key, 'live', PACK(room_live))
-  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+  save_success(receipt_key, fingerprint, ttl_ms, nonce)
 else
   redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
 end

@@ -59,7 +59,7 @@ end
 local new_live, new_seat = PACK(room_live), 'active|' .. is_ready .. rest
 if receipt_key then
   redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat)
-  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+  save_success(receipt_key, fingerprint, ttl_ms, nonce)
 else
   redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat, 'marks', add_mark(marks, nonce))
 end

@@ -49,7 +49,7 @@ start_room(publish, events_key, open_key, created_key, started_key, due_key, seq
   user ~= '' and 'host' or 'server', visibility, room_id, now_ms + match_ms)
 if receipt_key then
   redis.call('HSET', room_key, 'live', PACK(room_live), 'started', now)
-  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+  save_success(receipt_key, fingerprint, ttl_ms, nonce)
 else
   redis.call('HSET', room_key, 'live', PACK(room_live), 'started', now, 'marks', add_mark(marks, nonce))
 end

@@ -36,7 +36,7 @@ version, seq, host = string.format('%d', version + 1), string.format('%d', seq +
 emit_event(publish, events_key, seq, nonce, now, 'room.host_changed', version .. '|' .. target)
 if receipt_key then
   redis.call('HSET', room_key, 'live', PACK(room_live))
-  save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})
+  save_success(receipt_key, fingerprint, ttl_ms, nonce)
 else
   redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
 end
