@@ -529,7 +529,7 @@ func (m *model) patch(t *rapid.T) {
 // move writes a ledger entry and the new balances of players, with their lines.
 func (m *model) move(t *rapid.T, gameID int64, postings string, moved ...int) {
 	ctx := t.Context()
-	entry := "1|nonce|" + m.token + "|entry|room|" + postings
+	entry := "1|000nonce|" + m.token + "|entry|room|" + postings
 	if err := m.db.Client.RPush(ctx, keys.Ledger(gameID), entry).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -540,7 +540,7 @@ func (m *model) move(t *rapid.T, gameID int64, postings string, moved ...int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := fmt.Sprintf("%d-nonce|user.balance|1|%s|%d|0|%s|%s|entry|room",
+		line := fmt.Sprintf("%d-000nonce|user.balance|1|%s|%d|0|%s|%s|entry|room",
 			seq, m.token, m.decimals, m.free[p], m.held[p])
 		if err := m.db.Client.RPush(ctx, keys.WalletLines(gameID, m.users[p]), line).Err(); err != nil {
 			t.Fatal(err)

@@ -62,10 +62,10 @@ var renderings = []struct {
 		[]string{"room.started", `{"by":"host","startedAt":` + renderedT + `,"version":6}`},
 	},
 	{
-		"a result", testRoom, "7-0000001a|room.finished|" + millis + "|7|2|10|7:1:490:12.5;8:2:0:;9:0:0:;",
+		"a result", testRoom, "7-0000001a|room.finished|" + millis + "|7|2|10|7:1:490:12.5;8:2:0:;9:0:5:;10:0:0:;",
 		[]string{"room.finished", `{"results":[{"userId":7,"place":1,"score":12.5},{"userId":8,"place":2}],"payouts":[` +
 			`{"userId":7,"place":1,"payout":4.9,"amount":"490"},{"userId":8,"place":2,"payout":0,"amount":"0"},` +
-			`{"userId":9,"place":null,"payout":0,"amount":"0"}],"rake":0.1,"rakeAmount":"10","version":7}`},
+			`{"userId":9,"place":null,"payout":0.05,"amount":"5"}],"rake":0.1,"rakeAmount":"10","version":7}`},
 	},
 	{
 		"a cancelled room", testRoom, "7-0000001a|room.cancelled|" + millis + "|7|2|timeout|7:250;8:250;",

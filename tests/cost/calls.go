@@ -14,9 +14,10 @@ type call struct {
 	name    string
 	promise string // what is paid for, one sentence
 	keyUse  keyUse
-	isRead  bool   // the verb runs no script: all of its commands are counted
-	status  string // of the script's reply; "" means scripts.OK
-	most    int    // calls to count, for a row that takes long to prepare; 0 for as many as of the others
+	isRead  bool    // the verb runs no script: all of its commands are counted
+	status  string  // of the script's reply; "" means scripts.OK
+	most    int     // calls to count, for a row that takes long to prepare; 0 for as many as of the others
+	limit   float64 // of the ceiling, in thousand instructions without AOF; 0 for none
 
 	// prepare prepares the i-th call; it is not counted. nil for nothing to prepare.
 	prepare func(ctx context.Context, s *stage, i int) error
@@ -93,7 +94,8 @@ func (s *stage) joinSeat(ctx context.Context, i, seat int) error {
 // calls lists what is counted. The rooms live through the rows from create to finish.
 var calls = []call{
 	{
-		name: "create, paid room of 8",
+		name:  "create, paid room of 8",
+		limit: 320,
 		promise: "The room, its code, its index entries and its due time exist, and the creator's stake is in escrow, " +
 			"or nothing has changed.",
 		run: func(ctx context.Context, s *stage, i int) error {
@@ -114,6 +116,7 @@ var calls = []call{
 	},
 	{
 		name:    "join at seat 8",
+		limit:   230,
 		promise: "The same as at seat 2; what it costs more is the price of the players who are seated already.",
 		prepare: func(ctx context.Context, s *stage, i int) error {
 			for seat := 3; seat < roomSeats; seat++ {
@@ -150,6 +153,7 @@ var calls = []call{
 	},
 	{
 		name:    "leave at 8",
+		limit:   260,
 		promise: "The seat is free, the stake is back in the wallet, and the room has a host.",
 		run: func(ctx context.Context, s *stage, i int) error {
 			return s.leave(ctx, s.player(hostIndex(i)+roomSeats-1), s.roomIDs[i], s.nextReceipt())
@@ -157,6 +161,7 @@ var calls = []call{
 	},
 	{
 		name:    "start at 8",
+		limit:   180,
 		promise: "The stakes are locked, and nobody joins any more.",
 		prepare: func(ctx context.Context, s *stage, i int) error { return s.joinSeat(ctx, i, roomSeats) },
 		run: func(ctx context.Context, s *stage, i int) error {
@@ -164,7 +169,8 @@ var calls = []call{
 		},
 	},
 	{
-		name: "finish of 8",
+		name:  "finish of 8",
+		limit: 750,
 		promise: "The whole pot is paid out once, each of the 8 players has a line and a message, and the result is " +
 			"in the room.",
 		run: func(ctx context.Context, s *stage, i int) error {
@@ -173,6 +179,7 @@ var calls = []call{
 	},
 	{
 		name:    "purchase",
+		limit:   190,
 		promise: "The price is paid, the asset is owned, and stock and limit hold, in one step.",
 		run: func(ctx context.Context, s *stage, i int) error {
 			return s.buy(ctx, s.player(hostIndex(i)), s.nextReceipt())
@@ -193,6 +200,7 @@ var calls = []call{
 	},
 	{
 		name:    "credit",
+		limit:   160,
 		promise: "The amount is minted into the wallet, and the ledger, the totals and the player know it.",
 		run: func(ctx context.Context, s *stage, i int) error {
 			return s.credit(ctx, s.player(hostIndex(i)), "12.50", s.nextReceipt())

@@ -47,17 +47,26 @@ type callFigures struct {
 // ceilings returns the ceilings for what was measured.
 func (f figures) ceilings() figures {
 	c := figures{Calls: map[string]callFigures{}, Sizes: map[string]float64{}}
-	for title, m := range f.Calls {
-		c.Calls[title] = callFigures{
-			KIr: ceiling(m.KIr + clockAllowanceKIr), KIrWithAOF: ceiling(m.KIrWithAOF + clockAllowanceKIr),
+	for _, r := range callRows() {
+		m := f.Calls[r.title()]
+		c.Calls[r.title()] = callFigures{
+			KIr: atMost(r.limit, ceiling(m.KIr+clockAllowanceKIr)), KIrWithAOF: ceiling(m.KIrWithAOF + clockAllowanceKIr),
 			AOFBytes: ceiling(m.AOFBytes),
 			Commands: math.Ceil(m.Commands), BesideCommands: m.BesideCommands,
 		}
 	}
-	for title, n := range f.Sizes {
-		c.Sizes[title] = ceiling(n)
+	for _, s := range sizes {
+		c.Sizes[s.name] = atMost(s.limit, ceiling(f.Sizes[s.name]))
 	}
 	return c
+}
+
+// atMost returns a ceiling, or the limit if that is lower; a limit of 0 is none.
+func atMost(limit, ceiling float64) float64 {
+	if limit > 0 {
+		return min(limit, ceiling)
+	}
+	return ceiling
 }
 
 func ceiling(measured float64) float64 { return math.Ceil(measured * allowanceFactor) }

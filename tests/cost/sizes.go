@@ -15,8 +15,9 @@ import (
 // size is one figure of memory, measured on an empty store.
 type size struct {
 	name    string
-	unit    string // of the figure
-	promise string // what is kept for it, one sentence
+	unit    string  // of the figure
+	promise string  // what is kept for it, one sentence
+	limit   float64 // of the ceiling, in the unit; 0 for none
 	measure func(ctx context.Context, s *sizing) (float64, error)
 }
 
@@ -63,6 +64,7 @@ type keyMatch func(key string) bool
 var sizes = []size{
 	{
 		name: "open paid room of 8 with its receipts", unit: unitBytes,
+		limit:   8 << 10,
 		promise: "Room, events, code, index entries and the receipts of 8 requests with a key are there at once.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			used, err := s.measureUsed(ctx, isOfRoom, func(i int) error { return s.fillRoom(ctx, i) }, measuredRoomCount)
@@ -79,6 +81,7 @@ var sizes = []size{
 	},
 	{
 		name: "ended room of 8 with its receipts, after 10 minutes", unit: unitBytes,
+		limit:   6 << 10,
 		promise: "The same once its events are let go.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			isKept := func(key string) bool { _, isEvents := keys.ParseRoomEvents(key); return isOfRoom(key) && !isEvents }
@@ -88,6 +91,7 @@ var sizes = []size{
 	},
 	{
 		name: "player's wallet with one line", unit: unitBytes,
+		limit:   600,
 		promise: "A player with one token has a balance, a history and an event, which are found without a search.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			used, err := s.measureUsed(ctx, isOfWallet, func(i int) error {
@@ -114,6 +118,7 @@ var sizes = []size{
 	},
 	{
 		name: "largest value of a receipt", unit: unitBytes,
+		limit:   100,
 		promise: "A receipt holds an outcome and no room: of create, join, leave, start, finish, purchase and credit.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			if err := s.makeReceipts(ctx); err != nil {
@@ -124,6 +129,7 @@ var sizes = []size{
 	},
 	{
 		name: fmt.Sprintf("fields of a room after %d passers-by", passerByCount), unit: "fields",
+		limit:   24,
 		promise: "A room does not grow with those who come and go.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			id, err := s.passBy(ctx)
@@ -147,6 +153,7 @@ var sizes = []size{
 	},
 	{
 		name: fmt.Sprintf("events of a room after filling %d seats", manySeatsCount), unit: unitBytes,
+		limit:   100 << 10,
 		promise: "Each event is kept once, so that a client that was away misses none.",
 		measure: func(ctx context.Context, s *sizing) (float64, error) {
 			id, err := s.fillManySeats(ctx)
