@@ -22,7 +22,8 @@ end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local seat_field = 's' .. user
-local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'b' .. user, 'marks')
+local fields = receipt_key and redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'b' .. user) or
+  redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'b' .. user, 'marks')
 local settings, seat, marks = fields[1], fields[3], fields[5]
 if not settings then return refuse('room_not_found', nonce) end
 local entry, token, decimals, max_players, game, creator, visibility, friends_only, auto_start =

@@ -153,7 +153,6 @@ var calls = []call{
 	},
 	{
 		name:    "leave at 8",
-		limit:   260,
 		promise: "The seat is free, the stake is back in the wallet, and the room has a host.",
 		run: func(ctx context.Context, s *stage, i int) error {
 			return s.leave(ctx, s.player(hostIndex(i)+roomSeats-1), s.roomIDs[i], s.nextReceipt())
