@@ -66,7 +66,7 @@ func TestALimitByAddressCountsAllPlayersOfTheAddress(t *testing.T) {
 	ann := f.expect(201, "POST", "/api/v1/auth/guest", "", guest, "X-Forwarded-For", "192.0.2.1").text("accessToken")
 	bob := f.expect(201, "POST", "/api/v1/auth/guest", "", guest, "X-Forwarded-For", "192.0.2.2").text("accessToken")
 	link := func(bearer string) int {
-		body := fmt.Sprintf(`{"deviceSecret":"the device of %s"}`, bearer[len(bearer)-16:])
+		body := fmt.Sprintf(`{"deviceSecret":"the device of the player %s"}`, bearer[len(bearer)-16:])
 		return f.send("POST", "/api/v1/auth/link", bearer, body, "X-Forwarded-For", "192.0.2.3").status
 	}
 	if first, second := link(ann), link(bob); first != 200 || second != 429 {

@@ -48,11 +48,11 @@ var validBodies = []struct {
 	operation, as, body string
 	optional            bool // the whole body may be missing
 }{
-	{"POST /api/v1/auth/guest", "nobody", `{"gameId":<game>,"username":"Cid","deviceSecret":"0123456789abcdef"}`, false},
+	{"POST /api/v1/auth/guest", "nobody", `{"gameId":<game>,"username":"Cid","deviceSecret":"0123456789abcdef0123456789abcdef"}`, false},
 	{"POST /api/v1/auth/exchange", "server", `{"externalId":"x","username":"Cid","avatar":null}`, false},
 	{"POST /api/v1/auth/refresh", "nobody", `{"refreshToken":"x"}`, false},
 	{"POST /api/v1/auth/logout", "ann", `{"refreshToken":"x"}`, true},
-	{"POST /api/v1/auth/link", "ann", `{"deviceSecret":"0123456789abcdef"}`, false},
+	{"POST /api/v1/auth/link", "ann", `{"deviceSecret":"0123456789abcdef0123456789abcdef"}`, false},
 	{"POST /api/v1/auth/ticket", "ann", `{}`, true},
 	{"PATCH /api/v1/me", "ann", `{"username":"Anna","avatar":null}`, false},
 	{"POST /api/v1/friends/<bob>", "ann", `{}`, true},

@@ -11,6 +11,7 @@ var (
 	UserLinkIdentity = mustLoad("user_link_identity")
 	UserPatch        = mustLoad("user_patch")
 	UserChangeKind   = mustLoad("user_change_kind")
+	UserEndSessions  = mustLoad("user_end_sessions")
 
 	FriendRequest = mustLoad("friend_request")
 	FriendRemove  = mustLoad("friend_remove")
@@ -18,6 +19,8 @@ var (
 
 	RefreshStart  = mustLoad("refresh_start")
 	RefreshRotate = mustLoad("refresh_rotate")
+
+	ExternalTokenUse = mustLoad("external_token_use")
 
 	RateLimitTake     = mustLoad("rate_limit_take")
 	FencingTokenIssue = mustLoad("fencing_token_issue")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -274,6 +275,14 @@ func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error)
 		return Game{}, apierror.Unauthenticated
 	}
 	return g, nil
+}
+
+// ServerKeyID returns the id of a server key, as ServerKeyInfo has it.
+func ServerKeyID(key string) string { return secret.Digest(key)[:keyIDLength] }
+
+// HasServerKeyID reports whether a key with an id is one of the game's keys.
+func (g Game) HasServerKeyID(id string) bool {
+	return slices.ContainsFunc(g.serverKeys, func(k storedKey) bool { return k.id() == id })
 }
 
 // IsServerKey reports whether a bearer token has the form of a server key.

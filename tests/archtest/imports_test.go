@@ -34,6 +34,7 @@ var importTable = []importRow{
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
+	{"sessions", []string{"keys", "redisdb"}, "what has ended is known to every node, whatever a session is for"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
 	{"games", withIdempotency, "a game is configured without its players; checks of others come through an interface"},
@@ -41,7 +42,10 @@ var importTable = []importRow{
 
 	{"assets", domains, "a purchase moves money"},
 	{"rooms", domains, "a room takes stakes, shows players and follows the settings of its game"},
-	{"auth", domains, "signing in makes players, gives the grant of their game and checks its keys"},
+	{
+		"auth", append(slices.Clone(domains), "sessions"),
+		"signing in makes players, gives the grant of their game and checks its keys",
+	},
 	{"progress", domains, "a save belongs to a player and keeps the rules of its game"},
 
 	{
