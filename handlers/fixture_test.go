@@ -80,6 +80,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	userService := users.New(db)
 	f.wallets = wallet.New(db, userService, wallet.Options{})
 	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
+	userService.RestrictAvatars(gameService)
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKey: adminKey})

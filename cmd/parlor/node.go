@@ -43,6 +43,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
 	})
+	d.users.RestrictAvatars(d.games)
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
 		SigningKeys: revealKeys(s.SigningKeys), AdminKey: s.AdminKey.Reveal(),

@@ -38,14 +38,14 @@ type externalClaims struct {
 func (c externalClaims) credential() string { return c.Issuer + "\x00" + c.Subject }
 
 // newUser returns the profile at the issuer, as far as usernames and avatars here may be like that.
-func (c externalClaims) newUser() users.ProfileInput {
+func (c externalClaims) newUser(avatarHosts []string) users.ProfileInput {
 	var n users.ProfileInput
 	for _, name := range []string{c.PreferredUsername, c.Name} {
 		if checked, err := users.CheckUsername(name); err == nil && n.Username == nil {
 			n.Username = &checked
 		}
 	}
-	if users.CheckAvatar(&c.Picture) == nil {
+	if users.CheckAvatar(&c.Picture, avatarHosts) == nil {
 		n.Avatar = &c.Picture
 	}
 	return n
@@ -64,7 +64,7 @@ func (s *Service) signInExternal(
 	if err != nil {
 		return Authentication{}, err
 	}
-	user, err := s.signIn(ctx, game.ID, users.KindIssuer, claims.credential(), claims.newUser())
+	user, err := s.signIn(ctx, game.ID, users.KindIssuer, claims.credential(), claims.newUser(game.Settings.AvatarHosts))
 	if err != nil {
 		return Authentication{}, err
 	}

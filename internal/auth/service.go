@@ -165,11 +165,11 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 	if caller.Role != principal.Server {
 		return SignInResult{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
 	}
-	profile, err := in.validate()
+	game, err := s.games.Find(ctx, caller.GameID)
 	if err != nil {
 		return SignInResult{}, err
 	}
-	game, err := s.games.Find(ctx, caller.GameID)
+	profile, err := in.validate(game.Settings.AvatarHosts)
 	if err != nil {
 		return SignInResult{}, err
 	}
@@ -189,7 +189,7 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 }
 
 // validate returns the profile of a new player, or invalid_request with every faulty field.
-func (in ExchangeInput) validate() (users.ProfileInput, error) {
+func (in ExchangeInput) validate(avatarHosts []string) (users.ProfileInput, error) {
 	var errs apierror.FieldErrors
 	errs.Merge(checkByteLength("externalId", in.ServerSideID, 1, maxServerSideIDBytes))
 	var profile users.ProfileInput
@@ -200,7 +200,7 @@ func (in ExchangeInput) validate() (users.ProfileInput, error) {
 	}
 	if in.Avatar != nil {
 		profile.Avatar = *in.Avatar
-		errs.Merge(users.CheckAvatar(*in.Avatar))
+		errs.Merge(users.CheckAvatar(*in.Avatar, avatarHosts))
 	}
 	return profile, errs.Err()
 }

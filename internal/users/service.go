@@ -14,12 +14,34 @@ import (
 
 // Service keeps players. It is safe for concurrent use.
 type Service struct {
-	store    *store
-	profiles *profileCache
+	store       *store
+	profiles    *profileCache
+	avatarHosts AvatarHosts
+}
+
+// AvatarHosts lists the hosts at which avatars of a game may be; none for every public one. Games
+// decide it, which know no players.
+type AvatarHosts interface {
+	AvatarHosts(ctx context.Context, gameID int64) ([]string, error)
 }
 
 // New returns a service on a store.
-func New(db *redisdb.DB) *Service { return &Service{&store{db}, newProfileCache()} }
+func New(db *redisdb.DB) *Service { return &Service{store: &store{db}, profiles: newProfileCache()} }
+
+// RestrictAvatars makes games decide about avatars. It must be called before the service is used.
+func (s *Service) RestrictAvatars(hosts AvatarHosts) { s.avatarHosts = hosts }
+
+// avatarHostsOf returns the hosts for avatars of a game, when an avatar is to be checked.
+func (s *Service) avatarHostsOf(ctx context.Context, game int64, avatar *string) ([]string, error) {
+	if avatar == nil || s.avatarHosts == nil {
+		return nil, nil
+	}
+	hosts, err := s.avatarHosts.AvatarHosts(ctx, game)
+	if errors.Is(err, apierror.GameNotFound) {
+		return nil, nil
+	}
+	return hosts, err
+}
 
 // ProfileInput is the profile of a new player.
 type ProfileInput struct {
@@ -27,8 +49,12 @@ type ProfileInput struct {
 	Avatar   *string // nil: none
 }
 
-func (n ProfileInput) validate() (ProfileInput, error) {
-	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate()
+func (s *Service) validate(ctx context.Context, game int64, n ProfileInput) (ProfileInput, error) {
+	hosts, err := s.avatarHostsOf(ctx, game, n.Avatar)
+	if err != nil {
+		return n, err
+	}
+	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate(hosts)
 	n.Username = p.Username
 	return n, err
 }
@@ -36,7 +62,7 @@ func (n ProfileInput) validate() (ProfileInput, error) {
 // Create makes a player of a game. It has no Caller: a new guest has no account yet. It
 // returns invalid_request.
 func (s *Service) Create(ctx context.Context, game int64, kind Kind, n ProfileInput) (User, error) {
-	n, err := n.validate()
+	n, err := s.validate(ctx, game, n)
 	if err != nil {
 		return User{}, err
 	}
@@ -65,7 +91,7 @@ func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind,
 // to an id first, and every request that finds the id without a player, as after a crash, makes the
 // player. It returns invalid_request.
 func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput) (User, error) {
-	n, err := n.validate()
+	n, err := s.validate(ctx, identity.GameID, n)
 	if err != nil {
 		return User{}, err
 	}
@@ -183,7 +209,13 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	if err != nil {
 		return User{}, err
 	}
-	if p, err = p.validate(); err != nil {
+	var hosts []string
+	if p.Avatar != nil {
+		if hosts, err = s.avatarHostsOf(ctx, u.GameID, *p.Avatar); err != nil {
+			return User{}, err
+		}
+	}
+	if p, err = p.validate(hosts); err != nil {
 		return User{}, err
 	}
 	if p.Username == nil && p.Avatar == nil {
