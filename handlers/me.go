@@ -39,8 +39,13 @@ func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
 }
 
 func (s *Server) listFriends(r *request) (response, error) {
-	list, err := s.Users.Friends(r.ctx(), r.caller)
-	return okResponse(newPage(list, 0)), err
+	q := r.query()
+	after, limit := q.afterID(), q.limit()
+	if err := q.err(); err != nil {
+		return response{}, err
+	}
+	list, next, err := s.Users.Friends(r.ctx(), r.caller, after, limit)
+	return okResponse(newPage(list, next)), err
 }
 
 func (s *Server) befriendUser(r *request) (response, error) {

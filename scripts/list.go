@@ -16,6 +16,7 @@ var (
 	FriendRequest = mustLoad("friend_request")
 	FriendRemove  = mustLoad("friend_remove")
 	FriendBlock   = mustLoad("friend_block")
+	FriendIndex   = mustLoad("friend_index")
 
 	RefreshStart  = mustLoad("refresh_start")
 	RefreshRotate = mustLoad("refresh_rotate")

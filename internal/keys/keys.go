@@ -103,9 +103,16 @@ func ParseUserIdentityField(field string) (kind, digest string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
-// Friends (set, no expiry) holds the ids of the players with whom this one has a Pair. It is an
-// index: the pair decides.
+// Friends (zset of user ids by id, no expiry) lists a player's friends and those whom the player
+// asked. It is an index, as the two below: the PlayerPair decides.
 func Friends(userID int64) string { return "{u:" + id(userID) + "}:friends" }
+
+// FriendRequests (zset of user ids by ms, no expiry) lists those who asked the player last, at most
+// 200.
+func FriendRequests(userID int64) string { return "{u:" + id(userID) + "}:friend-requests" }
+
+// BlockedPlayers (zset of user ids by id, no expiry) lists those whom the player blocked.
+func BlockedPlayers(userID int64) string { return "{u:" + id(userID) + "}:blocked" }
 
 // RefreshFamily (hash, until the family expires) is a family of refresh tokens: "current" digest,
 // "game", "start" (ms), "until" (ms) when it ends at the latest, "by" the id of the server key that

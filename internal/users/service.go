@@ -1,10 +1,8 @@
 package users
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -235,65 +233,89 @@ func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {
 	return s.store.markGrantGiven(ctx, id)
 }
 
-// MaxFriends is the largest number of others to whom a player can have a relation.
-const MaxFriends = 2000
+// Bounds of a player's lists. What others do counts towards none of a player's own.
+const (
+	MaxFriends          = 2000   // friends, and requests that the player sent
+	MaxIncomingRequests = 200    // of others; the oldest falls out
+	MaxBlocked          = 10_000 // players
+)
 
-// Friends returns the others to whom the calling player has a relation, ordered by id. It returns
-// forbidden.
-func (s *Service) Friends(ctx context.Context, caller principal.Caller) ([]Friend, error) {
+// Friends returns a page of the others to whom the calling player has a relation, ordered by id: up
+// to limit with ids above after, and the id to go on after, or 0 at the end. A page may be short. It
+// returns forbidden.
+func (s *Service) Friends(
+	ctx context.Context, caller principal.Caller, after int64, limit int,
+) (friends []Friend, next int64, err error) {
 	if caller.Role != principal.Player {
-		return nil, apierror.Forbidden
+		return nil, 0, apierror.Forbidden
 	}
-	others, err := s.store.indexedIDs(ctx, caller.UserID)
+	ids, more, err := s.store.indexPage(ctx, caller.UserID, after, limit)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	relations, err := s.store.relations(ctx, caller.UserID, others)
+	if more {
+		next = ids[len(ids)-1]
+	}
+	relations, err := s.store.relations(ctx, caller.UserID, ids)
 	if err != nil {
-		return nil, err
-	}
-	ids := make([]int64, 0, len(relations))
-	for other := range relations {
-		ids = append(ids, other)
+		return nil, 0, err
 	}
 	profiles, err := s.Profiles(ctx, ids...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	friends := make([]Friend, 0, len(relations))
-	for other, r := range relations {
-		if p, ok := profiles[other]; ok {
+	friends = make([]Friend, 0, len(ids))
+	for _, other := range ids {
+		p, exists := profiles[other]
+		r, related := relations[other]
+		switch {
+		case exists && related:
 			friends = append(friends, Friend{Profile: p, State: r.state, Since: r.since})
+		case !exists: // a player who is gone must not take room
+			if err := s.store.deletePair(ctx, other, caller.UserID); err != nil {
+				return nil, 0, err
+			}
 		}
 	}
-	slices.SortFunc(friends, func(a, b Friend) int { return cmp.Compare(a.ID, b.ID) })
-	return friends, nil
+	return friends, next, nil
 }
 
 // AddFriend sends the calling player's friend request to another player of the same game, or
 // accepts the other's request. Repeating it changes nothing. It returns user_not_found,
 // invalid_request for the caller's own id, and forbidden when the caller is no player, has blocked
-// the other, or one of both lists is full. It does not reveal that the other has blocked the
+// the other, or the caller's list is full. It does not reveal that the other has blocked the
 // caller.
 func (s *Service) AddFriend(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
 	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.checkCapacity(ctx, caller.UserID, other); err != nil {
-		return Friend{}, err
-	}
-	// Indexed before the change, so that a crash leaves no request unlisted, and again after it,
-	// because a RemoveFriend in between may have removed the entries.
-	if err := s.store.addToIndexes(ctx, caller.UserID, other); err != nil {
-		return Friend{}, err
-	}
-	r, err := s.store.requestFriend(ctx, caller.UserID, other)
+	// Listed before the change, where there must be room, and for both after it.
+	before, err := s.store.pairRelations(ctx, caller.UserID, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.addToIndexes(ctx, caller.UserID, other)
+	if before[0].state == StateBlocked {
+		return Friend{}, errBlockedOther
+	}
+	err = s.store.updateIndex(ctx, caller.UserID, other, relation{state: StateOutgoing}, false)
+	if errors.Is(err, errIndexFull) {
+		return Friend{}, apierror.Forbidden.WithReason("your list has %d players already", MaxFriends)
+	}
+	if err != nil {
+		return Friend{}, err
+	}
+	r, err := s.store.requestFriend(ctx, caller.UserID, other)
+	if updateErr := s.store.updateIndexes(ctx, caller.UserID, other); err == nil {
+		err = updateErr
+	}
+	if err != nil {
+		return Friend{}, err
+	}
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, nil
 }
+
+var errBlockedOther = apierror.Forbidden.WithReason("you have blocked this player; take the block back first")
 
 // RemoveFriend removes a request, a friendship or the calling player's own block. Without any it
 // changes nothing. It returns forbidden when the caller is no player, user_not_found, and
@@ -305,25 +327,29 @@ func (s *Service) RemoveFriend(ctx context.Context, caller principal.Caller, oth
 	if err := s.store.removeRelation(ctx, caller.UserID, other); err != nil {
 		return err
 	}
-	return s.store.removeFromIndexes(ctx, caller.UserID, other)
+	return s.store.updateIndexes(ctx, caller.UserID, other)
 }
 
 // Block ends the relation of two players and keeps the other from becoming a friend. It returns
-// forbidden when the caller is no player, user_not_found, and invalid_request for the caller's own
-// id.
+// forbidden when the caller is no player or has blocked MaxBlocked others, user_not_found, and
+// invalid_request for the caller's own id.
 func (s *Service) Block(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
 	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.addToIndexes(ctx, caller.UserID, other); err != nil {
+	err = s.store.updateIndex(ctx, caller.UserID, other, relation{state: StateBlocked}, false)
+	if errors.Is(err, errIndexFull) {
+		return Friend{}, apierror.Forbidden.WithReason("you have blocked %d players already", MaxBlocked)
+	}
+	if err != nil {
 		return Friend{}, err
 	}
 	r, err := s.store.block(ctx, caller.UserID, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.addToIndexes(ctx, caller.UserID, other)
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.updateIndexes(ctx, caller.UserID, other)
 }
 
 // AreFriends reports for each of the others whether they are a friend of the player. It has no

@@ -218,7 +218,7 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 	t.Helper()
 	side := func(me, other principal.Caller) string {
-		list, err := s.Friends(t.Context(), me)
+		list, _, err := s.Friends(t.Context(), me, 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -394,7 +394,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			return err
 		}, self},
 		{
-			"Friends", func(c principal.Caller) error { _, err := s.Friends(t.Context(), c); return err },
+			"Friends", func(c principal.Caller) error { _, _, err := s.Friends(t.Context(), c, 0, 20); return err },
 			fmt.Sprintf(friends, "ok", "ok"),
 		},
 		{
