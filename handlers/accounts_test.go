@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
 )
 
 const deviceSecret = "the secret of one device, 32 bytes and more"
@@ -107,4 +109,93 @@ func TestLogoutClosesTheSocketsOfItsSession(t *testing.T) {
 		f.credit(laptop, "x")
 		stays.expectEvent("user.balance")
 	})
+}
+
+func TestADeletedPlayerLeavesNothingButTheLedger(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		there := f.newNode()
+		device := fmt.Sprintf(`{"gameId":%d,"username":"Ann Gone","deviceSecret":%q}`, f.game, deviceSecret)
+		resp := f.expect(201, "POST", "/api/v1/auth/guest", "", device)
+		ann := player{id: resp.id("user.id"), token: resp.text("accessToken"), refresh: resp.text("refreshToken")}
+		bob, cid, dan := f.guest("Bob"), f.guest("Cid"), f.guest("Dan")
+		f.makeFriends(ann, bob)
+		f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", ann.id), cid.token, "")
+		f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d/block", dan.id), ann.token, "")
+		f.expect(200, "POST", "/api/v1/auth/link", f.serverKey, fmt.Sprintf(`{"userId":%d,"externalId":"ann"}`, ann.id))
+		f.dial(savePath, ann.token).expectOK("saved", "save", `{"slot":"main","state":{"gold":1}}`)
+		socket := there.dialRealtime(ann)
+		room := f.createRoom(ann)
+		held := f.expectError(409, "money_held", "DELETE", "/api/v1/me", ann.token, "")
+		if held.text("tokenId") != "GOLD" {
+			t.Errorf("money is held: %s", held.raw)
+		}
+		f.expect(200, "GET", "/api/v1/me", ann.token, "") // nothing was deleted
+		f.expect(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(room))
+
+		f.expect(204, "DELETE", "/api/v1/me", ann.token, "")
+		if again := f.send("DELETE", "/api/v1/me", ann.token, ""); again.status != 401 && again.status != 204 {
+			t.Errorf("the second call returned %d %s", again.status, again.raw)
+		}
+		if code := socket.waitCloseCode(); code != 4001 {
+			t.Errorf("the socket was closed with %d", code)
+		}
+		f.expectError(401, "unauthenticated", "GET", "/api/v1/me", ann.token, "")
+		there.expectError(401, "unauthenticated", "GET", "/api/v1/me", ann.token, "")
+		f.expectError(401, "unauthenticated", "POST", "/api/v1/auth/refresh", "",
+			fmt.Sprintf(`{"refreshToken":%q}`, ann.refresh))
+		f.expectError(404, "user_not_found", "GET", fmt.Sprintf("/api/v1/admin/users/%d", ann.id), adminKey, "")
+		for _, p := range []player{bob, cid, dan} {
+			if list := f.expect(200, "GET", "/api/v1/friends", p.token, ""); list.count("items") != 0 {
+				t.Errorf("player %d still has %s", p.id, list.raw)
+			}
+		}
+		redistest.EachMaster(t, f.db, func(ctx context.Context, server *redis.Client) error {
+			left, err := server.Keys(ctx, fmt.Sprintf("{u:%d}:*", ann.id)).Result()
+			if len(left) > 0 {
+				t.Errorf("%v are left", left)
+			}
+			return err
+		})
+		// The credentials make new players.
+		if back := f.expect(201, "POST", "/api/v1/auth/guest", "", device); back.id("user.id") == ann.id {
+			t.Error("the device came back as the deleted player")
+		}
+		back := f.expect(201, "POST", "/api/v1/auth/exchange", f.serverKey, `{"externalId":"ann"}`)
+		if back.id("user.id") == ann.id {
+			t.Error("the external id came back as the deleted player")
+		}
+		f.expectBalancedAudit() // the lines of the ledger are still there
+	})
+}
+
+func TestAvatarsAreAtTheHostsThatTheGameLists(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	game := fmt.Sprintf("/api/v1/admin/games/%d", f.game)
+	patched := f.expect(200, "PATCH", game, adminKey, `{"settings":{"avatarHosts":["*.cdn.example"]}}`)
+	if patched.text("settings.avatarHosts.0") != "*.cdn.example" {
+		t.Errorf("the game is %s", patched.raw)
+	}
+	f.expect(200, "PATCH", "/api/v1/me", ann.token, `{"avatar":"https://a.cdn.example/x.png"}`)
+	for _, avatar := range []string{
+		"https://other.example/x.png", "https://127.0.0.1/x.png", "http://a.cdn.example/x.png",
+	} {
+		for _, resp := range []*httpResult{
+			f.expectError(400, "invalid_request", "PATCH", "/api/v1/me", ann.token, fmt.Sprintf(`{"avatar":%q}`, avatar)),
+			f.expectError(400, "invalid_request", "POST", "/api/v1/auth/exchange", f.serverKey,
+				fmt.Sprintf(`{"externalId":"x","avatar":%q}`, avatar)),
+		} {
+			if resp.text("errors.0.field") != "avatar" {
+				t.Errorf("%s returned %s", avatar, resp.raw)
+			}
+		}
+	}
+	for _, hosts := range []string{
+		`["127.0.0.1"]`, `["localhost"]`, `["a.local"]`, `["A.example"]`, `["*"]`, `["*.*.x.example"]`,
+	} {
+		bad := f.expectError(400, "invalid_request", "PATCH", game, adminKey, `{"settings":{"avatarHosts":`+hosts+`}}`)
+		if bad.text("errors.0.field") != "settings.avatarHosts[0]" {
+			t.Errorf("%s returned %s", hosts, bad.raw)
+		}
+	}
 }

@@ -23,6 +23,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"POST /api/v1/auth/ticket", "", "                           401 200 200 403 403 403 401"},
 		{"GET /api/v1/me", "", "                                     401 200 200 403 403 403 401"},
 		{"PATCH /api/v1/me", "{}", "                                 401 200 200 403 403 403 401"},
+		{"DELETE /api/v1/me", "", "                                  401 204 204 403 403 403 401"},
 		{"GET /api/v1/friends", "", "                                401 200 200 403 403 403 401"},
 		{"POST /api/v1/friends/<friend>", "", "                      401 200 404 403 403 403 401"},
 		{"DELETE /api/v1/friends/<friend>", "", "                    401 204 404 403 403 403 401"},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/accounts"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
@@ -96,6 +97,9 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		progress.Options{SigningKeys: signingKeys, Log: log}); err != nil {
 		t.Fatal(err)
 	}
+	f.deps.Accounts = accounts.New(accounts.Deps{
+		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService,
+	})
 	if change != nil {
 		change(&f.deps)
 	}

@@ -82,7 +82,7 @@ func TestOnlyUnexpectedErrorsAreLogged(t *testing.T) {
 		fill.Replace(`{"entryTokenId":<gold>,"roomEntry":1000,"maxPlayers":2}`))
 	f.expectError(403, "forbidden", "GET", "/api/v1/admin/audit", ann.token, "")
 	f.expectError(404, "not_found", "GET", "/api/v1/nothing", "", "")
-	f.expectError(405, "method_not_allowed", "DELETE", "/api/v1/me", "", "")
+	f.expectError(405, "method_not_allowed", "PUT", "/api/v1/me", "", "")
 	f.expectError(409, "token_exists", "POST", "/api/v1/admin/tokens", adminKey,
 		`{"tokenId":"GOLD","tokenName":"x","metadata":{"decimals":"0"}}`)
 	f.expectError(413, "payload_too_large", "POST", "/join", ann.token, `{"roomId":"`+strings.Repeat("x", 64<<10)+`"}`)

@@ -48,7 +48,10 @@ var validBodies = []struct {
 	operation, as, body string
 	optional            bool // the whole body may be missing
 }{
-	{"POST /api/v1/auth/guest", "nobody", `{"gameId":<game>,"username":"Cid","deviceSecret":"0123456789abcdef0123456789abcdef"}`, false},
+	{
+		"POST /api/v1/auth/guest", "nobody",
+		`{"gameId":<game>,"username":"Cid","deviceSecret":"0123456789abcdef0123456789abcdef"}`, false,
+	},
 	{"POST /api/v1/auth/exchange", "server", `{"externalId":"x","username":"Cid","avatar":null}`, false},
 	{"POST /api/v1/auth/refresh", "nobody", `{"refreshToken":"x"}`, false},
 	{"POST /api/v1/auth/logout", "ann", `{"refreshToken":"x"}`, true},
@@ -381,7 +384,7 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"PUT " + admin + "users/999/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"GET " + admin + "rooms?status=x", "operator", "", "400 invalid_request status"},
 		{"GET /api/v1/nothing", "ann", "", "404 not_found"},
-		{"DELETE /api/v1/me", "ann", "", "405 method_not_allowed"},
+		{"PUT /api/v1/me", "ann", "", "405 method_not_allowed"},
 	} {
 		t.Run(c.operation+" "+c.body, func(t *testing.T) {
 			t.Parallel()

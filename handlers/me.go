@@ -38,6 +38,10 @@ func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
 		users.PatchInput{Username: in.Username, Avatar: in.Avatar.toPatch()}))
 }
 
+func (s *Server) deleteMe(r *request) (response, error) {
+	return response{status: http.StatusNoContent}, s.Accounts.Delete(r.ctx(), r.caller)
+}
+
 func (s *Server) listFriends(r *request) (response, error) {
 	q := r.query()
 	after, limit := q.afterID(), q.limit()

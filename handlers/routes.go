@@ -108,6 +108,7 @@ func (s *Server) routes() []route {
 			patch, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, withBody(s.patchMe),
 			errorList{apierror.UserNotFound},
 		},
+		{del, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, s.deleteMe, errorList{apierror.MoneyHeld}},
 		{
 			get, "/api/v1/friends", player, auth.ClassRead, keyIgnored, false, s.listFriends,
 			errorList{apierror.InvalidRequest},

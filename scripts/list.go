@@ -10,6 +10,8 @@ var (
 	UserCreate       = mustLoad("user_create")
 	UserLinkIdentity = mustLoad("user_link_identity")
 	UserPatch        = mustLoad("user_patch")
+
+	UserUnlinkIdentity = mustLoad("user_unlink_identity")
 	UserChangeKind   = mustLoad("user_change_kind")
 	UserEndSessions  = mustLoad("user_end_sessions")
 

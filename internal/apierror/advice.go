@@ -51,6 +51,7 @@ var advice = map[string]string{
 	ResultConflict.Code:      "Read the room for the result that counts.",
 	RequestInProgress.Code:   "Send the same request again after a moment.",
 	TokenCodeTaken.Code:      "Choose another code, or patch the token that has it.",
+	MoneyHeld.Code:           "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 

@@ -154,8 +154,8 @@ func (s *Service) ProgressRules(ctx context.Context, id int64) ([]byte, error) {
 	return g.Settings.ProgressRules, err
 }
 
-// AvatarHosts returns the hosts at which avatars of the game's players may be; none for every public
-// one. It has no Caller, as Find. It returns game_not_found.
+// AvatarHosts returns the hosts at which avatars of the game's players may be; none for every
+// public one. It has no Caller, as Find. It returns game_not_found.
 func (s *Service) AvatarHosts(ctx context.Context, id int64) ([]string, error) {
 	g, err := s.Find(ctx, id)
 	return g.Settings.AvatarHosts, err

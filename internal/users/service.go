@@ -68,17 +68,18 @@ func (s *Service) Create(ctx context.Context, game int64, kind Kind, n ProfileIn
 	if err != nil {
 		return User{}, err
 	}
-	return s.createIfAbsent(ctx, id, game, kind, n)
+	return s.createIfAbsent(ctx, id, Identity{GameID: game, Kind: kind}, n)
 }
 
 // createIfAbsent stores a player under an id, unless another request has already stored one, and
-// returns the player that is stored.
-func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind, n ProfileInput) (User, error) {
+// returns the player that is stored. An identity without a digest is that of a guest.
+func (s *Service) createIfAbsent(ctx context.Context, id int64, identity Identity, n ProfileInput) (User, error) {
 	name := "Player-" + strconv.FormatInt(id, 10)
 	if n.Username != nil {
 		name = *n.Username
 	}
-	if err := s.store.create(ctx, id, game, kind, name, n.Avatar); err != nil {
+	err := s.store.create(ctx, id, identity.GameID, identity.Kind, identity.Digest, name, n.Avatar)
+	if err != nil {
 		return User{}, err
 	}
 	return s.profiles.load(ctx, s.store, id)
@@ -110,7 +111,7 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput)
 			return User{}, err
 		}
 	}
-	return s.createIfAbsent(ctx, id, identity.GameID, identity.Kind, n)
+	return s.createIfAbsent(ctx, id, identity, n)
 }
 
 var errIdentityTaken = apierror.AlreadyLinked.WithReason("another account has this identity")
@@ -140,6 +141,9 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, i
 	}
 	if u.Kind != KindGuest && (u.Kind != KindDevice || identity.Kind == KindDevice) {
 		return User{}, apierror.AlreadyLinked
+	}
+	if err := s.store.addIdentityField(ctx, id, identity); err != nil {
+		return User{}, err
 	}
 	if owner == 0 {
 		if owner, err = s.store.bindIdentity(ctx, identity, id); err != nil {
@@ -227,6 +231,32 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	return s.profiles.load(ctx, s.store, id)
 }
 
+// Delete deletes the calling player: friends on both sides, identities and the profile. The
+// credentials of the identities then make new players. Repeating it completes what failed. It
+// returns forbidden to everybody but players.
+func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
+	if caller.Role != principal.Player {
+		return apierror.Forbidden
+	}
+	const pageSize = 100
+	for after, more := int64(0), true; more; {
+		var ids []int64
+		var err error
+		if ids, more, err = s.store.indexPage(ctx, caller.UserID, after, pageSize); err != nil {
+			return err
+		}
+		for _, other := range ids {
+			if err := s.store.deletePair(ctx, caller.UserID, other); err != nil {
+				return err
+			}
+			after = other
+		}
+	}
+	err := s.store.deleteUser(ctx, caller.GameID, caller.UserID)
+	s.profiles.drop(caller.UserID) // even after an error: the command may have run
+	return err
+}
+
 // MarkGrantGiven records that a player has the signup grant of the game. It has no Caller: it is a
 // part of every sign-in. It returns user_not_found.
 func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {
@@ -241,8 +271,8 @@ const (
 )
 
 // Friends returns a page of the others to whom the calling player has a relation, ordered by id: up
-// to limit with ids above after, and the id to go on after, or 0 at the end. A page may be short. It
-// returns forbidden.
+// to limit with ids above after, and the id to go on after, or 0 at the end. A page may be short.
+// It returns forbidden.
 func (s *Service) Friends(
 	ctx context.Context, caller principal.Caller, after int64, limit int,
 ) (friends []Friend, next int64, err error) {

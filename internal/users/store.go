@@ -23,8 +23,16 @@ func (s *store) nextID(ctx context.Context) (int64, error) {
 	return id, redisdb.WrapError("number a player", err)
 }
 
-func (s *store) create(ctx context.Context, id, game int64, kind Kind, username string, avatar *string) error {
-	reply, err := s.db.RunScript(ctx, scripts.UserCreate, []string{keys.User(id)}, game, kind, username, orEmpty(avatar))
+// create stores a player, with the digest of the identity that signed in, "" for none.
+func (s *store) create(
+	ctx context.Context, id, game int64, kind Kind, identityDigest, username string, avatar *string,
+) error {
+	identityField := ""
+	if identityDigest != "" {
+		identityField = keys.UserIdentityField(kind, identityDigest)
+	}
+	reply, err := s.db.RunScript(ctx, scripts.UserCreate, []string{keys.User(id)}, game, kind, username, orEmpty(avatar),
+		identityField)
 	if err != nil {
 		return err
 	}
@@ -53,6 +61,33 @@ func (s *store) bindIdentity(ctx context.Context, i Identity, id int64) (int64, 
 	values := redisdb.NewValues("the owner of an identity", reply.Values)
 	owner := values.NextInt()
 	return owner, values.Err()
+}
+
+// addIdentityField records that a player may have an identity, so that Delete finds it.
+func (s *store) addIdentityField(ctx context.Context, id int64, i Identity) error {
+	return s.setFields(ctx, id, keys.UserIdentityField(i.Kind, i.Digest), "1")
+}
+
+// deleteUser deletes a player and the identities that the player has in a game.
+func (s *store) deleteUser(ctx context.Context, game, id int64) error {
+	fields, err := s.db.Client.HKeys(ctx, keys.User(id)).Result()
+	if err != nil {
+		return redisdb.WrapError("read a player's identities", err)
+	}
+	for _, field := range fields {
+		kind, digest, ok := keys.ParseUserIdentityField(field)
+		if !ok {
+			continue
+		}
+		reply, err := s.db.RunScript(ctx, scripts.UserUnlinkIdentity, []string{keys.Identity(game, kind, digest)}, id)
+		if err == nil {
+			err = reply.Err(scripts.UserUnlinkIdentity)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return redisdb.WrapError("delete a player", s.db.Client.Del(ctx, append(indexKeys(id), keys.User(id))...).Err())
 }
 
 func (s *store) promote(ctx context.Context, id int64, from, to Kind) error {

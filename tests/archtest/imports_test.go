@@ -47,6 +47,11 @@ var importTable = []importRow{
 		"signing in makes players, gives the grant of their game and checks its keys",
 	},
 	{"progress", domains, "a save belongs to a player and keeps the rules of its game"},
+	{
+		"accounts",
+		[]string{"principal", "apierror", "users", "wallet", "auth", "progress"},
+		"a player who goes leaves every domain, and no domain knows all others",
+	},
 
 	{
 		"realtime",
@@ -57,7 +62,7 @@ var importTable = []importRow{
 		"handlers",
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
-			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "realtime",
+			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},
