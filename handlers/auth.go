@@ -36,6 +36,10 @@ func (in *guestInput) Validate() error {
 	return requireMembers(member{"gameId", in.GameID != 0})
 }
 
+func (in *guestInput) keyOwner(r *request) (string, error) {
+	return r.server.Auth.GuestKeyOwner(r.ctx(), auth.GuestInput(*in))
+}
+
 func (s *Server) signInGuest(r *request, in *guestInput) (response, error) {
 	session, err := s.Auth.Guest(r.ctx(), auth.GuestInput(*in))
 	return r.sessionResponse(http.StatusCreated, session, err)
@@ -64,6 +68,14 @@ type refreshInput struct {
 
 func (in *refreshInput) Validate() error {
 	return requireMembers(member{"refreshToken", in.RefreshToken != ""})
+}
+
+func (in *refreshInput) keyOwner(r *request) (string, error) {
+	return r.server.Auth.RefreshKeyOwner(in.RefreshToken)
+}
+
+func (in *refreshInput) confirmReplay(r *request) error {
+	return r.server.Auth.ConfirmRefresh(r.ctx(), in.RefreshToken)
 }
 
 func (s *Server) refreshSession(r *request, in *refreshInput) (response, error) {

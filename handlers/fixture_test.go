@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/accounts"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
@@ -80,6 +81,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	userService := users.New(db)
 	f.wallets = wallet.New(db, userService, wallet.Options{})
 	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
+	userService.RestrictAvatars(gameService)
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKey: adminKey})
@@ -95,6 +97,9 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		progress.Options{SigningKeys: signingKeys, Log: log}); err != nil {
 		t.Fatal(err)
 	}
+	f.deps.Accounts = accounts.New(accounts.Deps{
+		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService,
+	})
 	if change != nil {
 		change(&f.deps)
 	}
@@ -102,9 +107,10 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		t.Fatal(err)
 	}
 	run, end := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
 	go func() { ended <- f.deps.RealtimeHub.Run(run) }()
-	t.Cleanup(func() { end(); <-ended })
+	go func() { ended <- f.deps.Auth.Run(run) }()
+	t.Cleanup(func() { end(); <-ended; <-ended })
 	server := httptest.NewServer(f.server)
 	t.Cleanup(server.Close)
 	f.url = server.URL

@@ -40,10 +40,10 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 
 		// Players.
 		signedIn := f.expect(201, "POST", "/api/v1/auth/guest", "",
-			fmt.Sprintf(`{"gameId":%d,"username":"Ann","deviceSecret":"a secret of the device"}`, f.game))
+			fmt.Sprintf(`{"gameId":%d,"username":"Ann","deviceSecret":"a secret of the device, of 32 bytes"}`, f.game))
 		goldenOnSingle("session", signedIn)
 		back := f.expect(201, "POST", "/api/v1/auth/guest", "",
-			fmt.Sprintf(`{"gameId":%d,"deviceSecret":"a secret of the device"}`, f.game))
+			fmt.Sprintf(`{"gameId":%d,"deviceSecret":"a secret of the device, of 32 bytes"}`, f.game))
 		if back.id("user.id") != signedIn.id("user.id") {
 			t.Errorf("the device came back as %s", back.raw)
 		}
@@ -52,14 +52,18 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 			`{"externalId":"steam:1","username":"Bob","avatar":"https://duel.example/bob.png"}`)
 		goldenOnSingle("exchange", known)
 		bob := player{id: known.id("user.id"), token: known.text("accessToken"), refresh: known.text("refreshToken")}
-		fresh := f.expect(200, "POST", "/api/v1/auth/refresh", "", fmt.Sprintf(`{"refreshToken":%q}`, bob.refresh))
-		f.expectError(401, "refresh_reused", "POST", "/api/v1/auth/refresh", "",
-			fmt.Sprintf(`{"refreshToken":%q}`, bob.refresh))
-		f.expect(204, "POST", "/api/v1/auth/logout", "", fmt.Sprintf(`{"refreshToken":%q}`, fresh.text("refreshToken")))
+		spent := f.expect(201, "POST", "/api/v1/auth/exchange", f.serverKey, `{"externalId":"steam:1"}`).text("refreshToken")
+		last := spent
+		for range 2 {
+			fresh := f.expect(200, "POST", "/api/v1/auth/refresh", "", fmt.Sprintf(`{"refreshToken":%q}`, last))
+			last = fresh.text("refreshToken")
+		}
+		f.expectError(401, "refresh_reused", "POST", "/api/v1/auth/refresh", "", fmt.Sprintf(`{"refreshToken":%q}`, spent))
+		f.expect(204, "POST", "/api/v1/auth/logout", "", fmt.Sprintf(`{"refreshToken":%q}`, last))
 		goldenOnSingle("ticket", f.expect(200, "POST", "/api/v1/auth/ticket", ann.token, ""))
 		cid := f.guest("Cid")
 		goldenOnSingle("linked", f.expect(200, "POST", "/api/v1/auth/link", cid.token,
-			`{"deviceSecret":"the secret of cid's device"}`))
+			`{"deviceSecret":"the secret of cid's device, 32 bytes"}`))
 		goldenOnSingle("me", f.expect(200, "GET", "/api/v1/me", bob.token, ""))
 		if resp := f.expect(200, "PATCH", "/api/v1/me", bob.token, `{"username":"Bobby"}`); resp.text("avatar") == "null" {
 			t.Errorf("a patch without avatar took it away: %s", resp.raw)

@@ -66,7 +66,7 @@ func TestALimitByAddressCountsAllPlayersOfTheAddress(t *testing.T) {
 	ann := f.expect(201, "POST", "/api/v1/auth/guest", "", guest, "X-Forwarded-For", "192.0.2.1").text("accessToken")
 	bob := f.expect(201, "POST", "/api/v1/auth/guest", "", guest, "X-Forwarded-For", "192.0.2.2").text("accessToken")
 	link := func(bearer string) int {
-		body := fmt.Sprintf(`{"deviceSecret":"the device of %s"}`, bearer[len(bearer)-16:])
+		body := fmt.Sprintf(`{"deviceSecret":"the device of the player %s"}`, bearer[len(bearer)-16:])
 		return f.send("POST", "/api/v1/auth/link", bearer, body, "X-Forwarded-For", "192.0.2.3").status
 	}
 	if first, second := link(ann), link(bob); first != 200 || second != 429 {
@@ -82,7 +82,7 @@ func TestOnlyUnexpectedErrorsAreLogged(t *testing.T) {
 		fill.Replace(`{"entryTokenId":<gold>,"roomEntry":1000,"maxPlayers":2}`))
 	f.expectError(403, "forbidden", "GET", "/api/v1/admin/audit", ann.token, "")
 	f.expectError(404, "not_found", "GET", "/api/v1/nothing", "", "")
-	f.expectError(405, "method_not_allowed", "DELETE", "/api/v1/me", "", "")
+	f.expectError(405, "method_not_allowed", "PUT", "/api/v1/me", "", "")
 	f.expectError(409, "token_exists", "POST", "/api/v1/admin/tokens", adminKey,
 		`{"tokenId":"GOLD","tokenName":"x","metadata":{"decimals":"0"}}`)
 	f.expectError(413, "payload_too_large", "POST", "/join", ann.token, `{"roomId":"`+strings.Repeat("x", 64<<10)+`"}`)

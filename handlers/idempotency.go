@@ -51,11 +51,21 @@ func trimDecimal(amount string) string {
 
 // claimIdempotencyKey reads the Idempotency-Key and sets the receipt of the request. For
 // byStoredResponse it also claims the key, or returns the response that is stored under it and
-// true.
+// true. Without a credential the key is ignored, unless the input has an owner for it: whoever
+// shares an address must not share a key.
 func (r *request) claimIdempotencyKey(in any) (first response, found bool, err error) {
 	key, err := r.readIdempotencyKey()
 	if err != nil || key == "" {
 		return response{}, false, err
+	}
+	owner := r.caller.ActorID()
+	if anonymous, ok := in.(keyedInput); ok && owner == "" {
+		if owner, err = anonymous.keyOwner(r); err != nil {
+			return response{}, false, err
+		}
+	}
+	if owner == "" {
+		return response{}, false, nil
 	}
 	fingerprint, err := r.fingerprint(in)
 	if err != nil {
@@ -65,10 +75,15 @@ func (r *request) claimIdempotencyKey(in any) (first response, found bool, err e
 	if r.route.idempotency != byStoredResponse {
 		return response{}, false, nil
 	}
-	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), r.callerIdentity(), key, fingerprint)
+	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), owner, key, fingerprint)
 	if err != nil || stored == nil {
 		r.execution = execution
 		return response{}, false, err
+	}
+	if confirmed, ok := in.(confirmedInput); ok {
+		if err := confirmed.confirmReplay(r); err != nil {
+			return response{}, false, err
+		}
 	}
 	first = response{
 		status: stored.Status, rawBody: stored.Body, contentType: stored.Header["Content-Type"],
@@ -76,6 +91,15 @@ func (r *request) claimIdempotencyKey(in any) (first response, found bool, err e
 	}
 	return first, true, nil
 }
+
+// A keyedInput names in whose name the Idempotency-Key of a request without a credential counts; ""
+// when it does not count.
+type keyedInput interface {
+	keyOwner(r *request) (string, error)
+}
+
+// A confirmedInput is asked before the stored response of the same request is sent again.
+type confirmedInput interface{ confirmReplay(r *request) error }
 
 // readIdempotencyKey returns the Idempotency-Key, or "" when there is none. It returns
 // idempotency_key_required, invalid_request.

@@ -12,11 +12,17 @@ import (
 
 // postCases has for every POST a body that succeeds, and another body for the same Idempotency-Key.
 var postCases = []struct{ operation, as, body, other string }{
-	{"POST /api/v1/auth/guest", "", `{"gameId":<game>}`, `{"gameId":<game>,"username":"Else"}`},
+	{
+		"POST /api/v1/auth/guest", "", `{"gameId":<game>,"deviceSecret":"0123456789abcdef0123456789abcdef"}`,
+		`{"gameId":<game>,"username":"Else","deviceSecret":"0123456789abcdef0123456789abcdef"}`,
+	},
 	{"POST /api/v1/auth/exchange", "server", `{"externalId":"a"}`, `{"externalId":"b"}`},
-	{"POST /api/v1/auth/refresh", "", `{"refreshToken":"<refresh>"}`, `{"refreshToken":"other"}`},
+	{"POST /api/v1/auth/refresh", "", `{"refreshToken":"<refresh>"}`, `{"refreshToken":"<refresh>x"}`},
 	{"POST /api/v1/auth/logout", "ann", `{"refreshToken":"<refresh>"}`, `{}`},
-	{"POST /api/v1/auth/link", "ann", `{"deviceSecret":"0123456789abcdef"}`, `{"deviceSecret":"0123456789abcdee"}`},
+	{
+		"POST /api/v1/auth/link", "ann", `{"deviceSecret":"fedcba9876543210fedcba9876543210"}`,
+		`{"deviceSecret":"0123456789abcdef0123456789abcdee"}`,
+	},
 	{"POST /api/v1/auth/ticket", "ann", ``, ``},
 	{"POST /api/v1/friends/<bob>", "ann", ``, ``},
 	{"POST /api/v1/friends/<bob>/block", "ann", ``, ``},
@@ -108,8 +114,12 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 				continue
 			}
 			again := f.send(method, path, bearer, withOtherSpacing(body), "Idempotency-Key", key)
+			replayed := "true"
+			if p.operation == "POST /api/v1/auth/logout" {
+				replayed, p.other = "", "" // nobody owns the key: it is ignored, and a repetition is harmless
+			}
 			if again.status != first.status || string(again.raw) != string(first.raw) ||
-				again.header.Get("Idempotent-Replayed") != "true" {
+				again.header.Get("Idempotent-Replayed") != replayed {
 				t.Errorf("%s returned at first\n%d %s\nand then\n%d %s", p.operation, first.status, first.raw, again.status,
 					again.raw)
 			}

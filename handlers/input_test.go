@@ -62,11 +62,14 @@ var validBodies = []struct {
 	operation, as, body string
 	optional            bool // the whole body may be missing
 }{
-	{"POST /api/v1/auth/guest", "nobody", `{"gameId":<game>,"username":"Cid","deviceSecret":"0123456789abcdef"}`, false},
+	{
+		"POST /api/v1/auth/guest", "nobody",
+		`{"gameId":<game>,"username":"Cid","deviceSecret":"0123456789abcdef0123456789abcdef"}`, false,
+	},
 	{"POST /api/v1/auth/exchange", "server", `{"externalId":"x","username":"Cid","avatar":null}`, false},
 	{"POST /api/v1/auth/refresh", "nobody", `{"refreshToken":"x"}`, false},
 	{"POST /api/v1/auth/logout", "ann", `{"refreshToken":"x"}`, true},
-	{"POST /api/v1/auth/link", "ann", `{"deviceSecret":"0123456789abcdef"}`, false},
+	{"POST /api/v1/auth/link", "ann", `{"deviceSecret":"0123456789abcdef0123456789abcdef"}`, false},
 	{"POST /api/v1/auth/ticket", "ann", `{}`, true},
 	{"PATCH /api/v1/me", "ann", `{"username":"Anna","avatar":null}`, false},
 	{"POST /api/v1/friends/<bob>", "ann", `{}`, true},
@@ -405,7 +408,7 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"GET " + admin + "audit?gameId=x", "operator", "", "400 invalid_request gameId"},
 		{"GET " + admin + "audit?gameId=999", "operator", "", "404 game_not_found"},
 		{"GET /api/v1/nothing", "ann", "", "404 not_found"},
-		{"DELETE /api/v1/me", "ann", "", "405 method_not_allowed"},
+		{"PUT /api/v1/me", "ann", "", "405 method_not_allowed"},
 	} {
 		t.Run(c.operation+" "+c.body, func(t *testing.T) {
 			t.Parallel()

@@ -38,9 +38,18 @@ func (s *Server) patchMe(r *request, in *profilePatch) (response, error) {
 		users.PatchInput{Username: in.Username, Avatar: in.Avatar.toPatch()}))
 }
 
+func (s *Server) deleteMe(r *request) (response, error) {
+	return response{status: http.StatusNoContent}, s.Accounts.Delete(r.ctx(), r.caller)
+}
+
 func (s *Server) listFriends(r *request) (response, error) {
-	list, err := s.Users.Friends(r.ctx(), r.caller)
-	return okResponse(newPage(list, 0)), err
+	q := r.query()
+	after, limit := q.afterID(), q.limit()
+	if err := q.err(); err != nil {
+		return response{}, err
+	}
+	list, next, err := s.Users.Friends(r.ctx(), r.caller, after, limit)
+	return okResponse(newPage(list, next)), err
 }
 
 func (s *Server) befriendUser(r *request) (response, error) {

@@ -109,7 +109,11 @@ func (s *Server) routes() []route {
 			patch, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, withBody(s.patchMe),
 			errorList{apierror.UserNotFound},
 		},
-		{get, "/api/v1/friends", player, auth.ClassRead, keyIgnored, false, s.listFriends, nil},
+		{del, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, s.deleteMe, errorList{apierror.MoneyHeld}},
+		{
+			get, "/api/v1/friends", player, auth.ClassRead, keyIgnored, false, s.listFriends,
+			errorList{apierror.InvalidRequest},
+		},
 		{
 			post, "/api/v1/friends/{userId}", player, auth.ClassWrite, byStoredResponse, false, withoutBody(s.befriendUser),
 			errorList{apierror.UserNotFound},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
+	"github.com/parlor-games/parlor/internal/accounts"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
@@ -43,6 +44,7 @@ type Deps struct {
 	StorePinger Pinger
 
 	Progress    *progress.Service
+	Accounts    *accounts.Service
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
 
 	Durability      string               // "memory", "disk" or "replica": the value of the header Parlor-Durability

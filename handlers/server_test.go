@@ -40,7 +40,7 @@ func TestAValidRequestIDOfTheCallerIsKept(t *testing.T) {
 func TestUnknownPathsAndMethodsReturnProblems(t *testing.T) {
 	f := newGameFixture(t)
 	golden(t, "not_found", f.expectError(404, "not_found", "GET", "/api/v1/nothing", "", "", "X-Request-Id", "fixed"))
-	golden(t, "method_not_allowed", f.expectError(405, "method_not_allowed", "DELETE", "/api/v1/me", "", "",
+	golden(t, "method_not_allowed", f.expectError(405, "method_not_allowed", "PUT", "/api/v1/me", "", "",
 		"X-Request-Id", "fixed"))
 	golden(t, "unauthenticated", f.expectError(401, "unauthenticated", "GET", "/api/v1/me", "", "", "X-Request-Id",
 		"fixed"))

@@ -46,6 +46,9 @@ type clientHandler struct {
 	endpoint  *socketEndpoint
 	caller    principal.Caller
 	routePath string // of the route
+
+	credential auth.Authentication
+	stopWatch  func() // of the player's session; nil until the socket is open
 }
 
 // message is a frame from the client.
@@ -94,10 +97,12 @@ func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (respon
 		if err := q.err(); err != nil {
 			return response{}, err
 		}
-		s := &clientHandler{server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path}
+		s := &clientHandler{
+			server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path, credential: r.credential,
+		}
 		callbacks := realtime.ClientOptions{
 			UserID: r.caller.UserID, ExpiresAt: r.credential.ExpiresAt,
-			OnOpen: s.onOpen, OnMessage: s.onMessage, OnRefused: s.onRefused,
+			OnOpen: s.onOpen, OnMessage: s.onMessage, OnRefused: s.onRefused, OnClose: s.onClose,
 		}
 		// Browsers do not show the response to a failed upgrade, so the page gets a close code instead.
 		if protocol != 0 && protocol != protocolVersion {
@@ -162,8 +167,15 @@ func (r *request) redeemTicket() (credential auth.Authentication, given bool, er
 }
 
 func (s *clientHandler) onOpen(ctx context.Context, client *realtime.Client) {
+	s.stopWatch = s.server.Auth.WatchSession(s.credential, func(code int) { client.Close(code, "the session was ended") })
 	if s.endpoint.onOpen != nil {
 		s.endpoint.onOpen(ctx, s, client)
+	}
+}
+
+func (s *clientHandler) onClose(*realtime.Client) {
+	if s.stopWatch != nil {
+		s.stopWatch()
 	}
 }
 

@@ -10,14 +10,20 @@ var (
 	UserCreate       = mustLoad("user_create")
 	UserLinkIdentity = mustLoad("user_link_identity")
 	UserPatch        = mustLoad("user_patch")
+
+	UserUnlinkIdentity = mustLoad("user_unlink_identity")
 	UserChangeKind   = mustLoad("user_change_kind")
+	UserEndSessions  = mustLoad("user_end_sessions")
 
 	FriendRequest = mustLoad("friend_request")
 	FriendRemove  = mustLoad("friend_remove")
 	FriendBlock   = mustLoad("friend_block")
+	FriendIndex   = mustLoad("friend_index")
 
 	RefreshStart  = mustLoad("refresh_start")
 	RefreshRotate = mustLoad("refresh_rotate")
+
+	ExternalTokenUse = mustLoad("external_token_use")
 
 	RateLimitTake     = mustLoad("rate_limit_take")
 	FencingTokenIssue = mustLoad("fencing_token_issue")

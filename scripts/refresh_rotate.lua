@@ -1,25 +1,36 @@
--- refresh_rotate: replaces a family's current token by the next one; a token that is not the
--- current one revokes the family.
+-- refresh_rotate: replaces a family's current token by the next one; a token that is neither the
+-- current one nor the one before it, shown again soon, revokes the family.
 -- INCLUDES  clock int_to_string
--- KEYS      1 family
--- ARGV      1 digest of the token  2 digest of the next token  3 nonce  4 longest idle time in ms
+-- KEYS      1 family  2 user  3 families of the user
+-- ARGV      1 digest of the token  2 digest of the next token  3 longest idle time in ms
+--           4 how long the token before the current one may be shown again, in ms
+--           5 name of the family
 -- RETURNS   ok unauthenticated refresh_reused
--- INVARIANT a token is exchanged once; a resend of the same call is ok, a second call with the
---           same token is not
-local family_key = KEYS[1]
-local digest, next_digest, nonce, idle_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+-- INVARIANT a token has one successor; a resend is ok while the successor was not used; a family
+--           ends with its user, and when the user's sessions were ended after it began
+local family_key, user_key, families_key = KEYS[1], KEYS[2], KEYS[3]
+local digest, next_digest, idle_ms, grace_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local family_name = ARGV[5]
 
 local now_ms, now = read_clock()
-local family = redis.call('HMGET', family_key, 'current', 'game', 'until', 'nonce', 'reused')
-local current, game, ends_ms, last_nonce, reused = family[1], family[2], family[3], family[4], family[5]
-if not game then return {'unauthenticated'} end
+local family = redis.call('HMGET', family_key, 'current', 'game', 'until', 'start', 'by', 'prev', 'rotated', 'reused')
+local current, game, ends_ms, start, server_key = family[1], family[2], family[3], family[4], family[5]
+local previous, rotated_ms, reused = family[6], family[7], family[8]
+local user = redis.call('HMGET', user_key, 'game', 'ended')
+local user_exists, ended_ms = user[1], user[2]
+if not game or not user_exists then return {'unauthenticated'} end
+if ended_ms and tonumber(start) <= tonumber(ended_ms) then return {'unauthenticated'} end
 if reused then return {'refresh_reused'} end
-if last_nonce == nonce then return {'ok', game} end
+if previous == digest and now_ms - tonumber(rotated_ms) <= grace_ms then
+  return {'ok', game, start, server_key}
+end
 if current ~= digest then
   -- The record stays for its time, so that every holder of a token of the family learns why.
   redis.call('HSET', family_key, 'reused', now)
   return {'refresh_reused'}
 end
-redis.call('HSET', family_key, 'current', next_digest, 'nonce', nonce)
-redis.call('PEXPIRE', family_key, int_to_string(math.max(1, math.min(idle_ms, tonumber(ends_ms) - now_ms))))
-return {'ok', game}
+redis.call('HSET', family_key, 'current', next_digest, 'prev', digest, 'rotated', now)
+local ttl_ms = math.max(1, math.min(idle_ms, tonumber(ends_ms) - now_ms))
+redis.call('PEXPIRE', family_key, int_to_string(ttl_ms))
+redis.call('ZADD', families_key, int_to_string(now_ms + ttl_ms), family_name)
+return {'ok', game, start, server_key}

@@ -1,13 +1,22 @@
--- refresh_start: begins a family of refresh tokens.
+-- refresh_start: begins a family of refresh tokens for a player who exists, or changes nothing.
 -- INCLUDES  clock int_to_string
--- KEYS      1 family
+-- KEYS      1 family  2 user  3 families of the user
 -- ARGV      1 digest of the first token  2 game  3 longest idle time in ms  4 longest life in ms
--- RETURNS   ok
--- INVARIANT a family ends when it was idle or lived too long, whichever is first
-local family_key = KEYS[1]
+--           5 name of the family  6 id of the server key that made it or ''
+-- RETURNS   ok user_not_found
+-- INVARIANT a family ends when it was idle or lived too long, whichever is first; the list of
+--           families misses none
+local family_key, user_key, families_key = KEYS[1], KEYS[2], KEYS[3]
 local digest, game, idle_ms, life_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local family, server_key = ARGV[5], ARGV[6]
 
-local now_ms = read_clock()
-redis.call('HSET', family_key, 'current', digest, 'game', game, 'until', int_to_string(now_ms + life_ms))
-redis.call('PEXPIRE', family_key, int_to_string(math.min(idle_ms, life_ms)))
-return {'ok'}
+if redis.call('HEXISTS', user_key, 'game') == 0 then return {'user_not_found'} end
+local now_ms, now = read_clock()
+local ends_text = int_to_string(now_ms + life_ms)
+redis.call('HSET', family_key, 'current', digest, 'game', game, 'until', ends_text, 'start', now, 'by', server_key)
+local ttl_ms = math.min(idle_ms, life_ms)
+redis.call('PEXPIRE', family_key, int_to_string(ttl_ms))
+redis.call('ZREMRANGEBYSCORE', families_key, '-inf', now)
+redis.call('ZADD', families_key, int_to_string(now_ms + ttl_ms), family)
+redis.call('PEXPIRE', families_key, int_to_string(life_ms))
+return {'ok', now}

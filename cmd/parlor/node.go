@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/accounts"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/config"
@@ -43,6 +44,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
 	})
+	d.users.RestrictAvatars(d.games)
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
 		SigningKeys: revealKeys(s.SigningKeys), AdminKey: s.AdminKey.Reveal(),
@@ -95,6 +97,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Limiter:     n.limiter,
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
 		StorePinger: db,
+		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: proxies,
 		MetricsRegistry: metrics, Log: log,
 	})

@@ -52,6 +52,7 @@ var advice = map[string]string{
 	RequestInProgress.Code:   "Send the same request again after a moment.",
 	LimitReached.Code:        "Do without: `limit` names what is limited, and `max` is how many there may be.",
 	TokenCodeTaken.Code:      "Choose another code, or patch the token that has it.",
+	MoneyHeld.Code:           "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 

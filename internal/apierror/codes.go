@@ -62,6 +62,7 @@ var (
 	RequestInProgress   = define("request_in_progress", 409, "The first request with this key is still running", true)
 	LimitReached        = define("limit_reached", 409, "A limit is reached", false)
 	TokenCodeTaken      = define("token_exists", 409, "A token with this code exists", false)
+	MoneyHeld           = define("money_held", 409, "Money of the player is held in a room that has not ended", false)
 	AlreadyLinked       = define("already_linked", 409, "The account is linked already", false)
 
 	PayloadTooLarge      = define("payload_too_large", 413, "The body is too large", false)

@@ -2,8 +2,11 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/MicahParks/jwkset"
@@ -11,6 +14,8 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/secret"
+	"github.com/parlor-games/parlor/internal/sessions"
 	"github.com/parlor-games/parlor/internal/users"
 )
 
@@ -33,14 +38,14 @@ type externalClaims struct {
 func (c externalClaims) credential() string { return c.Issuer + "\x00" + c.Subject }
 
 // newUser returns the profile at the issuer, as far as usernames and avatars here may be like that.
-func (c externalClaims) newUser() users.ProfileInput {
+func (c externalClaims) newUser(avatarHosts []string) users.ProfileInput {
 	var n users.ProfileInput
 	for _, name := range []string{c.PreferredUsername, c.Name} {
 		if checked, err := users.CheckUsername(name); err == nil && n.Username == nil {
 			n.Username = &checked
 		}
 	}
-	if users.CheckAvatar(&c.Picture) == nil {
+	if users.CheckAvatar(&c.Picture, avatarHosts) == nil {
 		n.Avatar = &c.Picture
 	}
 	return n
@@ -48,12 +53,18 @@ func (c externalClaims) newUser() users.ProfileInput {
 
 // signInExternal returns the player of an external issuer's token, and makes the player at
 // the first sign-in.
-func (s *Service) signInExternal(ctx context.Context, bearer string) (Authentication, error) {
-	claims, game, err := s.verifyExternal(ctx, bearer)
+func (s *Service) signInExternal(
+	ctx context.Context, bearer string, digest [sha256.Size]byte,
+) (Authentication, error) {
+	claims, proof, game, err := s.verifyExternal(ctx, bearer)
 	if err != nil {
 		return Authentication{}, err
 	}
-	user, err := s.signIn(ctx, game.ID, users.KindIssuer, claims.credential(), claims.newUser())
+	startedAt, expiresAt, err := s.lifetime(ctx, claims, digest)
+	if err != nil {
+		return Authentication{}, err
+	}
+	user, err := s.signIn(ctx, game.ID, users.KindIssuer, claims.credential(), claims.newUser(game.Settings.AvatarHosts))
 	if err != nil {
 		return Authentication{}, err
 	}
@@ -62,21 +73,92 @@ func (s *Service) signInExternal(ctx context.Context, bearer string) (Authentica
 	}
 	return Authentication{
 		Caller:    principal.Caller{Role: principal.Player, UserID: user.ID, GameID: game.ID},
-		ExpiresAt: claims.ExpiresAt.Add(externalClockLeeway),
+		ExpiresAt: expiresAt,
+		Session:   sessions.Session{UserID: user.ID, GameID: game.ID, StartedAt: startedAt, Issuer: claims.Issuer},
+		external:  &proof,
 	}, nil
+}
+
+// maxFirstUseTTL bounds how long the first use of a token is remembered, whatever its expiry.
+const maxFirstUseTTL = 10 * 365 * 24 * time.Hour
+
+// lifetime returns when the session of a token began and when it ends. However long the issuer lets
+// a token live, it counts for sessions.MaxTokenAge from its issue, or from its first use when it
+// does not say when it was issued. The issuer's clock does not make a session begin after its use.
+func (s *Service) lifetime(
+	ctx context.Context, claims externalClaims, digest [sha256.Size]byte,
+) (startedAt, expiresAt time.Time, err error) {
+	now := s.now()
+	expiresAt = claims.ExpiresAt.Add(externalClockLeeway)
+	if claims.IssuedAt != nil {
+		expiresAt = earlier(expiresAt, claims.IssuedAt.Add(sessions.MaxTokenAge))
+	}
+	if !now.Before(expiresAt) {
+		return startedAt, expiresAt, apierror.AccessTokenExpired
+	}
+	ttl := min(max(expiresAt.Sub(now), time.Minute), maxFirstUseTTL)
+	startedAt, err = s.store.firstUse(ctx, hex.EncodeToString(digest[:]), ttl)
+	if err != nil {
+		return startedAt, expiresAt, err
+	}
+	if claims.IssuedAt != nil {
+		return earlier(startedAt, claims.IssuedAt.Time), expiresAt, nil
+	}
+	expiresAt = earlier(expiresAt, startedAt.Add(sessions.MaxTokenAge))
+	if !now.Before(expiresAt) {
+		return startedAt, expiresAt, apierror.AccessTokenExpired
+	}
+	return startedAt, expiresAt, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// externalProof is by what a token of an outside issuer was verified, so that it can be verified
+// anew without the token: the same issuer must still have the same key.
+type externalProof struct {
+	Issuer    string `json:"issuer"`
+	Audience  string `json:"audience"`
+	KeyID     string `json:"kid,omitzero"` // as the token names it
+	KeyDigest string `json:"key"`          // SHA-256 of the public key
+}
+
+func digestOfKey(key jwkset.JWK) string {
+	public := key.Marshal()
+	return secret.Digest(strings.Join([]string{string(public.KTY), public.X, public.Y, public.N, public.E}, "\x00"))
+}
+
+// verifyProof returns unauthenticated when the game no longer accepts an issuer, or the issuer no
+// longer has the key.
+func (s *Service) verifyProof(ctx context.Context, gameID int64, proof externalProof) error {
+	game, issuer, err := s.games.FindByIssuer(ctx, proof.Issuer, proof.Audience)
+	if err != nil {
+		return err
+	}
+	key, err := s.keySets.find(ctx, issuer, proof.KeyID, s.now())
+	if err == nil && (game.ID != gameID || digestOfKey(key) != proof.KeyDigest) {
+		err = apierror.Unauthenticated
+	}
+	return err
 }
 
 // verifyExternal returns the claims of an external issuer's token and the game that accepts its
 // issuer and audience. The game's settings define where the keys are. The header of the token
 // only names one of them.
-func (s *Service) verifyExternal(ctx context.Context, bearer string) (externalClaims, games.Game, error) {
+func (s *Service) verifyExternal(
+	ctx context.Context, bearer string,
+) (claims externalClaims, proof externalProof, game games.Game, err error) {
 	if len(bearer) > maxBearerBytes {
-		return externalClaims{}, games.Game{}, apierror.Unauthenticated
+		return claims, proof, game, apierror.Unauthenticated
 	}
 	var unverified jwt.RegisteredClaims
 	token, _, err := jwt.NewParser().ParseUnverified(bearer, &unverified)
 	if err != nil || unverified.Issuer == "" || len(unverified.Audience) > maxAudiences || isCritical(token) {
-		return externalClaims{}, games.Game{}, apierror.Unauthenticated
+		return claims, proof, game, apierror.Unauthenticated
 	}
 	for _, audience := range unverified.Audience {
 		game, issuer, err := s.games.FindByIssuer(ctx, unverified.Issuer, audience)
@@ -84,34 +166,35 @@ func (s *Service) verifyExternal(ctx context.Context, bearer string) (externalCl
 			continue
 		}
 		if err != nil {
-			return externalClaims{}, games.Game{}, err
+			return claims, proof, game, err
 		}
-		claims, err := s.verifyByIssuer(ctx, token, issuer)
-		return claims, game, err
+		claims, proof, err := s.verifyByIssuer(ctx, token, issuer)
+		return claims, proof, game, err
 	}
-	return externalClaims{}, games.Game{}, apierror.Unauthenticated
+	return claims, proof, game, apierror.Unauthenticated
 }
 
 // verifyByIssuer verifies a token with the keys of its issuer.
-func (s *Service) verifyByIssuer(ctx context.Context, token *jwt.Token, issuer games.Issuer) (externalClaims, error) {
+func (s *Service) verifyByIssuer(
+	ctx context.Context, token *jwt.Token, issuer games.Issuer,
+) (claims externalClaims, proof externalProof, err error) {
 	kid, _ := token.Header["kid"].(string)
 	key, err := s.keySets.find(ctx, issuer, kid, s.now())
 	if err != nil {
-		return externalClaims{}, err
+		return claims, proof, err
 	}
-	var claims externalClaims
 	parser := jwt.NewParser(
 		jwt.WithValidMethods(externalAlgorithms),
 		jwt.WithIssuer(issuer.Issuer), jwt.WithAudience(issuer.Audience), jwt.WithExpirationRequired(),
-		jwt.WithLeeway(externalClockLeeway), jwt.WithTimeFunc(s.now),
+		jwt.WithIssuedAt(), jwt.WithLeeway(externalClockLeeway), jwt.WithTimeFunc(s.now),
 	)
 	if _, err := parser.ParseWithClaims(token.Raw, &claims, keyOfAlgorithm(key)); err != nil {
-		return externalClaims{}, classifyTokenError(err)
+		return externalClaims{}, proof, classifyTokenError(err)
 	}
 	if claims.Subject == "" || len(claims.Subject) > maxSubjectBytes {
-		return externalClaims{}, apierror.Unauthenticated
+		return externalClaims{}, proof, apierror.Unauthenticated
 	}
-	return claims, nil
+	return claims, externalProof{issuer.Issuer, issuer.Audience, kid, digestOfKey(key)}, nil
 }
 
 // keyOfAlgorithm returns a function that gives the parser a key, for tokens of the key's algorithm

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -16,6 +18,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/secret"
+	"github.com/parlor-games/parlor/internal/sessions"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 )
@@ -36,6 +39,9 @@ type Options struct {
 	IdleTTL   time.Duration // of a refresh token that is not used; 30 days
 	FamilyTTL time.Duration // of a family of refresh tokens; 180 days
 	TicketTTL time.Duration // of a ticket; 60 seconds
+
+	RefreshGrace          time.Duration // how long a replaced refresh token may be shown again; 30 seconds
+	ExternalCheckInterval time.Duration // after which a watched token of an outside issuer is verified anew; 30 minutes
 }
 
 // MinKeyBytes is the least length of a signing key, in bytes.
@@ -47,12 +53,16 @@ type Service struct {
 	users          *users.Service
 	games          *games.Service
 	grants         SignupGrants
+	sessions       *sessions.Service
 	options        Options
 	signer         *signer
 	keySets        *keySetCache
 	verifiedTokens verifiedTokenCache
 	adminKeyDigest *[sha256.Size]byte // nil: nobody is the operator
 	now            func() time.Time
+
+	watchedMu sync.Mutex
+	watched   map[*externalWatch]struct{} // sessions of outside issuers
 }
 
 // New returns a service. It panics on a missing or short signing key: settings are checked before.
@@ -62,14 +72,18 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 		&o.IdleTTL:   30 * 24 * time.Hour,
 		&o.FamilyTTL: 180 * 24 * time.Hour,
 		&o.TicketTTL: time.Minute,
+
+		&o.RefreshGrace:          30 * time.Second,
+		&o.ExternalCheckInterval: 30 * time.Minute,
 	} {
 		if *ttl == 0 {
 			*ttl = standard
 		}
 	}
 	s := &Service{
-		store: &store{db: db}, users: u, games: g, grants: grants, options: o,
-		signer: newSigner(o.SigningKeys), keySets: newKeySetCache(), verifiedTokens: newVerifiedTokenCache(), now: time.Now,
+		store: &store{db: db}, users: u, games: g, grants: grants, options: o, sessions: sessions.New(db),
+		watched: map[*externalWatch]struct{}{},
+		signer:  newSigner(o.SigningKeys), keySets: newKeySetCache(), verifiedTokens: newVerifiedTokenCache(), now: time.Now,
 	}
 	if o.AdminKey != "" {
 		s.adminKeyDigest = new(sha256.Sum256([]byte(o.AdminKey)))
@@ -80,8 +94,10 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 // Authentication is a caller and how long the caller's token is valid.
 type Authentication struct {
 	principal.Caller
-	ExpiresAt     time.Time // zero: valid until it is revoked
-	RefreshFamily string    // the family of refresh tokens that the access token came with, or ""
+	ExpiresAt time.Time        // zero: valid until it is revoked
+	Session   sessions.Session // of a player
+
+	external *externalProof // of a token of an outside issuer, else nil
 }
 
 // SignInResult is what a sign-in returns.
@@ -96,12 +112,12 @@ type SignInResult struct {
 type GuestInput struct {
 	GameID       int64
 	Username     *string // of a new player; nil: "Player-<id>"
-	DeviceSecret *string // 16 to 256 bytes; the same secret is the same player, nil a new player
+	DeviceSecret *string // 32 to 256 bytes; the same secret is the same player, nil a new player
 }
 
 // Bounds of credentials, in bytes.
 const (
-	minDeviceSecretBytes = 16
+	minDeviceSecretBytes = 32
 	maxDeviceSecretBytes = 256
 	maxServerSideIDBytes = 255
 )
@@ -133,7 +149,7 @@ func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error
 	if err != nil {
 		return SignInResult{}, err
 	}
-	return s.finishSignIn(ctx, game, user)
+	return s.finishSignIn(ctx, game, user, "")
 }
 
 // ExchangeInput names a player by the id that the game's own server has for them.
@@ -149,11 +165,11 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 	if caller.Role != principal.Server {
 		return SignInResult{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
 	}
-	profile, err := in.validate()
+	game, err := s.games.Find(ctx, caller.GameID)
 	if err != nil {
 		return SignInResult{}, err
 	}
-	game, err := s.games.Find(ctx, caller.GameID)
+	profile, err := in.validate(game.Settings.AvatarHosts)
 	if err != nil {
 		return SignInResult{}, err
 	}
@@ -169,11 +185,11 @@ func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in Exch
 			return SignInResult{}, err
 		}
 	}
-	return s.finishSignIn(ctx, game, user)
+	return s.finishSignIn(ctx, game, user, caller.ServerKeyID)
 }
 
 // validate returns the profile of a new player, or invalid_request with every faulty field.
-func (in ExchangeInput) validate() (users.ProfileInput, error) {
+func (in ExchangeInput) validate(avatarHosts []string) (users.ProfileInput, error) {
 	var errs apierror.FieldErrors
 	errs.Merge(checkByteLength("externalId", in.ServerSideID, 1, maxServerSideIDBytes))
 	var profile users.ProfileInput
@@ -184,7 +200,7 @@ func (in ExchangeInput) validate() (users.ProfileInput, error) {
 	}
 	if in.Avatar != nil {
 		profile.Avatar = *in.Avatar
-		errs.Merge(users.CheckAvatar(*in.Avatar))
+		errs.Merge(users.CheckAvatar(*in.Avatar, avatarHosts))
 	}
 	return profile, errs.Err()
 }
@@ -231,21 +247,27 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 	return user, s.users.MarkGrantGiven(ctx, user.ID)
 }
 
-// finishSignIn starts a family of refresh tokens for a player who has signed in.
-func (s *Service) finishSignIn(ctx context.Context, game games.Game, user users.User) (SignInResult, error) {
+// finishSignIn starts a family of refresh tokens for a player who has signed in, by a server key or
+// "".
+func (s *Service) finishSignIn(
+	ctx context.Context, game games.Game, user users.User, serverKeyID string,
+) (SignInResult, error) {
 	user, err := s.giveSignupGrant(ctx, game, user)
 	if err != nil {
 		return SignInResult{}, err
 	}
 	token := refreshToken{userID: user.ID, family: rand.Text(), secret: rand.Text()}
-	if err := s.store.startFamily(ctx, token, game.ID, s.options.IdleTTL, s.options.FamilyTTL); err != nil {
+	f, err := s.store.startFamily(ctx, token, game.ID, serverKeyID, s.options.IdleTTL, s.options.FamilyTTL)
+	if err != nil {
 		return SignInResult{}, err
 	}
-	return s.newSignInResult(user, token)
+	return s.newSignInResult(user, token, f)
 }
 
-func (s *Service) newSignInResult(user users.User, token refreshToken) (SignInResult, error) {
-	access, err := s.signer.sign(user, token.family, s.now(), s.options.AccessTTL)
+func (s *Service) newSignInResult(user users.User, token refreshToken, f family) (SignInResult, error) {
+	access, err := s.signer.sign(sessions.Session{
+		UserID: user.ID, GameID: user.GameID, Family: token.family, StartedAt: f.startedAt, ServerKeyID: f.serverKeyID,
+	}, s.now(), s.options.AccessTTL)
 	if err != nil {
 		return SignInResult{}, err
 	}
@@ -256,8 +278,11 @@ func (s *Service) newSignInResult(user users.User, token refreshToken) (SignInRe
 
 // IssueAccessToken signs an access token for a player who did not sign in. It has no Caller: it is
 // for a process that has the signing key, such as the operator's command line. It returns
-// user_not_found.
+// user_not_found, and invalid_request for more than 24 hours.
 func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl time.Duration) (string, error) {
+	if ttl > sessions.MaxTokenAge {
+		return "", apierror.InvalidRequest.WithField("ttl", "range", "must be at most 24 hours")
+	}
 	u, err := s.users.Find(ctx, user)
 	if err != nil {
 		return "", err
@@ -265,7 +290,8 @@ func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl ti
 	if u.GameID != game {
 		return "", apierror.UserNotFound.WithReason("player %d belongs to game %d", user, u.GameID)
 	}
-	return s.signer.sign(u, "", s.now(), ttl)
+	now := s.now()
+	return s.signer.sign(sessions.Session{UserID: u.ID, GameID: u.GameID, StartedAt: now}, now, ttl)
 }
 
 // refreshToken is prt_<user id>_<family>_<secret>.
@@ -301,10 +327,34 @@ func parseRefreshToken(text string) (refreshToken, error) {
 	return refreshToken{user, family, parts[2]}, nil
 }
 
-// Refresh exchanges a refresh token for a new pair of tokens. It returns unauthenticated for a
-// token that is unknown or expired, and refresh_reused for one that was exchanged before: that
-// revokes its whole family.
+// successor returns the token that replaces a refresh token. It is derived, by the pepper that
+// never changes, so that whoever shows the same token gets the same successor from every node: two
+// tabs of a browser, or a client whose reply was lost.
+func (s *Service) successor(ctx context.Context, t refreshToken) (refreshToken, error) {
+	sum, err := s.store.keyedHash(ctx, "refresh", t.String())
+	return refreshToken{t.userID, t.family, refreshSecretEncoding.EncodeToString(sum)}, err
+}
+
+// refreshSecretEncoding has no "_", which separates the parts of a token.
+var refreshSecretEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// Refresh exchanges a refresh token for a new pair of tokens. A token that was exchanged within the
+// last 30 seconds, and whose successor was not used yet, gives the same successor again. It returns
+// unauthenticated for a token that is unknown or expired or whose session was ended, and
+// refresh_reused for one that was exchanged before: that revokes its whole family.
 func (s *Service) Refresh(ctx context.Context, token string) (SignInResult, error) {
+	return s.refresh(ctx, token, s.options.RefreshGrace)
+}
+
+// ConfirmRefresh is called before the stored response to a Refresh is sent again, however much
+// later. It returns unauthenticated and refresh_reused as Refresh does; the latter when the
+// successor was used, and the family is then revoked.
+func (s *Service) ConfirmRefresh(ctx context.Context, token string) error {
+	_, err := s.refresh(ctx, token, s.options.FamilyTTL)
+	return err
+}
+
+func (s *Service) refresh(ctx context.Context, token string, grace time.Duration) (SignInResult, error) {
 	presented, err := parseRefreshToken(token)
 	if err != nil {
 		return SignInResult{}, err
@@ -318,34 +368,80 @@ func (s *Service) Refresh(ctx context.Context, token string) (SignInResult, erro
 	if err != nil {
 		return SignInResult{}, err
 	}
-	next := refreshToken{presented.userID, presented.family, rand.Text()}
-	if err := s.store.rotateRefreshToken(ctx, presented, next, s.options.IdleTTL); err != nil {
+	next, err := s.successor(ctx, presented)
+	if err != nil {
 		return SignInResult{}, err
 	}
-	return s.newSignInResult(user, next)
+	f, err := s.store.rotateRefreshToken(ctx, presented, next, s.options.IdleTTL, grace)
+	if errors.Is(err, apierror.RefreshTokenReused) {
+		// Somebody else may have the family's access tokens, too. The family is revoked already, so this
+		// is left to the next one who shows a used token when it fails.
+		_ = s.sessions.EndFamily(ctx, presented.userID, presented.family)
+	}
+	if err != nil {
+		return SignInResult{}, err
+	}
+	if err := s.checkServerKey(ctx, user.GameID, f.serverKeyID); err != nil {
+		return SignInResult{}, err
+	}
+	return s.newSignInResult(user, next, f)
 }
 
-// Logout revokes the family of a refresh token or, without one, of an access token. Repeating it
-// changes nothing. Access tokens stay valid until they expire. It returns unauthenticated and
-// token_expired.
+// checkServerKey returns unauthenticated when the server key that made a session was revoked.
+func (s *Service) checkServerKey(ctx context.Context, gameID int64, keyID string) error {
+	if keyID == "" {
+		return nil
+	}
+	game, err := s.games.Find(ctx, gameID)
+	if err == nil && !game.HasServerKeyID(keyID) {
+		err = apierror.Unauthenticated.WithReason("the server key that made this session was revoked")
+	}
+	return err
+}
+
+// RefreshKeyOwner returns in whose name an Idempotency-Key of a Refresh is stored: that of the
+// token's family. It returns unauthenticated.
+func (s *Service) RefreshKeyOwner(token string) (string, error) {
+	t, err := parseRefreshToken(token)
+	return "f" + strconv.FormatInt(t.userID, 10) + "." + t.family, err
+}
+
+// GuestKeyOwner returns in whose name an Idempotency-Key of Guest is stored: that of the device, or
+// "" without a device secret. Two people behind one address must never share a key. It returns
+// invalid_request.
+func (s *Service) GuestKeyOwner(ctx context.Context, in GuestInput) (string, error) {
+	if in.DeviceSecret == nil {
+		return "", nil
+	}
+	err := checkByteLength("deviceSecret", *in.DeviceSecret, minDeviceSecretBytes, maxDeviceSecretBytes)
+	if err != nil {
+		return "", err
+	}
+	digest, err := s.store.keyedDigest(ctx, "idempotency", *in.DeviceSecret)
+	return "d" + strconv.FormatInt(in.GameID, 10) + "." + digest, err
+}
+
+// Logout ends the session of a refresh token or, without one, of an access token: the family is
+// revoked, its access tokens are refused on every node within two seconds, and its sockets are
+// closed with 4001. Repeating it changes nothing. It returns unauthenticated and token_expired.
 func (s *Service) Logout(ctx context.Context, accessToken, refreshToken string) error {
 	if refreshToken != "" {
 		token, err := parseRefreshToken(refreshToken)
 		if err != nil {
 			return err
 		}
-		return s.store.deleteFamily(ctx, token.userID, token.family)
+		return s.EndSession(ctx, token.userID, token.family)
 	}
-	a, err := s.Authenticate(ctx, accessToken)
-	if err != nil || a.RefreshFamily == "" {
+	a, err := s.authenticate(ctx, accessToken) // an ended session may end again
+	if err != nil || a.Session.Family == "" {
 		return err
 	}
-	return s.store.deleteFamily(ctx, a.UserID, a.RefreshFamily)
+	return s.EndSession(ctx, a.UserID, a.Session.Family)
 }
 
 // LinkInput is a credential by which a guest can sign in again.
 type LinkInput struct {
-	DeviceSecret  *string // from a player: 16 to 256 bytes
+	DeviceSecret  *string // from a player: 32 to 256 bytes
 	ExternalToken *string // from a player: a token of an external issuer that the game accepts
 	UserID        *int64  // from a server: the player
 	ServerSideID  *string // from a server: the player's id there, 1 to 255 bytes
@@ -382,7 +478,7 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 		}
 		return s.link(ctx, caller, caller.UserID, users.KindDevice, *in.DeviceSecret)
 	}
-	claims, game, err := s.verifyExternal(ctx, *in.ExternalToken)
+	claims, _, game, err := s.verifyExternal(ctx, *in.ExternalToken)
 	if err != nil {
 		return users.User{}, err
 	}
@@ -434,17 +530,36 @@ func (s *Service) RedeemTicket(ctx context.Context, ticket string) (Authenticati
 	}
 	a, err := s.store.consumeTicket(ctx, secret.Digest(ticket))
 	if err == nil && !a.ExpiresAt.IsZero() && !s.now().Before(a.ExpiresAt) {
-		return Authentication{}, apierror.AccessTokenExpired
+		err = apierror.AccessTokenExpired
 	}
-	return a, err
+	if err == nil {
+		err = s.checkSession(ctx, a)
+	}
+	if err != nil {
+		return Authentication{}, err
+	}
+	return a, nil
 }
 
 // maxBearerBytes bounds bearer tokens.
 const maxBearerBytes = 4 << 10
 
 // Authenticate returns the caller who shows a bearer token: the admin key, a server key, or an
-// access token of ours or of an external issuer. It returns unauthenticated and token_expired.
+// access token of ours or of an external issuer. It returns unauthenticated, for an ended session
+// too, and token_expired.
 func (s *Service) Authenticate(ctx context.Context, bearer string) (Authentication, error) {
+	a, err := s.authenticate(ctx, bearer)
+	if err == nil {
+		err = s.checkSession(ctx, a)
+	}
+	if err != nil {
+		return Authentication{}, err
+	}
+	return a, nil
+}
+
+// authenticate is Authenticate for ended sessions as well.
+func (s *Service) authenticate(ctx context.Context, bearer string) (Authentication, error) {
 	if bearer == "" || len(bearer) > maxBearerBytes {
 		return Authentication{}, apierror.Unauthenticated
 	}
@@ -457,7 +572,9 @@ func (s *Service) Authenticate(ctx context.Context, bearer string) (Authenticati
 		if err != nil {
 			return Authentication{}, err
 		}
-		return Authentication{Caller: principal.Caller{Role: principal.Server, GameID: game.ID}}, nil
+		return Authentication{Caller: principal.Caller{
+			Role: principal.Server, GameID: game.ID, ServerKeyID: games.ServerKeyID(bearer),
+		}}, nil
 	}
 	return s.authenticatePlayer(ctx, bearer, digest)
 }
@@ -479,7 +596,7 @@ func (s *Service) authenticatePlayer(
 		}
 		return a, err
 	}
-	a, err := s.signInExternal(ctx, bearer)
+	a, err := s.signInExternal(ctx, bearer, digest)
 	if err == nil {
 		s.verifiedTokens.add(digest, a, now.Add(externalCacheTTL))
 	}

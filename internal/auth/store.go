@@ -4,18 +4,18 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
-	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/secret"
+	"github.com/parlor-games/parlor/internal/sessions"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/scripts"
@@ -27,64 +27,159 @@ type store struct {
 	pepper atomic.Pointer[string]
 }
 
-// keyedDigest returns the keyed digest of a credential. Its key, the pepper, is made once for the
-// installation and never changes, unlike signing keys: another one would lock out everybody who
-// signs in by a credential.
+// keyedDigest returns the keyed digest of a credential in 43 URL-safe characters.
 func (s *store) keyedDigest(ctx context.Context, kind users.Kind, credential string) (string, error) {
+	sum, err := s.keyedHash(ctx, kind, credential)
+	return base64.RawURLEncoding.EncodeToString(sum), err
+}
+
+// keyedHash returns the HMAC-SHA-256 of a text. Its key, the pepper, is made once for the
+// installation and never changes, unlike signing keys: another one would lock out everybody who
+// signs in by a credential. The label tells uses apart.
+func (s *store) keyedHash(ctx context.Context, label, text string) ([]byte, error) {
 	pepper := s.pepper.Load()
 	if pepper == nil {
 		if err := s.db.Client.SetNX(ctx, keys.Pepper(), secret.New(), 0).Err(); err != nil {
-			return "", redisdb.WrapError("make the pepper", err)
+			return nil, redisdb.WrapError("make the pepper", err)
 		}
-		text, err := s.db.Client.Get(ctx, keys.Pepper()).Result()
+		stored, err := s.db.Client.Get(ctx, keys.Pepper()).Result()
 		if err != nil {
-			return "", redisdb.WrapError("read the pepper", err)
+			return nil, redisdb.WrapError("read the pepper", err)
 		}
-		pepper = &text
+		pepper = &stored
 		s.pepper.Store(pepper)
 	}
 	mac := hmac.New(sha256.New, []byte(*pepper))
-	mac.Write([]byte(kind + "\x00" + credential))
-	return hex.EncodeToString(mac.Sum(nil)), nil
+	mac.Write([]byte(label + "\x00" + text))
+	return mac.Sum(nil), nil
+}
+
+// family is what the store has about a family of refresh tokens.
+type family struct {
+	startedAt   time.Time // by the store's clock
+	serverKeyID string    // that made it, or ""
 }
 
 // startFamily stores the first refresh token of a family that ends when it is idle for idleTTL, at
-// the latest after ttl.
-func (s *store) startFamily(ctx context.Context, t refreshToken, game int64, idleTTL, ttl time.Duration) error {
-	reply, err := s.db.RunScript(ctx, scripts.RefreshStart, []string{keys.RefreshFamily(t.userID, t.family)},
-		t.digest(), game, idleTTL.Milliseconds(), ttl.Milliseconds())
-	if err != nil {
-		return err
+// the latest after ttl. It returns user_not_found.
+func (s *store) startFamily(
+	ctx context.Context, t refreshToken, game int64, serverKeyID string, idleTTL, ttl time.Duration,
+) (family, error) {
+	reply, err := s.db.RunScript(ctx, scripts.RefreshStart, familyKeys(t),
+		t.digest(), game, idleTTL.Milliseconds(), ttl.Milliseconds(), t.family, serverKeyID)
+	if err == nil {
+		err = reply.Err(scripts.RefreshStart)
 	}
-	return reply.Err(scripts.RefreshStart)
+	if err != nil {
+		return family{}, err
+	}
+	values := redisdb.NewValues("a family of refresh tokens", reply.Values)
+	return family{values.NextTime(), serverKeyID}, values.Err()
 }
 
-// rotateRefreshToken replaces the presented refresh token of a family by the next one.
-func (s *store) rotateRefreshToken(ctx context.Context, presented, next refreshToken, idleTTL time.Duration) error {
-	reply, err := s.db.RunScript(ctx, scripts.RefreshRotate, []string{keys.RefreshFamily(presented.userID,
-		presented.family)},
-		presented.digest(), next.digest(), idempotency.NewNonce(), idleTTL.Milliseconds())
-	if err != nil {
-		return err
+// rotateRefreshToken replaces the presented refresh token of a family by the next one. The token
+// that was replaced last is accepted for grace longer. It returns unauthenticated and
+// refresh_reused.
+func (s *store) rotateRefreshToken(
+	ctx context.Context, presented, next refreshToken, idleTTL, grace time.Duration,
+) (family, error) {
+	reply, err := s.db.RunScript(ctx, scripts.RefreshRotate, familyKeys(presented),
+		presented.digest(), next.digest(), idleTTL.Milliseconds(), grace.Milliseconds(), presented.family)
+	if err == nil {
+		err = reply.Err(scripts.RefreshRotate)
 	}
-	return reply.Err(scripts.RefreshRotate)
+	if err != nil {
+		return family{}, err
+	}
+	values := redisdb.NewValues("a family of refresh tokens", reply.Values)
+	_ = values.NextInt() // the game
+	f := family{startedAt: values.NextTime(), serverKeyID: values.NextText()}
+	return f, values.Err()
 }
 
-func (s *store) deleteFamily(ctx context.Context, user int64, family string) error {
-	return redisdb.WrapError("revoke refresh tokens", s.db.Client.Del(ctx, keys.RefreshFamily(user, family)).Err())
+func familyKeys(t refreshToken) []string {
+	return []string{keys.RefreshFamily(t.userID, t.family), keys.User(t.userID), keys.RefreshFamilies(t.userID)}
+}
+
+func (s *store) deleteFamilies(ctx context.Context, user int64, families ...string) error {
+	if len(families) == 0 {
+		return nil
+	}
+	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, name := range families {
+			p.Del(ctx, keys.RefreshFamily(user, name))
+			p.ZRem(ctx, keys.RefreshFamilies(user), name)
+		}
+		return nil
+	})
+	return redisdb.WrapError("revoke refresh tokens", err)
+}
+
+// endUserSessions makes every family of a player invalid that has begun, and returns until when
+// sessions are ended. It returns user_not_found.
+func (s *store) endUserSessions(ctx context.Context, user int64) (beganBy time.Time, err error) {
+	reply, err := s.db.RunScript(ctx, scripts.UserEndSessions, []string{keys.User(user), keys.RefreshFamilies(user)})
+	if err == nil {
+		err = reply.Err(scripts.UserEndSessions)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	values := redisdb.NewValues("the end of a player's sessions", reply.Values)
+	beganBy = values.NextTime()
+	families := make([]string, values.Remaining())
+	for i := range families {
+		families[i] = values.NextText()
+	}
+	if err := values.Err(); err != nil {
+		return time.Time{}, err
+	}
+	return beganBy, s.deleteFamilies(ctx, user, families...)
+}
+
+// deleteAllFamilies deletes the refresh tokens of a player who is gone.
+func (s *store) deleteAllFamilies(ctx context.Context, user int64) error {
+	families, err := s.db.Client.ZRange(ctx, keys.RefreshFamilies(user), 0, -1).Result()
+	if err != nil {
+		return redisdb.WrapError("list refresh tokens", err)
+	}
+	return s.deleteFamilies(ctx, user, families...)
+}
+
+// firstUse returns when a token of an outside issuer was first used, by the store's clock. It is
+// remembered for ttl.
+func (s *store) firstUse(ctx context.Context, tokenDigest string, ttl time.Duration) (time.Time, error) {
+	reply, err := s.db.RunScript(ctx, scripts.ExternalTokenUse, []string{keys.ExternalTokenUse(tokenDigest)},
+		ttl.Milliseconds())
+	if err == nil {
+		err = reply.Err(scripts.ExternalTokenUse)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	values := redisdb.NewValues("the first use of a token", reply.Values)
+	at := values.NextTime()
+	return at, values.Err()
 }
 
 // storedTicket is the Authentication of a ticket in the store.
 type storedTicket struct {
-	Role          principal.Role `json:"role"`
-	UserID        int64          `json:"user,omitzero"`
-	GameID        int64          `json:"game,omitzero"`
-	ExpiresAt     time.Time      `json:"expires,omitzero"`
-	RefreshFamily string         `json:"session,omitzero"`
+	Role        principal.Role `json:"role"`
+	UserID      int64          `json:"user,omitzero"`
+	GameID      int64          `json:"game,omitzero"`
+	ServerKeyID string         `json:"key,omitzero"` // of a server, or that made the player's session
+	ExpiresAt   time.Time      `json:"expires,omitzero"`
+	Family      string         `json:"session,omitzero"`
+	StartedAt   time.Time      `json:"started,omitzero"`
+	External    *externalProof `json:"external,omitzero"`
 }
 
 func (s *store) saveTicket(ctx context.Context, digest string, a Authentication, ttl time.Duration) error {
-	text, err := wire.Marshal(storedTicket{a.Role, a.UserID, a.GameID, a.ExpiresAt, a.RefreshFamily})
+	t := storedTicket{
+		Role: a.Role, UserID: a.UserID, GameID: a.GameID, ServerKeyID: a.Session.ServerKeyID, ExpiresAt: a.ExpiresAt,
+		Family: a.Session.Family, StartedAt: a.Session.StartedAt, External: a.external,
+	}
+	text, err := wire.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("encode a ticket: %w", err)
 	}
@@ -104,8 +199,18 @@ func (s *store) consumeTicket(ctx context.Context, digest string) (Authenticatio
 	if err := wire.Unmarshal([]byte(text), &t); err != nil {
 		return Authentication{}, fmt.Errorf("decode a ticket: %w", err)
 	}
-	caller := principal.Caller{Role: t.Role, UserID: t.UserID, GameID: t.GameID}
-	return Authentication{Caller: caller, ExpiresAt: t.ExpiresAt, RefreshFamily: t.RefreshFamily}, nil
+	a := Authentication{
+		Caller:    principal.Caller{Role: t.Role, UserID: t.UserID, GameID: t.GameID},
+		ExpiresAt: t.ExpiresAt,
+		Session: sessions.Session{
+			UserID: t.UserID, GameID: t.GameID, Family: t.Family, StartedAt: t.StartedAt, ServerKeyID: t.ServerKeyID,
+		},
+		external: t.External,
+	}
+	if t.External != nil {
+		a.Session.Issuer = t.External.Issuer
+	}
+	return a, nil
 }
 
 // lease is what a node got from a bucket in Redis.

@@ -13,7 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/sessions"
 )
 
 // OwnIssuer is the "iss" claim of Parlor's own tokens; no external provider can have it.
@@ -50,24 +50,26 @@ func newSigner(signingKeys [][]byte) *signer {
 // accessClaims are the claims of our own tokens.
 type accessClaims struct {
 	jwt.RegisteredClaims
-	RefreshFamily string `json:"sid,omitempty"` // family of refresh tokens
+	Family      string `json:"sid,omitempty"` // family of refresh tokens
+	StartedAtMS int64  `json:"sat,omitempty"` // when the session began, ms since 1970 by the store's clock
+	ServerKeyID string `json:"srv,omitempty"` // the server key that made the session
 }
 
 // audiencePrefix is what the id of a game has before it in the "aud" claim.
 const audiencePrefix = "game:"
 
-func (s *signer) sign(user users.User, session string, now time.Time, ttl time.Duration) (string, error) {
+func (s *signer) sign(session sessions.Session, now time.Time, ttl time.Duration) (string, error) {
 	// The claim has whole seconds: rounded up, so that a token never lives shorter than promised.
 	expires := now.Add(ttl + time.Second - 1)
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, accessClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer:    OwnIssuer,
-			Subject:   strconv.FormatInt(user.ID, 10),
-			Audience:  jwt.ClaimStrings{audiencePrefix + strconv.FormatInt(user.GameID, 10)},
+			Subject:   strconv.FormatInt(session.UserID, 10),
+			Audience:  jwt.ClaimStrings{audiencePrefix + strconv.FormatInt(session.GameID, 10)},
 			IssuedAt:  jwt.NewNumericDate(now),
 			ExpiresAt: jwt.NewNumericDate(expires),
 		},
-		RefreshFamily: session,
+		Family: session.Family, StartedAtMS: session.StartedAt.UnixMilli(), ServerKeyID: session.ServerKeyID,
 	})
 	token.Header["kid"] = s.kid
 	text, err := token.SignedString(s.keysByID[s.kid])
@@ -107,7 +109,11 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 	}
 	return Authentication{
 		Caller:    principal.Caller{Role: principal.Player, UserID: user, GameID: game},
-		ExpiresAt: claims.ExpiresAt.Time, RefreshFamily: claims.RefreshFamily,
+		ExpiresAt: claims.ExpiresAt.Time,
+		Session: sessions.Session{
+			UserID: user, GameID: game, Family: claims.Family, StartedAt: time.UnixMilli(claims.StartedAtMS),
+			ServerKeyID: claims.ServerKeyID,
+		},
 	}, nil
 }
 

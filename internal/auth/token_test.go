@@ -164,7 +164,7 @@ func TestSigningKeysRotate(t *testing.T) {
 	during := open(t, db, auth.Options{SigningKeys: [][]byte{newer, older}})
 	after := open(t, db, auth.Options{SigningKeys: [][]byte{newer}})
 	s := before.guest(t)
-	secret := "a secret of one device"
+	secret := "a secret of one device, which is 32 bytes long"
 	known, err := before.Guest(t.Context(), auth.GuestInput{GameID: before.game.ID, DeviceSecret: &secret})
 	if err != nil {
 		t.Fatal(err)
@@ -444,7 +444,10 @@ func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
 	authenticate := func(kid string) error {
 		_, err := f.Authenticate(
 			t.Context(),
-			p.token(t, kid, map[string]any{"exp": time.Now().Add(48 * time.Hour).Unix(), "jti": rand.Text()}),
+			p.token(t, kid, map[string]any{
+				"iat": time.Now().Add(time.Duration(f.ahead.Load())).Unix(),
+				"exp": time.Now().Add(48 * time.Hour).Unix(), "jti": rand.Text(),
+			}),
 		)
 		return err
 	}
@@ -507,7 +510,9 @@ func TestAKeySetInTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.ahead.Store(int64(48 * time.Hour)) // such a set does not get old
-	token := p.token(t, "ec", map[string]any{"exp": time.Now().Add(49 * time.Hour).Unix()})
+	token := p.token(t, "ec", map[string]any{
+		"iat": time.Now().Add(48 * time.Hour).Unix(), "exp": time.Now().Add(49 * time.Hour).Unix(),
+	})
 	if _, err := f.Authenticate(t.Context(), token); err != nil || p.fetches.Load() != 0 {
 		t.Errorf("%v after %d fetches", err, p.fetches.Load())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,6 +154,13 @@ func (s *Service) ProgressRules(ctx context.Context, id int64) ([]byte, error) {
 	return g.Settings.ProgressRules, err
 }
 
+// AvatarHosts returns the hosts at which avatars of the game's players may be; none for every
+// public one. It has no Caller, as Find. It returns game_not_found.
+func (s *Service) AvatarHosts(ctx context.Context, id int64) ([]string, error) {
+	g, err := s.Find(ctx, id)
+	return g.Settings.AvatarHosts, err
+}
+
 // reloadChanged reads a game that this node has changed, so that the node sees the change at once.
 func (s *Service) reloadChanged(ctx context.Context, id int64) (Game, error) {
 	g, err := s.reload(ctx, id)
@@ -274,6 +282,14 @@ func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error)
 		return Game{}, apierror.Unauthenticated
 	}
 	return g, nil
+}
+
+// ServerKeyID returns the id of a server key, as ServerKeyInfo has it.
+func ServerKeyID(key string) string { return secret.Digest(key)[:keyIDLength] }
+
+// HasServerKeyID reports whether a key with an id is one of the game's keys.
+func (g Game) HasServerKeyID(id string) bool {
+	return slices.ContainsFunc(g.serverKeys, func(k storedKey) bool { return k.id() == id })
 }
 
 // IsServerKey reports whether a bearer token has the form of a server key.

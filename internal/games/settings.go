@@ -7,9 +7,11 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/text"
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
@@ -22,6 +24,7 @@ type Settings struct {
 	MaxAge       time.Duration // of a room before its start, since it was created
 	MaxPlayers   int           // largest number of seats of a room
 	Issuers      []Issuer      // external identity providers whose tokens sign players in
+	AvatarHosts  []string      // hosts of avatars, a name or "*." and a name; none for every public host
 
 	ProgressRules wire.RawJSON // rules for saves, a JSON array that package progress parses; nil for none
 }
@@ -52,6 +55,7 @@ type SettingsPatch struct {
 	MaxAgeSeconds       *Seconds  `json:"maxAgeSeconds,omitzero"`
 	MaxPlayers          *int      `json:"maxPlayers,omitzero"`
 	Issuers             *[]Issuer `json:"issuers,omitzero"`
+	AvatarHosts         *[]string `json:"avatarHosts,omitzero"`
 
 	ProgressRules wire.RawJSON `json:"progressRules,omitzero"` // [] and null remove the rules
 }
@@ -61,6 +65,10 @@ func (s Settings) AsPatch() SettingsPatch {
 	issuers := s.Issuers
 	if issuers == nil {
 		issuers = []Issuer{}
+	}
+	avatarHosts := s.AvatarHosts
+	if avatarHosts == nil {
+		avatarHosts = []string{}
 	}
 	rules := s.ProgressRules
 	if rules == nil {
@@ -74,6 +82,7 @@ func (s Settings) AsPatch() SettingsPatch {
 		MaxAgeSeconds:       new(Seconds(s.MaxAge)),
 		MaxPlayers:          &s.MaxPlayers,
 		Issuers:             &issuers,
+		AvatarHosts:         &avatarHosts,
 		ProgressRules:       rules,
 	}
 }
@@ -109,6 +118,7 @@ const (
 	maxTimeout            = 30 * 24 * time.Hour
 	maxPlayersBound       = 1_000
 	maxIssuers            = 8
+	maxAvatarHosts        = 32
 	maxClaimBytes         = 255
 	maxProgressRulesBytes = 32 << 10
 	maxURLBytes           = 512
@@ -124,6 +134,7 @@ func (s Settings) merge(p SettingsPatch) Settings {
 	setIfGiven(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
 	setIfGiven(&s.MaxPlayers, p.MaxPlayers)
 	setIfGiven(&s.Issuers, p.Issuers)
+	setIfGiven(&s.AvatarHosts, p.AvatarHosts)
 	switch string(p.ProgressRules) {
 	case "":
 	case "null":
@@ -157,6 +168,9 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 	if p.Issuers != nil {
 		checkIssuers(errs, *p.Issuers, o)
 	}
+	if p.AvatarHosts != nil {
+		checkAvatarHosts(errs, *p.AvatarHosts)
+	}
 	if len(p.ProgressRules) > maxProgressRulesBytes {
 		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxProgressRulesBytes))
 	}
@@ -171,6 +185,19 @@ func checkBps(errs *apierror.FieldErrors, field string, bps *int) {
 func checkTimeout(errs *apierror.FieldErrors, field string, timeout *Seconds) {
 	if timeout != nil && (time.Duration(*timeout) < minTimeout || time.Duration(*timeout) > maxTimeout) {
 		errs.Add(field, "range", "must be 0.01 seconds to 30 days")
+	}
+}
+
+func checkAvatarHosts(errs *apierror.FieldErrors, hosts []string) {
+	if len(hosts) > maxAvatarHosts {
+		errs.Add("settings.avatarHosts", "range", fmt.Sprintf("must be at most %d", maxAvatarHosts))
+		return
+	}
+	for i, host := range hosts {
+		if !text.IsPublicHost(strings.TrimPrefix(host, "*.")) {
+			errs.Add(fmt.Sprintf("settings.avatarHosts[%d]", i), "format",
+				`must be a public host name in lower case, or "*." and one`)
+		}
 	}
 }
 

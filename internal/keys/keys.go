@@ -55,6 +55,15 @@ func GamesLookedAt(kind string) string { return "{p}:work:" + kind + ":all" }
 // credentials.
 func Pepper() string { return "{p}:pepper" }
 
+// EndedSessions (stream, trimmed to the last 25 h) has one entry for each end of sessions that are
+// not over by themselves: "what" they are, "at" (ms) the time by which they had begun, or "" for
+// all, "code" the close code of their sockets.
+func EndedSessions() string { return "{p}:sessions:ended" }
+
+// ExternalTokenUse (string, until the token expires) is when a token of an outside issuer was first
+// used, in milliseconds.
+func ExternalTokenUse(digest string) string { return "{x:" + digest + "}:first" }
+
 // Lock (string, seconds) is a redsync lock, held by the node that sweeps the rooms of a shard, or
 // that makes a change which takes more than one script.
 func Lock(name string) string { return "{l:" + name + "}:lock" }
@@ -94,19 +103,48 @@ func Identity(gameID int64, kind, digest string) string {
 
 // A player.
 
-// User (hash, no expiry): "username", "avatar", "game", "kind", "created" (ms), "granted".
+// User (hash, no expiry): "username", "avatar", "game", "kind", "created" (ms), "granted", "ended"
+// (ms) when the sessions that had begun were ended, and UserIdentityField for each identity.
 func User(userID int64) string { return "{u:" + id(userID) + "}:user" }
 
-// Friends (set, no expiry) holds the ids of the players with whom this one has a Pair. It is an
-// index: the pair decides.
+const userIdentityPrefix = "identity:"
+
+// UserIdentityField returns the field of User that names one Identity of the player. It is an
+// index: the identity decides.
+func UserIdentityField(kind, digest string) string { return userIdentityPrefix + kind + ":" + digest }
+
+// ParseUserIdentityField returns the identity of a UserIdentityField. It returns false for other
+// fields.
+func ParseUserIdentityField(field string) (kind, digest string, ok bool) {
+	rest, ok := strings.CutPrefix(field, userIdentityPrefix)
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, ":")
+}
+
+// Friends (zset of user ids by id, no expiry) lists a player's friends and those whom the player
+// asked. It is an index, as the two below: the PlayerPair decides.
 func Friends(userID int64) string { return "{u:" + id(userID) + "}:friends" }
 
+// FriendRequests (zset of user ids by ms, no expiry) lists those who asked the player last, at most
+// 200.
+func FriendRequests(userID int64) string { return "{u:" + id(userID) + "}:friend-requests" }
+
+// BlockedPlayers (zset of user ids by id, no expiry) lists those whom the player blocked.
+func BlockedPlayers(userID int64) string { return "{u:" + id(userID) + "}:blocked" }
+
 // RefreshFamily (hash, until the family expires) is a family of refresh tokens: "current" digest,
-// "game", "until" (ms) when it ends at the latest, "nonce" of the last rotation, "reused" when a
-// token was used twice: then the family is revoked.
+// "game", "start" (ms), "until" (ms) when it ends at the latest, "by" the id of the server key that
+// made it, "prev" the digest before the current one, "rotated" (ms) when that was replaced,
+// "reused" when a token was used twice: then the family is revoked.
 func RefreshFamily(userID int64, family string) string {
 	return "{u:" + id(userID) + "}:refresh:" + family
 }
+
+// RefreshFamilies (zset of families by ms, 180 days after the last sign-in) is when the record of
+// each family of a player expires. It is an index: it may name families that are gone.
+func RefreshFamilies(userID int64) string { return "{u:" + id(userID) + "}:refreshes" }
 
 // Save (hash, no expiry) is one save slot and its last versions: SaveVersion the newest version,
 // and for each kept version SaveStateField its state as JSON and SaveMarkField what is stored

@@ -23,6 +23,8 @@ type Caller struct {
 	Role   Role
 	UserID int64 // user id of a player, else 0
 	GameID int64 // game id in which a player or server acts; 0 for operator and system
+
+	ServerKeyID string // id of the server key that a server showed, as games.ServerKeyInfo has it, else ""
 }
 
 // ActorID returns a short name for receipts and rate limits: "u7" for user 7, "g3" for the server

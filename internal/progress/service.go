@@ -297,6 +297,15 @@ func (s *Service) List(ctx context.Context, caller principal.Caller) ([]SaveInfo
 	return s.store.list(ctx, caller.UserID, caller.GameID)
 }
 
+// DeleteAll deletes all saves of the calling player in the player's game. Repeating it changes
+// nothing. It returns forbidden to everybody but players.
+func (s *Service) DeleteAll(ctx context.Context, caller principal.Caller) error {
+	if caller.Role != principal.Player {
+		return apierror.Forbidden
+	}
+	return s.store.deleteAll(ctx, caller.UserID, caller.GameID)
+}
+
 // History returns the kept versions of the player's slot, newest first. It returns forbidden,
 // invalid_request, slot_not_found.
 func (s *Service) History(ctx context.Context, caller principal.Caller, slot string) ([]Revision, error) {

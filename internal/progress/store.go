@@ -144,6 +144,20 @@ func (s store) list(ctx context.Context, user, game int64) ([]SaveInfo, error) {
 	return slots, nil
 }
 
+// deleteAll deletes every slot of a player in a game, and the player's events.
+func (s store) deleteAll(ctx context.Context, user, game int64) error {
+	slots, err := s.db.Client.HKeys(ctx, keys.Saves(user, game)).Result()
+	if err != nil {
+		return redisdb.WrapError("list saves", err)
+	}
+	names := []string{keys.UserEventSeq(user), keys.UserEvents(user)}
+	for _, slot := range slots {
+		names = append(names, keys.Save(user, game, slot))
+	}
+	names = append(names, keys.Saves(user, game)) // last, so that a repetition finds the slots
+	return redisdb.WrapError("delete saves", s.db.Client.Del(ctx, names...).Err())
+}
+
 // mark returns what is stored beside the state. The rates come last, since a path in them may
 // contain spaces.
 func (r record) mark() string {

@@ -1,5 +1,5 @@
-// Package text checks lines of text that one person writes and others read: the names of games and
-// players.
+// Package text checks what one person writes and others read: the names of games and players, and
+// of hosts.
 package text
 
 import (

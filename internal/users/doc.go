@@ -5,7 +5,10 @@
 // identity at once, all get the same player.
 //
 // The relation of two players is one record of the pair. Each player also has an index of the
-// others: it may name others to whom there is no relation, but never misses one to whom there is.
+// others: friends and sent requests, which are bounded, the newest incoming requests, and blocks.
+// The pair decides: what the index names is shown as the pair has it. Nobody can fill the index of
+// another player.
+//
 // As one of the two sees the relation:
 //
 //	none ──AddFriend──▶ outgoing ──AddFriend by the other──▶ friend

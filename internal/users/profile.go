@@ -4,5 +4,5 @@ package users
 type Profile struct {
 	ID       int64   `json:"id"`
 	Username string  `json:"username"` // 1 to MaxUsername characters
-	Avatar   *string `json:"avatar"`   // http or https address, null when no avatar is set
+	Avatar   *string `json:"avatar"`   // https address, null when no avatar is set
 }

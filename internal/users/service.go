@@ -1,10 +1,8 @@
 package users
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -14,12 +12,34 @@ import (
 
 // Service keeps players. It is safe for concurrent use.
 type Service struct {
-	store    *store
-	profiles *profileCache
+	store       *store
+	profiles    *profileCache
+	avatarHosts AvatarHosts
+}
+
+// AvatarHosts lists the hosts at which avatars of a game may be; none for every public one. Games
+// decide it, which know no players.
+type AvatarHosts interface {
+	AvatarHosts(ctx context.Context, gameID int64) ([]string, error)
 }
 
 // New returns a service on a store.
-func New(db *redisdb.DB) *Service { return &Service{&store{db}, newProfileCache()} }
+func New(db *redisdb.DB) *Service { return &Service{store: &store{db}, profiles: newProfileCache()} }
+
+// RestrictAvatars makes games decide about avatars. It must be called before the service is used.
+func (s *Service) RestrictAvatars(hosts AvatarHosts) { s.avatarHosts = hosts }
+
+// avatarHostsOf returns the hosts for avatars of a game, when an avatar is to be checked.
+func (s *Service) avatarHostsOf(ctx context.Context, game int64, avatar *string) ([]string, error) {
+	if avatar == nil || s.avatarHosts == nil {
+		return nil, nil
+	}
+	hosts, err := s.avatarHosts.AvatarHosts(ctx, game)
+	if errors.Is(err, apierror.GameNotFound) {
+		return nil, nil
+	}
+	return hosts, err
+}
 
 // ProfileInput is the profile of a new player.
 type ProfileInput struct {
@@ -27,8 +47,12 @@ type ProfileInput struct {
 	Avatar   *string // nil: none
 }
 
-func (n ProfileInput) validate() (ProfileInput, error) {
-	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate()
+func (s *Service) validate(ctx context.Context, game int64, n ProfileInput) (ProfileInput, error) {
+	hosts, err := s.avatarHostsOf(ctx, game, n.Avatar)
+	if err != nil {
+		return n, err
+	}
+	p, err := PatchInput{Username: n.Username, Avatar: &n.Avatar}.validate(hosts)
 	n.Username = p.Username
 	return n, err
 }
@@ -36,7 +60,7 @@ func (n ProfileInput) validate() (ProfileInput, error) {
 // Create makes a player of a game. It has no Caller: a new guest has no account yet. It
 // returns invalid_request.
 func (s *Service) Create(ctx context.Context, game int64, kind Kind, n ProfileInput) (User, error) {
-	n, err := n.validate()
+	n, err := s.validate(ctx, game, n)
 	if err != nil {
 		return User{}, err
 	}
@@ -44,17 +68,18 @@ func (s *Service) Create(ctx context.Context, game int64, kind Kind, n ProfileIn
 	if err != nil {
 		return User{}, err
 	}
-	return s.createIfAbsent(ctx, id, game, kind, n)
+	return s.createIfAbsent(ctx, id, Identity{GameID: game, Kind: kind}, n)
 }
 
 // createIfAbsent stores a player under an id, unless another request has already stored one, and
-// returns the player that is stored.
-func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind, n ProfileInput) (User, error) {
+// returns the player that is stored. An identity without a digest is that of a guest.
+func (s *Service) createIfAbsent(ctx context.Context, id int64, identity Identity, n ProfileInput) (User, error) {
 	name := "Player-" + strconv.FormatInt(id, 10)
 	if n.Username != nil {
 		name = *n.Username
 	}
-	if err := s.store.create(ctx, id, game, kind, name, n.Avatar); err != nil {
+	err := s.store.create(ctx, id, identity.GameID, identity.Kind, identity.Digest, name, n.Avatar)
+	if err != nil {
 		return User{}, err
 	}
 	return s.profiles.load(ctx, s.store, id)
@@ -65,7 +90,7 @@ func (s *Service) createIfAbsent(ctx context.Context, id, game int64, kind Kind,
 // to an id first, and every request that finds the id without a player, as after a crash, makes the
 // player. It returns invalid_request.
 func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput) (User, error) {
-	n, err := n.validate()
+	n, err := s.validate(ctx, identity.GameID, n)
 	if err != nil {
 		return User{}, err
 	}
@@ -86,7 +111,7 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput)
 			return User{}, err
 		}
 	}
-	return s.createIfAbsent(ctx, id, identity.GameID, identity.Kind, n)
+	return s.createIfAbsent(ctx, id, identity, n)
 }
 
 var errIdentityTaken = apierror.AlreadyLinked.WithReason("another account has this identity")
@@ -116,6 +141,9 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, i
 	}
 	if u.Kind != KindGuest && (u.Kind != KindDevice || identity.Kind == KindDevice) {
 		return User{}, apierror.AlreadyLinked
+	}
+	if err := s.store.addIdentityField(ctx, id, identity); err != nil {
+		return User{}, err
 	}
 	if owner == 0 {
 		if owner, err = s.store.bindIdentity(ctx, identity, id); err != nil {
@@ -183,7 +211,13 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	if err != nil {
 		return User{}, err
 	}
-	if p, err = p.validate(); err != nil {
+	var hosts []string
+	if p.Avatar != nil {
+		if hosts, err = s.avatarHostsOf(ctx, u.GameID, *p.Avatar); err != nil {
+			return User{}, err
+		}
+	}
+	if p, err = p.validate(hosts); err != nil {
 		return User{}, err
 	}
 	if p.Username == nil && p.Avatar == nil {
@@ -197,71 +231,121 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 	return s.profiles.load(ctx, s.store, id)
 }
 
+// Delete deletes the calling player: friends on both sides, identities and the profile. The
+// credentials of the identities then make new players. Repeating it completes what failed. It
+// returns forbidden to everybody but players.
+func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
+	if caller.Role != principal.Player {
+		return apierror.Forbidden
+	}
+	const pageSize = 100
+	for after, more := int64(0), true; more; {
+		var ids []int64
+		var err error
+		if ids, more, err = s.store.indexPage(ctx, caller.UserID, after, pageSize); err != nil {
+			return err
+		}
+		for _, other := range ids {
+			if err := s.store.deletePair(ctx, caller.UserID, other); err != nil {
+				return err
+			}
+			after = other
+		}
+	}
+	err := s.store.deleteUser(ctx, caller.GameID, caller.UserID)
+	s.profiles.drop(caller.UserID) // even after an error: the command may have run
+	return err
+}
+
 // MarkGrantGiven records that a player has the signup grant of the game. It has no Caller: it is a
 // part of every sign-in. It returns user_not_found.
 func (s *Service) MarkGrantGiven(ctx context.Context, id int64) error {
 	return s.store.markGrantGiven(ctx, id)
 }
 
-// MaxFriends is the largest number of others to whom a player can have a relation.
-const MaxFriends = 2000
+// Bounds of a player's lists. What others do counts towards none of a player's own.
+const (
+	MaxFriends          = 2000   // friends, and requests that the player sent
+	MaxIncomingRequests = 200    // of others; the oldest falls out
+	MaxBlocked          = 10_000 // players
+)
 
-// Friends returns the others to whom the calling player has a relation, ordered by id. It returns
-// forbidden.
-func (s *Service) Friends(ctx context.Context, caller principal.Caller) ([]Friend, error) {
+// Friends returns a page of the others to whom the calling player has a relation, ordered by id: up
+// to limit with ids above after, and the id to go on after, or 0 at the end. A page may be short.
+// It returns forbidden.
+func (s *Service) Friends(
+	ctx context.Context, caller principal.Caller, after int64, limit int,
+) (friends []Friend, next int64, err error) {
 	if caller.Role != principal.Player {
-		return nil, apierror.Forbidden
+		return nil, 0, apierror.Forbidden
 	}
-	others, err := s.store.indexedIDs(ctx, caller.UserID)
+	ids, more, err := s.store.indexPage(ctx, caller.UserID, after, limit)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	relations, err := s.store.relations(ctx, caller.UserID, others)
+	if more {
+		next = ids[len(ids)-1]
+	}
+	relations, err := s.store.relations(ctx, caller.UserID, ids)
 	if err != nil {
-		return nil, err
-	}
-	ids := make([]int64, 0, len(relations))
-	for other := range relations {
-		ids = append(ids, other)
+		return nil, 0, err
 	}
 	profiles, err := s.Profiles(ctx, ids...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	friends := make([]Friend, 0, len(relations))
-	for other, r := range relations {
-		if p, ok := profiles[other]; ok {
+	friends = make([]Friend, 0, len(ids))
+	for _, other := range ids {
+		p, exists := profiles[other]
+		r, related := relations[other]
+		switch {
+		case exists && related:
 			friends = append(friends, Friend{Profile: p, State: r.state, Since: r.since})
+		case !exists: // a player who is gone must not take room
+			if err := s.store.deletePair(ctx, other, caller.UserID); err != nil {
+				return nil, 0, err
+			}
 		}
 	}
-	slices.SortFunc(friends, func(a, b Friend) int { return cmp.Compare(a.ID, b.ID) })
-	return friends, nil
+	return friends, next, nil
 }
 
 // AddFriend sends the calling player's friend request to another player of the same game, or
 // accepts the other's request. Repeating it changes nothing. It returns user_not_found,
 // invalid_request for the caller's own id, and forbidden when the caller is no player, has blocked
-// the other, or one of both lists is full. It does not reveal that the other has blocked the
+// the other, or the caller's list is full. It does not reveal that the other has blocked the
 // caller.
 func (s *Service) AddFriend(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
 	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.checkCapacity(ctx, caller.UserID, other); err != nil {
-		return Friend{}, err
-	}
-	// Indexed before the change, so that a crash leaves no request unlisted, and again after it,
-	// because a RemoveFriend in between may have removed the entries.
-	if err := s.store.addToIndexes(ctx, caller.UserID, other); err != nil {
-		return Friend{}, err
-	}
-	r, err := s.store.requestFriend(ctx, caller.UserID, other)
+	// Listed before the change, where there must be room, and for both after it.
+	before, err := s.store.pairRelations(ctx, caller.UserID, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.addToIndexes(ctx, caller.UserID, other)
+	if before[0].state == StateBlocked {
+		return Friend{}, errBlockedOther
+	}
+	err = s.store.updateIndex(ctx, caller.UserID, other, relation{state: StateOutgoing}, false)
+	if errors.Is(err, errIndexFull) {
+		return Friend{}, apierror.Forbidden.WithReason("your list has %d players already", MaxFriends)
+	}
+	if err != nil {
+		return Friend{}, err
+	}
+	r, err := s.store.requestFriend(ctx, caller.UserID, other)
+	if updateErr := s.store.updateIndexes(ctx, caller.UserID, other); err == nil {
+		err = updateErr
+	}
+	if err != nil {
+		return Friend{}, err
+	}
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, nil
 }
+
+var errBlockedOther = apierror.Forbidden.WithReason("you have blocked this player; take the block back first")
 
 // RemoveFriend removes a request, a friendship or the calling player's own block. Without any it
 // changes nothing. It returns forbidden when the caller is no player, user_not_found, and
@@ -273,25 +357,29 @@ func (s *Service) RemoveFriend(ctx context.Context, caller principal.Caller, oth
 	if err := s.store.removeRelation(ctx, caller.UserID, other); err != nil {
 		return err
 	}
-	return s.store.removeFromIndexes(ctx, caller.UserID, other)
+	return s.store.updateIndexes(ctx, caller.UserID, other)
 }
 
 // Block ends the relation of two players and keeps the other from becoming a friend. It returns
-// forbidden when the caller is no player, user_not_found, and invalid_request for the caller's own
-// id.
+// forbidden when the caller is no player or has blocked MaxBlocked others, user_not_found, and
+// invalid_request for the caller's own id.
 func (s *Service) Block(ctx context.Context, caller principal.Caller, other int64) (Friend, error) {
 	them, err := s.findOther(ctx, caller, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	if err := s.store.addToIndexes(ctx, caller.UserID, other); err != nil {
+	err = s.store.updateIndex(ctx, caller.UserID, other, relation{state: StateBlocked}, false)
+	if errors.Is(err, errIndexFull) {
+		return Friend{}, apierror.Forbidden.WithReason("you have blocked %d players already", MaxBlocked)
+	}
+	if err != nil {
 		return Friend{}, err
 	}
 	r, err := s.store.block(ctx, caller.UserID, other)
 	if err != nil {
 		return Friend{}, err
 	}
-	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.addToIndexes(ctx, caller.UserID, other)
+	return Friend{Profile: them.Profile, State: r.state, Since: r.since}, s.store.updateIndexes(ctx, caller.UserID, other)
 }
 
 // AreFriends reports for each of the others whether they are a friend of the player. It has no

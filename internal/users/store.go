@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,8 +23,16 @@ func (s *store) nextID(ctx context.Context) (int64, error) {
 	return id, redisdb.WrapError("number a player", err)
 }
 
-func (s *store) create(ctx context.Context, id, game int64, kind Kind, username string, avatar *string) error {
-	reply, err := s.db.RunScript(ctx, scripts.UserCreate, []string{keys.User(id)}, game, kind, username, orEmpty(avatar))
+// create stores a player, with the digest of the identity that signed in, "" for none.
+func (s *store) create(
+	ctx context.Context, id, game int64, kind Kind, identityDigest, username string, avatar *string,
+) error {
+	identityField := ""
+	if identityDigest != "" {
+		identityField = keys.UserIdentityField(kind, identityDigest)
+	}
+	reply, err := s.db.RunScript(ctx, scripts.UserCreate, []string{keys.User(id)}, game, kind, username, orEmpty(avatar),
+		identityField)
 	if err != nil {
 		return err
 	}
@@ -52,6 +61,33 @@ func (s *store) bindIdentity(ctx context.Context, i Identity, id int64) (int64, 
 	values := redisdb.NewValues("the owner of an identity", reply.Values)
 	owner := values.NextInt()
 	return owner, values.Err()
+}
+
+// addIdentityField records that a player may have an identity, so that Delete finds it.
+func (s *store) addIdentityField(ctx context.Context, id int64, i Identity) error {
+	return s.setFields(ctx, id, keys.UserIdentityField(i.Kind, i.Digest), "1")
+}
+
+// deleteUser deletes a player and the identities that the player has in a game.
+func (s *store) deleteUser(ctx context.Context, game, id int64) error {
+	fields, err := s.db.Client.HKeys(ctx, keys.User(id)).Result()
+	if err != nil {
+		return redisdb.WrapError("read a player's identities", err)
+	}
+	for _, field := range fields {
+		kind, digest, ok := keys.ParseUserIdentityField(field)
+		if !ok {
+			continue
+		}
+		reply, err := s.db.RunScript(ctx, scripts.UserUnlinkIdentity, []string{keys.Identity(game, kind, digest)}, id)
+		if err == nil {
+			err = reply.Err(scripts.UserUnlinkIdentity)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return redisdb.WrapError("delete a player", s.db.Client.Del(ctx, append(indexKeys(id), keys.User(id))...).Err())
 }
 
 func (s *store) promote(ctx context.Context, id int64, from, to Kind) error {
@@ -189,7 +225,7 @@ func (s *store) requestFriend(ctx context.Context, id, other int64) (relation, e
 	case err != nil:
 		return relation{}, err
 	case reply.Status == apierror.Forbidden.Code:
-		return relation{}, apierror.Forbidden.WithReason("you have blocked this player; take the block back first")
+		return relation{}, errBlockedOther
 	}
 	if err := reply.Err(scripts.FriendRequest); err != nil {
 		return relation{}, err
@@ -223,77 +259,104 @@ func (s *store) block(ctx context.Context, id, other int64) (relation, error) {
 	return r, values.Err()
 }
 
-// addToIndexes adds each of two players to the other's index.
-func (s *store) addToIndexes(ctx context.Context, a, b int64) error {
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.SAdd(ctx, keys.Friends(a), b)
-		p.SAdd(ctx, keys.Friends(b), a)
-		return nil
-	})
-	return redisdb.WrapError("index friends", err)
+func indexKeys(id int64) []string {
+	return []string{keys.Friends(id), keys.FriendRequests(id), keys.BlockedPlayers(id)}
 }
 
-// removeFromIndexes removes each of two players from the other's index when they have no relation
-// any more. It reads the pair once more afterwards: a request that came in between was indexed
-// before the removal, and would be lost.
-func (s *store) removeFromIndexes(ctx context.Context, a, b int64) error {
-	exists, err := s.pairExists(ctx, a, b)
-	if err != nil || exists {
-		return err
+// updateIndex lists another player in a player's index by their relation. It returns errIndexFull
+// for one that the index has no room for, unless the relation is stored already (isStored): then
+// it must be listed.
+func (s *store) updateIndex(ctx context.Context, id, other int64, r relation, isStored bool) error {
+	maxFriends, maxBlocked := strconv.Itoa(MaxFriends), strconv.Itoa(MaxBlocked)
+	if isStored {
+		maxFriends, maxBlocked = "", ""
 	}
-	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.SRem(ctx, keys.Friends(a), b)
-		p.SRem(ctx, keys.Friends(b), a)
-		return nil
-	})
-	if err != nil {
-		return redisdb.WrapError("unindex friends", err)
-	}
-	exists, err = s.pairExists(ctx, a, b)
-	if err != nil || !exists {
-		return err
-	}
-	return s.addToIndexes(ctx, a, b)
-}
-
-func (s *store) pairExists(ctx context.Context, a, b int64) (bool, error) {
-	n, err := s.db.Client.Exists(ctx, keys.PlayerPair(a, b)).Result()
-	return n > 0, redisdb.WrapError("read a pair", err)
-}
-
-// checkCapacity returns forbidden when a new relation does not fit into one of the two indexes.
-func (s *store) checkCapacity(ctx context.Context, id, other int64) error {
-	var count, otherCount *redis.IntCmd
-	var isIndexed *redis.BoolCmd
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		count, otherCount = p.SCard(ctx, keys.Friends(id)), p.SCard(ctx, keys.Friends(other))
-		isIndexed = p.SIsMember(ctx, keys.Friends(id), other)
-		return nil
-	})
+	reply, err := s.db.RunScript(ctx, scripts.FriendIndex, indexKeys(id), other, string(r.state), r.since.UnixMilli(),
+		maxFriends, MaxIncomingRequests, maxBlocked)
 	switch {
 	case err != nil:
-		return redisdb.WrapError("count friends", err)
-	case isIndexed.Val():
-		return nil
-	case count.Val() >= MaxFriends:
-		return apierror.Forbidden.WithReason("your list has %d players already", MaxFriends)
-	case otherCount.Val() >= MaxFriends:
-		return apierror.Forbidden.WithReason("this player takes no more requests")
+		return err
+	case reply.Status == apierror.Forbidden.Code:
+		return errIndexFull
 	}
-	return nil
+	return reply.Err(scripts.FriendIndex)
 }
 
-func (s *store) indexedIDs(ctx context.Context, id int64) ([]int64, error) {
-	members, err := s.db.Client.SMembers(ctx, keys.Friends(id)).Result()
+var errIndexFull = errors.New("the index is full")
+
+// updateIndexes lists two players in each other's index by what is stored about the pair. A change
+// of the pair in between is followed, so that whoever of two updates last leaves the indexes right.
+func (s *store) updateIndexes(ctx context.Context, a, b int64) error {
+	var seen [2]relation
+	for first := true; ; first = false {
+		pair, err := s.pairRelations(ctx, a, b)
+		if err != nil || !first && pair == seen {
+			return err
+		}
+		seen = pair
+		if err := s.updateIndex(ctx, a, b, pair[0], true); err != nil {
+			return err
+		}
+		if err := s.updateIndex(ctx, b, a, pair[1], true); err != nil {
+			return err
+		}
+	}
+}
+
+// pairRelations returns what b is to a, and a to b.
+func (s *store) pairRelations(ctx context.Context, a, b int64) (both [2]relation, err error) {
+	fields := []string{"rel", "since", blockField(a), blockField(b)}
+	values, err := s.db.Client.HMGet(ctx, keys.PlayerPair(a, b), fields...).Result()
 	if err != nil {
-		return nil, redisdb.WrapError("read friends", err)
+		return both, redisdb.WrapError("read a pair", err)
 	}
-	values := redisdb.NewValues("an index of friends", members)
-	ids := make([]int64, 0, len(members))
-	for range members {
-		ids = append(ids, values.NextInt())
+	for i, id := range []int64{a, b} {
+		if both[i], err = decodeRelation(id, redisdb.NewFieldsFromHMGet("a pair", fields, values)); err != nil {
+			return both, err
+		}
 	}
-	return ids, values.Err()
+	return both, nil
+}
+
+// indexPage returns up to limit ids above after of those in a player's index, in order, and whether
+// there may be more.
+func (s *store) indexPage(ctx context.Context, id, after int64, limit int) (ids []int64, more bool, err error) {
+	above := &redis.ZRangeBy{Min: "(" + strconv.FormatInt(after, 10), Max: "+inf", Count: int64(limit) + 1}
+	var lists [3]*redis.StringSliceCmd
+	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		lists[0] = p.ZRangeByScore(ctx, keys.Friends(id), above)
+		lists[1] = p.ZRangeByScore(ctx, keys.BlockedPlayers(id), above)
+		lists[2] = p.ZRange(ctx, keys.FriendRequests(id), 0, -1) // few, and in order of time
+		return nil
+	})
+	if err != nil {
+		return nil, false, redisdb.WrapError("read friends", err)
+	}
+	for _, list := range lists {
+		values := redisdb.NewValues("an index of friends", list.Val())
+		for range list.Val() {
+			if other := values.NextInt(); other > after {
+				ids = append(ids, other)
+			}
+		}
+		if err := values.Err(); err != nil {
+			return nil, false, err
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) > limit {
+		return ids[:limit], true, nil
+	}
+	return ids, false, nil
+}
+
+// deletePair deletes what is between a player who is gone and another one.
+func (s *store) deletePair(ctx context.Context, gone, other int64) error {
+	if err := s.db.Client.Del(ctx, keys.PlayerPair(gone, other)).Err(); err != nil {
+		return redisdb.WrapError("delete a pair", err)
+	}
+	return s.updateIndexes(ctx, gone, other)
 }
 
 // relations returns what the others are to a player, by id; those without a relation are absent.

@@ -80,6 +80,9 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 	s := users.New(redistest.Single(t))
 	for _, name := range []string{
 		" ", strings.Repeat("ä", 33), "a\nb", "a\x00", "\u202eevil", "a\u200bb", "\xff", "\u200d", "a\u2028b", "\ue000",
+		"a\u200db", "a\u200cb", "م\u200da", "a\u200dم", "م\u200c", "\u200cم", "م\u200c\u200cم", "👩\u200da", // joiners
+		"\u3164", "a\u3164b", "\uffa0", "\u115f", "\u1160", "a\u2800b", "\u2800", "a\u00a0b", "a\u2003b", "a\u3000b",
+		"a\u034fb", "a\ufe0fb", "a\U000e0100b", "a\u180bb", "a\u00adb", "a\u2060b",
 	} {
 		if _, err := s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Username: &name}); !errors.Is(
 			err,
@@ -90,7 +93,9 @@ func TestInvalidNamesAndAvatarsAreRefused(t *testing.T) {
 	}
 	for _, avatar := range []string{
 		"", "javascript:alert(1)", "//a.example", "https://", "https://u:p@a.example/",
-		"https://a.example/" + strings.Repeat("x", 500), "data:image/png,x",
+		"https://a.example/" + strings.Repeat("x", 500), "data:image/png,x", "http://a.example/x", "https://127.0.0.1/x",
+		"https://[::1]/x", "https://169.254.169.254/", "https://2130706433/", "https://0x7f.1/", "https://localhost/x",
+		"https://a.localhost/", "https://db.internal/", "https://printer/", "https://a.example:8080/x", "https://a.example./",
 	} {
 		if _, err := s.Create(t.Context(), 1, users.KindGuest, users.ProfileInput{Avatar: &avatar}); !errors.Is(
 			err,
@@ -213,7 +218,7 @@ func TestLinkTurnsAGuestIntoALastingAccount(t *testing.T) {
 func relationOf(t *testing.T, s *users.Service, a, b principal.Caller) string {
 	t.Helper()
 	side := func(me, other principal.Caller) string {
-		list, err := s.Friends(t.Context(), me)
+		list, _, err := s.Friends(t.Context(), me, 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +394,7 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			return err
 		}, self},
 		{
-			"Friends", func(c principal.Caller) error { _, err := s.Friends(t.Context(), c); return err },
+			"Friends", func(c principal.Caller) error { _, _, err := s.Friends(t.Context(), c, 0, 20); return err },
 			fmt.Sprintf(friends, "ok", "ok"),
 		},
 		{

@@ -36,6 +36,7 @@ var importTable = []importRow{
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
 	{"leader", []string{"keys", "redisdb"}, "elects one node for the work of all games; the work is a domain's"},
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
+	{"sessions", []string{"keys", "redisdb"}, "what has ended is known to every node, whatever a session is for"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
 	{"games", withIdempotency, "a game is configured without its players; checks of others come through an interface"},
@@ -51,8 +52,16 @@ var importTable = []importRow{
 		append([]string{"leader"}, domains...),
 		"a room takes stakes, shows players and follows the settings of its game",
 	},
-	{"auth", domains, "signing in makes players, gives the grant of their game and checks its keys"},
+	{
+		"auth", append(slices.Clone(domains), "sessions"),
+		"signing in makes players, gives the grant of their game and checks its keys",
+	},
 	{"progress", domains, "a save belongs to a player and keeps the rules of its game"},
+	{
+		"accounts",
+		[]string{"principal", "apierror", "users", "wallet", "auth", "progress"},
+		"a player who goes leaves every domain, and no domain knows all others",
+	},
 
 	{
 		"realtime",
@@ -63,7 +72,7 @@ var importTable = []importRow{
 		"handlers",
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
-			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "realtime",
+			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},

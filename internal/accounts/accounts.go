@@ -1,0 +1,58 @@
+// Package accounts deletes a player with all that belongs to them, except their lines in the
+// ledger: money keeps its history, under an id that nobody has any more.
+package accounts
+
+import (
+	"context"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
+)
+
+// Deps are the domains that know something of a player. All are required.
+type Deps struct {
+	Users    *users.Service
+	Wallet   *wallet.Service
+	Progress *progress.Service
+	Auth     *auth.Service
+}
+
+// Service deletes accounts. It is safe for concurrent use.
+type Service struct{ deps Deps }
+
+// New returns a service.
+func New(deps Deps) *Service { return &Service{deps} }
+
+// Delete deletes the calling player: saves, friends on both sides, identities and devices, the
+// profile and refresh tokens. Then it ends the player's sessions. A call that failed halfway is
+// completed by the next one, since the sessions end last. It returns forbidden, and money_held
+// while a stake of the player is in a room that has not ended.
+//
+// A stake that is taken while Delete runs stays in its room, and what it wins goes to a wallet that
+// nobody can use.
+func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
+	if caller.Role != principal.Player {
+		return apierror.Forbidden
+	}
+	balances, err := s.deps.Wallet.ReadBalances(ctx, caller.UserID)
+	if err != nil {
+		return err
+	}
+	for _, b := range balances.Balances {
+		if b.HeldUnits > 0 {
+			return apierror.MoneyHeld.WithReason("%s %s are held", b.HeldUnits.Decimal(b.Decimals), b.Code).
+				WithMember("tokenId", b.Code)
+		}
+	}
+	if err := s.deps.Progress.DeleteAll(ctx, caller); err != nil {
+		return err
+	}
+	if err := s.deps.Users.Delete(ctx, caller); err != nil {
+		return err
+	}
+	return s.deps.Auth.EndDeletedUserSessions(ctx, caller.UserID)
+}

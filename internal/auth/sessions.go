@@ -1,0 +1,146 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/sessions"
+)
+
+// This file ends sessions. A session is over on this node at once, on others within two seconds:
+// its access tokens and tickets are refused, and whoever watches it is told.
+
+var errSessionEnded = apierror.Unauthenticated.WithReason("the session was ended; sign in again")
+
+// checkSession returns unauthenticated for a player whose session has ended.
+func (s *Service) checkSession(ctx context.Context, a Authentication) error {
+	if a.Session.UserID == 0 {
+		return nil
+	}
+	_, ended, err := s.sessions.Ended(ctx, a.Session)
+	if err == nil && ended {
+		err = errSessionEnded
+	}
+	return err
+}
+
+// EndSession ends one session of a player, by its family of refresh tokens. It has no Caller: it
+// serves Logout, where the token is what entitles. Repeating it changes nothing.
+func (s *Service) EndSession(ctx context.Context, user int64, family string) error {
+	// Ended before it is deleted, so that whoever repeats a call that failed completes it.
+	if err := s.sessions.EndFamily(ctx, user, family); err != nil {
+		return err
+	}
+	return s.store.deleteFamilies(ctx, user, family)
+}
+
+// EndUserSessions ends every session that a player has begun, and closes the sockets with a code,
+// sessions.CloseEnded or sessions.CloseForbidden. The player may sign in again. It has no Caller:
+// other packages call it, which decide who may. It returns user_not_found.
+func (s *Service) EndUserSessions(ctx context.Context, user int64, code int) error {
+	beganBy, err := s.store.endUserSessions(ctx, user)
+	if err != nil {
+		return err
+	}
+	return s.sessions.EndUser(ctx, user, beganBy, code)
+}
+
+// EndDeletedUserSessions ends every session of a player who is gone, whenever it begins. It has no
+// Caller, as EndUserSessions.
+func (s *Service) EndDeletedUserSessions(ctx context.Context, user int64) error {
+	if err := s.store.deleteAllFamilies(ctx, user); err != nil {
+		return err
+	}
+	return s.sessions.EndUser(ctx, user, time.Time{}, sessions.CloseEnded)
+}
+
+// EndIssuerSessions ends the sessions for which an outside issuer vouched in a game. It has no
+// Caller, as EndUserSessions; the issuer must be removed from the game before.
+func (s *Service) EndIssuerSessions(ctx context.Context, game int64, issuer string) error {
+	return s.sessions.EndIssuer(ctx, game, issuer)
+}
+
+// EndServerKeySessions ends the sessions that a server key of a game made. It has no Caller, as
+// EndUserSessions; the key must be revoked before, so that its refresh tokens are refused.
+func (s *Service) EndServerKeySessions(ctx context.Context, game int64, keyID string) error {
+	return s.sessions.EndServerKey(ctx, game, keyID)
+}
+
+// externalWatch is a watched session whose token an outside issuer made.
+type externalWatch struct {
+	authentication Authentication
+	verifiedAt     time.Time
+	end            func(code int)
+}
+
+// maxExternalCheckAge is how long a watched session may go on when its token cannot be verified
+// anew, as while the store is down.
+const maxExternalCheckAge = 55 * time.Minute
+
+// WatchSession calls onEnd with a close code, once, when the session of a player ends, at once when
+// it is over already. A session of an outside issuer also ends when the game no longer accepts the
+// issuer or the issuer has dropped the key. onEnd must not block. The caller must call stop.
+func (s *Service) WatchSession(a Authentication, onEnd func(code int)) (stop func()) {
+	var once sync.Once
+	end := func(code int) { once.Do(func() { onEnd(code) }) }
+	stopWatch := s.sessions.Watch(a.Session, end)
+	if a.external == nil {
+		return stopWatch
+	}
+	// The token was verified at most externalCacheTTL ago; a ticket may have lasted a minute.
+	w := &externalWatch{a, s.now(), end}
+	s.watchedMu.Lock()
+	defer s.watchedMu.Unlock()
+	s.watched[w] = struct{}{}
+	return func() {
+		stopWatch()
+		s.watchedMu.Lock()
+		defer s.watchedMu.Unlock()
+		delete(s.watched, w)
+	}
+}
+
+// Run ends sessions on this node that were ended on others, and verifies watched tokens of outside
+// issuers anew, until ctx ends. There must be at most one Run of a service.
+func (s *Service) Run(ctx context.Context) error {
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = s.sessions.Run(ctx) })
+	defer ended.Wait()
+	tick := time.NewTicker(min(time.Minute, s.options.ExternalCheckInterval/2))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			s.verifyWatched(ctx)
+		}
+	}
+}
+
+// verifyWatched verifies the watched tokens whose last check is ExternalCheckInterval ago.
+func (s *Service) verifyWatched(ctx context.Context) {
+	now := s.now()
+	var due []*externalWatch
+	s.watchedMu.Lock()
+	for w := range s.watched {
+		if now.Sub(w.verifiedAt) >= s.options.ExternalCheckInterval {
+			due = append(due, w)
+		}
+	}
+	s.watchedMu.Unlock()
+	for _, w := range due {
+		err := s.verifyProof(ctx, w.authentication.GameID, *w.authentication.external)
+		switch {
+		case err == nil:
+			s.watchedMu.Lock()
+			w.verifiedAt = now
+			s.watchedMu.Unlock()
+		case errors.Is(err, apierror.Unauthenticated), now.Sub(w.verifiedAt) >= maxExternalCheckAge:
+			w.end(sessions.CloseEnded)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package sessions
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxTokenAge is how long a token may be accepted after its session began to use it. Longer, an end
+// would be forgotten before the tokens that it concerns.
+const MaxTokenAge = 24 * time.Hour
+
+// The close codes of an ended session's sockets.
+const (
+	CloseEnded     = 4001 // sign in again
+	CloseForbidden = 4403 // do not come back
+)
+
+// Session is what an access token was issued for.
+type Session struct {
+	UserID      int64     // the player
+	GameID      int64     // the player's game
+	Family      string    // of refresh tokens; "" when the token came with none
+	StartedAt   time.Time // by the store's clock
+	ServerKeyID string    // the server key of the game that made the session, or ""
+	Issuer      string    // the outside issuer that vouches for the player, or ""
+}
+
+// subject is what an end concerns. Every session has a few.
+type subject struct {
+	kind   subjectKind
+	number int64  // user id of a family or user, game id of an issuer or server key
+	text   string // family, issuer or id of the server key
+}
+
+type subjectKind byte
+
+const (
+	familySubject    subjectKind = 's'
+	userSubject      subjectKind = 'u'
+	issuerSubject    subjectKind = 'i'
+	serverKeySubject subjectKind = 'k'
+)
+
+// String returns the subject as the store has it: "s:7:<family>".
+func (s subject) String() string {
+	return string(s.kind) + ":" + strconv.FormatInt(s.number, 10) + ":" + s.text
+}
+
+// parseSubject decodes what String returned.
+func parseSubject(text string) (subject, bool) {
+	kind, rest, _ := strings.Cut(text, ":")
+	number, name, ok := strings.Cut(rest, ":")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if !ok || err != nil || len(kind) != 1 {
+		return subject{}, false
+	}
+	return subject{subjectKind(kind[0]), n, name}, true
+}
+
+// end is what the store has about a subject.
+type end struct {
+	subject  subject
+	beganBy  time.Time // only sessions that had begun by then are over; zero: all
+	code     int       // close code
+	recorded time.Time // by the store's clock
+}
+
+// concerns reports whether a session of the end's subject is over by it.
+func (e end) concerns(s Session) bool {
+	return e.beganBy.IsZero() || !s.StartedAt.After(e.beganBy)
+}
+
+// subjects returns what a session can be ended by; unused ones are zero.
+func (s Session) subjects() [4]subject {
+	list := [4]subject{{userSubject, s.UserID, ""}}
+	if s.Family != "" {
+		list[1] = subject{familySubject, s.UserID, s.Family}
+	}
+	if s.Issuer != "" {
+		list[2] = subject{issuerSubject, s.GameID, s.Issuer}
+	}
+	if s.ServerKeyID != "" {
+		list[3] = subject{serverKeySubject, s.GameID, s.ServerKeyID}
+	}
+	return list
+}

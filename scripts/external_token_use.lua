@@ -1,0 +1,15 @@
+-- external_token_use: returns when a token of an outside issuer was first used: now, when it was
+-- not used before.
+-- INCLUDES  clock
+-- KEYS      1 first use
+-- ARGV      1 for how long it is remembered, in ms
+-- RETURNS   ok
+-- INVARIANT the first use of a token does not change
+local use_key = KEYS[1]
+local ttl_ms = ARGV[1]
+
+local first = redis.call('GET', use_key)
+if first then return {'ok', first} end
+local _, now = read_clock()
+redis.call('SET', use_key, now, 'PX', ttl_ms)
+return {'ok', now}
