@@ -26,7 +26,11 @@ var (
 // it, since a Cluster has one database.
 func Cluster(t testing.TB) *redisdb.DB {
 	t.Helper()
-	clusterOnce.Do(func() { clusterURL, clusterErr = startCluster() })
+	clusterOnce.Do(func() {
+		var addrs []string
+		addrs, clusterErr = startCluster(Start)
+		clusterURL = "redis-cluster://" + strings.Join(addrs, ",")
+	})
 	if clusterErr != nil {
 		t.Fatalf("start a Redis Cluster: %v", clusterErr)
 	}
@@ -45,33 +49,39 @@ func Cluster(t testing.TB) *redisdb.DB {
 	return db
 }
 
+// StartTLSCluster starts a Cluster that takes TLS connections only. It returns host:port of its
+// masters. They are removed when the test binary ends.
+func StartTLSCluster(certs Certificates, args ...string) ([]string, error) {
+	return startCluster(func(more ...string) (*Server, error) { return StartTLS(certs, append(more, args...)...) })
+}
+
 // startCluster assigns the 16,384 slots to three masters and waits until each of them reports that
-// the Cluster is ok.
-func startCluster() (string, error) {
+// the Cluster is ok. It returns host:port of each.
+func startCluster(start func(args ...string) (*Server, error)) ([]string, error) {
 	ctx := context.Background()
 	var addrs []string
 	var nodes []*redis.Client
 	for i := range masterCount {
-		s, err := Start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		s, err := start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "yes", "--appendonly", "yes", "--appendfsync", "always")
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		node := redis.NewClient(&redis.Options{Addr: s.Addr})
+		node := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket})
 		defer func() { _ = node.Close() }()
 		first, last := i*16384/masterCount, (i+1)*16384/masterCount-1
 		if err := node.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
-			return "", err
+			return nil, err
 		}
 		if err := node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
-			return "", err
+			return nil, err
 		}
 		addrs, nodes = append(addrs, s.Addr), append(nodes, node)
 	}
 	for _, addr := range addrs[1:] {
 		host, port, _ := strings.Cut(addr, ":")
 		if err := nodes[0].ClusterMeet(ctx, host, port).Err(); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	err := Poll(20*time.Second, func() error {
@@ -87,5 +97,5 @@ func startCluster() (string, error) {
 		}
 		return nil
 	})
-	return "redis-cluster://" + strings.Join(addrs, ","), err
+	return addrs, err
 }
