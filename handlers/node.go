@@ -85,12 +85,12 @@ const (
 	storeCheckTimeout  = 3 * time.Second        // of a ping, and how long the last one that succeeded counts
 )
 
-// storeCheck pings the store once for all who ask at the same time. The zero value is ready to use.
+// storeCheck pings the store once for all who ask at the same time.
 type storeCheck struct {
 	pings singleflight.Group
 
 	mu            sync.Mutex
-	lastReachable time.Time // zero: never
+	lastReachable time.Time // at the start of the node: then
 }
 
 // reachable reports whether the store replies. While it takes its time, what was true a moment ago

@@ -75,6 +75,7 @@ type Server struct {
 func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second}}
+	s.storeCheck.lastReachable = time.Now()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
 	s.engine.ForwardedByClientIP = false // clientAddress reads the header
