@@ -87,6 +87,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET /api/v1/realtime", "", "                               401 400 400 403 403 403 401"},
 		{"GET /healthz", "", "                                       200 200 200 200 200 200 200"},
 		{"GET /readyz", "", "                                        200 200 200 200 200 200 200"},
+		{"GET /balancez", "", "                                      200 200 200 200 200 200 200"},
 		{"GET /openapi.yaml", "", "                                  200 200 200 200 200 200 200"},
 		{"GET /asyncapi.yaml", "", "                                 200 200 200 200 200 200 200"},
 	}

@@ -1,6 +1,16 @@
 package handlers
 
-import "github.com/parlor-games/parlor/internal/apierror"
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+)
+
+// ClientAddress returns the address of the client.
+func ClientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
+	return clientAddress(r, trusted)
+}
 
 // Operation is a route with every error that it returns.
 type Operation struct {

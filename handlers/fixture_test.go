@@ -84,7 +84,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	userService.RestrictAvatars(gameService)
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
-		auth.Options{SigningKeys: signingKeys, AdminKey: adminKey})
+		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
 	f.deps = handlers.Deps{
 		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{}),

@@ -156,6 +156,7 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 
 		// The node.
 		goldenOnSingle("healthz", f.expect(200, "GET", "/healthz", "", ""))
+		goldenOnSingle("balancez", f.expect(200, "GET", "/balancez", "", ""))
 		goldenOnSingle("readyz", f.expect(200, "GET", "/readyz", "", ""))
 		for _, path := range []string{"/openapi.yaml", "/asyncapi.yaml"} {
 			document := f.expect(200, "GET", path, "", "")

@@ -17,7 +17,7 @@ import (
 
 func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
+		d.TrustedProxies = loopback
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
 			auth.ClassAddress: {PerSecond: 1, Burst: 4, Scope: auth.ScopeAddress},
 			auth.ClassRead:    {PerSecond: 10, Burst: 100, Scope: auth.ScopeUser},
@@ -57,7 +57,7 @@ func TestTheAddressLimitCountsAllRequestsOfAnAddress(t *testing.T) {
 
 func TestALimitByAddressCountsAllPlayersOfTheAddress(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
+		d.TrustedProxies = loopback
 		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
 			auth.ClassSignIn: {PerSecond: 1, Burst: 1, Scope: auth.ScopeAddress},
 		})

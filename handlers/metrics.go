@@ -60,17 +60,20 @@ func (rm *routeMetrics) observe(status int, duration time.Duration) {
 	rm.duration.Observe(duration.Seconds())
 }
 
-// InternalHandler returns the handler of the internal listener: /metrics, /debug/pprof/, /healthz
-// and /readyz.
+// InternalHandler returns the handler of the internal listener: /metrics, /healthz, /readyz,
+// /balancez and, if profiling is enabled, /debug/pprof/. Nothing serves the command line.
 func (s *Server) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.MetricsRegistry, promhttp.HandlerOpts{Registry: s.MetricsRegistry}))
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.Handle("/healthz", s)
-	mux.Handle("/readyz", s)
+	for _, path := range []string{"/healthz", "/readyz", "/balancez"} {
+		mux.Handle(path, s)
+	}
+	if s.ProfilingEnabled {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", http.NotFound)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
 	return mux
 }

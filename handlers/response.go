@@ -54,7 +54,6 @@ var (
 	mediaJSON     = []string{"application/json"}
 	mediaProblem  = []string{"application/problem+json"}
 	mediaYAML     = []string{"application/yaml"}
-	headerNoSniff = []string{"nosniff"}
 	headerNoStore = []string{"no-store"}
 	headerTrue    = []string{"true"}
 	headerClose   = []string{"close"}

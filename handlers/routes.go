@@ -296,6 +296,7 @@ func (s *Server) routes() []route {
 		},
 
 		{get, "/healthz", anyone, "", keyIgnored, false, s.healthz, nil},
+		{get, "/balancez", anyone, "", keyIgnored, false, s.balancez, errorList{apierror.RouteNotFound}},
 		{get, "/readyz", anyone, "", keyIgnored, false, s.readyz, errorList{apierror.Draining, apierror.StoreUnavailable}},
 		{get, "/openapi.yaml", anyone, "", keyIgnored, false, documentHandler(openAPIText), nil},
 		{get, "/asyncapi.yaml", anyone, "", keyIgnored, false, documentHandler(asyncAPIText), nil},

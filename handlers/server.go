@@ -47,13 +47,14 @@ type Deps struct {
 	Accounts    *accounts.Service
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
 
-	Durability      string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
-	TrustedProxies  []string             // addresses or networks whose X-Forwarded-For is used; none by default
-	MetricsRegistry *prometheus.Registry // that /metrics of the internal listener exports
-	Log             *slog.Logger
+	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
+	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
+	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
+	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
+	Log              *slog.Logger
 }
 
-// Pinger reports whether the store can be reached, for /readyz.
+// Pinger reports whether the store can be reached, for /readyz and /balancez.
 type Pinger interface {
 	Ping(ctx context.Context) error
 }
@@ -68,19 +69,18 @@ type Server struct {
 	realtimeEndpoint       *socketEndpoint
 	outageLogLimit         rate.Sometimes
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
+	storeCheck             storeCheck
 	draining               atomic.Bool
 }
 
-// New returns the server of a node. It returns an error for trusted proxies that are not addresses
-// and for metrics that are registered already.
+// New returns the server of a node. It returns an error for metrics that are registered already.
 func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second}}
+	s.storeCheck.lastReachable = time.Now()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
-	if err := s.engine.SetTrustedProxies(deps.TrustedProxies); err != nil {
-		return nil, fmt.Errorf("trusted proxies: %w", err)
-	}
+	s.engine.ForwardedByClientIP = false // clientAddress reads the header
 	var err error
 	if s.requestMetrics, err = newRequestMetrics(deps.MetricsRegistry); err != nil {
 		return nil, err
@@ -106,9 +106,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.engine.ServeHTTP(w, r)
 }
 
-// Drain sends balancers and clients to other nodes: /readyz and new sockets return 503 draining,
-// and every connection closes after its response. Requests are still served. The hub drains the
-// sockets that are open.
+// Drain sends balancers and clients to other nodes: /balancez returns 404, /readyz and new sockets
+// return 503 draining, and every connection closes after its response. Requests are still served.
+// The hub drains the sockets that are open.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // ginPath returns a path of openapi.yaml, "/users/{userId}", as gin spells it, "/users/:userId".
@@ -145,7 +145,7 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 		req := &request{Context: c, server: s, route: rt, requestID: requestID(c.Request)}
 		header := c.Writer.Header()
 		header["X-Request-Id"] = []string{req.requestID}
-		header["X-Content-Type-Options"] = headerNoSniff
+		setSecurityHeaders(header)
 		header["Vary"] = headerVaryOrigin
 		defer func() {
 			if cause := recover(); cause != nil {
@@ -298,8 +298,8 @@ func (r *request) callerIdentity() string {
 // addressIdentity identifies the client's address for rate limits. X-Forwarded-For counts only from
 // a trusted proxy.
 func (r *request) addressIdentity() string {
-	address, err := netip.ParseAddr(r.ClientIP())
-	if err != nil {
+	address := clientAddress(r.Request, r.server.TrustedProxies)
+	if !address.IsValid() {
 		return "ip:unknown"
 	}
 	return auth.AddressKey(address)

@@ -9,7 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,7 +184,7 @@ func TestRateLimitsAreAppliedAndShownInHeaders(t *testing.T) {
 
 func TestForwardedAddressesCountFromTrustedProxiesOnly(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.TrustedProxies = []string{"127.0.0.0/8", "::1"}
+		d.TrustedProxies = loopback
 		d.Limiter = auth.NewLimiter(redistest.Single(t),
 			auth.Limits{auth.ClassSignIn: {PerSecond: 1, Burst: 1, Scope: auth.ScopeAddress}})
 	}).createGame()
@@ -191,9 +194,142 @@ func TestForwardedAddressesCountFromTrustedProxiesOnly(t *testing.T) {
 	f.expect(429, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8::2")
 	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "2001:db8:0:1::1")
 	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", "192.0.2.1")
-	if _, err := handlers.New(handlers.Deps{TrustedProxies: []string{"not an address"}}); err == nil {
-		t.Error("a proxy that is not an address was accepted")
+	// What the client chooses by another header does not count: it is the proxy.
+	f.expect(201, "POST", "/api/v1/auth/guest", "", body, "X-Real-Ip", "203.0.113.7")
+	f.expect(429, "POST", "/api/v1/auth/guest", "", body, "X-Real-Ip", "203.0.113.8", "Forwarded", "for=203.0.113.9")
+}
+
+// loopback is the network of the tests' connections.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+func TestTheAddressOfAClientIsWhatTrustedProxiesSay(t *testing.T) {
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for _, c := range []struct {
+		connection string
+		forwarded  []string // lines of X-Forwarded-For
+		want       string
+	}{
+		{"10.0.0.1:1000", []string{"198.51.100.9"}, "198.51.100.9"},
+		{"[fd00::1]:1000", []string{"2001:db8::9"}, "2001:db8::9"},
+		{"[::ffff:10.0.0.1]:1000", []string{"198.51.100.9"}, "198.51.100.9"},
+
+		// A connection that is not from a proxy is the client.
+		{"198.51.100.1:1000", []string{"203.0.113.7"}, "198.51.100.1"},
+		{"198.51.100.1:1000", nil, "198.51.100.1"},
+
+		// What the client wrote itself is to the left of what proxies added.
+		{"10.0.0.1:1000", []string{"203.0.113.7, 198.51.100.9"}, "198.51.100.9"},
+		{"10.0.0.1:1000", []string{"203.0.113.7", "198.51.100.9"}, "198.51.100.9"},
+		{"10.0.0.1:1000", []string{"203.0.113.7", "198.51.100.9, 10.0.0.2"}, "198.51.100.9"},
+		{"10.0.0.1:1000", []string{"10.9.9.9", "198.51.100.9"}, "198.51.100.9"},
+		{"10.0.0.1:1000", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"}, // all are ours
+
+		// A port, as some proxies write it.
+		{"10.0.0.1:1000", []string{"198.51.100.9:4711"}, "198.51.100.9"},
+		{"10.0.0.1:1000", []string{"[2001:db8::9]:4711"}, "2001:db8::9"},
+		{"10.0.0.1:1000", []string{"[2001:db8::9]"}, "2001:db8::9"},
+		{"10.0.0.1:1000", []string{"::ffff:198.51.100.9"}, "198.51.100.9"},
+		{"10.0.0.1:1000", []string{"fe80::9%eth0"}, "fe80::9"},
+
+		// No address: the proxy that wrote it counts, not what is before it.
+		{"10.0.0.1:1000", nil, "10.0.0.1"},
+		{"10.0.0.1:1000", []string{""}, "10.0.0.1"},
+		{"10.0.0.1:1000", []string{"unknown"}, "10.0.0.1"},
+		{"10.0.0.1:1000", []string{"203.0.113.7, unknown"}, "10.0.0.1"},
+		{"10.0.0.1:1000", []string{"203.0.113.7,, 10.0.0.2"}, "10.0.0.2"},
+		{"10.0.0.1:1000", []string{"203.0.113.7, 198.51.100.9:port, 10.0.0.2:80"}, "10.0.0.2"},
+		{"@", []string{"198.51.100.9"}, "invalid IP"}, // a unix socket has no address
+	} {
+		r := httptest.NewRequest("GET", "/", http.NoBody)
+		r.RemoteAddr, r.Header["X-Forwarded-For"] = c.connection, c.forwarded
+		r.Header.Set("X-Real-Ip", "203.0.113.66")
+		if got := handlers.ClientAddress(r, trusted); got.String() != c.want {
+			t.Errorf("%s with %q is %s, want %s", c.connection, c.forwarded, got, c.want)
+		}
 	}
+}
+
+func TestEveryResponseHasTheHeadersThatProtectBrowsers(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	for _, call := range [][3]string{
+		{"GET", "/api/v1/me", ann.token},
+		{"GET", "/api/v1/me", ""},
+		{"GET", "/nothing", ""},
+		{"PUT", "/join", ""},
+		{"GET", "/healthz", ""},
+		{"GET", "/openapi.yaml", ""},
+		{"OPTIONS", "/join", ""},
+	} {
+		resp := f.send(call[0], call[1], call[2], "",
+			"Origin", "https://duel.example", "Access-Control-Request-Method", "GET")
+		for name, want := range map[string]string{
+			"X-Content-Type-Options":       "nosniff",
+			"Cross-Origin-Resource-Policy": "same-origin",
+			"Referrer-Policy":              "no-referrer",
+			"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
+			"Strict-Transport-Security":    "", // the balancer's, where TLS ends
+		} {
+			if got := resp.header.Get(name); got != want {
+				t.Errorf("%v: %s is %q, want %q", call, name, got, want)
+			}
+		}
+	}
+}
+
+func TestABalancerSendsNothingNewToANodeThatDrainsOrHasLostItsStore(t *testing.T) {
+	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	f := newFixtureOn(t, db, nil)
+	f.expect(200, "GET", "/balancez", "", "")
+	server.Kill()
+	redistest.Eventually(t, "it has noticed", func() bool { return f.send("GET", "/balancez", "", "").status == 404 })
+	f.expectError(404, "not_found", "GET", "/balancez", "", "")
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "it is back", func() bool { return f.send("GET", "/balancez", "", "").status == 200 })
+	f.server.Drain()
+	f.expectError(404, "not_found", "GET", "/balancez", "", "")
+}
+
+func TestABalancerIsAnsweredAtOnceWhileTheStoreIsSlow(t *testing.T) {
+	store := &slowStore{}
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = store })
+	balancez := func() (status int, took time.Duration) {
+		began := time.Now()
+		return f.send("GET", "/balancez", "", "").status, time.Since(began)
+	}
+	if status, _ := balancez(); status != 200 {
+		t.Fatalf("returned %d", status)
+	}
+	store.hangs.Store(true)
+	if status, took := balancez(); status != 200 || took > 2*time.Second {
+		t.Errorf("a moment after it was fast: %d after %v", status, took)
+	}
+	redistest.Eventually(t, "it is lost", func() bool {
+		status, took := balancez()
+		if took > 2*time.Second {
+			t.Errorf("took %v", took)
+		}
+		return status == 404
+	})
+	store.hangs.Store(false)
+	redistest.Eventually(t, "it is fast again", func() bool { status, _ := balancez(); return status == 200 })
+}
+
+// slowStore hangs until the ping's context ends.
+type slowStore struct{ hangs atomic.Bool }
+
+func (s *slowStore) Ping(ctx context.Context) error {
+	if s.hangs.Load() {
+		return hangingStore{}.Ping(ctx)
+	}
+	return nil
 }
 
 func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
@@ -347,9 +483,11 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 			`parlor_http_request_duration_seconds_count{method="GET",route="/api/v1/me"} 2`,
 			`parlor_http_requests_in_flight 0`,
 		},
-		"/debug/pprof/": {"goroutine"},
-		"/readyz":       {"ready"},
-		"/healthz":      {"ok"},
+		"/readyz":              {"ready"},
+		"/healthz":             {"ok"},
+		"/balancez":            {"balance"},
+		"/debug/pprof/":        {"404"}, // it was not enabled
+		"/debug/pprof/cmdline": {"404"},
 	} {
 		got, err := client.Get(inside.URL + path)
 		if err != nil {
@@ -368,6 +506,20 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	}
 	f.expectError(404, "not_found", "GET", "/metrics", "", "") // only on the internal listener
 	f.expectError(404, "not_found", "GET", "/debug/pprof/", "", "")
+}
+
+func TestProfilesAreServedWhereTheyAreEnabledAndNeverTheCommandLine(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.ProfilingEnabled = true })
+	for path, want := range map[string]int{
+		"/debug/pprof/": 200, "/debug/pprof/heap": 200, "/debug/pprof/symbol": 200,
+		"/debug/pprof/cmdline": 404,
+	} {
+		got := httptest.NewRecorder()
+		f.server.InternalHandler().ServeHTTP(got, httptest.NewRequest("GET", path, http.NoBody))
+		if got.Code != want || want == 404 && strings.Contains(got.Body.String(), os.Args[0]) {
+			t.Errorf("%s returned %d %s", path, got.Code, got.Body)
+		}
+	}
 }
 
 func TestABodyThatEndsEarlyReturns400(t *testing.T) {

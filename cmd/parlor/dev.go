@@ -21,8 +21,8 @@ func devCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if s.AdminKey == "" {
-				s.AdminKey = randomDevKey()
+			if len(s.AdminKeys) == 0 {
+				s.AdminKeys = []config.Secret{randomDevKey()}
 			}
 			if len(s.SigningKeys) == 0 {
 				s.SigningKeys = []config.Secret{randomDevKey()}
@@ -77,7 +77,7 @@ func (n *node) printExamples(out io.Writer, url string, s seedResult, tokens []s
 		line("# Parlor is at %s  ·  for development, on the store of --redis-url", url)
 	}
 	line("# API: %s/openapi.yaml", url)
-	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKey.Reveal())
+	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKeys[0].Reveal())
 	if s.serverKey != "" {
 		line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)
 	}
@@ -89,5 +89,5 @@ func (n *node) printExamples(out io.Writer, url string, s seedResult, tokens []s
 	line("curl -s %s/api/v1/user-balance/token-balances -H 'Authorization: Bearer %s'", url, token)
 	line(`curl -s %s/api/v1/game-session/create -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' `+
 		`-d '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`, url, token, s.stakeTokenID)
-	line("curl -s %s/api/v1/admin/audit -H 'Authorization: Bearer %s'", url, n.settings.AdminKey.Reveal())
+	line("curl -s %s/api/v1/admin/audit -H 'Authorization: Bearer %s'", url, n.settings.AdminKeys[0].Reveal())
 }

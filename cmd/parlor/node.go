@@ -47,7 +47,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	d.users.RestrictAvatars(d.games)
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
-		SigningKeys: revealKeys(s.SigningKeys), AdminKey: s.AdminKey.Reveal(),
+		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
 	})
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
@@ -80,10 +80,6 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	if s.RateLimitsEnabled {
 		limits = auth.DefaultLimits()
 	}
-	proxies := make([]string, len(s.TrustedProxies))
-	for i, p := range s.TrustedProxies {
-		proxies[i] = p.String()
-	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.limiter = auth.NewLimiter(db, limits)
@@ -98,8 +94,9 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
 		StorePinger: db,
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
-		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: proxies,
-		MetricsRegistry: metrics, Log: log,
+		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
+		ProfilingEnabled: s.ProfilingEnabled,
+		MetricsRegistry:  metrics, Log: log,
 	})
 	return n, err
 }

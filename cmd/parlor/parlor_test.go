@@ -106,6 +106,36 @@ func TestAnUnknownFlagExits78(t *testing.T) {
 	}
 }
 
+func TestASecretAsAFlagExits78AndNamesItsVariable(t *testing.T) {
+	for _, c := range []string{"serve", "dev"} {
+		status, _, stderr := command(t, c, "--admin-key="+testAdminKey)
+		if status != config.ExitStatus || strings.Contains(stderr, testAdminKey) ||
+			!strings.Contains(stderr, "--admin-key (flag): ") || !strings.Contains(stderr, "PARLOR_ADMIN_KEY_FILE") {
+			t.Errorf("%s exits %d: %s", c, status, stderr)
+		}
+		if help := must(t, c, "--help"); strings.Contains(help, "--admin-key") || strings.Contains(help, "--signing-key") {
+			t.Errorf("the help of %s has flags for keys:\n%s", c, help)
+		}
+	}
+}
+
+func TestServeRefusesKeysThatCanBeGuessed(t *testing.T) {
+	for name, keys := range map[string][2]string{
+		"repeated":   {strings.Repeat("a", 32), testSigningKey},
+		"copied":     {"changeme-changeme-changeme-changeme", testSigningKey},
+		"one":        {testAdminKey, testAdminKey},
+		"made by me": {config.DevKeyPrefix + testAdminKey, testSigningKey},
+	} {
+		setRequired(t, "redis://127.0.0.1:1")
+		t.Setenv("PARLOR_ADMIN_KEY", keys[0])
+		t.Setenv("PARLOR_SIGNING_KEY", keys[1])
+		status, _, stderr := command(t, "serve")
+		if status != config.ExitStatus || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "PARLOR_ADMIN_KEY") {
+			t.Errorf("%s: exits %d: %s", name, status, stderr)
+		}
+	}
+}
+
 func TestConfigCommands(t *testing.T) {
 	setRequired(t, "redis://127.0.0.1:1")
 	if out := must(t, "config", "check"); !strings.Contains(out, "valid") {
@@ -350,16 +380,14 @@ func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
 
 func TestATokenIsValidForItsPlayer(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes").URL()
-	must(t, "seed", "--redis-url", store, "--signing-key", nodetest.SigningKey)
-	token := strings.TrimSpace(
-		must(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "1", "--user", "2"),
-	)
+	t.Setenv("PARLOR_SIGNING_KEY", nodetest.SigningKey)
+	must(t, "seed", "--redis-url", store)
+	token := strings.TrimSpace(must(t, "token", "--redis-url", store, "--game", "1", "--user", "2"))
 	n := nodetest.Start(t, store)
 	if a := n.Must(t, http.StatusOK, http.MethodGet, "/api/v1/me", token, nil); !strings.Contains(string(a.Raw), `"bob"`) {
 		t.Errorf("GET /me returned %s", a)
 	}
-	status, _, stderr := command(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey,
-		"--game", "2", "--user", "2")
+	status, _, stderr := command(t, "token", "--redis-url", store, "--game", "2", "--user", "2")
 	if status != 1 || !strings.Contains(stderr, "user_not_found") {
 		t.Errorf("a player of another game: exits %d: %s", status, stderr)
 	}
@@ -367,7 +395,8 @@ func TestATokenIsValidForItsPlayer(t *testing.T) {
 
 func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes").URL()
-	seed := func() string { return must(t, "seed", "--redis-url", store, "--signing-key", testSigningKey) }
+	t.Setenv("PARLOR_SIGNING_KEY", testSigningKey)
+	seed := func() string { return must(t, "seed", "--redis-url", store) }
 	first, second := seed(), seed()
 	key := regexp.MustCompile(`(?m)^server key.*\n`)
 	if !key.MatchString(first) || key.ReplaceAllString(first, "") != second {

@@ -21,6 +21,9 @@ func settingFlags(c *cobra.Command, names ...string) *cobra.Command {
 	for _, e := range config.EntriesWithoutValues() {
 		if len(names) == 0 || slices.Contains(names, e.Name) {
 			c.Flags().String(e.Name, "", e.Doc)
+			if e.Secret && e.Name != "redis-url" {
+				_ = c.Flags().MarkHidden(e.Name) // it is refused, with the variable to set instead
+			}
 		}
 	}
 	return c

@@ -66,9 +66,10 @@ func (b *balancer) forwardTo(to *nodetest.Node) {
 
 func TestTailFollowsARoomFromNodeToNode(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes").URL()
-	must(t, "seed", "--redis-url", store, "--signing-key", nodetest.SigningKey)
+	t.Setenv("PARLOR_SIGNING_KEY", nodetest.SigningKey)
+	must(t, "seed", "--redis-url", store)
 	ada := strings.TrimSpace(
-		must(t, "token", "--redis-url", store, "--signing-key", nodetest.SigningKey, "--game", "1", "--user", "1"),
+		must(t, "token", "--redis-url", store, "--game", "1", "--user", "1"),
 	)
 	first, second := nodetest.Start(t, store, "PARLOR_DRAIN_DELAY=0s"), nodetest.Start(t, store)
 	created := second.Must(

@@ -38,7 +38,7 @@ func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
 	if caller.Role != principal.Player {
 		return apierror.Forbidden
 	}
-	balances, err := s.deps.Wallet.ReadBalances(ctx, caller.UserID)
+	balances, err := s.deps.Wallet.ReadBalances(ctx, caller.GameID, caller.UserID)
 	if err != nil {
 		return err
 	}

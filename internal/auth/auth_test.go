@@ -85,7 +85,7 @@ type fixture struct {
 
 func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
 	t.Helper()
-	o := auth.Options{SigningKeys: [][]byte{signingKey}, AdminKey: adminKey}
+	o := auth.Options{SigningKeys: [][]byte{signingKey}, AdminKeys: [][]byte{[]byte(adminKey)}, AllowLoopbackIssuers: true}
 	for _, given := range options {
 		o = given
 	}
@@ -135,7 +135,8 @@ func TestAGuestSignsInAndIsAuthenticated(t *testing.T) {
 		if f.grants.given[s.User.ID] != 100 {
 			t.Errorf("given %v", f.grants.given)
 		}
-		for caller, bearer := range map[principal.Caller]string{f.server(): f.serverKey, operator: adminKey} {
+		firstOperator := principal.Caller{Role: principal.Operator, KeyID: 1}
+		for caller, bearer := range map[principal.Caller]string{f.server(): f.serverKey, firstOperator: adminKey} {
 			if got, err := f.Authenticate(t.Context(), bearer); err != nil || got.Caller != caller {
 				t.Errorf("%+v, %v; want %+v", got, err, caller)
 			}
@@ -163,6 +164,20 @@ func TestNobodyIsTheOperatorWithoutAnAdminKey(t *testing.T) {
 		if c, err := f.Authenticate(t.Context(), bearer); !errors.Is(err, apierror.Unauthenticated) {
 			t.Errorf("%q: %+v, %v", bearer, c, err)
 		}
+	}
+}
+
+func TestEveryAdminKeyOfTheListIsValidAndHasItsPlace(t *testing.T) {
+	keys := [][]byte{[]byte("new-" + adminKey), []byte(adminKey), []byte("old-" + adminKey)}
+	f := open(t, redistest.Single(t), auth.Options{SigningKeys: [][]byte{signingKey}, AdminKeys: keys})
+	for i, key := range keys {
+		a, err := f.Authenticate(t.Context(), string(key))
+		if err != nil || a.Role != principal.Operator || a.KeyID != i+1 || a.ActorID() != "op" {
+			t.Errorf("key %d: %+v, %v", i+1, a, err)
+		}
+	}
+	if a, err := f.Authenticate(t.Context(), string(keys[0])+","+adminKey); err == nil {
+		t.Errorf("the whole list is a key: %+v", a)
 	}
 }
 

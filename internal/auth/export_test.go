@@ -1,6 +1,11 @@
 package auth
 
-import "time"
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+)
 
 // SetClock replaces the clock of the service, for tests of what happens later.
 func (s *Service) SetClock(now func() time.Time) { s.now = now }
@@ -8,4 +13,18 @@ func (s *Service) SetClock(now func() time.Time) { s.now = now }
 // VerifyAccessToken verifies a token as one of ours, whatever issuer it claims.
 func (s *Service) VerifyAccessToken(bearer string) (Authentication, error) {
 	return s.signer.verify(bearer, s.now())
+}
+
+// SetKeySetTimeout sets how long a fetch of a key set may take, and a failed one takes.
+func (s *Service) SetKeySetTimeout(timeout time.Duration) { s.keySets.fetcher.timeout = timeout }
+
+// IsPublic reports whether key sets may be fetched from an address.
+func IsPublic(address netip.Addr) bool { return isPublic(address) }
+
+// FetchKeySet fetches a key set by a dialer.
+func FetchKeySet(ctx context.Context, d *net.Dialer, allowLoopback bool, timeout time.Duration, url string) error {
+	f := newKeySetFetcher(d, allowLoopback)
+	f.timeout = timeout
+	_, err := f.fetch(ctx, url)
+	return err
 }

@@ -5,11 +5,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
+	"net"
 	"time"
 
 	"github.com/MicahParks/jwkset"
@@ -156,38 +153,26 @@ func (k keySet) key(ctx context.Context, kid string) (jwkset.JWK, bool) {
 
 // How long key sets are used, and how often they are fetched.
 const (
-	keySetRefreshAfter   = 10 * time.Minute
-	keySetMaxAge         = 24 * time.Hour   // how long an old set is used while the issuer is down
-	keySetRetryInterval  = 30 * time.Second // between two fetches because of an unknown key or a failure
-	keySetFirstInterval  = 3 * time.Second  // between two fetches while there is no set yet
-	keySetFetchTimeout   = 3 * time.Second
-	maxKeySets           = 1024
-	maxKeySetHeaderBytes = 32 << 10
+	keySetRefreshAfter  = 10 * time.Minute
+	keySetMaxAge        = 24 * time.Hour   // how long an old set is used while the issuer is down
+	keySetRetryInterval = 30 * time.Second // between two fetches because of an unknown key or a failure
+	keySetFirstInterval = 3 * time.Second  // between two fetches while there is no set yet
+	maxKeySets          = 1024
 )
 
 // keySetCache fetches and caches the key sets of external issuers. They are fetched only while a
 // token is verified: a fetch outlives its request by keySetFetchTimeout at most, and nothing runs
 // in the background.
 type keySetCache struct {
-	client *http.Client
-	loads  singleflight.Group
-	sets   *cache.Cache[string, keySet] // by source
+	fetcher keySetFetcher
+	loads   singleflight.Group
+	sets    *cache.Cache[string, keySet] // by source
 }
 
-func newKeySetCache() *keySetCache {
+func newKeySetCache(allowLoopback bool) *keySetCache {
 	return &keySetCache{
-		sets: cache.New[string, keySet]("key_sets", maxKeySets, 0),
-		client: &http.Client{
-			Timeout: keySetFetchTimeout,
-			// Requests are rare, so no connection is kept. No proxy and no redirect: the address is the one
-			// in the settings.
-			Transport: &http.Transport{
-				DisableKeepAlives:      true,
-				TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-				MaxResponseHeaderBytes: maxKeySetHeaderBytes,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		sets:    cache.New[string, keySet]("key_sets", maxKeySets, 0),
+		fetcher: newKeySetFetcher(&net.Dialer{}, allowLoopback),
 	}
 }
 
@@ -246,13 +231,12 @@ func (k keySet) mayLoad(issuer games.Issuer, now time.Time) bool {
 func (k *keySetCache) refresh(ctx context.Context, issuer games.Issuer, now time.Time) (keySet, error) {
 	source := sourceOf(issuer)
 	result := k.loads.DoChan(source, func() (any, error) {
-		raw, err := []byte(issuer.KeySetJSON), error(nil)
-		if issuer.JWKSURL != "" {
-			raw, err = k.fetch(context.WithoutCancel(ctx), issuer.JWKSURL)
-		}
 		var keys keyfunc.Keyfunc
-		if err == nil {
-			keys, err = parseKeySet(raw)
+		var err error
+		if issuer.JWKSURL != "" {
+			keys, err = k.fetcher.fetch(context.WithoutCancel(ctx), issuer.JWKSURL)
+		} else {
+			keys, err = parseKeySet([]byte(issuer.KeySetJSON))
 		}
 		set, _ := k.sets.Get(source)
 		set.triedAt = now
@@ -268,22 +252,4 @@ func (k *keySetCache) refresh(ctx context.Context, issuer games.Issuer, now time
 	case <-ctx.Done():
 		return keySet{}, ctx.Err()
 	}
-}
-
-func (k *keySetCache) fetch(ctx context.Context, address string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/jwk-set+json, application/json")
-	response, err := k.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("fetch a key set: status %d", response.StatusCode)
-	}
-	// One byte more than is allowed, so that parseKeySet sees that the set is too long.
-	return io.ReadAll(io.LimitReader(response.Body, MaxKeySetBytes+1))
 }

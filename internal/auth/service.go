@@ -33,7 +33,10 @@ type SignupGrants interface {
 // Options are the secrets and times of the service. A zero time has the default.
 type Options struct {
 	SigningKeys [][]byte // at least MinKeyBytes each: the first signs access tokens, all verify; required
-	AdminKey    string   // the operator's key; empty: nobody is the operator
+	AdminKeys   [][]byte // the operator's keys, all valid; none: nobody is the operator
+	// AllowLoopbackIssuers lets key sets be fetched from this machine, for development. Every other
+	// address that is not public is refused always.
+	AllowLoopbackIssuers bool
 
 	AccessTTL time.Duration // of an access token; 15 minutes
 	IdleTTL   time.Duration // of a refresh token that is not used; 30 days
@@ -49,17 +52,17 @@ const MinKeyBytes = 32
 
 // Service authenticates callers. It is safe for concurrent use.
 type Service struct {
-	store          *store
-	users          *users.Service
-	games          *games.Service
-	grants         SignupGrants
-	sessions       *sessions.Service
-	options        Options
-	signer         *signer
-	keySets        *keySetCache
-	verifiedTokens verifiedTokenCache
-	adminKeyDigest *[sha256.Size]byte // nil: nobody is the operator
-	now            func() time.Time
+	store           *store
+	users           *users.Service
+	games           *games.Service
+	grants          SignupGrants
+	sessions        *sessions.Service
+	options         Options
+	signer          *signer
+	keySets         *keySetCache
+	verifiedTokens  verifiedTokenCache
+	adminKeyDigests [][sha256.Size]byte // in the order of Options.AdminKeys
+	now             func() time.Time
 
 	watchedMu sync.Mutex
 	watched   map[*externalWatch]struct{} // sessions of outside issuers
@@ -83,10 +86,11 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 	s := &Service{
 		store: &store{db: db}, users: u, games: g, grants: grants, options: o, sessions: sessions.New(db),
 		watched: map[*externalWatch]struct{}{},
-		signer:  newSigner(o.SigningKeys), keySets: newKeySetCache(), verifiedTokens: newVerifiedTokenCache(), now: time.Now,
+		signer:  newSigner(o.SigningKeys), keySets: newKeySetCache(o.AllowLoopbackIssuers),
+		verifiedTokens: newVerifiedTokenCache(), now: time.Now,
 	}
-	if o.AdminKey != "" {
-		s.adminKeyDigest = new(sha256.Sum256([]byte(o.AdminKey)))
+	for _, key := range o.AdminKeys {
+		s.adminKeyDigests = append(s.adminKeyDigests, sha256.Sum256(key))
 	}
 	return s
 }
@@ -564,8 +568,8 @@ func (s *Service) authenticate(ctx context.Context, bearer string) (Authenticati
 		return Authentication{}, apierror.Unauthenticated
 	}
 	digest := sha256.Sum256([]byte(bearer)) // not secret.Digest: a request should not cost the text of a digest
-	if s.adminKeyDigest != nil && subtle.ConstantTimeCompare(digest[:], s.adminKeyDigest[:]) == 1 {
-		return Authentication{Caller: principal.Caller{Role: principal.Operator}}, nil
+	if id := s.adminKeyID(digest); id != 0 {
+		return Authentication{Caller: principal.Caller{Role: principal.Operator, KeyID: id}}, nil
 	}
 	if games.IsServerKey(bearer) {
 		game, err := s.games.FindByServerKey(ctx, bearer)
@@ -577,6 +581,17 @@ func (s *Service) authenticate(ctx context.Context, bearer string) (Authenticati
 		}}, nil
 	}
 	return s.authenticatePlayer(ctx, bearer, digest)
+}
+
+// adminKeyID returns the place, from 1, of the operator's key with this digest, or 0. It compares
+// all of them, so that the time does not tell which one came close.
+func (s *Service) adminKeyID(digest [sha256.Size]byte) (id int) {
+	for i := range s.adminKeyDigests {
+		if subtle.ConstantTimeCompare(digest[:], s.adminKeyDigests[i][:]) == 1 && id == 0 {
+			id = i + 1
+		}
+	}
+	return id
 }
 
 func (s *Service) authenticatePlayer(

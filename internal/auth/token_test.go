@@ -440,6 +440,7 @@ func TestForgedExternalTokensAreRefused(t *testing.T) {
 
 func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
 	f, p := open(t, redistest.Single(t)), newProvider(t)
+	f.SetKeySetTimeout(time.Second)
 	p.accept(t, f, "/keys")
 	authenticate := func(kid string) error {
 		_, err := f.Authenticate(
@@ -489,6 +490,7 @@ func TestKeySetsAreRefreshedAndKeptWhileTheIssuerIsDown(t *testing.T) {
 func TestKeySetsBehindARedirectOrTooLongAreRefused(t *testing.T) {
 	for _, path := range []string{"/elsewhere", "/huge"} {
 		f, p := open(t, redistest.Single(t)), newProvider(t)
+		f.SetKeySetTimeout(time.Second)
 		p.accept(t, f, path)
 		for range 2 {
 			if _, err := f.Authenticate(t.Context(), p.token(t, "ed", nil)); !errors.Is(err, apierror.Unauthenticated) {

@@ -111,18 +111,6 @@ func TestWhatLooksLikeAMistakeIsAWarning(t *testing.T) {
 		env  []string
 		want string
 	}{
-		"a guessed key": {
-			[]string{complete[0], "PARLOR_ADMIN_KEY=" + strings.Repeat("a", 40), complete[2]},
-			"PARLOR_ADMIN_KEY can be guessed",
-		},
-		"a copied key": {
-			[]string{complete[0], complete[1], "PARLOR_SIGNING_KEY=ChangeMe-4f1c9a7e2b8d6035f1c9a7e2b8d60354"},
-			"PARLOR_SIGNING_KEY can be guessed",
-		},
-		"one key for both": {
-			[]string{complete[0], complete[1], "PARLOR_SIGNING_KEY=" + goodKey},
-			"PARLOR_ADMIN_KEY is also a signing key",
-		},
 		"memory":  {with("PARLOR_DURABILITY=memory"), "PARLOR_DURABILITY memory loses"},
 		"nothing": {complete, ""},
 	} {
@@ -132,6 +120,15 @@ func TestWhatLooksLikeAMistakeIsAWarning(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
+}
+
+// pieces returns as many networks of 16 million addresses each.
+func pieces(count int) string {
+	list := make([]string, count)
+	for i := range list {
+		list[i] = fmt.Sprintf("%d.0.0.0/8", i)
+	}
+	return strings.Join(list, ",")
 }
 
 func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
@@ -195,8 +192,83 @@ func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
 			"PARLOR_TRUSTED_PROXIES …list of networks",
 		}},
 		"all are proxies": {set("PARLOR_TRUSTED_PROXIES=0.0.0.0/0"), config.ModeServe, []string{
-			"PARLOR_TRUSTED_PROXIES: …trusts everybody",
+			"PARLOR_TRUSTED_PROXIES: …0.0.0.0/0 trusts a large part",
 		}},
+		"all are proxies, in halves": {set("PARLOR_TRUSTED_PROXIES=0.0.0.0/1,128.0.0.0/1"), config.ModeServe, []string{
+			"PARLOR_TRUSTED_PROXIES: …0.0.0.0/1 trusts", "PARLOR_TRUSTED_PROXIES: …128.0.0.0/1 trusts",
+		}},
+		"all are proxies, as IPv6": {set("PARLOR_TRUSTED_PROXIES=::ffff:0.0.0.0/96,2000::/3"), config.ModeServe, []string{
+			"PARLOR_TRUSTED_PROXIES: …0.0.0.0/0 trusts", "PARLOR_TRUSTED_PROXIES: …2000::/3 trusts",
+		}},
+		"all are proxies, in pieces": {set("PARLOR_TRUSTED_PROXIES=" + pieces(128)), config.ModeServe, []string{
+			"PARLOR_TRUSTED_PROXIES: …the networks together",
+		}},
+		"a few large networks": {set("PARLOR_TRUSTED_PROXIES=" + pieces(127) + ",fc00::/7,fe80::/16"), config.ModeServe, nil},
+		"a repeated character": {
+			environ(complete[0], "PARLOR_ADMIN_KEY="+strings.Repeat("a", 40), complete[2]), config.ModeServe,
+			[]string{"PARLOR_ADMIN_KEY (environment): …can be guessed: it has only 1 different"},
+		},
+		"a repeated text": {
+			environ(complete[0], "PARLOR_ADMIN_KEY="+goodKey+","+strings.Repeat("kangaroo-9", 4), complete[2]), config.ModeServe,
+			[]string{"PARLOR_ADMIN_KEY (environment): …can be guessed: it repeats 10 characters"},
+		},
+		"a copied key": {
+			environ(complete[0], complete[1], "PARLOR_SIGNING_KEY=ChangeMe-"+otherKey), config.ModeServe,
+			[]string{"PARLOR_SIGNING_KEY (environment): …can be guessed: it has a word"},
+		},
+		"the example of everybody": {
+			environ(complete[0], "PARLOR_ADMIN_KEY=changeme-changeme-changeme-changeme", complete[2]), config.ModeServe,
+			[]string{"PARLOR_ADMIN_KEY (environment): …can be guessed: it has a word"},
+		},
+		"one key for both": {
+			environ(complete[0], complete[1], "PARLOR_SIGNING_KEY="+otherKey+","+goodKey), config.ModeServe,
+			[]string{"PARLOR_ADMIN_KEY: …is also a signing key"},
+		},
+		"a guessed key in dev": {environ("PARLOR_SIGNING_KEY=" + strings.Repeat("a", 40)), config.ModeDev, nil},
+		"keys as flags": {
+			source{env: complete, flags: map[string]string{"admin-key": goodKey, "signing-key": otherKey}},
+			config.ModeServe,
+			[]string{
+				"--admin-key (flag): …set PARLOR_ADMIN_KEY, or PARLOR_ADMIN_KEY_FILE",
+				"--signing-key (flag): …set PARLOR_SIGNING_KEY, or PARLOR_SIGNING_KEY_FILE",
+			},
+		},
+		"a key as a flag in dev": {
+			source{flags: map[string]string{"admin-key": goodKey}},
+			config.ModeDev,
+			[]string{"--admin-key (flag): …PARLOR_ADMIN_KEY"},
+		},
+		"a password as a flag": {
+			source{env: complete[1:], flags: map[string]string{"redis-url": storeURL}},
+			config.ModeServe,
+			[]string{"--redis-url (flag): …set PARLOR_REDIS_URL, or PARLOR_REDIS_URL_FILE"},
+		},
+		"a password of sentinels as a flag": {
+			source{env: complete[1:], flags: map[string]string{
+				"redis-url": "redis-sentinel://a:1/m?sentinelPassword=hunter2",
+			}},
+			config.ModeServe,
+			[]string{"--redis-url (flag): …set PARLOR_REDIS_URL"},
+		},
+		"a store without a password as a flag": {
+			source{env: complete[1:], flags: map[string]string{"redis-url": "rediss://parlor@127.0.0.1:6379/0"}},
+			config.ModeServe, nil,
+		},
+		"any server as the store": {
+			environ("PARLOR_REDIS_URL=rediss://u:hunter2@h:1/0?db=1&skip_verify=true", complete[1], complete[2]),
+			config.ModeServe,
+			[]string{"PARLOR_REDIS_URL: …skip_verify accepts any server"},
+		},
+		"any server as the store, by another spelling": {
+			environ("PARLOR_REDIS_URL=rediss-cluster://h:1?skip_verify=1", complete[1], complete[2]), config.ModeServe,
+			[]string{"PARLOR_REDIS_URL: …skip_verify accepts any server"},
+		},
+		"the right server as the store": {
+			environ("PARLOR_REDIS_URL=rediss://h:1?skip_verify=false", complete[1], complete[2]), config.ModeServe, nil,
+		},
+		"any server as the store of dev": {
+			environ("PARLOR_REDIS_URL=rediss://h:1?skip_verify=true"), config.ModeDev, nil,
+		},
 		"an unknown name": {set("PARLOR_LISTNE=:1"), config.ModeServe, []string{
 			"PARLOR_LISTNE (environment): …is not a setting; correct",
 		}},
@@ -279,8 +351,9 @@ func TestASecretComesFromAFileWithoutItsLastNewline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.AdminKey.Reveal() != goodKey || len(s.SigningKeys) != 2 || s.SigningKeys[1].Reveal() != otherKey+"2" {
-		t.Errorf("read %q and %d signing keys", s.AdminKey.Reveal(), len(s.SigningKeys))
+	if len(s.AdminKeys) != 1 || s.AdminKeys[0].Reveal() != goodKey ||
+		len(s.SigningKeys) != 2 || s.SigningKeys[1].Reveal() != otherKey+"2" {
+		t.Errorf("read %d admin keys and %d signing keys", len(s.AdminKeys), len(s.SigningKeys))
 	}
 }
 
@@ -290,8 +363,8 @@ func TestNothingPrintsASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "s", s, "key", s.AdminKey, "keys", s.SigningKeys)
-	printed := []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %q", s, s, s.AdminKey), fmt.Sprint(s.Entries()), log.String()}
+	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "s", s, "key", s.RedisURL, "keys", s.SigningKeys)
+	printed := []string{fmt.Sprint(s), fmt.Sprintf("%+v %#v %q", s, s, s.AdminKeys), fmt.Sprint(s.Entries()), log.String()}
 	for _, text := range printed {
 		for _, secret := range []string{goodKey, otherKey, "hunter2"} {
 			if strings.Contains(text, secret) {
@@ -308,6 +381,10 @@ func TestRequireReportsWhatACommandNeeds(t *testing.T) {
 	s, err := source{}.load(config.ModeTool)
 	if err = s.Require(err, "redis-url"); err == nil ||
 		err.Error() != "PARLOR_REDIS_URL: is not set; set it, or --redis-url" {
+		t.Errorf("got %v", err)
+	}
+	if err = s.Require(nil, "admin-key"); err == nil ||
+		err.Error() != "PARLOR_ADMIN_KEY: is not set; set it, or PARLOR_ADMIN_KEY_FILE" {
 		t.Errorf("got %v", err)
 	}
 	s, err = source{env: complete}.load(config.ModeTool)

@@ -158,12 +158,19 @@ func parseNetworks(text string) ([]netip.Prefix, error) {
 			}
 			network = netip.PrefixFrom(address, address.BitLen())
 		}
+		if address := network.Addr(); address.Is4In6() && network.Bits() >= ipv4InIPv6Bits {
+			network = netip.PrefixFrom(address.Unmap(), network.Bits()-ipv4InIPv6Bits)
+		}
 		list = append(list, network.Masked())
 	}
 	return list, nil
 }
 
-const redisSchemes = "redis:// rediss:// unix:// redis-cluster:// redis-sentinel://"
+// ipv4InIPv6Bits is the length of the prefix before an IPv4 address that is written as IPv6.
+const ipv4InIPv6Bits = 96
+
+const redisSchemes = "redis:// rediss:// unix:// redis-cluster:// rediss-cluster:// redis-sentinel:// " +
+	"rediss-sentinel://"
 
 // parseSecret accepts any text, but a URL of Redis for the store.
 func (f field) parseSecret(text string) (Secret, error) {
@@ -185,9 +192,35 @@ func splitList(text string) []string {
 	return list
 }
 
+// checkFlag returns an error when a flag has a secret: every process of the machine can read it.
+func (f field) checkFlag(text string) error {
+	if !f.secret || f.name == "redis-url" && !hasPassword(text) {
+		return nil
+	}
+	return fmt.Errorf("a secret must not be a flag, which every process of this machine can read; set %s, or %s_FILE",
+		f.env, f.env)
+}
+
+// hasPassword reports whether the URL of a store has a password.
+func hasPassword(storeURL string) bool {
+	_, rest, _ := strings.Cut(storeURL, "://")
+	rest, query, _ := strings.Cut(rest, "?")
+	user, _, hasUser := cutLast(rest, "@")
+	return hasUser && strings.Contains(user, ":") || strings.Contains(strings.ToLower(query), "password")
+}
+
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
 const (
 	minKeyBytes         = 32
 	minKeyDistinctBytes = 8 // different bytes
+	minKeyRepetitions   = 3 // of one text: a key that is nothing else is not random
 )
 
 // DevKeyPrefix starts every key that "parlor dev" generates and prints. serve rejects such a key.
@@ -197,23 +230,31 @@ const DevKeyPrefix = "dev-"
 func (f field) keysIn(s *Settings) []Secret {
 	switch f.name {
 	case "admin-key":
-		return []Secret{s.AdminKey}
+		return s.AdminKeys
 	case "signing-key":
 		return s.SigningKeys
 	}
 	return nil
 }
 
-// checkKeys returns an error when a key is too short, or was printed by "parlor dev".
+const makeKey = "make one with: openssl rand -hex 32"
+
+// checkKeys returns an error when a key is too short, can be guessed, or was printed by
+// "parlor dev".
 func (f field) checkKeys(s *Settings, mode Mode) error {
 	for _, key := range f.keysIn(s) {
 		text := key.Reveal()
 		switch {
 		case mode != ModeServe && f.name == "admin-key":
 		case len(text) < minKeyBytes:
-			return fmt.Errorf("has %d bytes and needs at least %d; make one with: openssl rand -hex 32", len(text), minKeyBytes)
-		case mode == ModeServe && strings.HasPrefix(text, DevKeyPrefix):
-			return errors.New("was made by parlor dev, which prints its keys; make one with: openssl rand -hex 32")
+			return fmt.Errorf("has %d bytes and needs at least %d; %s", len(text), minKeyBytes, makeKey)
+		case mode != ModeServe:
+		case strings.HasPrefix(text, DevKeyPrefix):
+			return errors.New("was made by parlor dev, which prints its keys; " + makeKey)
+		default:
+			if problem := key.weakness(); problem != "" {
+				return errors.New("can be guessed: it " + problem + "; " + makeKey)
+			}
 		}
 	}
 	return nil
@@ -222,13 +263,24 @@ func (f field) checkKeys(s *Settings, mode Mode) error {
 // keyPlaceholders are parts of keys that were copied from documentation instead of generated.
 var keyPlaceholders = []string{"changeme", "change-me", "change_me", "password", "placeholder", "example"}
 
-// guessable reports whether a key of sufficient length does not look random.
-func (s Secret) guessable() bool {
+// weakness returns why a key of sufficient length is not random, or "" when nothing is known
+// against it. It does not quote the key.
+func (s Secret) weakness() string {
 	text := strings.ToLower(s.Reveal())
 	distinct := map[byte]bool{}
 	for i := range len(text) {
 		distinct[text[i]] = true
 	}
-	return len(distinct) < minKeyDistinctBytes ||
-		slices.ContainsFunc(keyPlaceholders, func(p string) bool { return strings.Contains(text, p) })
+	switch {
+	case slices.ContainsFunc(keyPlaceholders, func(p string) bool { return strings.Contains(text, p) }):
+		return "has a word that stands for a key in documentation"
+	case len(distinct) < minKeyDistinctBytes:
+		return fmt.Sprintf("has only %d different characters", len(distinct))
+	}
+	for period := 1; period <= len(text)/minKeyRepetitions; period++ {
+		if text[period:] == text[:len(text)-period] {
+			return fmt.Sprintf("repeats %d characters again and again", period)
+		}
+	}
+	return ""
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -78,7 +81,11 @@ func (s *Settings) Require(err error, names ...string) error {
 	for _, name := range names {
 		f := fieldsByName[name]
 		if f.valueIn(s).IsZero() && s.origins[name] == FromDefault { // a wrong value is in err already
-			errs = append(errs, SettingError{f.env, "is not set; set it, or --" + f.name})
+			other := "--" + f.name
+			if f.secret && name != "redis-url" {
+				other = f.env + "_FILE"
+			}
+			errs = append(errs, SettingError{f.env, "is not set; set it, or " + other})
 		}
 	}
 	if len(errs) == 0 {
@@ -129,6 +136,9 @@ func (l *loader) load(f field) {
 	if origin == "" {
 		l.setDefault(f, byDefault)
 		return
+	}
+	if err == nil && origin == FromFlag {
+		err = f.checkFlag(text)
 	}
 	if err == nil {
 		if err = f.parseInto(&l.settings, text); err != nil && !f.secret {
@@ -249,19 +259,58 @@ func (l *loader) checkServe() {
 	if err := s.Require(l.errors, "redis-url", "admin-key", "signing-key"); err != nil {
 		l.errors = err.(SettingErrors)
 	}
-	for _, f := range fields {
-		if slices.ContainsFunc(f.keysIn(s), func(key Secret) bool { return key != "" && key.guessable() }) {
-			l.addWarning("%s can be guessed; make one with: openssl rand -hex 32", f.env)
+	if slices.ContainsFunc(s.AdminKeys, func(key Secret) bool { return slices.Contains(s.SigningKeys, key) }) {
+		l.addError(envPrefix+"ADMIN_KEY", "is also a signing key: whoever has one would be both; use two different keys")
+	}
+	if skipsVerification(s.RedisURL.Reveal()) {
+		l.addError(envPrefix+"REDIS_URL", "skip_verify accepts any server as the store; "+
+			"name the certificate of your authority by ?ca=/path instead")
+	}
+	for _, problem := range untrustworthy(s.TrustedProxies) {
+		l.addError(envPrefix+"TRUSTED_PROXIES", "%s; set the networks of your own proxies", problem)
+	}
+}
+
+// skipsVerification reports whether the URL of a store turns the check of its certificate off.
+func skipsVerification(storeURL string) bool {
+	_, query, _ := strings.Cut(storeURL, "?")
+	values, _ := url.ParseQuery(query) // what cannot be parsed is an error elsewhere
+	for _, value := range values["skip_verify"] {
+		if skip, err := strconv.ParseBool(value); skip || err != nil {
+			return true
 		}
 	}
-	if s.AdminKey != "" && slices.Contains(s.SigningKeys, s.AdminKey) {
-		l.addWarning(envPrefix + "ADMIN_KEY is also a signing key; use two different keys")
-	}
-	for _, network := range s.TrustedProxies {
-		if network.Bits() == 0 {
-			l.addError(envPrefix+"TRUSTED_PROXIES", "%s trusts everybody; set the networks of your own proxies", network)
+	return false
+}
+
+// The widest networks that can be one's own: 10.0.0.0/8, and for IPv6 what a registry gives to a
+// provider. Unique local addresses (RFC 4193) may be trusted as a whole.
+const (
+	minProxyBitsIPv4 = 8
+	minProxyBitsIPv6 = 16
+	maxProxyIPv4     = 1 << 31 // addresses of all networks together: half of all that there are
+)
+
+var uniqueLocal = netip.MustParsePrefix("fc00::/7")
+
+// untrustworthy returns what is wrong with a list of trusted proxies: whoever they name can choose
+// the address that counts.
+func untrustworthy(networks []netip.Prefix) (problems []string) {
+	sum := uint64(0)
+	for i, network := range networks {
+		address, bits := network.Addr(), network.Bits()
+		switch {
+		case address.Is4() && bits < minProxyBitsIPv4,
+			address.Is6() && bits < minProxyBitsIPv6 && (!uniqueLocal.Contains(address) || bits < uniqueLocal.Bits()):
+			problems = append(problems, network.String()+" trusts a large part of the internet")
+		case address.Is4() && !slices.Contains(networks[:i], network):
+			sum += 1 << (address.BitLen() - bits)
 		}
 	}
+	if sum >= maxProxyIPv4 {
+		problems = append(problems, "the networks together trust a large part of the internet")
+	}
+	return problems
 }
 
 func (l *loader) checkDurability() {

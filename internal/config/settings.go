@@ -15,13 +15,14 @@ import (
 //
 // docs has the meaning of each.
 //
-// A field of type Secret or []Secret can also be read from the file that PARLOR_…_FILE names.
+// A field of type Secret or []Secret can also be read from the file that PARLOR_…_FILE names. It
+// cannot be a flag, because every process of the machine can read the flags of another one.
 type Settings struct {
 	ConfigFile            string         `name:"config"`
 	ListenAddress         string         `name:"listen" default:"127.0.0.1:8080"`
 	InternalListenAddress string         `name:"internal-listen" default:"127.0.0.1:9090" dev:"127.0.0.1:0"`
 	RedisURL              Secret         `name:"redis-url"`
-	AdminKey              Secret         `name:"admin-key"`
+	AdminKeys             []Secret       `name:"admin-key"`
 	SigningKeys           []Secret       `name:"signing-key"`
 	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
@@ -36,6 +37,7 @@ type Settings struct {
 	DrainTimeout          time.Duration  `name:"drain-timeout" default:"15s" min:"0s" max:"10m"`
 	GCPercent             int            `name:"gc-percent" default:"25" min:"10" max:"1000"`
 	MemoryLimitMiB        int            `name:"memory-limit-mib" default:"0" min:"0" max:"1048576"`
+	ProfilingEnabled      bool           `name:"pprof" default:"off"`
 
 	origins  map[string]Origin // by name
 	texts    map[string]string // values as the environment would spell them, by name; secrets redacted
@@ -46,15 +48,17 @@ type Settings struct {
 var docs = map[string]string{
 	"config":          "YAML file with settings: their names without the leading dashes as keys. Not a key itself.",
 	"listen":          "Public address. Port 0 takes a free one, which the log names.",
-	"internal-listen": "Address for metrics and profiling. Keep it away from the internet.",
+	"internal-listen": "Address for metrics and profiling. Keep it away from the internet: it asks for no key.",
 	"redis-url": "The store: redis:// or rediss://user:pass@host:port/db, unix:///path, " +
-		"redis-cluster://host:port,host:port, redis-sentinel://host:port,host:port/master. serve needs it; dev embeds " +
-		"a store without it.",
-	"admin-key": "The operator's key, at least 32 bytes. serve needs it; dev makes one at every start. Make one with: " +
-		"openssl rand -hex 32",
+		"redis-cluster:// or rediss-cluster://user:pass@host:port,host:port, redis-sentinel:// or " +
+		"rediss-sentinel://user:pass@host:port,host:port/master?sentinelUser=…&sentinelPassword=…. Those that start with " +
+		"rediss use TLS; ?ca=/path names the certificates to trust instead of those of the system. As a flag it may have " +
+		"no password. serve needs it; dev embeds a store without it.",
+	"admin-key": "The operator's key, at least 32 bytes. A comma-separated list rotates: all are valid. No flag. serve " +
+		"needs it; dev makes one at every start. Make one with: openssl rand -hex 32",
 	"signing-key": "Signs access tokens and saves, and encrypts stored responses; at least 32 bytes. A comma-separated " +
 		"list rotates: the first signs, all verify. A save is readable only while the key that signed it is in the " +
-		"list. serve needs it; dev makes one at every start.",
+		"list. No flag. serve needs it; dev makes one at every start.",
 	"durability": "What an acknowledged change survives. memory: nothing, for development and tests. disk: a crash of " +
 		"Redis, which must have its append-only file on. replica is not offered by this release yet.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +
@@ -74,6 +78,7 @@ var docs = map[string]string{
 		"saves CPU. A small heap may always grow by 32 MiB.",
 	"memory-limit-mib": "Memory in MiB above which the garbage collector runs more often, whatever gc-percent is; about " +
 		"nine tenths of what a container may use. 0: no limit but that of GOMEMLIMIT.",
+	"pprof": "on or off: /debug/pprof/ on the internal address. A profile can show what a request contains.",
 }
 
 // IsSet reports whether the setting with this name was set, rather than left at its default.

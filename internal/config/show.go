@@ -37,7 +37,8 @@ func ReferenceMarkdown() string {
 	b.WriteString("<!-- " + generatedNotice + " -->\n# Settings\n\n")
 	b.WriteString("Every setting is a flag, an environment variable and a key in the YAML file that `--config` names.\n" +
 		"A flag wins over the environment, the environment over the file, the file over the default.\n" +
-		"A secret can also be read from a file: `PARLOR_ADMIN_KEY_FILE=/run/secrets/admin-key`.\n" +
+		"A secret is no flag, because every process of a machine can read the flags of another one. It can also be read " +
+		"from a file: `PARLOR_ADMIN_KEY_FILE=/run/secrets/admin-key`.\n" +
 		"`parlor config check` reports everything that is wrong; " +
 		"`parlor config show` prints every value and where it came from.\n" +
 		"A start with a wrong or missing setting prints each error on its own line and exits with status 78.\n\n" +

@@ -23,6 +23,7 @@ type Caller struct {
 	Role   Role
 	UserID int64 // user id of a player, else 0
 	GameID int64 // game id in which a player or server acts; 0 for operator and system
+	KeyID  int   // place, from 1, of the operator's key in the setting admin-key; 0 for all other roles
 
 	ServerKeyID string // id of the server key that a server showed, as games.ServerKeyInfo has it, else ""
 }

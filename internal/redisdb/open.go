@@ -2,9 +2,15 @@ package redisdb
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,9 +70,14 @@ const (
 // Open opens the store at a URL:
 //
 //	redis://user:pass@host:port/db   rediss://… with TLS   unix:///path/to.sock?db=0
-//	redis-cluster://user:pass@host:port,host:port
-//	redis-sentinel://user:pass@host:port,host:port/master?db=0
+//	redis-cluster://user:pass@host:port,host:port   rediss-cluster://… with TLS
+//	redis-sentinel://user:pass@host:port,host:port/master?db=0   rediss-sentinel://… with TLS
 //	embedded:
+//
+// The user and password of the Sentinels are sentinelUser and sentinelPassword in the query. With
+// TLS the query may name files in PEM: ca with the certificates to trust instead of those of the
+// system, cert and key with this client's own. skip_verify=true trusts every server, for
+// development.
 //
 // It does not wait for the store; Ping does. An error describes what is wrong with the URL, without
 // its password.
@@ -78,43 +89,122 @@ func Open(rawURL string) (*DB, error) {
 	if !ok {
 		return nil, errors.New("the store's address must look like redis://host:port")
 	}
-	switch scheme {
-	case "redis", "rediss", "unix":
-		o, err := redis.ParseURL(rawURL)
-		if err != nil {
-			return nil, fmt.Errorf("%s:// address: %w", scheme, withoutURL(err))
-		}
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
-		o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, respVersion
-		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		return newDB(redis.NewClient(o), KindSingle)
-	case "redis-cluster", "redis-sentinel":
-	default:
-		return nil, fmt.Errorf("the store's address has the unknown scheme %q", scheme)
-	}
-
-	a, err := parseHosts(rest)
+	db, err := open(scheme, rest)
 	if err != nil {
 		return nil, fmt.Errorf("%s:// address: %w", scheme, err)
 	}
-	if scheme == "redis-cluster" {
-		if a.path != "" {
-			return nil, errors.New("redis-cluster:// address: a cluster has no database number")
+	return db, nil
+}
+
+func open(scheme, rest string) (*DB, error) {
+	rest, rawQuery, _ := strings.Cut(rest, "?")
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, errors.New("its query cannot be parsed")
+	}
+	var tlsConfig *tls.Config
+	if strings.HasPrefix(scheme, "rediss") {
+		if tlsConfig, err = takeTLSConfig(query); err != nil {
+			return nil, err
 		}
-		return newDB(redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: a.hosts, Username: a.user, Password: a.password,
-			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-		}), KindCluster)
+	}
+	switch scheme {
+	case "redis", "rediss", "unix":
+		return openSingle(scheme+"://"+rest, query, tlsConfig)
+	case "redis-cluster", "rediss-cluster":
+		return openCluster(rest, query, tlsConfig)
+	case "redis-sentinel", "rediss-sentinel":
+		return openSentinel(rest, query, tlsConfig)
+	default:
+		return nil, errors.New("there is no such scheme")
+	}
+}
+
+func openSingle(address string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
+	o, err := redis.ParseURL(address + "?" + query.Encode())
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	if tlsConfig != nil {
+		tlsConfig.ServerName = o.TLSConfig.ServerName
+		o.TLSConfig = tlsConfig
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
+	o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, respVersion
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return newDB(redis.NewClient(o), KindSingle)
+}
+
+func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
+	a, err := parseHosts(rest, query)
+	if err != nil {
+		return nil, err
+	}
+	if a.path != "" || a.dbNumber != 0 {
+		return nil, errors.New("a cluster has no database number")
+	}
+	return newDB(redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: a.hosts, Username: a.user, Password: a.password, TLSConfig: tlsConfig,
+		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
+		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
+	}), KindCluster)
+}
+
+func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
+	sentinelUser, sentinelPassword := take(query, "sentinelUser"), take(query, "sentinelPassword")
+	if sentinelUser != "" && sentinelPassword == "" {
+		return nil, errors.New("sentinelUser needs sentinelPassword")
+	}
+	a, err := parseHosts(rest, query)
+	if err != nil {
+		return nil, err
 	}
 	if a.path == "" {
-		return nil, errors.New("redis-sentinel:// address: the name of the master must follow the hosts")
+		return nil, errors.New("the name of the master must follow the hosts")
 	}
 	return newDB(redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.dbNumber,
+		SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword, TLSConfig: tlsConfig,
 		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
 		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 	}), KindSentinel)
+}
+
+// take removes a parameter of a query and returns its value.
+func take(query url.Values, name string) string {
+	value := query.Get(name)
+	query.Del(name)
+	return value
+}
+
+// takeTLSConfig removes the parameters of TLS from a query and returns what they say. It names no
+// server: that is the host of each connection.
+func takeTLSConfig(query url.Values) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if path := take(query, "ca"); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("ca: %s has no certificate in PEM", path)
+		}
+	}
+	if cert, key := take(query, "cert"), take(query, "key"); cert != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("cert and key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	if text := take(query, "skip_verify"); text != "" {
+		var err error
+		if config.InsecureSkipVerify, err = strconv.ParseBool(text); err != nil {
+			return nil, errors.New("skip_verify must be true or false")
+		}
+	}
+	return config, nil
 }
 
 // pipeliningClient is implemented by the clients of single servers and of Clusters.
@@ -143,17 +233,17 @@ type hostList struct {
 	dbNumber       int      // number of the database
 }
 
-func parseHosts(rest string) (hostList, error) {
+// parseHosts parses the part after the scheme, and what is left of the query.
+func parseHosts(rest string, query url.Values) (hostList, error) {
 	var a hostList
-	rest, query, _ := strings.Cut(rest, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return a, errors.New("its query cannot be parsed")
-	}
-	if text := values.Get("db"); text != "" {
+	var err error
+	if text := take(query, "db"); text != "" {
 		if a.dbNumber, err = strconv.Atoi(text); err != nil || a.dbNumber < 0 {
 			return a, errors.New("db must be a number")
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		return a, fmt.Errorf("there is no parameter %q here", name)
 	}
 	if at := strings.LastIndex(rest, "@"); at >= 0 {
 		user, password, _ := strings.Cut(rest[:at], ":")
@@ -166,11 +256,11 @@ func parseHosts(rest string) (hostList, error) {
 		rest = rest[at+1:]
 	}
 	rest, a.path, _ = strings.Cut(rest, "/")
-	for host := range strings.SplitSeq(rest, ",") {
-		if _, port, ok := strings.Cut(host, ":"); !ok || port == "" {
-			return a, fmt.Errorf("%q is not host:port", host)
+	for address := range strings.SplitSeq(rest, ",") {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return a, fmt.Errorf("%q is not host:port", address)
 		}
-		a.hosts = append(a.hosts, host)
+		a.hosts = append(a.hosts, address)
 	}
 	return a, nil
 }

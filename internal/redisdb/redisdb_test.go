@@ -22,7 +22,11 @@ func TestOpenRejectsInvalidAddressesAndHidesPasswords(t *testing.T) {
 	for _, url := range []string{
 		"localhost:6379", "http://localhost", "redis://user:hunter2@host:port/x", "redis-cluster://user:hunter2@host",
 		"redis-cluster://h:1/3", "redis-sentinel://h:1", "redis-sentinel://user:hunter2@h:1/m?db=x",
-		"redis://user:hunter2@[::1",
+		"redis://user:hunter2@[::1", "valkey://user:hunter2@h:1", "redis-cluster://user:hunter2@h:1?ca=/x",
+		"rediss-cluster://user:hunter2@h:1?ca=/absent", "rediss://user:hunter2@h:1?ca=/dev/null",
+		"rediss://user:hunter2@h:1?cert=/absent&key=/absent", "rediss://user:hunter2@h:1?skip_verify=perhaps",
+		"redis-sentinel://h:1/m?sentinelUser=hunter2", "redis-sentinel://h:1/m?sentinelpassword=hunter2",
+		"redis-cluster://h:1?sentinelPassword=hunter2", "rediss-sentinel://:1/m", "redis-cluster://::1:1",
 	} {
 		db, err := redisdb.Open(url)
 		if err == nil {

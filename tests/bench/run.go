@@ -82,7 +82,7 @@ func startServers() (*servers, error) {
 	node.Env = []string{
 		"PARLOR_LISTEN=" + s.nodeAddress, "PARLOR_INTERNAL_LISTEN=" + s.internalAddress, "PARLOR_REDIS_URL=" + s.redis.URL(),
 		"PARLOR_ADMIN_KEY=" + adminKey, "PARLOR_SIGNING_KEY=signing-key-of-the-bench-a90b55c1e6d3",
-		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=warn", "HOME=" + s.binaryDir,
+		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=warn", "PARLOR_PPROF=on", "HOME=" + s.binaryDir,
 	}
 	if s.nodePID, err = s.start(node, "http://"+s.nodeAddress+"/readyz"); err != nil {
 		return s, err

@@ -1,17 +1,29 @@
 package story
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
@@ -24,9 +36,14 @@ func haproxy() string {
 	return "/usr/sbin/haproxy"
 }
 
-// startBalancer runs HAProxy, with the file that compose.yaml uses, in front of two nodes. It
-// returns the balancer as if it were a node.
-func startBalancer(t *testing.T, nodes ...*nodetest.Node) *nodetest.Node {
+// balancer is a running HAProxy.
+type balancer struct {
+	*nodetest.Node        // as if it were a node
+	addr, plain    string // host:port for TLS and without
+}
+
+// startBalancer runs HAProxy, with the file that compose.yaml uses, in front of up to three nodes.
+func startBalancer(t *testing.T, urls ...string) *balancer {
 	t.Helper()
 	free := func() string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,30 +53,49 @@ func startBalancer(t *testing.T, nodes ...*nodetest.Node) *nodetest.Node {
 		defer func() { _ = l.Close() }()
 		return l.Addr().String()
 	}
-	addr := free()
+	b := &balancer{addr: free(), plain: free()}
 	proxy := exec.Command(haproxy(), "-db", "-f", "../../deploy/haproxy.cfg")
-	proxy.Env = append(os.Environ(), "PARLOR_BIND="+addr, "PARLOR_NODE3="+free()) // the third node does not run
-	for i, n := range nodes {
-		proxy.Env = append(proxy.Env, fmt.Sprintf("PARLOR_NODE%d=%s", i+1, strings.TrimPrefix(n.URL, "http://")))
+	proxy.Env = append(os.Environ(),
+		"PARLOR_BIND="+b.addr, "PARLOR_BIND_PLAIN="+b.plain, "PARLOR_CERTIFICATE="+certificates.Both)
+	for i := range 3 {
+		addr := free() // nobody is there
+		if i < len(urls) {
+			addr = strings.TrimPrefix(urls[i], "http://")
+		}
+		proxy.Env = append(proxy.Env, fmt.Sprintf("PARLOR_NODE%d=%s", i+1, addr))
 	}
 	var log bytes.Buffer
 	proxy.Stdout, proxy.Stderr = &log, &log
 	proxy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := proxy.Start(); err != nil {
+	started, ended := make(chan error), make(chan struct{})
+	// The parent-death signal is sent when the thread that started the process ends: this goroutine
+	// keeps the thread.
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := proxy.Start()
+		started <- err
+		if err == nil {
+			_ = proxy.Wait()
+		}
+		close(ended)
+	}()
+	if err := <-started; err != nil {
 		t.Fatalf("start haproxy: %v", err)
 	}
 	t.Cleanup(func() {
 		_ = proxy.Process.Kill()
-		_ = proxy.Wait()
+		<-ended
 		if t.Failed() {
 			t.Logf("log of haproxy:\n%s", log.String())
 		}
 	})
-	return nodetest.Remote(t, "http://"+addr)
+	b.Node = nodetest.Remote(t, "https://"+b.addr)
+	return b
 }
 
-// readyMetrics returns the number of metrics that a node has about the route of the test.
-func readyMetrics(t *testing.T, n *nodetest.Node) int {
+// metric returns the sum of the metrics of a node whose lines start with a text.
+func metric(t *testing.T, n *nodetest.Node, start string) (sum float64) {
 	t.Helper()
 	response, err := http.Get(n.InternalURL + "/metrics")
 	if err != nil {
@@ -70,15 +106,59 @@ func readyMetrics(t *testing.T, n *nodetest.Node) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Count(string(text), `route="/api/v1/game-session/ready"`)
+	for line := range strings.Lines(string(text)) {
+		if m := metricLine.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, start) {
+			value, err := strconv.ParseFloat(m[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += value
+		}
+	}
+	return sum
+}
+
+var metricLine = regexp.MustCompile(`^[a-z].* (\S+)\n$`)
+
+const readyRequests = `parlor_http_requests_total{method="POST",route="/api/v1/game-session/ready"`
+
+// socketEnd is how a socket ended.
+type socketEnd struct {
+	code int // close code; 0: without a close frame
+	at   time.Time
+}
+
+// openSockets opens sockets through a node and sends to the channel how each ended.
+func (f *fixture) openSockets(count int, p func(i int) player) <-chan socketEnd {
+	f.t.Helper()
+	ends := make(chan socketEnd, count)
+	for i := range count {
+		c := f.openSocket("/api/v1/realtime", p(i))
+		c.event() // hello
+		go func() {
+			for {
+				_ = c.conn.SetReadDeadline(time.Now().Add(time.Minute))
+				if _, _, err := c.conn.ReadMessage(); err != nil {
+					end := socketEnd{at: time.Now()}
+					var closed *websocket.CloseError
+					if errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure {
+						end.code = closed.Code
+					}
+					ends <- end
+					return
+				}
+			}
+		}()
+	}
+	return ends
 }
 
 func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	a, b := nodetest.Start(t, store.URL(), "PARLOR_DRAIN_DELAY=3s"), nodetest.Start(t, store.URL())
-	front := startBalancer(t, a, b)
+	front := startBalancer(t, a.URL, b.URL)
 	front.WaitReady(200)
-	f := &fixture{t: t, nodes: [2]*nodetest.Node{front, front}}
+	f := &fixture{t: t, nodes: [2]*nodetest.Node{front.Node, front.Node}}
 	op := f.setUp(nil)
 	ann, bob := f.guest(op.game, "Ann"), f.guest(op.game, "Bob")
 	created := f.must(201, "POST", "/api/v1/game-session/create", ann.token, map[string]any{"maxPlayers": 2})
@@ -87,6 +167,8 @@ func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
 		f.subscribe(ann, room), f.subscribe(bob, room), f.subscribe(ann, room), f.subscribe(bob, room),
 	}
 	f.must(200, "POST", "/api/v1/game-session/join", bob.token, map[string]any{"roomId": room})
+	const sockets = 6
+	ends := f.openSockets(sockets, func(i int) player { return []player{ann, bob}[i%2] })
 
 	toggle := func(times int) {
 		for i := range times {
@@ -94,9 +176,10 @@ func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
 		}
 	}
 	toggle(50)
-	if readyMetrics(t, a) == 0 || readyMetrics(t, b) == 0 {
+	if metric(t, a, readyRequests) == 0 || metric(t, b, readyRequests) == 0 {
 		t.Fatal("one node got all requests: the balancer is sticky")
 	}
+	open := metric(t, b, "parlor_realtime_sessions ")
 
 	exited := make(chan int, 1)
 	go func() { exited <- a.Terminate() }()
@@ -113,5 +196,265 @@ func TestBehindTheBalancerANodeDrainsAndNoRequestFails(t *testing.T) {
 				t.Fatalf("subscriber %d received event %d as its %dth", i, e.Seq, n+1)
 			}
 		}
+	}
+
+	// The sockets of the node were told to come back; those of the other one are open.
+	redistest.Eventually(t, "the subscribers have come to the other node", func() bool {
+		return int(metric(t, b, "parlor_realtime_sessions "))+len(ends) == sockets+len(subscribers)
+	})
+	closed := len(ends)
+	if closed == 0 || closed == sockets {
+		t.Fatalf("%d of %d sockets were closed, and the other node had %v", closed, sockets, open)
+	}
+	for range closed {
+		if end := <-ends; end.code != websocket.CloseServiceRestart {
+			t.Errorf("a socket of the draining node closed with %d", end.code)
+		}
+	}
+}
+
+func TestBehindTheBalancerTheSocketsOfAFrozenNodeAreDroppedAtOnce(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
+	a, b := nodetest.Start(t, store.URL()), nodetest.Start(t, store.URL())
+	front := startBalancer(t, a.URL, b.URL)
+	front.WaitReady(200)
+	f := &fixture{t: t, nodes: [2]*nodetest.Node{front.Node, front.Node}}
+	op := f.setUp(nil)
+	ann, bob := f.guest(op.game, "Ann"), f.guest(op.game, "Bob")
+	const sockets = 8
+	ends := f.openSockets(sockets, func(i int) player { return []player{ann, bob}[i%2] })
+	onA := int(metric(t, a, "parlor_realtime_sessions "))
+	if onA == 0 || onA == sockets {
+		t.Fatalf("the frozen node has %d sockets of %d", onA, sockets)
+	}
+	frozen := time.Now()
+	if err := syscall.Kill(a.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var slowest time.Duration
+	for range onA {
+		slowest = max(slowest, (<-ends).at.Sub(frozen))
+	}
+	t.Logf("%d sockets were dropped within %v", onA, slowest.Round(time.Millisecond))
+	if limit := 3 * time.Second; slowest > limit { // 1 s, and a busy machine
+		t.Errorf("the last socket was dropped after %v", slowest)
+	}
+	for range 20 {
+		f.must(200, "GET", "/api/v1/me", ann.token, nil)
+	}
+	if len(ends) != 0 {
+		t.Error("a socket of the other node was dropped")
+	}
+}
+
+// connectFrom opens a TCP connection to the balancer from an address of this machine.
+func (b *balancer) connectFrom(source string) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}, Timeout: 10 * time.Second}
+	return dialer.Dial("tcp", b.addr)
+}
+
+// isTimeout reports whether an operation on a connection took longer than it may.
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// isRejected reports whether the balancer closed a connection instead of waiting for TLS.
+func isRejected(conn net.Conn) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	_, err := conn.Read(make([]byte, 1))
+	return !isTimeout(err)
+}
+
+// statusFrom returns the status of a request from an address of this machine.
+func (b *balancer) statusFrom(ctx context.Context, source, path string) (int, error) {
+	transport := &http.Transport{
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return b.connectFrom(source) },
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.URL+path, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return 0, err
+	}
+	_ = response.Body.Close()
+	return response.StatusCode, nil
+}
+
+func TestOneAddressCannotShutOthersOut(t *testing.T) {
+	front := startBalancer(t, echoNode(t))
+	front.WaitReady(200)
+	const limit = 200
+	var open []net.Conn
+	defer func() {
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+	}()
+	var rejected atomic.Int32
+	for range limit + 100 {
+		conn, err := front.connectFrom("127.0.0.2")
+		switch {
+		case isTimeout(err):
+			t.Fatal(err)
+		case err != nil:
+			rejected.Add(1) // at once
+		default:
+			open = append(open, conn)
+		}
+	}
+	var reads sync.WaitGroup
+	for _, conn := range open {
+		reads.Go(func() {
+			if isRejected(conn) {
+				rejected.Add(1)
+			}
+		})
+	}
+	reads.Wait()
+	// Which ones is not certain: the balancer's threads accept in any order.
+	if n := rejected.Load(); n != 100 {
+		t.Errorf("%d of %d connections were rejected, want 100", n, limit+100)
+	}
+	if status, err := front.statusFrom(t.Context(), "127.0.0.2", "/x"); err == nil {
+		t.Errorf("the address beyond its limit was served: %d", status)
+	}
+	if status, err := front.statusFrom(t.Context(), "127.0.0.3", "/x"); err != nil || status != 200 {
+		t.Errorf("another address got %d, %v", status, err)
+	}
+	for _, conn := range open {
+		_ = conn.Close()
+	}
+	redistest.Eventually(t, "the address is served again", func() bool {
+		status, err := front.statusFrom(t.Context(), "127.0.0.2", "/x")
+		return err == nil && status == 200
+	})
+}
+
+func TestAFullBalancerRejectsInsteadOfWaiting(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 18000 {
+		t.Skipf("needs 18,000 open files, and this process may have %d", limit.Cur)
+	}
+	front := startBalancer(t, echoNode(t))
+	front.WaitReady(200)
+	// As many connections as fit, from addresses that are all within their own limits.
+	const full, perAddress = 7500, 190
+	var mu sync.Mutex
+	var open []net.Conn
+	defer func() {
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+	}()
+	var sources sync.WaitGroup
+	for first := 0; first < full+perAddress; first += perAddress {
+		sources.Go(func() {
+			for range perAddress {
+				conn, err := front.connectFrom(fmt.Sprintf("127.0.1.%d", 1+first/perAddress))
+				if isTimeout(err) {
+					t.Errorf("a connection waits: %v", err)
+				}
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				open = append(open, conn)
+				mu.Unlock()
+			}
+		})
+	}
+	sources.Wait()
+	began := time.Now()
+	status, err := front.statusFrom(t.Context(), "127.0.0.3", "/x")
+	if err == nil || time.Since(began) > 5*time.Second {
+		t.Errorf("a client of a full balancer got %d, %v after %v", status, err, time.Since(began))
+	}
+}
+
+// echoNode starts a server that any balancer takes for a node. It returns the headers of each
+// request as lines.
+func echoNode(t *testing.T) (url string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range r.Header {
+			for _, value := range values {
+				_, _ = fmt.Fprintf(w, "%s: %s\n", name, value)
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestTheBalancerAloneNamesTheClient(t *testing.T) {
+	front := startBalancer(t, echoNode(t))
+	front.WaitReady(200)
+	for _, protocol := range []string{"http/1.1", "h2"} {
+		transport := &http.Transport{
+			ForceAttemptHTTP2: protocol == "h2",
+			TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{protocol}},
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+"/x", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{
+			"X-Forwarded-For": {"203.0.113.1", "203.0.113.2"}, "X-Forwarded-Proto": {"gopher"}, "X-Real-Ip": {"203.0.113.3"},
+			"Forwarded": {"for=203.0.113.4"}, "X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Port": {"1"},
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		transport.CloseIdleConnections()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(body); strings.Contains(text, "203.0.113.") || strings.Contains(text, "gopher") ||
+			strings.Contains(text, "evil.example") || strings.Contains(text, "X-Forwarded-Port") ||
+			strings.Count(text, "X-Forwarded-For: 127.0.0.1\n") != 1 ||
+			strings.Count(text, "X-Forwarded-Proto: https\n") != 1 {
+			t.Errorf("over %s a node gets\n%s", response.Proto, text)
+		}
+		if got := response.Header.Get("Strict-Transport-Security"); got != "max-age=31536000" {
+			t.Errorf("Strict-Transport-Security is %q", got)
+		}
+	}
+
+	// Without TLS there is only the way to it.
+	conn, err := net.Dial("tcp", front.plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fmt.Fprint(conn, "POST /join?x=1 HTTP/1.1\r\nHost: play.example\r\nContent-Length: 0\r\n\r\n")
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if to := response.Header.Get("Location"); response.StatusCode != 308 || to != "https://play.example/join?x=1" {
+		t.Errorf("plain HTTP returns %d to %q", response.StatusCode, to)
+	}
+}
+
+func TestWithoutANodeTheBalancerReturnsAProblem(t *testing.T) {
+	front := startBalancer(t)
+	redistest.Eventually(t, "the balancer has found out", func() bool {
+		r, err := front.Do(t.Context(), "GET", "/readyz", "", nil)
+		return err == nil && r.Status == 503
+	})
+	r := front.Must(t, 503, "POST", "/join", "", nil)
+	if r.Code() != "store_unavailable" || r.Header.Get("Content-Type") != "application/problem+json" ||
+		r.Header.Get("Retry-After") != "1" || r.Header.Get("Strict-Transport-Security") == "" || r.Body["retryable"] != true {
+		t.Errorf("%v %s", r.Header, r)
 	}
 }

@@ -23,7 +23,28 @@ import (
 	"github.com/parlor-games/parlor/tests/nodetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(redistest.Wrap(nodetest.Main)(m)) }
+func TestMain(m *testing.M) { os.Exit(withCertificates(redistest.Wrap(nodetest.Main))(m)) }
+
+// certificates are those of the balancer. Every client of this process trusts them.
+var certificates redistest.Certificates
+
+func withCertificates(run func(*testing.M) int) func(*testing.M) int {
+	return func(m *testing.M) int {
+		dir, err := os.MkdirTemp("", "parlor-tls-")
+		if err == nil {
+			defer func() { _ = os.RemoveAll(dir) }()
+			certificates, err = redistest.MakeCertificates(dir)
+		}
+		if err == nil {
+			err = os.Setenv("SSL_CERT_FILE", certificates.CA)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return run(m)
+	}
+}
 
 // fixture is two nodes on one store.
 type fixture struct {

@@ -47,39 +47,57 @@ func Cluster(t testing.TB) *redisdb.DB {
 	return db
 }
 
-// StartCluster starts three masters with more arguments, assigns the 16,384 slots to them and waits
-// until each of them reports that the Cluster is ok. It returns the servers that it started even
-// with an error.
+// StartCluster starts three masters with more arguments. It returns the servers that it started
+// even with an error.
 func StartCluster(args ...string) (url string, servers []*Server, err error) {
+	start := func(more ...string) (*Server, error) {
+		s, err := Start(append(more, args...)...)
+		if err == nil {
+			servers = append(servers, s)
+		}
+		return s, err
+	}
+	addrs, err := startCluster(start)
+	return "redis-cluster://" + strings.Join(addrs, ","), servers, err
+}
+
+// StartTLSCluster starts a Cluster that takes TLS connections only. It returns host:port of its
+// masters. They are removed when the test binary ends.
+func StartTLSCluster(certs Certificates, args ...string) ([]string, error) {
+	return startCluster(func(more ...string) (*Server, error) { return StartTLS(certs, append(more, args...)...) })
+}
+
+// startCluster assigns the 16,384 slots to three masters and waits until each of them reports that
+// the Cluster is ok. It returns host:port of each.
+func startCluster(start func(args ...string) (*Server, error)) ([]string, error) {
 	ctx := context.Background()
 	var addrs []string
 	var nodes []*redis.Client
 	for i := range masterCount {
-		s, err := Start(append([]string{
+		s, err := start(
 			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "yes",
-		}, args...)...)
+		)
 		if err != nil {
-			return "", servers, err
+			return nil, err
 		}
-		servers = append(servers, s)
-		node := redis.NewClient(&redis.Options{Addr: s.Addr})
+		node := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket})
 		defer func() { _ = node.Close() }()
 		first, last := i*16384/masterCount, (i+1)*16384/masterCount-1
 		if err := node.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
-			return "", servers, err
+			return nil, err
 		}
 		if err := node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
-			return "", servers, err
+			return nil, err
 		}
 		addrs, nodes = append(addrs, s.Addr), append(nodes, node)
 	}
 	for _, addr := range addrs[1:] {
 		host, port, _ := strings.Cut(addr, ":")
 		if err := nodes[0].ClusterMeet(ctx, host, port).Err(); err != nil {
-			return "", servers, err
+			return nil, err
 		}
 	}
-	err = Poll(20*time.Second, func() error {
+	err := Poll(20*time.Second, func() error {
 		for _, node := range nodes {
 			info, err := node.ClusterInfo(ctx).Result()
 			if err != nil {
@@ -92,5 +110,5 @@ func StartCluster(args ...string) (url string, servers []*Server, err error) {
 		}
 		return nil
 	})
-	return "redis-cluster://" + strings.Join(addrs, ","), servers, err
+	return addrs, err
 }

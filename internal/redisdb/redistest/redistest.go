@@ -120,6 +120,16 @@ func Start(args ...string) (*Server, error) { return StartUnder(nil, args...) }
 // StartUnder is Start under another program that takes the server's command line as its last
 // arguments, such as valgrind. Its process id must become that of the server.
 func StartUnder(program []string, args ...string) (*Server, error) {
+	return startOn(program, func(port string) []string { return []string{"--port", port} }, args...)
+}
+
+// StartTLS is Start for a server that takes TLS connections only, besides its unix socket.
+func StartTLS(certs Certificates, args ...string) (*Server, error) {
+	return startOn(nil, certs.serverArgs, args...)
+}
+
+// startOn starts a server on a free port, with the arguments that make it listen there.
+func startOn(program []string, listen func(port string) []string, args ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "parlor-redis-")
 	if err != nil {
 		return nil, err
@@ -130,25 +140,33 @@ func StartUnder(program []string, args ...string) (*Server, error) {
 		return nil, err
 	}
 	s.Addr = "127.0.0.1:" + strconv.Itoa(port)
-	s.args = append([]string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir,
+	s.args = slices.Concat(listen(strconv.Itoa(port)), []string{
+		"--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir,
 		"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--loglevel", "warning",
-	}, args...)
+	}, args)
 	return s, s.Restart()
 }
 
 // StartSentinel starts a sentinel with the settings in a file, which it rewrites.
 func StartSentinel(file string) (*Server, error) {
+	return startSentinelOn(file, func(port string) []string { return []string{"--port", port} })
+}
+
+// StartTLSSentinel is StartSentinel for one that takes TLS connections only, and makes such ones.
+func StartTLSSentinel(file string, certs Certificates) (*Server, error) {
+	return startSentinelOn(file, certs.serverArgs)
+}
+
+func startSentinelOn(file string, listen func(port string) []string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Dir(file)
 	s := &Server{Dir: dir, Socket: filepath.Join(dir, "sentinel.sock"), Addr: "127.0.0.1:" + strconv.Itoa(port)}
-	s.args = []string{
-		file, "--sentinel", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", s.Socket,
-		"--dir", dir, "--loglevel", "warning",
-	}
+	s.args = slices.Concat([]string{file, "--sentinel"}, listen(strconv.Itoa(port)), []string{
+		"--bind", "127.0.0.1", "--unixsocket", s.Socket, "--dir", dir, "--loglevel", "warning",
+	})
 	return s, s.Restart()
 }
 
@@ -212,7 +230,11 @@ func (s *Server) Restart() error {
 		case <-s.done:
 			return fmt.Errorf("redis-server ended: %s", s.log.String())
 		default:
-			return client.Ping(context.Background()).Err()
+			err := client.Ping(context.Background()).Err()
+			if redis.HasErrorPrefix(err, "NOAUTH") {
+				return nil // it has no user without a password
+			}
+			return err
 		}
 	})
 }
