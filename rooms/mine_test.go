@@ -207,8 +207,8 @@ func TestTwoGamesHaveTwoEconomies(t *testing.T) {
 		byCode(operator, f.game, mine, nil)
 		byCode(operator, g.game, theirs, nil)
 		byCode(operator, f.game, theirs, apierror.RoomNotFound)
-		byCode(operator, 0, theirs, apierror.RoomNotFound)
-		byCode(operator, 0, free, nil)
+		byCode(operator, 0, theirs, apierror.InvalidRequest)
+		byCode(operator, g.game, free, nil)
 
 		list := func(caller principal.Caller, gameID int64) (ids []string) {
 			t.Helper()

@@ -208,8 +208,42 @@ func (m *model) cancel(r *modelRoom, reason string) {
 	r.addEvent("room.cancelled")
 }
 
-// settle pays out: each place gets its share of the net pot rounded down, the first place gets the
-// rest.
+// modelShares returns what each place gets, the first at 1: its exact share rounded down, and a unit
+// more for those with the largest fractions, until all is given.
+func modelShares(net int64, weights []int, places int) []int64 {
+	shares, fractions := make([]int64, places+1), make([]*big.Rat, places+1)
+	all := int64(0)
+	for _, w := range weights {
+		all += int64(w)
+	}
+	left := net
+	for place := 1; place <= places; place++ {
+		fractions[place] = new(big.Rat)
+		if place > len(weights) || all == 0 {
+			continue
+		}
+		exact := new(big.Rat).Mul(big.NewRat(net, all), big.NewRat(int64(weights[place-1]), 1))
+		shares[place] = new(big.Int).Quo(exact.Num(), exact.Denom()).Int64()
+		fractions[place].Sub(exact, big.NewRat(shares[place], 1))
+		left -= shares[place]
+	}
+	if all == 0 {
+		shares[1], left = net, 0
+	}
+	for ; left > 0; left-- {
+		best := 1
+		for place := 2; place <= places; place++ {
+			if fractions[place].Cmp(fractions[best]) > 0 {
+				best = place
+			}
+		}
+		shares[best]++
+		fractions[best] = big.NewRat(-1, 1)
+	}
+	return shares
+}
+
+// settle pays out: the places that are reached share the net pot by their weights.
 func (m *model) settle(r *modelRoom, places map[int64]int) {
 	r.status, r.places = rooms.Finished, places
 	r.addEvent("room.finished")
@@ -246,14 +280,7 @@ func (m *model) settle(r *modelRoom, places map[int64]int) {
 	r.rake = part(r.pot, r.rakeBps)
 	m.raked += r.rake
 	net := r.pot - r.rake
-	shares := make([]int64, len(places)+1)
-	for place := 2; place <= min(len(r.payoutBps), len(places)); place++ {
-		shares[place] = part(net, r.payoutBps[place-1])
-	}
-	shares[1] = net
-	for _, s := range shares[2:] {
-		shares[1] -= s
-	}
+	shares := modelShares(net, r.payoutBps[:min(len(r.payoutBps), len(places))], len(places))
 	for place, tied := range at {
 		sum := int64(0)
 		for i := range tied {

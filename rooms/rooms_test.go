@@ -522,7 +522,10 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		sees := func(p principal.Caller, r rooms.Room, want bool) {
 			t.Helper()
 			byID, err1 := f.service.Get(ctx, p, r.RoomID)
-			byCode, err2 := f.service.GetByCode(ctx, p, 0, strings.ToLower(r.Code))
+			byCode, err2 := f.service.GetByCode(ctx, p, p.GameID, strings.ToLower(r.Code))
+			if p.Role == principal.Operator {
+				byCode, err2 = f.service.GetByCode(ctx, p, f.game, strings.ToLower(r.Code))
+			}
 			if want && (err1 != nil || err2 != nil || byID.RoomID != r.RoomID || byCode.RoomID != r.RoomID) {
 				t.Fatalf("%s does not see the room: %v, %v", p.ActorID(), err1, err2)
 			}

@@ -17,13 +17,14 @@ redis.call('RPUSH', KEYS[3], ARGV[1])
 redis.call('PUBLISH', KEYS[3], ARGV[1])
 return 'ok'`
 
-// floorCommands returns n calls of the floor script, on keys of 64 places by turns.
+// floorCommands returns n calls of the floor script. Their keys are those of as many places by turns
+// as the calls of a row have rooms, so that the processor's caches help both alike.
 func floorCommands(n int) [][]any {
 	sum := sha1.Sum([]byte(floorSource))
 	sha := hex.EncodeToString(sum[:])
 	commands := make([][]any, n)
 	for i := range commands {
-		place := "{floor}:" + strconv.Itoa(i%64)
+		place := "{floor}:" + strconv.Itoa(i%timedCalls)
 		commands[i] = []any{"evalsha", sha, 3, place + ":a", place + ":b", place + ":c", "1763800000000|1000000|250"}
 	}
 	return commands

@@ -37,10 +37,11 @@ func (r *recorder) record(verb func() error) (sent [][]any, err error) {
 // these commands, the script first.
 func (r *recorder) hold(verb func() error) (commands [][]any, err error) {
 	_, held, err := r.watch(true, verb)
-	if len(held) == 0 || !isScript(held[0]) {
-		return nil, errors.Join(errors.New("the verb sends no script, or not at first"), err)
+	first := slices.IndexFunc(held, isScript)
+	if first < 0 {
+		return nil, errors.Join(errors.New("the verb sends no script"), err)
 	}
-	return held, nil
+	return held[first:], nil // before it may be what a verb before this one did not wait for
 }
 
 func (r *recorder) watch(holding bool, verb func() error) (sent, held [][]any, err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -332,10 +333,37 @@ func (s *sizing) deleteOthers(ctx context.Context, match keyMatch) error {
 	return nil
 }
 
-// usedMemory returns used_memory without the buffers of connections.
+// usedMemory returns used_memory without the buffers of connections, once the server has fitted
+// its table of keys to the number of keys.
 func (s *sizing) usedMemory(ctx context.Context) (float64, error) {
-	values, err := redistest.ReadInfo(ctx, s.client)
-	return values["used_memory"] - values["mem_clients_normal"], err
+	if err := s.setBackground(ctx, "100", "yes"); err != nil {
+		return 0, err
+	}
+	last, same := 0.0, 0
+	err := redistest.Poll(30*time.Second, func() error {
+		values, err := redistest.ReadInfo(ctx, s.client)
+		if err != nil {
+			return err
+		}
+		used := values["used_memory"] - values["mem_clients_normal"]
+		if same++; used != last {
+			last, same = used, 0
+		}
+		if same < settledReadings {
+			return errors.New("the memory of the store still changes")
+		}
+		return nil
+	})
+	return last, errors.Join(err, s.setBackground(ctx, "1", "no"))
+}
+
+// settledReadings is how many readings must be the same.
+const settledReadings = 20
+
+// setBackground sets how often the server works by itself, and whether it rehashes then.
+func (s *sizing) setBackground(ctx context.Context, hz, rehash string) error {
+	return errors.Join(
+		s.client.ConfigSet(ctx, "hz", hz).Err(), s.client.ConfigSet(ctx, "activerehashing", rehash).Err())
 }
 
 // sumMemory returns the sum of MEMORY USAGE over the keys that match.

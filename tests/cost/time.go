@@ -231,8 +231,12 @@ func newSpreadGame(ctx context.Context, url string, id int64) (*spreadGame, erro
 		return nil, err
 	}
 	addr := master.Options().Addr
-	return &spreadGame{f, addr, redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, MaxRetries: -1})},
-		f.creditAll(ctx, hostIndex(timedCalls))
+	g := &spreadGame{f, addr, redis.NewClient(&redis.Options{Addr: addr, PoolSize: 1, MaxRetries: -1})}
+	if err := f.creditAll(ctx, hostIndex(timedCalls)); err != nil {
+		return g, err
+	}
+	_, err = f.fillSeats(ctx, roomSeats, 2) // the master learns the scripts
+	return g, err
 }
 
 func (g *spreadGame) close() {
