@@ -66,6 +66,11 @@ var argAliases = map[string]string{
 	"digest of the next token":                        "next_digest",
 	"longest idle time in ms":                         "idle_ms",
 	"longest life in ms":                              "life_ms",
+	"name of the family":                              "family",
+	"id of the server key that made it or ''":         "server_key",
+	"field of the identity or ''":                     "identity_field",
+	"for how long it is remembered":                   "ttl_ms",
+	"since in ms":                                     "since",
 	"with the newest state":                           "with_state",
 	"line of the slot in the list":                    "line",
 	"µs for one permit":                               "interval",
@@ -90,12 +95,15 @@ var argAliases = map[string]string{
 	"values of the event":                             "event_data",
 	"members of the event as JSON":                    "event_data",
 	"fence of the leader":                             "holder",
+
+	"how long the token before the current one may be shown again": "grace_ms",
 }
 
 // keyAliases are the names of keys, likewise.
 var keyAliases = map[string]string{
 	"assets of the game":    "assets",
 	"ledger of a paid room": "ledger_or_free_rooms",
+	"families of the user":  "families",
 }
 
 // shortName returns the name of a parameter without what the header says about it.
@@ -242,8 +250,18 @@ func (c call) keyOf(name string) string {
 		return keys.Identity(c.f.id, "device", "digest")
 	case "pair":
 		return keys.PlayerPair(c.f.id, c.f.id+1)
+	case "friends":
+		return keys.Friends(c.f.id)
+	case "incoming_requests":
+		return keys.FriendRequests(c.f.id)
+	case "blocked":
+		return keys.BlockedPlayers(c.f.id)
 	case "family":
-		return keys.RefreshFamily(c.f.id, "family")
+		return keys.RefreshFamily(c.f.id, c.text("family"))
+	case "families":
+		return keys.RefreshFamilies(c.f.id)
+	case "first_use":
+		return keys.ExternalTokenUse("token" + strconv.FormatInt(c.f.id, 10))
 	case "save":
 		return keys.Save(c.f.id, 1, c.text("slot"))
 	case "slots":
@@ -398,6 +416,14 @@ func (f *fixture) setBalance(user int64, free, held string) {
 func (f *fixture) set(key, field string, value any) {
 	f.t.Helper()
 	if err := f.db.Client.HSet(f.t.Context(), key, field, value).Err(); err != nil {
+		f.t.Fatalf("%v", err)
+	}
+}
+
+// drop removes a record.
+func (f *fixture) drop(key string) {
+	f.t.Helper()
+	if err := f.db.Client.Del(f.t.Context(), key).Err(); err != nil {
 		f.t.Fatalf("%v", err)
 	}
 }

@@ -12,8 +12,8 @@ var (
 	UserPatch        = mustLoad("user_patch")
 
 	UserUnlinkIdentity = mustLoad("user_unlink_identity")
-	UserChangeKind   = mustLoad("user_change_kind")
-	UserEndSessions  = mustLoad("user_end_sessions")
+	UserChangeKind     = mustLoad("user_change_kind")
+	UserEndSessions    = mustLoad("user_end_sessions")
 
 	FriendRequest = mustLoad("friend_request")
 	FriendRemove  = mustLoad("friend_remove")

@@ -15,6 +15,9 @@ var otherExamples = []example{
 		f.newUserCall().want(scripts.OK)
 		return f.newUserCall().with(values{"username": "other"})
 	}},
+	{scripts.UserCreate, "with an identity", "ok", func(f *fixture) call {
+		return f.newUserCall().with(values{"identity_field": keys.UserIdentityField("device", "digest")})
+	}},
 	{scripts.UserPatch, "a name", "ok", func(f *fixture) call {
 		f.newUserCall().want(scripts.OK)
 		return f.newCall(scripts.UserPatch, nil, "username", "other")
@@ -39,6 +42,21 @@ var otherExamples = []example{
 	{scripts.UserLinkIdentity, "of another player", "ok", func(f *fixture) call {
 		f.newCall(scripts.UserLinkIdentity, nil).want(scripts.OK)
 		return f.newCall(scripts.UserLinkIdentity, values{"user": 8})
+	}},
+	{scripts.UserUnlinkIdentity, "one's own", "ok", func(f *fixture) call {
+		f.newCall(scripts.UserLinkIdentity, nil).want(scripts.OK)
+		return f.newCall(scripts.UserUnlinkIdentity, nil)
+	}},
+	{scripts.UserUnlinkIdentity, "of another player", "ok", func(f *fixture) call {
+		f.newCall(scripts.UserLinkIdentity, values{"user": 8}).want(scripts.OK)
+		return f.newCall(scripts.UserUnlinkIdentity, nil)
+	}},
+	{scripts.UserEndSessions, "of a player with sessions", "ok", func(f *fixture) call {
+		f.newFamily().want(scripts.OK)
+		return f.newCall(scripts.UserEndSessions, nil)
+	}},
+	{scripts.UserEndSessions, "no player", "user_not_found", func(f *fixture) call {
+		return f.newCall(scripts.UserEndSessions, nil)
 	}},
 
 	{scripts.GameCreate, "new", "ok", func(f *fixture) call { return f.newGameCall() }},
@@ -103,19 +121,65 @@ var otherExamples = []example{
 		return f.newFriendCall(scripts.FriendBlock, 0)
 	}},
 
+	{scripts.FriendIndex, "a friend", "ok", func(f *fixture) call { return f.newIndexing("friend", 8) }},
+	{scripts.FriendIndex, "a request for friendship", "ok", func(f *fixture) call {
+		f.newIndexing("incoming", 9).want(scripts.OK)
+		return f.newIndexing("incoming", 8) // the newest of more than there is room for
+	}},
+	{scripts.FriendIndex, "a blocked friend", "ok", func(f *fixture) call {
+		f.newIndexing("friend", 8).want(scripts.OK)
+		return f.newIndexing("blocked", 8)
+	}},
+	{scripts.FriendIndex, "nothing more", "ok", func(f *fixture) call {
+		f.newIndexing("blocked", 8).want(scripts.OK)
+		return f.newIndexing("", 8)
+	}},
+	{scripts.FriendIndex, "a friend too many", "forbidden", func(f *fixture) call {
+		f.newIndexing("friend", 9).want(scripts.OK)
+		return f.newIndexing("outgoing", 8)
+	}},
+	{scripts.FriendIndex, "a blocked player too many", "forbidden", func(f *fixture) call {
+		f.newIndexing("blocked", 9).want(scripts.OK)
+		return f.newIndexing("blocked", 8)
+	}},
+
 	{scripts.RefreshStart, "new", "ok", func(f *fixture) call { return f.newFamily() }},
+	{scripts.RefreshStart, "no player", "user_not_found", func(f *fixture) call {
+		family := f.newFamily()
+		f.drop(keys.User(f.id))
+		return family
+	}},
 	{scripts.RefreshRotate, "the current token", "ok", func(f *fixture) call {
 		f.newFamily().want(scripts.OK)
+		return f.newRotation("first", "second")
+	}},
+	{scripts.RefreshRotate, "the token before the current one, soon", "ok", func(f *fixture) call {
+		f.newFamily().want(scripts.OK)
+		f.newRotation("first", "second").want(scripts.OK)
 		return f.newRotation("first", "second")
 	}},
 	{scripts.RefreshRotate, "a family that was revoked", "refresh_reused", func(f *fixture) call {
 		f.newFamily().want(scripts.OK)
 		f.newRotation("first", "second").want(scripts.OK)
-		f.newRotation("first", "third").want("refresh_reused")
+		f.newRotation("first", "second").with(values{"grace_ms": -1}).want("refresh_reused")
 		return f.newRotation("second", "third")
 	}},
 	{scripts.RefreshRotate, "no family", "unauthenticated", func(f *fixture) call {
 		return f.newRotation("first", "second")
+	}},
+	{scripts.RefreshRotate, "after the end of the user's sessions", "unauthenticated", func(f *fixture) call {
+		f.newFamily().want(scripts.OK)
+		f.newCall(scripts.UserEndSessions, nil).want(scripts.OK)
+		return f.newRotation("first", "second")
+	}},
+	{scripts.RefreshRotate, "no player", "unauthenticated", func(f *fixture) call {
+		f.newFamily().want(scripts.OK)
+		f.drop(keys.User(f.id))
+		return f.newRotation("first", "second")
+	}},
+
+	{scripts.ExternalTokenUse, "the first", "ok", func(f *fixture) call {
+		return f.newCall(scripts.ExternalTokenUse, nil)
 	}},
 
 	{scripts.SaveRead, "no save", "ok", func(f *fixture) call { return f.newRead() }},
@@ -184,7 +248,9 @@ var otherExamples = []example{
 }
 
 func (f *fixture) newUserCall() call {
-	return f.newCall(scripts.UserCreate, values{"kind": "guest", "username": "ann", "avatar": ""})
+	return f.newCall(scripts.UserCreate, values{
+		"kind": "guest", "username": "ann", "avatar": "", "identity_field": "",
+	})
 }
 
 func (f *fixture) newGameCall() call {
@@ -203,12 +269,27 @@ func (f *fixture) newFriendCall(s *scripts.Script, who int64) call {
 	return f.newCall(s, values{"user": f.id + who, "other": f.id + 1 - who})
 }
 
+// newIndexing returns a call that lists another player in an index with room for one of each kind.
+func (f *fixture) newIndexing(state string, other int64) call {
+	return f.newCall(scripts.FriendIndex, values{
+		"other": other, "state": state, "since": 1_000 + other, "most_friends": 1, "most_incoming_requests": 1,
+		"most_blocked": 1,
+	})
+}
+
+// newFamily stores the fixture's player and returns a call that begins a family of refresh tokens.
 func (f *fixture) newFamily() call {
-	return f.newCall(scripts.RefreshStart, values{"digest": "first", "idle_ms": 60_000, "life_ms": 600_000})
+	f.t.Helper()
+	f.newUserCall().want(scripts.OK)
+	return f.newCall(scripts.RefreshStart, values{
+		"digest": "first", "idle_ms": 60_000, "life_ms": 600_000, "family": "family", "server_key": "",
+	})
 }
 
 func (f *fixture) newRotation(digest, next string) call {
-	return f.newCall(scripts.RefreshRotate, values{"digest": digest, "next_digest": next, "idle_ms": 60_000})
+	return f.newCall(scripts.RefreshRotate, values{
+		"digest": digest, "next_digest": next, "idle_ms": 60_000, "grace_ms": 60_000, "family": "family",
+	})
 }
 
 // newRead returns a read of a slot that has no save: what the script returns has the time.
