@@ -148,8 +148,8 @@ func checkWithoutKey(t *testing.T, e example, c call) {
 }
 
 // newEachTime are the scripts that may make another change each time: a fencing token that was lost
-// is as good as one that was used, a rate limit may count a permit twice, a family of refresh tokens
-// lives from the last call that started it, and sessions end at the time of the last call.
+// is as good as one that was used, a rate limit may count a permit twice, a family of refresh
+// tokens lives from the last call that started it, and sessions end at the time of the last call.
 var newEachTime = []*scripts.Script{
 	scripts.FencingTokenIssue, scripts.RateLimitTake, scripts.RefreshStart, scripts.UserEndSessions,
 }
