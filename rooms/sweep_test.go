@@ -316,7 +316,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 		}
 		for _, r := range page.Items {
 			if n := len(listEventTypes(t, db, r)); int64(n) != r.Seq {
-				t.Fatalf("room %s has %d events in its stream and seq %d", r.RoomID, n, r.Seq)
+				t.Fatalf("room %s has %d events in its list and seq %d", r.RoomID, n, r.Seq)
 			}
 			must(t)(f.service.Cancel(t.Context(), operator, r.RoomID, noKey))
 		}

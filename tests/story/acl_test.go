@@ -136,6 +136,9 @@ func TestTheStoresUserMayDoWhatParlorNeedsAndNoMore(t *testing.T) {
 	f.must(200, "GET", "/api/v1/game-session/list", ann.token, nil)
 	f.must(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD", ann.token, nil)
 	f.must(200, "GET", "/balancez", "", nil)
+	f.must(200, "POST", "/api/v1/friends/"+fmt.Sprint(ann.id), bob.token, nil)
+	f.must(204, "POST", "/api/v1/auth/logout", bob.token, nil)
+	f.must(204, "DELETE", "/api/v1/me", eve.token, nil)
 	audit := exec.Command(nodetest.Binary(t), "audit", "--deep")
 	audit.Env = []string{"PATH=" + os.Getenv("PATH"), "PARLOR_REDIS_URL=" + storeURL.String()}
 	if out, err := audit.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "\nbalanced\n") {
