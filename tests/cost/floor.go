@@ -17,8 +17,8 @@ redis.call('RPUSH', KEYS[3], ARGV[1])
 redis.call('PUBLISH', KEYS[3], ARGV[1])
 return 'ok'`
 
-// floorCommands returns n calls of the floor script. Their keys are those of as many places by turns
-// as the calls of a row have rooms, so that the processor's caches help both alike.
+// floorCommands returns n calls of the floor script. Their keys are those of as many places by
+// turns as the calls of a row have rooms, so that the processor's caches help both alike.
 func floorCommands(n int) [][]any {
 	sum := sha1.Sum([]byte(floorSource))
 	sha := hex.EncodeToString(sum[:])
