@@ -208,8 +208,8 @@ func (m *model) cancel(r *modelRoom, reason string) {
 	r.addEvent("room.cancelled")
 }
 
-// modelShares returns what each place gets, the first at 1: its exact share rounded down, and a unit
-// more for those with the largest fractions, until all is given.
+// modelShares returns what each place gets, the first at 1: its exact share rounded down, and a
+// unit more for those with the largest fractions, until all is given.
 func modelShares(net int64, weights []int, places int) []int64 {
 	shares, fractions := make([]int64, places+1), make([]*big.Rat, places+1)
 	all := int64(0)

@@ -10,8 +10,8 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 // economyKey returns a key of a game's economy.
 func economyKey(gameID int64, parts ...string) string { return taggedKey('e', gameID, parts...) }
 
-// taggedKey returns "{<kind><number>}:<parts>"; a hash tag of an economy has a colon after its kind.
-// A busy node makes a dozen keys for each request, so a key is made at once.
+// taggedKey returns "{<kind><number>}:<parts>"; a hash tag of an economy has a colon after its
+// kind. A busy node makes a dozen keys for each request, so a key is made at once.
 func taggedKey(kind byte, number int64, parts ...string) string {
 	var buffer [160]byte
 	key := append(buffer[:0], '{', kind)
