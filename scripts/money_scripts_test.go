@@ -77,7 +77,6 @@ func subtract(a, b string) string { return new(big.Int).Sub(integer(a), integer(
 // What is held counts: it may come back.
 func TestACreditCountsWhatIsHeld(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
-		f := newFixture(t, db)
 		for _, tt := range []struct {
 			free, held, units string
 			fits              bool
@@ -92,7 +91,7 @@ func TestACreditCountsWhatIsHeld(t *testing.T) {
 			{"1", "4000000000000000000", "1", false},
 		} {
 			for _, s := range []*scripts.Script{scripts.WalletCredit, scripts.WalletGrant} {
-				f = newFixture(t, db)
+				f := newFixture(t, db)
 				f.setBalance(7, tt.free, tt.held)
 				mint := f.newCall(s, values{"units": tt.units})
 				if !tt.fits {
