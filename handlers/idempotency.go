@@ -129,8 +129,12 @@ func (r *request) fingerprint(in any) (string, error) {
 	for _, p := range r.Params {
 		text = append(text, p.Value+"\x00"...)
 	}
-	return shortDigest(append(text, body...)), nil
+	return shortDigest(append(text, body...))[:fingerprintDigits], nil
 }
+
+// fingerprintDigits are 72 bits: a fingerprint is only compared with others under the same key of
+// the same caller, and every receipt holds one.
+const fingerprintDigits = 12
 
 // shortDigest returns the first 132 bits of the SHA-256 of a text in base64.
 func shortDigest(text []byte) string {

@@ -513,6 +513,27 @@ func TestARoomStartsByItselfWhenFullOrReady(t *testing.T) {
 	})
 }
 
+// A replay shows the room as it is now, so it must not show what the caller may not see any more.
+func TestAReplayShowsNoPrivateRoomToWhoMayNotSeeIt(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		a, friend := f.newPlayer(0), f.newPlayer(0)
+		f.makeFriends(a, friend)
+		rc := idempotency.Receipt{KeyDigest: "join private", Fingerprint: "f"}
+		private := must(t)(f.service.Create(ctx, a, rooms.CreateInput{MaxPlayers: 4, Visibility: rooms.Private}, noKey))
+		must(t)(f.service.Join(ctx, friend, private.RoomID, rc))
+		must(t)(f.service.Kick(ctx, a, rooms.KickInput{RoomID: private.RoomID, UserID: friend.UserID}, noKey))
+		if again, err := f.service.Join(ctx, friend, private.RoomID, rc); err != nil || !again.Replayed {
+			t.Errorf("a friend who was kicked gets %+v, %v", again, err)
+		}
+		f.friends.Clear()
+		again, err := f.service.Join(ctx, friend, private.RoomID, rc)
+		if !errors.Is(err, apierror.RoomNotFound) || !again.Replayed || again.Room.RoomID != "" {
+			t.Errorf("who is no friend any more gets %+v, %v", again, err)
+		}
+	})
+}
+
 func TestWhoMaySeeARoom(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()

@@ -90,7 +90,7 @@ func (s *Service) Create(
 	for range maxScriptAttempts {
 		r, err := s.store.tryCreate(ctx, caller, rc, n)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 	}
 	return ChangeResult{}, apierror.VersionConflict
@@ -106,7 +106,7 @@ func (s *Service) replayCreate(
 	}
 	r, replayErr := s.store.replayCreate(ctx, caller, in.EntryTokenID != 0, rc)
 	if replayErr != nil || !r.isStale() {
-		return toChangeResult(r, replayErr)
+		return s.checkReplay(ctx, caller)(toChangeResult(r, replayErr))
 	}
 	return ChangeResult{}, err
 }
@@ -130,7 +130,7 @@ func (s *Service) Join(
 	for range maxScriptAttempts {
 		r, err := s.store.join(ctx, c, options)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		options.mayStart = r.room.AutoStart
 		if r.room.FriendsOnly || r.room.Visibility == Private {
@@ -159,7 +159,7 @@ func (s *Service) Leave(
 	for range maxScriptAttempts {
 		r, err := s.store.leave(ctx, c, payouts)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		payouts = r.room.settleWithout(caller.UserID)
 	}
@@ -180,7 +180,7 @@ func (s *Service) Ready(
 	for range maxScriptAttempts {
 		r, err := s.store.ready(ctx, c, ready, reserved)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		reserved = r.room.reservedUsers()
 	}
@@ -216,7 +216,7 @@ func (s *Service) Kick(
 	for range maxScriptAttempts {
 		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		users = r.room.seatedUsers()
 	}
@@ -237,7 +237,7 @@ func (s *Service) TransferHost(
 	if userID < 1 {
 		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be a player")
 	}
-	return toChangeResult(s.store.transferHost(ctx, c, userID))
+	return s.checkReplay(ctx, caller)(toChangeResult(s.store.transferHost(ctx, c, userID)))
 }
 
 // Start begins the game and locks the stakes. The host and the game's server may.
@@ -254,7 +254,7 @@ func (s *Service) Start(
 	for range maxScriptAttempts {
 		r, err := s.store.start(ctx, c, reserved)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		reserved = r.room.reservedUsers()
 	}
@@ -289,7 +289,7 @@ func (s *Service) Finish(
 		// version is not that of a started one.
 		r, err := s.store.finish(ctx, c, payouts)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		if invalid != nil && r.room.Version == room.Version {
 			return ChangeResult{}, invalid
@@ -316,7 +316,7 @@ func (s *Service) Cancel(
 	for range maxScriptAttempts {
 		r, err := s.store.cancel(ctx, c, room.seatedUsers(), reasons[caller.Role])
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		room = r.room
 	}
@@ -347,7 +347,7 @@ func (s *Service) Rematch(
 	for range maxScriptAttempts {
 		r, err := s.store.tryRematch(ctx, c, room, profile)
 		if err != nil || !r.isStale() {
-			return toChangeResult(r, err)
+			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
 		}
 		// The code was taken, or somebody left while the game was still on.
 		if room, err = s.store.read(ctx, roomID); err != nil {
@@ -366,23 +366,44 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 	if err != nil {
 		return Room{}, err
 	}
-	if !caller.CanAccessGame(room.GameID) {
-		return Room{}, apierror.RoomNotFound
-	}
-	if caller.Role != principal.Player || room.Visibility != Private || room.CreatorID == caller.UserID {
-		return room, nil
-	}
-	if _, seated := room.Seat(caller.UserID); seated {
-		return room, nil
-	}
-	friends, err := s.players.AreFriends(ctx, caller.UserID, room.CreatorID)
-	if err != nil {
+	if err := s.authorizeRead(ctx, caller, &room); err != nil {
 		return Room{}, err
 	}
-	if !friends[room.CreatorID] {
-		return Room{}, apierror.RoomNotFound
-	}
 	return room, nil
+}
+
+// authorizeRead returns nil when the caller may see the room, and room_not_found when not.
+func (s *Service) authorizeRead(ctx context.Context, caller principal.Caller, room *Room) error {
+	if !caller.CanAccessGame(room.GameID) {
+		return apierror.RoomNotFound
+	}
+	if caller.Role != principal.Player || room.Visibility != Private || room.CreatorID == caller.UserID {
+		return nil
+	}
+	if _, seated := room.Seat(caller.UserID); seated {
+		return nil
+	}
+	friends, err := s.players.AreFriends(ctx, caller.UserID, room.CreatorID)
+	if err == nil && !friends[room.CreatorID] {
+		err = apierror.RoomNotFound
+	}
+	return err
+}
+
+// checkReplay returns a function that passes a result on, except that a replay shows the room as it
+// is now: who may not see it any more gets room_not_found.
+func (s *Service) checkReplay(
+	ctx context.Context, caller principal.Caller,
+) func(ChangeResult, error) (ChangeResult, error) {
+	return func(result ChangeResult, err error) (ChangeResult, error) {
+		if err != nil || !result.Replayed {
+			return result, err
+		}
+		if err := s.authorizeRead(ctx, caller, &result.Room); err != nil {
+			return ChangeResult{Replayed: true}, err
+		}
+		return result, nil
+	}
 }
 
 // GetByCode returns the room with a code, in upper or lower case. A code gives no permission: it is

@@ -24,7 +24,7 @@ func WalletPattern(gameID int64) string {
 	if gameID == 0 {
 		return "{e:*}:wallet:*"
 	}
-	return economy(gameID) + "wallet:*"
+	return economyKey(gameID, "wallet:*")
 }
 
 // ParseWallet returns the game and the player of a Wallet. It returns false for other keys.

@@ -7,8 +7,23 @@ import (
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
-// economy returns the hash tag of a game's economy, with the colon that follows it.
-func economy(gameID int64) string { return "{e:" + id(gameID) + "}:" }
+// economyKey returns a key of a game's economy.
+func economyKey(gameID int64, parts ...string) string { return taggedKey('e', gameID, parts...) }
+
+// taggedKey returns "{<kind><number>}:<parts>"; a hash tag of an economy has a colon after its
+// kind. A busy node makes a dozen keys for each request, so a key is made at once.
+func taggedKey(kind byte, number int64, parts ...string) string {
+	var buffer [160]byte
+	key := append(buffer[:0], '{', kind)
+	if kind == 'e' {
+		key = append(key, ':')
+	}
+	key = append(strconv.AppendInt(key, number, 10), '}', ':')
+	for _, part := range parts {
+		key = append(key, part...)
+	}
+	return string(key)
+}
 
 // The installation.
 
@@ -201,60 +216,62 @@ func PlayerPair(a, b int64) string {
 // rooms that have not ended, in minor units; WalletSeqField the number of the player's last event;
 // WalletGrantField "1" once the sign-up grant was given; WalletBaseField how many entries were
 // removed from the front of WalletLines, absent for 0.
-func Wallet(gameID, userID int64) string { return economy(gameID) + "wallet:" + id(userID) }
+func Wallet(gameID, userID int64) string { return economyKey(gameID, "wallet:", id(userID)) }
 
 // WalletLines (list, no expiry; and a channel of the same name) is the player's own ledger, and
 // what carries user.balance and user.asset to the player: entries in the form of package events.
 // The id of a line is WalletBaseField and its place in the list, from 1.
-func WalletLines(gameID, userID int64) string { return Wallet(gameID, userID) + ":lines" }
+func WalletLines(gameID, userID int64) string {
+	return economyKey(gameID, "wallet:", id(userID), ":lines")
+}
 
 // Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>",
 // "prizes:<token>" in minor units, and TotalsFoldedField. "minted" is exact at every instant; the
 // others are the sums of the ledger up to its entry number "folded".
-func Totals(gameID int64) string { return economy(gameID) + "totals" }
+func Totals(gameID int64) string { return economyKey(gameID, "totals") }
 
 // TotalsFence (string, no expiry) is the fence of the newest leader that folded the ledger.
-func TotalsFence(gameID int64) string { return economy(gameID) + "totals:fence" }
+func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence") }
 
 // Ledger (list, no expiry) has one double entry for each money script,
 // "<ms>|<nonce>|<token>|<reason>|<ref>|<postings>". Postings are "<account><±units>" joined by ";"
 // that sum to zero; accounts are "w<user>:" (wallet), "e:" (escrow of the room in ref), "h:"
 // (operator's account), "p:" (prizes), "m:" (minted). The number of an entry is LedgerBase and its
 // place in the list, from 1.
-func Ledger(gameID int64) string { return economy(gameID) + "ledger" }
+func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
 
 // LedgerBase (string, absent for 0) is how many entries were removed from the front of Ledger.
-func LedgerBase(gameID int64) string { return economy(gameID) + "ledger:base" }
+func LedgerBase(gameID int64) string { return economyKey(gameID, "ledger:base") }
 
 // Asset (hash, no expiry): AssetLiveField what changes with a sale, packed as scripts.AssetLive;
 // "token", "decimals" of the token, "name", "meta" JSON, "created" (ms), "patch" nonce of the last
 // patch.
-func Asset(gameID, assetID int64) string { return economy(gameID) + "asset:" + id(assetID) }
+func Asset(gameID, assetID int64) string { return economyKey(gameID, "asset:", id(assetID)) }
 
 // Assets (zset, no expiry) lists a game's asset ids, scored by id.
-func Assets(gameID int64) string { return economy(gameID) + "assets" }
+func Assets(gameID int64) string { return economyKey(gameID, "assets") }
 
 // Inventory (hash, no expiry) maps asset id to the number owned.
-func Inventory(gameID, userID int64) string { return economy(gameID) + "inventory:" + id(userID) }
+func Inventory(gameID, userID int64) string { return economyKey(gameID, "inventory:", id(userID)) }
 
 // MoneyReceipt (string, at least 24 h) is the first outcome of one money request with an
 // Idempotency-Key, of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the
 // script's reply, each followed by "\x1f".
 func MoneyReceipt(gameID int64, caller, key string) string {
-	return economy(gameID) + "receipt:" + caller + ":" + key
+	return economyKey(gameID, "receipt:", caller, ":", key)
 }
 
 // Rooms, on their shard.
 
 // Room (hash, until the sweep finds it 24 h after its end) is the room and its seats; rooms/doc.go
 // lists the fields.
-func Room(s Shard, roomID string) string { return s.tag() + "room:" + roomID }
+func Room(s Shard, roomID string) string { return s.key("room:", roomID) }
 
 const roomEventsSuffix = ":events"
 
 // RoomEvents (list of the newest 256 to 319, until 10 minutes after the room's end; and a channel
 // of the same name) carries the events of a room, in the form of package events.
-func RoomEvents(s Shard, roomID string) string { return Room(s, roomID) + roomEventsSuffix }
+func RoomEvents(s Shard, roomID string) string { return s.key("room:", roomID, roomEventsSuffix) }
 
 // ParseRoomEvents returns the room of a RoomEvents. It returns false for other keys.
 func ParseRoomEvents(key string) (roomID string, ok bool) {
@@ -266,35 +283,35 @@ func ParseRoomEvents(key string) (roomID string, ok bool) {
 }
 
 // RoomCounter (string counter, no expiry) counts the rooms that were made on a shard.
-func RoomCounter(s Shard) string { return s.tag() + "room:next" }
+func RoomCounter(s Shard) string { return s.key("room:next") }
 
 // RoomCode (string, as the room) maps a short code to a room id.
-func RoomCode(s Shard, code string) string { return s.tag() + "code:" + code }
+func RoomCode(s Shard, code string) string { return s.key("code:", code) }
 
 // RoomIndex (zset of room ids, all scores 0: ids sort by age) lists a game's rooms in one state.
 // The room scripts maintain it. State is "open" (created, public, a free seat) or a status in lower
 // case, both of public rooms only; or "all", whatever their status and visibility.
 func RoomIndex(s Shard, gameID int64, state string) string {
-	return s.tag() + "rooms:" + id(gameID) + ":" + state
+	return s.key("rooms:", id(gameID), ":", state)
 }
 
 // FreeRooms (zset as RoomIndex) lists the rooms of a free shard, those of every game.
-func FreeRooms(s Shard) string { return s.tag() + "rooms" }
+func FreeRooms(s Shard) string { return s.key("rooms") }
 
 // PlayerRooms (zset as RoomIndex) lists the rooms of a shard that have not ended and in which a
 // player has a seat.
-func PlayerRooms(s Shard, userID int64) string { return s.tag() + "player:" + id(userID) + ":rooms" }
+func PlayerRooms(s Shard, userID int64) string { return s.key("player:", id(userID), ":rooms") }
 
 // RoomsDue (zset of room ids by ms) is when the sweep checks each room next, never later than the
 // room's time is over.
-func RoomsDue(s Shard) string { return s.tag() + "rooms:due" }
+func RoomsDue(s Shard) string { return s.key("rooms:due") }
 
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
 // something on a shard.
-func RoomsFence(s Shard) string { return s.tag() + "rooms:fence" }
+func RoomsFence(s Shard) string { return s.key("rooms:fence") }
 
 // RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in an economy it is
 // the same record.
 func RoomReceipt(s Shard, caller, key string) string {
-	return s.tag() + "receipt:" + caller + ":" + key
+	return s.key("receipt:", caller, ":", key)
 }

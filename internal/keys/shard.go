@@ -59,8 +59,13 @@ func (s Shard) String() string {
 	return "r" + number
 }
 
-// tag returns the hash tag with its braces and the colon that follows it.
-func (s Shard) tag() string { return "{" + s.String() + "}:" }
+// key returns a key of the shard.
+func (s Shard) key(parts ...string) string {
+	if s.paid {
+		return taggedKey('e', int64(s.place), parts...)
+	}
+	return taggedKey('r', int64(s.place), parts...)
+}
 
 // NewRoomID returns the id of a new room on a shard: a UUID of version 8 (RFC 9562, 5.8).
 //

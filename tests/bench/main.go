@@ -23,6 +23,7 @@ func main() {
 	flag.IntVar(&o.passes, "passes", 3, "how often every row is measured; the median is printed")
 	flag.IntVar(&o.workers, "workers", 64, "connections that send requests at the same time")
 	flag.DurationVar(&o.span, "span", 1500*time.Millisecond, "how long one measurement of a row takes")
+	flag.StringVar(&o.appendfsync, "appendfsync", "everysec", "how Redis syncs its append-only file: always, everysec")
 	flag.StringVar(&o.nameFilter, "only", "", "measure only rows whose name contains this")
 	flag.StringVar(&o.profileDir, "profiles", "",
 		"a folder for CPU profiles of the node, one for each row of the last pass")
@@ -42,6 +43,7 @@ func main() {
 type options struct {
 	passes, workers int
 	span            time.Duration // of one measurement
+	appendfsync     string        // setting of Redis
 	nameFilter      string        // part of the names of the rows to measure; "" for all
 	profileDir      string        // folder for CPU profiles; "" for none
 }
