@@ -94,14 +94,14 @@ func (p *Prober) probe(ctx context.Context, server *redis.Client, key, name stri
 	}
 	_, err := pipeline.Exec(ctx)
 	if info == nil || info.Err() != nil {
-		return p.judge(name, err, nil)
+		return p.assess(name, err, nil)
 	}
-	return p.judge(name, write.Err(), parseInfo(info.Val()))
+	return p.assess(name, write.Err(), parseInfo(info.Val()))
 }
 
-// judge returns the health of a master from the result of a write and its INFO, nil when that is
+// assess returns the health of a master from the result of a write and its INFO, nil when that is
 // not known.
-func (p *Prober) judge(name string, err error, info map[string]string) MasterHealth {
+func (p *Prober) assess(name string, err error, info map[string]string) MasterHealth {
 	h := MasterHealth{Name: name}
 	h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
 	// A store that is full still takes what ends, pays back or frees.
