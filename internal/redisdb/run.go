@@ -141,8 +141,11 @@ var outageCodes = []string{
 	"NOAUTH", "NOPERM", "WRONGPASS",
 }
 
-// outageTexts start errors of go-redis itself that have no value to compare with.
-var outageTexts = []string{"redis: all sentinels", "redis: cluster has no nodes", "redis: no master"}
+// outageTexts start errors of go-redis itself that have no value to compare with, and NOPERM as a
+// script of Redis 7.0 returns it.
+var outageTexts = []string{
+	"redis: all sentinels", "redis: cluster has no nodes", "ERR The user executing the script can't run",
+}
 
 // isOutage reports whether the store could not be reached or does not serve, so that the same
 // request may succeed later.
