@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
@@ -72,6 +73,27 @@ func newFixture(t testing.TB) *fixture { return newFixtureOn(t, redistest.Single
 // newGameFixture is newFixture with the token GOLD and a game that grants new players 100 GOLD.
 func newGameFixture(t testing.TB) *fixture { return newFixture(t).createGame() }
 
+// readyStore is a store that takes writes.
+type readyStore struct{}
+
+func (readyStore) Report() readiness.Report {
+	checks := []readiness.Check{{Name: "store", OK: true, Detail: "takes writes"}}
+	return readiness.Report{Started: true, Ready: true, Checks: checks}
+}
+
+// watchStore is for newFixtureOn: the node probes its store, as real ones do.
+func watchStore(t testing.TB, db *redisdb.DB) func(*handlers.Deps) {
+	return func(d *handlers.Deps) {
+		monitor := readiness.NewMonitor(db, redisdb.Requirements{FreeShards: 1}, d.Log)
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error)
+		go func() { ended <- monitor.Run(ctx) }()
+		t.Cleanup(func() { cancel(); <-ended })
+		<-monitor.Started()
+		d.Readiness = monitor
+	}
+}
+
 // newFixtureOn returns a node on a store. change may replace dependencies.
 func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fixture {
 	t.Helper()
@@ -89,7 +111,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{}),
 		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
-		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), StorePinger: db, Durability: "disk",
+		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 	}
 	var err error

@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/cache"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
@@ -92,16 +93,18 @@ func TestOnlyUnexpectedErrorsAreLogged(t *testing.T) {
 }
 
 func TestAnUnexpectedErrorIsLoggedWithItsRequest(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = failingStore{} })
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	f.spoil(keys.User(ann.id))
 	for range 3 {
-		f.expectError(500, "internal", "GET", "/readyz", "", "", "X-Request-Id", "request-7")
+		f.expectError(500, "internal", "GET", "/api/v1/me", ann.token, "", "X-Request-Id", "request-7")
 	}
 	lines := strings.Split(strings.TrimSpace(f.log.String()), "\n")
 	if len(lines) != 3 {
 		t.Errorf("3 errors make %d lines: %s", len(lines), f.log)
 	}
 	for _, line := range lines {
-		for _, part := range []string{"level=ERROR", "secret plans", "method=GET", "route=/readyz", "requestId=request-7"} {
+		for _, part := range []string{"level=ERROR", "WRONGTYPE", "method=GET", "route=/api/v1/me", "requestId=request-7"} {
 			if !strings.Contains(line, part) {
 				t.Errorf("the line lacks %s: %s", part, line)
 			}
@@ -110,19 +113,24 @@ func TestAnUnexpectedErrorIsLoggedWithItsRequest(t *testing.T) {
 }
 
 func TestARequestThatTheClientCancelledIsNotLogged(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = cancelledStore{} })
-	f.expectError(500, "internal", "GET", "/readyz", "", "")
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/friends", nil)
+	request.Header.Set("Authorization", "Bearer "+ann.token)
+	recorder := httptest.NewRecorder()
+	f.server.ServeHTTP(recorder, request)
+	if recorder.Code != http.StatusInternalServerError {
+		t.Errorf("returns %d %s", recorder.Code, recorder.Body)
+	}
 	if log := f.log.String(); log != "" {
 		t.Errorf("it is logged: %s", log)
 	}
 }
 
-type cancelledStore struct{}
-
-func (cancelledStore) Ping(context.Context) error { return fmt.Errorf("ping: %w", context.Canceled) }
-
 func TestAnOutageIsLoggedOnceASecond(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = hangingStore{} })
+	f := newFixture(t)
 	f.server.Drain() // every /readyz returns 503 at once
 	for range 20 {
 		f.expectError(503, "draining", "GET", "/readyz", "", "")

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -142,14 +141,10 @@ func shortDigest(text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
 }
 
-// storeResponseTimeout bounds how long storing a response may take. A client that goes away does
-// not cancel it.
-const storeResponseTimeout = 5 * time.Second
-
 // storeResponse ends the execution: a final response is stored under the key, any other one frees
-// the key.
+// the key. A client that goes away does not cancel it.
 func (r *request) storeResponse(resp *response, body []byte) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx()), storeResponseTimeout)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(r.ctx()), r.startedAt.Add(storeResponseTimeout))
 	defer cancel()
 	var err error
 	if resp.isFinal() {

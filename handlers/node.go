@@ -1,16 +1,13 @@
 package handlers
 
 import (
-	"context"
 	"crypto/sha256"
 	_ "embed" // openapi.yaml and asyncapi.yaml
 	"encoding/base64"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
-	"golang.org/x/sync/singleflight"
+	"github.com/parlor-games/parlor/internal/readiness"
 )
 
 var (
@@ -45,76 +42,34 @@ func (s *Server) healthz(*request) (response, error) {
 	}{"ok"}), nil
 }
 
-// readyTimeout bounds how long /readyz waits for the store.
-const readyTimeout = time.Second
-
-func (s *Server) readyz(r *request) (response, error) {
+// readyz tells an orchestrator whether this node can serve. What is wrong with a part of the store
+// only, or will be wrong soon, is a check of the body that is not ok.
+func (s *Server) readyz(*request) (response, error) {
 	if s.draining.Load() {
 		return response{}, apierror.Draining
 	}
-	ctx, cancel := context.WithTimeout(r.ctx(), readyTimeout)
-	defer cancel()
-	if err := s.StorePinger.Ping(ctx); err != nil {
-		return response{}, err
+	report := s.Readiness.Report()
+	if !report.Ready {
+		return response{}, apierror.StoreUnavailable.WithMember("checks", report.Checks)
 	}
 	return okResponse(struct {
-		Status     string `json:"status"`
-		Durability string `json:"durability"`
-	}{"ready", s.Durability}), nil
+		Status     string            `json:"status"`
+		Durability string            `json:"durability"`
+		Checks     []readiness.Check `json:"checks"`
+	}{"ready", s.Durability, report.Checks}), nil
 }
 
 // balancez tells a balancer whether to send anything new. A node that drains, or has lost its
 // store, returns 404: what is open stays with it, so that its sockets get their reason and resume.
 // A balancer closes the connections of a node that returns nothing.
-func (s *Server) balancez(r *request) (response, error) {
+func (s *Server) balancez(*request) (response, error) {
 	switch {
 	case s.draining.Load():
 		return response{}, apierror.RouteNotFound.WithReason("nothing new: this node is shutting down")
-	case !s.storeCheck.reachable(r.ctx(), s.StorePinger):
-		return response{}, apierror.RouteNotFound.WithReason("nothing new: this node has lost its store")
+	case !s.Readiness.Report().Ready:
+		return response{}, apierror.RouteNotFound.WithReason("nothing new: this node is without its store")
 	}
 	return okResponse(struct {
 		Status string `json:"status"`
 	}{"balance"}), nil
-}
-
-// A balancer asks several times a second and takes a late answer for a dead node. The store may
-// take longer than that to answer, and that is no reason to send everybody away.
-const (
-	storeCheckPatience = 100 * time.Millisecond // how long /balancez waits for the store
-	storeCheckTimeout  = 3 * time.Second        // of a ping, and how long the last one that succeeded counts
-)
-
-// storeCheck pings the store once for all who ask at the same time.
-type storeCheck struct {
-	pings singleflight.Group
-
-	mu            sync.Mutex
-	lastReachable time.Time // at the start of the node: then
-}
-
-// reachable reports whether the store replies. While it takes its time, what was true a moment ago
-// is true. A ping outlives its request by storeCheckTimeout at most.
-func (c *storeCheck) reachable(ctx context.Context, store Pinger) bool {
-	result := c.pings.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeCheckTimeout)
-		defer cancel()
-		err := store.Ping(ctx)
-		if err == nil {
-			c.mu.Lock()
-			c.lastReachable = time.Now()
-			c.mu.Unlock()
-		}
-		return nil, err
-	})
-	patience := time.NewTimer(storeCheckPatience)
-	defer patience.Stop()
-	select {
-	case r := <-result:
-		return r.Err == nil
-	case <-patience.C:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return time.Since(c.lastReachable) < storeCheckTimeout
-	}
 }

@@ -33,6 +33,9 @@ func toAPIError(err error) (apiErr *apierror.Error, unexpected bool) {
 	if apiErr, ok := apierror.As(err); ok {
 		return apiErr, false
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return apierror.StoreUnavailable, false // storeTimeout is over
+	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return apierror.PayloadTooLarge.WithReason("the body may have at most %d bytes", tooLarge.Limit), false

@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/realtime"
@@ -41,7 +42,7 @@ type Deps struct {
 	Auth        *auth.Service
 	Limiter     *auth.Limiter
 	Idempotency *idempotency.Service
-	StorePinger Pinger
+	Readiness   Readiness
 
 	Progress    *progress.Service
 	Accounts    *accounts.Service
@@ -54,10 +55,8 @@ type Deps struct {
 	Log              *slog.Logger
 }
 
-// Pinger reports whether the store can be reached, for /readyz and /balancez.
-type Pinger interface {
-	Ping(ctx context.Context) error
-}
+// Readiness reports what this node knows about its store. It must not wait for the store.
+type Readiness interface{ Report() readiness.Report }
 
 // Server serves the public HTTP interface of a node.
 type Server struct {
@@ -69,7 +68,6 @@ type Server struct {
 	realtimeEndpoint       *socketEndpoint
 	outageLogLimit         rate.Sometimes
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
-	storeCheck             storeCheck
 	draining               atomic.Bool
 }
 
@@ -77,7 +75,6 @@ type Server struct {
 func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second}}
-	s.storeCheck.lastReachable = time.Now()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
 	s.engine.ForwardedByClientIP = false // clientAddress reads the header
@@ -85,8 +82,10 @@ func New(deps Deps) (*Server, error) {
 	if s.requestMetrics, err = newRequestMetrics(deps.MetricsRegistry); err != nil {
 		return nil, err
 	}
-	if err = deps.MetricsRegistry.Register(&socketCollector{deps.RealtimeHub}); err != nil {
-		return nil, err
+	for _, c := range []prometheus.Collector{&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness}} {
+		if err = deps.MetricsRegistry.Register(c); err != nil {
+			return nil, err
+		}
 	}
 	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	for _, rt := range s.routes() {
@@ -131,6 +130,8 @@ type request struct {
 	corsGameID int64                  // whose origins are allowed; 0 while it is not known
 	receipt    idempotency.Receipt    // of the Idempotency-Key, or the zero Receipt
 	execution  *idempotency.Execution // that stores the response, or nil
+	startedAt  time.Time
+	clientCtx  context.Context // ends when the client goes away, not after storeTimeout
 }
 
 func (r *request) ctx() context.Context { return r.Request.Context() }
@@ -142,7 +143,7 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
 		s.requestMetrics.inFlight.Inc()
-		req := &request{Context: c, server: s, route: rt, requestID: requestID(c.Request)}
+		req := &request{Context: c, server: s, route: rt, requestID: requestID(c.Request), startedAt: start}
 		header := c.Writer.Header()
 		header["X-Request-Id"] = []string{req.requestID}
 		setSecurityHeaders(header)
@@ -159,15 +160,35 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 			req.respondToPreflight()
 			return
 		}
+		defer req.limitTime()()
 		resp, err := req.authorizeAndHandle()
 		req.respond(resp, err)
 	}
+}
+
+// All work of a request in the store ends after storeTimeout, however many commands it takes: a
+// store that hangs holds no request longer. Its response is stored until storeResponseTimeout.
+const (
+	storeTimeout         = 2500 * time.Millisecond
+	storeResponseTimeout = 2800 * time.Millisecond
+)
+
+// limitTime ends the request's context after storeTimeout. A report about all games may take
+// longer than that while each of its commands is fast: it uses clientCtx.
+func (r *request) limitTime() (cancel func()) {
+	r.clientCtx = r.ctx()
+	ctx, cancel := context.WithDeadline(r.ctx(), r.startedAt.Add(storeTimeout))
+	r.Request = r.Request.WithContext(ctx)
+	return cancel
 }
 
 // authorizeAndHandle checks who is calling and how often, and calls the handler of the route.
 func (r *request) authorizeAndHandle() (response, error) {
 	if r.route.rateLimitClass == "" {
 		return r.route.handle(r)
+	}
+	if !r.server.Readiness.Report().Started {
+		return response{}, r.setRetryAfter(apierror.StoreUnavailable)
 	}
 	if err := r.takeRateLimit(auth.ClassAddress); err != nil {
 		return response{}, err

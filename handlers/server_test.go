@@ -2,8 +2,6 @@ package handlers_test
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,12 +10,12 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
@@ -284,7 +282,7 @@ func TestABalancerSendsNothingNewToANodeThatDrainsOrHasLostItsStore(t *testing.T
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	f := newFixtureOn(t, db, nil)
+	f := newFixtureOn(t, db, watchStore(t, db))
 	f.expect(200, "GET", "/balancez", "", "")
 	server.Kill()
 	redistest.Eventually(t, "it has noticed", func() bool { return f.send("GET", "/balancez", "", "").status == 404 })
@@ -297,41 +295,6 @@ func TestABalancerSendsNothingNewToANodeThatDrainsOrHasLostItsStore(t *testing.T
 	f.expectError(404, "not_found", "GET", "/balancez", "", "")
 }
 
-func TestABalancerIsAnsweredAtOnceWhileTheStoreIsSlow(t *testing.T) {
-	store := &slowStore{}
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = store })
-	balancez := func() (status int, took time.Duration) {
-		began := time.Now()
-		return f.send("GET", "/balancez", "", "").status, time.Since(began)
-	}
-	if status, _ := balancez(); status != 200 {
-		t.Fatalf("returned %d", status)
-	}
-	store.hangs.Store(true)
-	if status, took := balancez(); status != 200 || took > 2*time.Second {
-		t.Errorf("a moment after it was fast: %d after %v", status, took)
-	}
-	redistest.Eventually(t, "it is lost", func() bool {
-		status, took := balancez()
-		if took > 2*time.Second {
-			t.Errorf("took %v", took)
-		}
-		return status == 404
-	})
-	store.hangs.Store(false)
-	redistest.Eventually(t, "it is fast again", func() bool { status, _ := balancez(); return status == 200 })
-}
-
-// slowStore hangs until the ping's context ends.
-type slowStore struct{ hangs atomic.Bool }
-
-func (s *slowStore) Ping(ctx context.Context) error {
-	if s.hangs.Load() {
-		return hangingStore{}.Ping(ctx)
-	}
-	return nil
-}
-
 func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	db, err := redisdb.Open(server.URL())
@@ -339,13 +302,17 @@ func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	f := newFixtureOn(t, db, nil).createGame()
+	f := newFixtureOn(t, db, watchStore(t, db)).createGame()
 	ann := f.guest("Ann")
 	sword := f.createSword()
 	buy := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword)
 	f.expect(200, "GET", "/readyz", "", "")
 	server.Kill()
-	f.expectError(503, "store_unavailable", "GET", "/readyz", "", "")
+	redistest.Eventually(t, "it has noticed", func() bool { return f.send("GET", "/readyz", "", "").status == 503 })
+	if resp := f.expectError(503, "store_unavailable", "GET", "/readyz", "", ""); strings.Contains(
+		string(resp.raw), "sock") || !strings.Contains(string(resp.raw), `"ok":false`) {
+		t.Errorf("the body has no check or has the address of the store: %s", resp.raw)
+	}
 	f.expect(200, "GET", "/healthz", "", "")
 	for _, call := range [][2]string{
 		{"GET", "/api/v1/me"},
@@ -368,25 +335,10 @@ func TestAnOutageOfTheStoreReturnsStoreUnavailableUntilItEnds(t *testing.T) {
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	f.expect(200, "GET", "/readyz", "", "")
+	redistest.Eventually(t, "it is back", func() bool { return f.send("GET", "/readyz", "", "").status == 200 })
 	f.expect(201, "POST", buy, ann.token, "", "Idempotency-Key", "during")
 	f.expectBalance(ann, "9250+0")
 	f.expectBalancedAudit()
-}
-
-func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = hangingStore{} })
-	began := time.Now()
-	if resp := f.send("GET", "/readyz", "", ""); resp.status != 503 || time.Since(began) > 5*time.Second {
-		t.Errorf("/readyz returned %d after %v", resp.status, time.Since(began))
-	}
-}
-
-type hangingStore struct{}
-
-func (hangingStore) Ping(ctx context.Context) error {
-	<-ctx.Done()
-	return redisdb.WrapError("ping the store", ctx.Err())
 }
 
 func TestADrainingNodeIsNotReadyAndServesRequests(t *testing.T) {
@@ -402,7 +354,7 @@ func TestADrainingNodeIsNotReadyAndServesRequests(t *testing.T) {
 }
 
 func TestAPanicReturnsInternalAndIsLogged(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = panickingStore{} })
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.Readiness = panickingStore{} })
 	for range 2 {
 		resp := f.expect(500, "GET", "/readyz", "", "")
 		if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
@@ -428,22 +380,31 @@ func TestAPanicFreesTheIdempotencyKey(t *testing.T) {
 
 type panickingStore struct{}
 
-func (panickingStore) Ping(context.Context) error { panic("secret plans") }
+func (panickingStore) Report() readiness.Report { panic("secret plans") }
 
 func TestAnUnexpectedErrorReturnsInternalAndIsLoggedOnce(t *testing.T) {
-	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) { d.StorePinger = failingStore{} })
-	resp := f.expect(500, "GET", "/readyz", "", "")
-	if resp.code() != "internal" || strings.Contains(string(resp.raw), "plans") {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	f.spoil(keys.User(ann.id))
+	resp := f.expect(500, "GET", "/api/v1/me", ann.token, "")
+	if resp.code() != "internal" || strings.Contains(string(resp.raw), "WRONGTYPE") {
 		t.Errorf("the response shows the error: %s", resp.raw)
 	}
-	if log := f.log.String(); strings.Count(log, "secret plans") != 1 {
+	if log := f.log.String(); strings.Count(log, "WRONGTYPE") != 1 {
 		t.Errorf("the log does not have the error once: %s", log)
 	}
 }
 
-type failingStore struct{}
-
-func (failingStore) Ping(context.Context) error { return errors.New("secret plans") }
+// spoil replaces a key by one of a type that nothing expects.
+func (f *fixture) spoil(key string) {
+	f.t.Helper()
+	if err := f.db.Client.Del(f.t.Context(), key).Err(); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := f.db.Client.SAdd(f.t.Context(), key, "spoiled").Err(); err != nil {
+		f.t.Fatal(err)
+	}
+}
 
 func TestAnUnchangedRoomReturns304(t *testing.T) {
 	f := newGameFixture(t)

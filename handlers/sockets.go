@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -80,7 +79,7 @@ const (
 	frameBurst        = 120
 	protocolVersion   = 1
 	maxMessageIDBytes = 128 // bytes
-	messageTimeout    = 10 * time.Second
+	messageTimeout    = storeTimeout
 )
 
 // upgradeHandler returns the handler of the request that opens a socket.

@@ -28,11 +28,16 @@ func devCommand() *cobra.Command {
 				s.SigningKeys = []config.Secret{randomDevKey()}
 			}
 			log := newLog(s, c.ErrOrStderr())
-			db, err := openStore(c.Context(), s)
+			db, err := openStore(s)
 			if err != nil {
-				return ignoreStop(err) // stopped while it waited for the store
+				return err
 			}
 			defer func() { _ = db.Close() }()
+			required := requirements(s)
+			required.MaxWait = s.StoreWait
+			if err := db.CheckRequirements(c.Context(), required); err != nil {
+				return ignoreStop(err) // stopped while it waited for the store
+			}
 			n, err := newNode(db, s, config.ModeDev, log)
 			if err != nil {
 				return err

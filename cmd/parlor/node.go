@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"io"
 	"log/slog"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -71,6 +72,7 @@ type node struct {
 	apiServer *handlers.Server
 	limiter   *auth.Limiter
 	hub       *realtime.Hub
+	monitor   *readiness.Monitor
 }
 
 // newNode returns a node on a store.
@@ -82,6 +84,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	n.monitor = readiness.NewMonitor(db, requirements(s), log)
 	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{SigningKeys: revealKeys(s.SigningKeys), Log: log})
@@ -92,7 +95,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Limiter:     n.limiter,
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
-		StorePinger: db,
+		Readiness:   n.monitor,
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
 		ProfilingEnabled: s.ProfilingEnabled,
@@ -101,24 +104,14 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	return n, err
 }
 
-// openStore opens the store and checks that it meets the requirements of the settings.
-func openStore(ctx context.Context, s config.Settings) (*redisdb.DB, error) {
-	address := s.RedisURL.Reveal()
-	if address == "" {
-		address = redisdb.EmbeddedURL
-	}
-	db, err := redisdb.Open(address)
-	if err != nil {
-		return nil, err
-	}
-	err = db.CheckRequirements(ctx, redisdb.Requirements{
-		MaxWait: s.StoreWait, Durable: s.Durability == "disk", FreeShards: s.RoomShards,
-	})
-	if err != nil {
-		_ = db.Close()
-		return nil, err
-	}
-	return db, nil
+// openStore opens the store, and does not wait for it.
+func openStore(s config.Settings) (*redisdb.DB, error) {
+	return redisdb.Open(cmp.Or(s.RedisURL.Reveal(), redisdb.EmbeddedURL))
+}
+
+// requirements returns what the settings require of the store.
+func requirements(s config.Settings) redisdb.Requirements {
+	return redisdb.Requirements{Durable: s.Durability == "disk", FreeShards: s.RoomShards}
 }
 
 // newLog returns the log of the process and makes it slog's default and the log of go-redis.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -179,12 +180,136 @@ func TestServeRejectsAStoreThatCouldLoseMoney(t *testing.T) {
 	}
 }
 
-func TestServeReportsAnUnreachableStore(t *testing.T) {
-	setRequired(t, "redis://127.0.0.1:1")
-	t.Setenv("PARLOR_STORE_WAIT", "0s")
-	status, _, stderr := command(t, "serve")
-	if status != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "127.0.0.1:1") {
-		t.Errorf("exits %d:\n%s", status, stderr)
+func TestServeListensWithoutAStoreAndServesWhenItAppears(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes")
+	store.Kill()
+	n := nodetest.StartWithoutStore(t, store.URL())
+	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
+		t.Errorf("/healthz returned %d", got)
+	}
+	if got := get(t, n.URL+"/balancez"); got != http.StatusNotFound {
+		t.Errorf("/balancez returned %d", got)
+	}
+	for _, path := range []string{"/readyz", "/api/v1/me", "/api/v1/admin/games"} {
+		r := n.Must(t, http.StatusServiceUnavailable, http.MethodGet, path, nodetest.AdminKey, nil)
+		if r.Code() != "store_unavailable" {
+			t.Errorf("%s returned %s", path, r)
+		}
+	}
+	if err := store.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	n.WaitReady(http.StatusOK)
+	n.Must(t, http.StatusOK, http.MethodGet, "/api/v1/admin/games", nodetest.AdminKey, nil)
+}
+
+func TestServeEndsWhenTheStoreThatAppearsCouldLoseMoney(t *testing.T) {
+	store := redistest.StartFor(t)
+	store.Kill()
+	n := nodetest.StartWithoutStore(t, store.URL())
+	if err := store.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if status := n.Wait(); status != config.ExitStatus || !strings.Contains(n.Log(), "set appendonly yes") {
+		t.Errorf("exits %d:\n%s", status, n.Log())
+	}
+}
+
+func TestAStoreThatHangsIsNoticedAndHoldsNoRequest(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes")
+	t.Setenv("PARLOR_SIGNING_KEY", nodetest.SigningKey)
+	must(t, "seed", "--redis-url", store.URL())
+	ada := strings.TrimSpace(must(t, "token", "--redis-url", store.URL(), "--game", "1", "--user", "1"))
+	n := nodetest.Start(t, store.URL())
+	room := n.Must(t, http.StatusCreated, http.MethodPost, "/api/v1/game-session/create", ada,
+		map[string]any{"maxPlayers": 2}).Body["roomId"].(string)
+	store.Pause()
+	defer store.Resume()
+	for _, call := range []struct {
+		method, path, bearer string
+		body                 any
+	}{
+		{"POST", "/api/v1/game-session/create", ada, map[string]any{"maxPlayers": 2}},
+		{"POST", "/api/v1/game-session/leave", ada, map[string]any{"roomId": room}},
+		{"POST", "/api/v1/friends/2", ada, nil},
+		{"POST", "/api/v1/auth/guest", "", map[string]any{"gameId": 1}},
+		{"POST", "/api/v1/auth/refresh", "", map[string]any{"refreshToken": "x"}},
+		{"GET", "/api/v1/game-session/get?roomId=" + room, ada, nil},
+		{"GET", "/api/v1/game-session/list", ada, nil},
+		{"GET", "/api/v1/user-balance/token-balances", ada, nil},
+		{"GET", "/api/v1/user-balance/ledger?tokenId=GOLD", ada, nil},
+		{"GET", "/api/v1/me", ada, nil},
+		{"GET", "/api/v1/friends", ada, nil},
+		{"GET", "/api/v1/admin/games", nodetest.AdminKey, nil},
+		{"GET", "/api/v1/admin/audit", nodetest.AdminKey, nil},
+	} {
+		began := time.Now()
+		r, err := n.Do(t.Context(), call.method, call.path, call.bearer, call.body, "Idempotency-Key", "hangs-"+call.path)
+		if took := time.Since(began); err != nil || took > 3500*time.Millisecond ||
+			r.Status != http.StatusServiceUnavailable && r.Code() != "unauthenticated" {
+			t.Errorf("%s %s: %v %s after %v", call.method, call.path, err, r, took)
+		} else {
+			t.Logf("%s %s: %d after %v", call.method, call.path, r.Status, took)
+		}
+	}
+	n.WaitReady(http.StatusServiceUnavailable)
+	if got := get(t, n.URL+"/balancez"); got != http.StatusNotFound {
+		t.Errorf("/balancez returned %d", got)
+	}
+	store.Resume()
+	n.WaitReady(http.StatusOK)
+	n.Must(t, http.StatusOK, http.MethodGet, "/api/v1/me", ada, nil)
+}
+
+func TestANodeServesWhatIsLeftOfACluster(t *testing.T) {
+	url, members, err := redistest.StartCluster("--appendonly", "yes", "--cluster-require-full-coverage", "no")
+	for _, m := range members {
+		t.Cleanup(m.Remove)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := nodetest.Start(t, url)
+	lost := func() int {
+		r, err := n.Do(t.Context(), http.MethodGet, "/readyz", "", nil)
+		if err != nil || r.Status != http.StatusOK {
+			t.Fatalf("/readyz: %v %s", err, r)
+		}
+		return strings.Count(string(r.Raw), `"ok":false`)
+	}
+	if got := lost(); got != 0 {
+		t.Fatalf("%d checks are not ok", got)
+	}
+	for range 8 { // spread over the masters
+		n.Must(t, http.StatusCreated, http.MethodPost, "/api/v1/admin/games", nodetest.AdminKey, map[string]any{"name": "X"})
+	}
+	members[0].Kill()
+	redistest.Eventually(t, "one master is lost", func() bool { return lost() == 1 })
+	served := map[int]int{}
+	for id := range 8 {
+		r, err := n.Do(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/admin/games/%d", id+1), nodetest.AdminKey, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served[r.Status]++
+	}
+	if served[http.StatusOK] == 0 || served[http.StatusServiceUnavailable] == 0 || len(served) != 2 {
+		t.Errorf("the games return %v", served)
+	}
+	if err := members[0].Restart(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "it is back", func() bool { return lost() == 0 })
+}
+
+func TestSIGHUPDrainsLikeSIGTERM(t *testing.T) {
+	n := nodetest.Start(t, redistest.StartFor(t, "--appendonly", "yes").URL(), "PARLOR_DRAIN_DELAY=1s")
+	if err := syscall.Kill(n.Pid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	n.WaitReady(http.StatusServiceUnavailable)
+	if status := n.Wait(); status != 0 || !strings.Contains(n.Log(), "msg=draining") {
+		t.Errorf("exits %d:\n%s", status, n.Log())
 	}
 }
 
@@ -347,7 +472,7 @@ func TestANodeStopsAllItsGoroutines(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	log := &stopAfter{text: `"msg":"serving"`, stop: stop}
+	log := &stopAfter{text: `"msg":"ready"`, stop: stop}
 	if status := run(ctx, []string{"serve", "--drain-delay", "0s"}, io.Discard, log); status != 0 {
 		t.Errorf("exits %d", status)
 	}

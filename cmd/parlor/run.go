@@ -43,11 +43,9 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	internalServer.WriteTimeout = profileTimeout
 	group.Go(func() error { return ignoreStop(publicServer.Serve(public)) })
 	group.Go(func() error { return ignoreStop(internalServer.Serve(internal)) })
-	group.Go(func() error { return ignoreStop(n.rooms.Run(workCtx)) })
-	group.Go(func() error { return ignoreStop(n.wallet.Run(workCtx)) })
 	group.Go(func() error { return ignoreStop(n.hub.Run(workCtx)) })
-	group.Go(func() error { return ignoreStop(n.limiter.Run(workCtx)) })
-	group.Go(func() error { return ignoreStop(n.auth.Run(workCtx)) })
+	group.Go(func() error { return ignoreStop(n.monitor.Run(workCtx)) })
+	group.Go(func() error { return n.runStoreWork(workCtx) })
 
 	release, commit := version()
 	n.log.Info("serving", "listen", public.Addr().String(), "internal", internal.Addr().String(),
@@ -62,6 +60,21 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	err = group.Wait()
 	n.log.Info("stopped")
 	return err
+}
+
+// runStoreWork runs the background work in the store, as soon as that has met the requirements.
+func (n *node) runStoreWork(ctx context.Context) error {
+	select {
+	case <-n.monitor.Started():
+		n.log.Info("ready", "store", string(n.db.Kind()))
+	case <-ctx.Done():
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{n.rooms.Run, n.wallet.Run, n.limiter.Run, n.auth.Run} {
+		group.Go(func() error { return ignoreStop(run(ctx)) })
+	}
+	return group.Wait()
 }
 
 // drain reports not ready so that balancers stop sending requests, closes the sockets, then lets

@@ -70,7 +70,7 @@ var docs = map[string]string{
 	"rate-limits":     "on or off: limits on requests per player, address and class of route.",
 	"idempotency-ttl": "How long the first response to an Idempotency-Key is stored.",
 	"room-retention":  "How long an ended room can still be read.",
-	"store-wait":      "How long a start waits for a store that cannot be reached before it fails.",
+	"store-wait":      "How long dev waits for a store that cannot be reached before it fails; serve goes on trying.",
 	"drain-delay": "How long a node that is stopping still serves while /readyz returns 503, so that balancers stop " +
 		"sending requests first.",
 	"drain-timeout": "How long running requests may take to end after that.",

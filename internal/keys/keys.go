@@ -37,6 +37,10 @@ const (
 	MetaShardsField = "shards" // number of shards for free rooms
 )
 
+// Probe (string, a minute) is what nodes write each second to find out whether the server of a hash
+// tag takes writes.
+func Probe(tag string) string { return "{" + tag + "}:alive" }
+
 // UserIDCounter (string counter, no expiry) is the last user id that was given.
 func UserIDCounter() string { return "{p}:user:next" }
 

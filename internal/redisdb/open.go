@@ -24,14 +24,12 @@ type DB struct {
 	// Client sends single commands. Stores use it for reads off the hot paths; every change is a
 	// script.
 	Client redis.UniversalClient
-	// AutoPipelined sends a command in one round trip with those of other requests that wait at the
-	// same moment. It is for single reads on hot paths, and RunScript uses it. Measured side by side
+	// AutoPipelined is for single reads on hot paths, and RunScript uses it. Measured side by side
 	// in `make bench` on two busy cores, a request cost the node a quarter to a third less CPU than
-	// with one connection a command (docs/decisions/0008-shared-round-trips.md). A command returns
+	// with one connection a command (docs/decisions/0008-automatic-pipelining.md). A command returns
 	// when it is queued; reading its result waits. Commands that one goroutine queues are executed in
-	// their order. The price: a context that ends does not end the wait for the reply; the
-	// connection's time-outs do.
-	AutoPipelined redis.Cmdable
+	// their order.
+	AutoPipelined AutoPipeline
 	// PublishCommand is what scripts use to publish: SPUBLISH on Cluster, where a message then stays
 	// on the shard of its hash tag, else PUBLISH.
 	PublishCommand string
@@ -58,13 +56,15 @@ func (db *DB) Kind() Kind { return db.kind }
 const EmbeddedURL = "embedded:"
 
 // Every command has these limits. go-redis resends a command whose reply was lost, up to maxRetries
-// times. That is harmless, since every script is idempotent, by a receipt or by nature.
+// times. That is harmless, since every script is idempotent, by a receipt or by nature. All tries
+// together take commandTimeout at most.
 const (
-	dialTimeout  = 2 * time.Second
-	dialAttempts = 1 // an unreachable store is reported at once; the caller decides whether to retry
-	ioTimeout    = 3 * time.Second
-	maxRetries   = 2
-	respVersion  = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
+	commandTimeout = 3 * time.Second
+	dialTimeout    = 2 * time.Second
+	dialAttempts   = 1 // an unreachable store is reported at once; the caller decides whether to retry
+	ioTimeout      = 3 * time.Second
+	maxRetries     = 2
+	respVersion    = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
 )
 
 // Open opens the store at a URL:
@@ -210,13 +210,14 @@ func takeTLSConfig(query url.Values) (*tls.Config, error) {
 // pipeliningClient is implemented by the clients of single servers and of Clusters.
 type pipeliningClient interface {
 	redis.UniversalClient
-	AsyncAutoPipeline() (*redis.AutoPipeliner, error)
+	AsyncAutoPipelineWithOptions(options *redis.AutoPipelineOptions) (*redis.AutoPipeliner, error)
 }
 
 func newDB(client pipeliningClient, kind Kind) (*DB, error) {
-	pipeliner, err := client.AsyncAutoPipeline()
+	client.AddHook(timeLimit{})
+	pipeliner, err := newAutoPipeline(client)
 	if err != nil {
-		return nil, fmt.Errorf("start the auto-pipeliner: %w", err)
+		return nil, err
 	}
 	db := &DB{Client: client, AutoPipelined: pipeliner, PublishCommand: "PUBLISH", kind: kind}
 	if kind == KindCluster {

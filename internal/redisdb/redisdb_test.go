@@ -62,6 +62,113 @@ func TestALostStoreIsStoreUnavailableAndIsReachedAgain(t *testing.T) {
 	}
 }
 
+func TestAStoreThatDoesNotServeIsStoreUnavailable(t *testing.T) {
+	for _, text := range []string{
+		"NOAUTH Authentication required.", "WRONGPASS invalid username-password pair or user is disabled.",
+		"NOPERM this user has no permissions to run the 'set' command", "LOADING Redis is loading the dataset in memory",
+		"READONLY You can't write against a read only replica. script: 1, on @user_script:1.",
+		"MISCONF Errors writing to the AOF file: No space left on device", "CLUSTERDOWN The cluster is down",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "redis: cluster has no nodes",
+	} {
+		if err := redisdb.WrapError("x", errors.New(text)); !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	err := redisdb.WrapError("x", errors.New("WRONGTYPE Operation against a key holding the wrong kind of value"))
+	if errors.Is(err, apierror.StoreUnavailable) {
+		t.Error("a key of a wrong type is an outage")
+	}
+}
+
+func TestCommandsOfAUserWithoutPermissionAreStoreUnavailable(t *testing.T) {
+	server := redistest.StartFor(t)
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	admin := redistest.Dial(t, server)
+	calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1_000_000, 100, 1, 0}}}
+	for name, rules := range map[string][]any{
+		"no writes": {"ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all", "-hset", "-set", "-pexpire"},
+		"no user":   {"ACL", "SETUSER", "default", "on", ">right", "resetpass", ">right", "+@all"},
+	} {
+		if err := admin.Do(t.Context(), rules...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := redisdb.Open(server.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fresh.RunScript(t.Context(), scripts.RateLimitTake, calls[0].Keys, calls[0].Args...); !errors.Is(
+			err, apierror.StoreUnavailable) {
+			t.Errorf("%s: a script returns %v", name, err)
+		}
+		if _, err := fresh.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls); !errors.Is(
+			err, apierror.StoreUnavailable) {
+			t.Errorf("%s: a pipeline returns %v", name, err)
+		}
+		_ = fresh.Close()
+	}
+}
+
+func TestNoCommandWaitsLongerThanThreeSecondsForAStoreThatHangs(t *testing.T) {
+	server := redistest.StartFor(t)
+	cluster, members, err := redistest.StartCluster()
+	for _, m := range members {
+		t.Cleanup(m.Remove)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, hanging := range map[string]struct {
+		url     string
+		servers []*redistest.Server
+	}{"single": {server.URL(), []*redistest.Server{server}}, "cluster": {cluster, members}} {
+		db := openServer(t, hanging.url)
+		if err := db.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range hanging.servers {
+			s.Pause()
+		}
+		key, args := []string{"{p}:x"}, []any{1_000_000, 100, 1, 0}
+		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		for call, run := range map[string]func(context.Context) error{
+			"a command": func(ctx context.Context) error {
+				return redisdb.WrapError("x", db.Client.Get(ctx, key[0]).Err())
+			},
+			"a script": func(ctx context.Context) error {
+				_, err := db.RunScript(ctx, scripts.RateLimitTake, key, args...)
+				return err
+			},
+			"a pipeline": func(ctx context.Context) error {
+				_, err := db.RunScriptPipelined(ctx, scripts.RateLimitTake, []redisdb.ScriptCall{{Keys: key, Args: args}})
+				return err
+			},
+			"a read": func(ctx context.Context) error {
+				_, err := db.AutoPipelined.HGetAll(ctx, key[0]).Result()
+				return redisdb.WrapError("x", err)
+			},
+		} {
+			began := time.Now()
+			if err := run(short); !errors.Is(err, apierror.StoreUnavailable) || time.Since(began) > time.Second {
+				t.Errorf("%s, %s for 300 ms: %v after %v", name, call, err, time.Since(began))
+			}
+			began = time.Now()
+			if err := run(t.Context()); !errors.Is(err, apierror.StoreUnavailable) ||
+				time.Since(began) > 2*3*time.Second+500*time.Millisecond {
+				t.Errorf("%s, %s: %v after %v", name, call, err, time.Since(began))
+			}
+			t.Log(name, call, time.Since(began))
+		}
+		cancel()
+		for _, s := range hanging.servers {
+			s.Resume()
+		}
+	}
+}
+
 func TestEmbeddedKeysExpire(t *testing.T) {
 	db, err := redisdb.Open(redisdb.EmbeddedURL)
 	if err != nil {

@@ -38,7 +38,8 @@ const (
 
 // CheckRequirements waits for the store and returns a RequirementError when it could lose money, or
 // was first used with another number of shards. It returns store_unavailable when the store cannot
-// be reached in time.
+// be reached in time, or is not what it will be: a Cluster without all slots, a replica that may be
+// promoted.
 func (db *DB) CheckRequirements(ctx context.Context, required Requirements) error {
 	if err := db.waitUntilReachable(ctx, required.MaxWait); err != nil {
 		return err
@@ -47,8 +48,11 @@ func (db *DB) CheckRequirements(ctx context.Context, required Requirements) erro
 	if err != nil {
 		return err
 	}
+	if err := db.checkSlots(ctx); err != nil && len(unmet) == 0 {
+		return err
+	}
 	mismatches, err := db.checkInstallation(ctx, required)
-	if err != nil {
+	if err != nil && len(unmet) == 0 {
 		return err
 	}
 	if unmet = append(unmet, mismatches...); len(unmet) > 0 {
@@ -57,14 +61,20 @@ func (db *DB) CheckRequirements(ctx context.Context, required Requirements) erro
 	return nil
 }
 
-// waitUntilReachable pings the store until it replies. It returns other errors at once: waiting
-// does not cure a wrong password.
+// waitUntilReachable pings the store until it replies. It returns errors that waiting does not cure
+// at once.
 func (db *DB) waitUntilReachable(ctx context.Context, limit time.Duration) error {
 	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
 	for {
 		err := db.Ping(ctx)
+		if err != nil && strings.Contains(err.Error(), noClusterText) {
+			return RequirementError{"the store is not a Cluster; set redis:// in PARLOR_REDIS_URL"}
+		}
+		if cluster, ok := db.Client.(*redis.ClusterClient); ok && err != nil {
+			cluster.ReloadState(ctx) // go-redis believes for a while that there are no nodes
+		}
 		if !errors.Is(err, apierror.StoreUnavailable) || time.Now().After(deadline) {
 			return err
 		}
@@ -80,14 +90,20 @@ func (db *DB) waitUntilReachable(ctx context.Context, limit time.Duration) error
 func (db *DB) checkServers(ctx context.Context, required Requirements) (RequirementError, error) {
 	var mu sync.Mutex
 	var unmet RequirementError
+	var waiting error
 	checkServer := func(ctx context.Context, server *redis.Client) error {
-		info, err := server.Info(ctx).Result()
+		text, err := server.Info(ctx).Result()
 		if err != nil {
 			return WrapError("read INFO of "+server.Options().Addr, err)
 		}
+		info := parseInfo(text)
 		mu.Lock()
 		defer mu.Unlock()
-		for _, problem := range checkInfo(parseInfo(info), required) {
+		if role := info["role"]; role != "master" {
+			waiting = fmt.Errorf("%w (the store %s is a replica (role %q) and accepts no writes until it is promoted; "+
+				"if it never is, set the address of the master)", apierror.StoreUnavailable, server.Options().Addr, role)
+		}
+		for _, problem := range slices.Concat(checkInfo(info, required), checkMode(info, db.kind)) {
 			unmet = append(unmet, "the store "+server.Options().Addr+" "+problem)
 		}
 		return nil
@@ -102,10 +118,50 @@ func (db *DB) checkServers(ctx context.Context, required Requirements) (Requirem
 		}
 	}
 	slices.Sort(unmet)
+	if len(unmet) == 0 && err == nil {
+		err = waiting
+	}
 	return unmet, err
 }
 
-// checkInfo returns the requirements that a server with this INFO does not meet.
+// noClusterText is in the error of a server that is not part of a Cluster.
+const noClusterText = "cluster support disabled"
+
+// slotCount is the number of slots of every Cluster.
+const slotCount = 16384
+
+// checkSlots returns store_unavailable for a Cluster in which some slots have no master: it is
+// still forming.
+func (db *DB) checkSlots(ctx context.Context) error {
+	cluster, ok := db.Client.(*redis.ClusterClient)
+	if !ok {
+		return nil
+	}
+	ranges, err := cluster.ClusterSlots(ctx).Result()
+	if err != nil {
+		return WrapError("read the slots of the Cluster", err)
+	}
+	served := 0
+	for _, r := range ranges {
+		served += r.End - r.Start + 1
+	}
+	if served != slotCount {
+		cluster.ReloadState(ctx) // go-redis believes for a while what it read first
+		return fmt.Errorf("%w (the Cluster is still forming: %d of %d slots have a master)",
+			apierror.StoreUnavailable, served, slotCount)
+	}
+	return nil
+}
+
+// checkMode returns what is wrong with a server for an address of a kind.
+func checkMode(info map[string]string, kind Kind) (problems []string) {
+	if kind != KindCluster && info["redis_mode"] == "cluster" {
+		problems = append(problems, "is part of a Cluster; set redis-cluster:// in PARLOR_REDIS_URL")
+	}
+	return problems
+}
+
+// checkInfo returns the requirements that a server with this INFO does not meet, whatever its role.
 func checkInfo(info map[string]string, required Requirements) (problems []string) {
 	version := info["redis_version"]
 	major, _, _ := strings.Cut(version, ".")
@@ -115,12 +171,6 @@ func checkInfo(info map[string]string, required Requirements) (problems []string
 	if bits := info["arch_bits"]; bits != "64" {
 		problems = append(problems, fmt.Sprintf("is built for %s bits, where scripts cannot print large amounts; "+
 			"use a build for 64 bits", bits))
-	}
-	if role := info["role"]; role != "master" {
-		problems = append(
-			problems,
-			fmt.Sprintf("is a replica (role %q) and accepts no writes; set the address of the master", role),
-		)
 	}
 	if policy := info["maxmemory_policy"]; policy != "noeviction" {
 		problems = append(problems, fmt.Sprintf("would lose balances when its memory is full (maxmemory-policy %s); "+

@@ -52,21 +52,68 @@ func TestEveryMasterIsChecked(t *testing.T) {
 }
 
 func TestAllUnmetRequirementsAreReported(t *testing.T) {
-	server := redistest.StartFor(
-		t,
-		"--maxmemory-policy",
-		"allkeys-lru",
-		"--replicaof",
-		"127.0.0.1 1",
-		"--replica-read-only",
-		"no",
-	)
+	server := redistest.StartFor(t, "--maxmemory-policy", "allkeys-lru")
 	db := openServer(t, server.URL())
 	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1, Durable: true})
-	for _, want := range []string{"maxmemory-policy noeviction", "appendonly yes", "address of the master"} {
+	for _, want := range []string{"maxmemory-policy noeviction", "appendonly yes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
+	}
+}
+
+func TestAReplicaIsWaitedForUntilItIsPromoted(t *testing.T) {
+	server := redistest.StartFor(t, "--replicaof", "127.0.0.1 1", "--replica-read-only", "no")
+	db := openServer(t, server.URL())
+	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+	if !errors.Is(err, apierror.StoreUnavailable) || !strings.Contains(err.Error(), "address of the master") {
+		t.Errorf("a replica: %v", err)
+	}
+	if err := db.Client.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1}); err != nil {
+		t.Errorf("promoted: %v", err)
+	}
+}
+
+func TestAnAddressOfTheOtherKindOfStoreIsReported(t *testing.T) {
+	single := redistest.StartFor(t)
+	member := redistest.StartFor(t, "--cluster-enabled", "yes")
+	for url, want := range map[string]string{
+		"redis-cluster://" + single.Addr: "set redis://",
+		"redis://" + member.Addr:         "set redis-cluster://",
+	} {
+		err := openServer(t, url).CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+		if unmet := (redisdb.RequirementError{}); !errors.As(err, &unmet) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+}
+
+func TestAClusterThatIsFormingIsWaitedFor(t *testing.T) {
+	member := redistest.StartFor(t, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
+	client := redistest.Dial(t, member)
+	db := openServer(t, "redis-cluster://"+member.Addr)
+	for _, slots := range [][2]int{{-1, -1}, {0, 16000}} {
+		if slots[0] >= 0 {
+			if err := client.ClusterAddSlotsRange(t.Context(), slots[0], slots[1]).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+		if !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("with the slots %v: %v", slots, err)
+		}
+	}
+	if err := client.ClusterAddSlotsRange(t.Context(), 16001, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	err := redistest.Poll(20*time.Second, func() error {
+		return db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1})
+	})
+	if err != nil {
+		t.Errorf("the Cluster is complete: %v", err)
 	}
 }
 
@@ -100,19 +147,6 @@ func TestTheCheckWaitsForAStoreUntilItsTimeIsOver(t *testing.T) {
 	}
 	if err := <-opened; err != nil {
 		t.Errorf("the store came back: %v", err)
-	}
-}
-
-func TestTheCheckDoesNotWaitWhenWaitingCannotHelp(t *testing.T) {
-	server := redistest.StartFor(t)
-	if err := openServer(t, server.URL()).Client.ConfigSet(t.Context(), "requirepass", "right").Err(); err != nil {
-		t.Fatal(err)
-	}
-	db := openServer(t, server.URL())
-	start := time.Now()
-	err := db.CheckRequirements(t.Context(), redisdb.Requirements{FreeShards: 1, MaxWait: time.Minute})
-	if err == nil || errors.Is(err, apierror.StoreUnavailable) || time.Since(start) > 30*time.Second {
-		t.Errorf("a wrong password: %v after %s", err, time.Since(start))
 	}
 }
 

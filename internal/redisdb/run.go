@@ -18,11 +18,11 @@ import (
 // here: only the caller knows what the values after it mean. RunScript returns store_unavailable
 // when the store cannot be reached.
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
-	command := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args...)
-	if err := command.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		command = db.AutoPipelined.Eval(ctx, s.Source, keys, args...)
+	value, err := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args).Result()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		value, err = db.AutoPipelined.Eval(ctx, s.Source, keys, args).Result()
 	}
-	return newReply(s, command)
+	return newReply(s, value, err)
 }
 
 // RunScriptAndRead runs a script and then reads a hash of the same hash tag, in one round trip. It
@@ -32,13 +32,15 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 func (db *DB) RunScriptAndRead(
 	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
 ) (Reply, map[string]string, error) {
-	command := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args...)
+	run := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args)
 	read := db.AutoPipelined.HGetAll(ctx, hash)
-	if err := command.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		command = db.AutoPipelined.Eval(ctx, s.Source, keys, args...)
+	value, err := run.Result()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		run = db.AutoPipelined.Eval(ctx, s.Source, keys, args)
 		read = db.AutoPipelined.HGetAll(ctx, hash)
+		value, err = run.Result()
 	}
-	reply, err := newReply(s, command)
+	reply, err := newReply(s, value, err)
 	if err != nil {
 		return Reply{}, nil, err
 	}
@@ -79,7 +81,8 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 	}
 	replies := make([]Reply, len(calls))
 	for i, command := range commands {
-		if replies[i], err = newReply(s, command); err != nil {
+		value, err := command.Result()
+		if replies[i], err = newReply(s, value, err); err != nil {
 			return nil, err
 		}
 	}
@@ -88,16 +91,22 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 
 // newReply decodes a reply: an array of texts, or one text for a status without values, which costs
 // the store less.
-func newReply(s *scripts.Script, command *redis.Cmd) (Reply, error) {
-	if status, ok := command.Val().(string); ok && command.Err() == nil {
-		return Reply{Status: status}, nil
-	}
-	values, err := command.StringSlice()
+func newReply(s *scripts.Script, value any, err error) (Reply, error) {
 	if err != nil {
 		return Reply{}, WrapError("run "+s.Name, err)
 	}
-	if len(values) == 0 {
-		return Reply{}, fmt.Errorf("run %s: the reply is empty", s.Name)
+	if status, ok := value.(string); ok {
+		return Reply{Status: status}, nil
+	}
+	list, ok := value.([]any)
+	if !ok || len(list) == 0 {
+		return Reply{}, fmt.Errorf("run %s: the reply has no status", s.Name)
+	}
+	values := make([]string, len(list))
+	for i, v := range list {
+		if values[i], ok = v.(string); !ok {
+			return Reply{}, fmt.Errorf("run %s: value %d of the reply is no text", s.Name, i)
+		}
 	}
 	return Reply{Status: values[0], Values: values[1:]}, nil
 }
@@ -122,11 +131,20 @@ func WrapError(operation string, err error) error {
 var outageErrors = []error{
 	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
 	redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted,
+	redis.ErrAutoPipelineTimeout, redis.ErrAutoPipelineQueueFull,
 }
 
-// outagePrefixes start the errors of a server that does not serve at the moment.
-var outagePrefixes = []string{
+// outageCodes are the first words of the errors of a server that does not serve, or does not serve
+// this node: whoever runs it must act, and the same request succeeds then.
+var outageCodes = []string{
 	"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS", "MISCONF", "MOVED", "ASK",
+	"NOAUTH", "NOPERM", "WRONGPASS",
+}
+
+// outageTexts start errors of go-redis itself that have no value to compare with, and NOPERM as a
+// script of Redis 7.0 returns it.
+var outageTexts = []string{
+	"redis: all sentinels", "redis: cluster has no nodes", "ERR The user executing the script can't run",
 }
 
 // isOutage reports whether the store could not be reached or does not serve, so that the same
@@ -136,7 +154,16 @@ func isOutage(err error) bool {
 	if errors.As(err, &network) || slices.ContainsFunc(outageErrors, func(e error) bool { return errors.Is(err, e) }) {
 		return true
 	}
-	text := err.Error()
-	prefix, _, _ := strings.Cut(text, " ")
-	return slices.Contains(outagePrefixes, prefix) || strings.HasPrefix(text, "redis: all sentinels")
+	return outageCode(err) != "" ||
+		slices.ContainsFunc(outageTexts, func(text string) bool { return strings.HasPrefix(err.Error(), text) })
+}
+
+// outageCode returns the first word of an error of a server that does not serve, "" for other
+// errors. The error of a script starts with that of its command.
+func outageCode(err error) string {
+	code, _, _ := strings.Cut(err.Error(), " ")
+	if code = strings.TrimSuffix(code, ":"); slices.Contains(outageCodes, code) {
+		return code
+	}
+	return ""
 }

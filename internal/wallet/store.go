@@ -101,7 +101,7 @@ func (s store) listTokenCodes(ctx context.Context) ([]string, error) {
 
 // readTokens returns those of the tokens that exist, by code, without their supply.
 func (s store) readTokens(ctx context.Context, codes []string) (map[string]Token, error) {
-	replies := make([]*redis.SliceCmd, len(codes))
+	replies := make([]redisdb.Pending[[]any], len(codes))
 	for i, code := range codes {
 		replies[i] = s.db.AutoPipelined.HMGet(ctx, keys.Token(code), keys.TokenFields...)
 	}
@@ -135,7 +135,7 @@ func (s store) readSupplies(ctx context.Context, gameID int64, of []supplyKey) (
 	}
 	supplies := make(map[supplyKey]Units, len(of))
 	for some := range slices.Chunk(games, gamesPageSize) {
-		replies := make([]*redis.SliceCmd, len(some))
+		replies := make([]redisdb.Pending[[]any], len(some))
 		for i, id := range some {
 			replies[i] = s.db.AutoPipelined.HMGet(ctx, keys.Totals(id), fields...)
 		}

@@ -38,6 +38,8 @@ var importTable = []importRow{
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
 	{"sessions", []string{"keys", "redisdb"}, "what has ended is known to every node, whatever a session is for"},
 
+	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
+
 	{"users", withIdempotency, "players exist without money and without rooms"},
 	{"games", withIdempotency, "a game is configured without its players; checks of others come through an interface"},
 	{
@@ -72,7 +74,7 @@ var importTable = []importRow{
 		"handlers",
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
-			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime",
+			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},

@@ -87,6 +87,14 @@ type Node struct {
 // ready. The node is killed when the test ends.
 func Start(t testing.TB, redisURL string, settings ...string) *Node {
 	t.Helper()
+	n := StartWithoutStore(t, redisURL, settings...)
+	n.WaitReady(http.StatusOK)
+	return n
+}
+
+// StartWithoutStore is Start that waits until the node listens only.
+func StartWithoutStore(t testing.TB, redisURL string, settings ...string) *Node {
+	t.Helper()
 	bin := Binary(t)
 	n := &Node{t: t, done: make(chan struct{})}
 	n.cmd = exec.Command(bin, "serve")
@@ -123,7 +131,6 @@ func Start(t testing.TB, redisURL string, settings ...string) *Node {
 		}
 	})
 	n.waitServing()
-	n.WaitReady(http.StatusOK)
 	return n
 }
 
@@ -190,6 +197,9 @@ func (n *Node) Terminate() int {
 	<-n.done
 	return n.cmd.ProcessState.ExitCode()
 }
+
+// Wait waits for the node's end and returns the exit status.
+func (n *Node) Wait() int { <-n.done; return n.cmd.ProcessState.ExitCode() }
 
 // Pid returns the process id.
 func (n *Node) Pid() int { return n.cmd.Process.Pid }

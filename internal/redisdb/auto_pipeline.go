@@ -1,0 +1,88 @@
+package redisdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// AutoPipeline sends a command in one round trip with those of other requests that wait at the same
+// moment. It is safe for concurrent use. A context that ends, ends the wait for the reply; the
+// command may be executed all the same.
+type AutoPipeline struct{ pipeliner *redis.AutoPipeliner }
+
+// maxQueuedCommands bounds what waits for a store that hangs. Those who queued it have gone by the
+// time it would be sent.
+const maxQueuedCommands = 20_000
+
+func newAutoPipeline(client pipeliningClient) (AutoPipeline, error) {
+	options := redis.DefaultAutoPipelineOptions()
+	options.MaxQueuedCommands = maxQueuedCommands
+	pipeliner, err := client.AsyncAutoPipelineWithOptions(options)
+	if err != nil {
+		return AutoPipeline{}, fmt.Errorf("start the auto-pipeliner: %w", err)
+	}
+	return AutoPipeline{pipeliner}, nil
+}
+
+// EvalSha queues a run of a script that the server knows.
+func (p AutoPipeline) EvalSha(ctx context.Context, sha string, keys []string, args []any) Pending[any] {
+	return p.queueScript(ctx, "evalsha", sha, keys, args)
+}
+
+// Eval queues a run of a script.
+func (p AutoPipeline) Eval(ctx context.Context, source string, keys []string, args []any) Pending[any] {
+	return p.queueScript(ctx, "eval", source, keys, args)
+}
+
+func (p AutoPipeline) queueScript(
+	ctx context.Context, name, script string, keys []string, args []any,
+) Pending[any] {
+	const beforeKeys = 3
+	line := make([]any, beforeKeys, beforeKeys+len(keys)+len(args))
+	line[0], line[1], line[2] = name, script, len(keys)
+	for _, key := range keys {
+		line = append(line, key)
+	}
+	command := redis.NewCmd(ctx, append(line, args...)...)
+	if len(keys) > 0 {
+		command.SetFirstKeyPos(beforeKeys)
+	}
+	return Pending[any]{ctx, command, p.pipeliner.Submit(ctx, command)}
+}
+
+// HGetAll queues the reading of a hash.
+func (p AutoPipeline) HGetAll(ctx context.Context, key string) Pending[map[string]string] {
+	command := redis.NewMapStringStringCmd(ctx, "hgetall", key)
+	return Pending[map[string]string]{ctx, command, p.pipeliner.Submit(ctx, command)}
+}
+
+// HMGet queues the reading of some fields of a hash.
+func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) Pending[[]any] {
+	line := make([]any, 2, 2+len(fields))
+	line[0], line[1] = "hmget", key
+	for _, field := range fields {
+		line = append(line, field)
+	}
+	command := redis.NewSliceCmd(ctx, line...)
+	return Pending[[]any]{ctx, command, p.pipeliner.Submit(ctx, command)}
+}
+
+// Pending is a command that was queued. The zero value is not usable.
+type Pending[T any] struct {
+	ctx     context.Context // of whoever queued it: it ends the wait
+	command interface{ Result() (T, error) }
+	future  redis.AutoFuture
+}
+
+// Result waits for the reply and returns it. It returns the context's error when that ends first.
+func (p Pending[T]) Result() (T, error) {
+	err := p.future.WaitContext(p.ctx)
+	if ended := p.ctx.Err(); ended != nil && errors.Is(err, ended) {
+		var none T
+		return none, ended // the reply may be on its way: nothing of the command may be read
+	}
+	return p.command.Result()
+}

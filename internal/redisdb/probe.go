@@ -1,0 +1,196 @@
+package redisdb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/redis/go-redis/v9"
+)
+
+// Prober writes to every master, to find out which of them take writes and keep what the mode of
+// the installation promises. One goroutine at a time may use it.
+type Prober struct {
+	db       *DB
+	required Requirements
+	masters  []probedMaster // of a Cluster, as it was read last
+}
+
+// NewProber returns a prober of the store.
+func (db *DB) NewProber(required Requirements) *Prober { return &Prober{db: db, required: required} }
+
+// MasterHealth is what a probe found out about one master.
+type MasterHealth struct {
+	Name   string // "store", in a Cluster "store:0-5460" by its first slots
+	OK     bool   // a write succeeded, and the master keeps what the mode promises
+	Detail string // a sentence without an address, for anyone to read
+	Cause  error  // nil when the write succeeded
+	// MemoryPercent is the memory in use, of maxmemory or else of the machine; 0 when it is not known.
+	MemoryPercent int
+	HasMaxMemory  bool
+}
+
+// probedMaster is one master of a Cluster and a key that is stored there.
+type probedMaster struct {
+	name string
+	key  string
+}
+
+// probeKeyTTL is how long a probe stays in the store.
+const probeKeyTTL = time.Minute
+
+// Probe probes all masters at once. They have until ctx ends.
+func (p *Prober) Probe(ctx context.Context) []MasterHealth {
+	cluster, ok := p.db.Client.(*redis.ClusterClient)
+	if !ok {
+		client := p.db.Client.(*redis.Client)
+		return []MasterHealth{p.probe(ctx, client, keys.Probe("p"), "store")}
+	}
+	if p.masters == nil {
+		masters, err := readMasters(ctx, cluster)
+		if err != nil {
+			return []MasterHealth{failedProbe("store", err)}
+		}
+		p.masters = masters
+	}
+	// A master that hangs may be the one that is asked for the slots: the probes do not wait for that.
+	var probes sync.WaitGroup
+	var next []probedMaster
+	probes.Go(func() { next, _ = readMasters(ctx, cluster) })
+	health := make([]MasterHealth, len(p.masters))
+	for i, m := range p.masters {
+		probes.Go(func() {
+			master, err := cluster.MasterForKey(ctx, m.key)
+			if err != nil {
+				health[i] = failedProbe(m.name, err)
+				return
+			}
+			health[i] = p.probe(ctx, master, m.key, m.name)
+		})
+	}
+	probes.Wait()
+	if next != nil {
+		p.masters = next
+	}
+	if slices.ContainsFunc(health, func(h MasterHealth) bool { return !h.OK }) {
+		cluster.ReloadState(ctx) // a replica may have taken its place
+	}
+	return health
+}
+
+// probe writes to one server and reads in the same round trip what it promises.
+func (p *Prober) probe(ctx context.Context, server *redis.Client, key, name string) MasterHealth {
+	pipeline := server.Pipeline()
+	write := pipeline.Set(ctx, key, 1, probeKeyTTL)
+	var info *redis.StringCmd
+	if p.db.kind != KindEmbedded { // has no INFO
+		info = pipeline.Info(ctx)
+	}
+	_, err := pipeline.Exec(ctx)
+	if info == nil || info.Err() != nil {
+		return p.assess(name, err, nil)
+	}
+	return p.assess(name, write.Err(), parseInfo(info.Val()))
+}
+
+// assess returns the health of a master from the result of a write and its INFO, nil when that is
+// not known.
+func (p *Prober) assess(name string, err error, info map[string]string) MasterHealth {
+	h := MasterHealth{Name: name}
+	h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
+	// A store that is full still takes what ends, pays back or frees.
+	if err != nil && outageCode(err) != "OOM" {
+		failed := failedProbe(name, err)
+		h.Detail, h.Cause = failed.Detail, failed.Cause
+		return h
+	}
+	if info != nil {
+		problems := checkInfo(info, p.required)
+		if role := info["role"]; role != "master" {
+			problems = append(problems, fmt.Sprintf("is a replica (role %q)", role))
+		}
+		if len(problems) > 0 {
+			h.Detail = "the store " + strings.Join(problems, "; it ")
+			return h
+		}
+	}
+	h.OK, h.Detail = true, "takes writes"
+	return h
+}
+
+func failedProbe(name string, err error) MasterHealth {
+	detail := "does not answer"
+	if code := outageCode(err); code != "" {
+		detail = "refuses writes: " + code
+	}
+	return MasterHealth{Name: name, Detail: detail, Cause: WrapError("write to "+name, err)}
+}
+
+// memoryInUse returns the memory in use in percent of maxmemory, or of the machine's when there is
+// none.
+func memoryInUse(info map[string]string) (percent int, hasMaximum bool) {
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(info[name], 10, 64)
+		return n
+	}
+	limit := number("maxmemory")
+	hasMaximum = limit > 0
+	if limit = cmp.Or(limit, number("total_system_memory")); limit > 0 {
+		percent = int(number("used_memory") * 100 / limit)
+	}
+	return percent, hasMaximum
+}
+
+// readMasters returns the masters of a Cluster by their slots.
+func readMasters(ctx context.Context, cluster *redis.ClusterClient) ([]probedMaster, error) {
+	ranges, err := cluster.ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(ranges, func(a, b redis.ClusterSlot) int { return cmp.Compare(a.Start, b.Start) })
+	seen := map[string]bool{}
+	var masters []probedMaster
+	for _, r := range ranges {
+		if len(r.Nodes) == 0 || seen[r.Nodes[0].Addr] {
+			continue
+		}
+		seen[r.Nodes[0].Addr] = true
+		name := fmt.Sprintf("store:%d-%d", r.Start, r.End)
+		masters = append(masters, probedMaster{name, probeKeyInSlots(r.Start, r.End)})
+	}
+	return masters, nil
+}
+
+// probeKeyInSlots returns a probe's key in a range of slots.
+func probeKeyInSlots(first, last int) string {
+	for n := 0; ; n++ {
+		tag := "p" + strconv.Itoa(n)
+		if slot := slotOf(tag); first <= slot && slot <= last {
+			return keys.Probe(tag)
+		}
+	}
+}
+
+// slotOf returns the slot of a hash tag: its CRC-16 (XMODEM) modulo the number of slots, as in the
+// specification of Redis Cluster.
+func slotOf(tag string) int {
+	const polynomial = 0x1021
+	var crc uint16
+	for _, b := range []byte(tag) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			high := crc & 0x8000
+			crc <<= 1
+			if high != 0 {
+				crc ^= polynomial
+			}
+		}
+	}
+	return int(crc) % slotCount
+}
