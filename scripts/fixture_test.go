@@ -92,6 +92,9 @@ var argAliases = map[string]string{
 	"number of the last entry that was folded before": "before",
 	"the ledger's base":                               "base",
 	"number of the last entry that is in the sums":    "after",
+	"time by which they had begun":                    "began_by",
+	"close code of their sockets":                     "code",
+	"time before which ends are dropped":              "oldest",
 	"values of the event":                             "event_data",
 	"members of the event as JSON":                    "event_data",
 	"fence of the leader":                             "holder",
@@ -187,7 +190,7 @@ func (c call) keyOf(name string) string {
 	switch c.script.Name + " " + name {
 	case "ledger_fold fence":
 		return keys.TotalsFence(c.f.id)
-	case "fencing_token_issue lock":
+	case "fencing_token_issue lock", "lock_acquire lock":
 		return keys.Lock(c.text("lock"))
 	case "fencing_token_issue fence":
 		return keys.FenceCounter(c.text("lock"))
@@ -270,6 +273,10 @@ func (c call) keyOf(name string) string {
 		return keys.UserEventSeq(c.f.id)
 	case "rate":
 		return keys.RateLimit("class", "caller"+strconv.FormatInt(c.f.id, 10))
+	case "games_with_work":
+		return keys.GamesWithWork("work" + strconv.FormatInt(c.f.id, 10))
+	case "ended_sessions":
+		return keys.EndedSessions()
 	case "record":
 		return keys.StoredResponse("caller"+strconv.FormatInt(c.f.id, 10), "digest")
 	}

@@ -18,9 +18,10 @@ import (
 // here: only the caller knows what the values after it mean. RunScript returns store_unavailable
 // when the store cannot be reached.
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
-	command := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args...)
+	source, sha := db.textOf(s)
+	command := db.AutoPipelined.EvalSha(ctx, sha, keys, args...)
 	if err := command.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		command = db.AutoPipelined.Eval(ctx, s.Source, keys, args...)
+		command = db.AutoPipelined.Eval(ctx, source, keys, args...)
 	}
 	return newReply(s, command)
 }
@@ -32,10 +33,11 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 func (db *DB) RunScriptAndRead(
 	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
 ) (Reply, map[string]string, error) {
-	command := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args...)
+	source, sha := db.textOf(s)
+	command := db.AutoPipelined.EvalSha(ctx, sha, keys, args...)
 	read := db.AutoPipelined.HGetAll(ctx, hash)
 	if err := command.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		command = db.AutoPipelined.Eval(ctx, s.Source, keys, args...)
+		command = db.AutoPipelined.Eval(ctx, source, keys, args...)
 		read = db.AutoPipelined.HGetAll(ctx, hash)
 	}
 	reply, err := newReply(s, command)
@@ -44,6 +46,14 @@ func (db *DB) RunScriptAndRead(
 	}
 	fields, err := read.Result()
 	return reply, fields, WrapError("read after "+s.Name, err)
+}
+
+// textOf returns the text of a script that the store understands, and its sum.
+func (db *DB) textOf(s *scripts.Script) (source, sha string) {
+	if db.kind == KindEmbedded {
+		return s.EmbeddedSource, s.EmbeddedSHA
+	}
+	return s.Source, s.SHA
 }
 
 // ScriptCall is one of several runs of a script.
@@ -56,11 +66,12 @@ type ScriptCall struct {
 // returns the replies in their order. When it returns an error, some calls may have run. It returns
 // store_unavailable when the store cannot be reached.
 func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) ([]Reply, error) {
+	source, sha := db.textOf(s)
 	commands := make([]*redis.Cmd, len(calls))
 	var missing []int // calls to servers that do not know the script yet
 	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, call := range calls {
-			commands[i] = p.EvalSha(ctx, s.SHA, call.Keys, call.Args...)
+			commands[i] = p.EvalSha(ctx, sha, call.Keys, call.Args...)
 		}
 		return nil
 	})
@@ -72,7 +83,7 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 	if len(missing) > 0 {
 		_, _ = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, i := range missing {
-				commands[i] = p.Eval(ctx, s.Source, calls[i].Keys, calls[i].Args...)
+				commands[i] = p.Eval(ctx, source, calls[i].Keys, calls[i].Args...)
 			}
 			return nil
 		})
@@ -103,7 +114,8 @@ func newReply(s *scripts.Script, command *redis.Cmd) (Reply, error) {
 }
 
 // WrapError returns err with the operation in front of it, "read the wallet"; nil for nil. An
-// outage is also store_unavailable. redis.Nil is returned as it is.
+// outage is also store_unavailable, and a store without memory store_full. redis.Nil is returned as
+// it is.
 func WrapError(operation string, err error) error {
 	switch {
 	case err == nil:
@@ -112,6 +124,8 @@ func WrapError(operation string, err error) error {
 		return redis.Nil
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", operation, err)
+	case redis.HasErrorPrefix(err, "OOM"):
+		return fmt.Errorf("%s: %w (%w)", operation, apierror.StoreFull, err)
 	case isOutage(err):
 		return fmt.Errorf("%s: %w (%w)", operation, apierror.StoreUnavailable, err)
 	default:
@@ -126,7 +140,7 @@ var outageErrors = []error{
 
 // outagePrefixes start the errors of a server that does not serve at the moment.
 var outagePrefixes = []string{
-	"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS", "MISCONF", "MOVED", "ASK",
+	"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "MOVED", "ASK",
 }
 
 // isOutage reports whether the store could not be reached or does not serve, so that the same
