@@ -42,6 +42,7 @@ type fixture struct {
 	url     string
 	log     *logBuffer
 	wallets *wallet.Service
+	memory  *redisdb.MemoryWatch // that does not run: tests read
 
 	game      int64
 	serverKey string
@@ -82,19 +83,21 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	f.wallets = wallet.New(db, userService, wallet.Options{})
 	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
 	userService.RestrictAvatars(gameService)
+	f.memory = redisdb.NewMemoryWatch(db, log)
+	userService.RestrictNew(f.memory.AdmitNew)
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
 	f.deps = handlers.Deps{
 		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
-		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{}),
+		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{AdmitNew: f.memory.AdmitNew}),
 		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), StorePinger: db, Durability: "disk",
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 	}
 	var err error
 	if f.deps.Progress, err = progress.New(db, gameService, userService,
-		progress.Options{SigningKeys: signingKeys, Log: log}); err != nil {
+		progress.Options{SigningKeys: signingKeys, Log: log, AdmitNew: f.memory.AdmitNew}); err != nil {
 		t.Fatal(err)
 	}
 	f.deps.Accounts = accounts.New(accounts.Deps{

@@ -82,6 +82,40 @@ func TestOnAFullStoreWhatEndsGoesOnAndWhatIsNewIsRefused(t *testing.T) {
 	})
 }
 
+func TestAboveTheWatermarkMoneyGoesOnAndWhatIsNewIsRefused(t *testing.T) {
+	f := newGameFixture(t)
+	sword := f.createSword()
+	ann := f.guest("Ann")
+	secret := fmt.Sprintf(`{"gameId":%d,"deviceSecret":%q}`, f.game, strings.Repeat("s", 32))
+	f.expect(201, "POST", "/api/v1/auth/guest", "", secret)
+	room := f.createRoom(ann)
+	body := `{"maxPlayers":2}`
+	free := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, body, "Idempotency-Key", "first")
+
+	redistest.Fill(t, f.db)
+	if err := f.memory.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Unfill(t, f.db) // there is memory left; the node does not know
+	f.expectError(503, "store_full", "POST", "/api/v1/auth/guest", "", fmt.Sprintf(`{"gameId":%d}`, f.game))
+	f.expectError(503, "store_full", "POST", "/api/v1/game-session/create", ann.token, body)
+	f.expectError(503, "store_full", "PUT", serverSavePath(ann), f.serverKey, `{"version":0,"state":{}}`)
+
+	again := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, body, "Idempotency-Key", "first")
+	if again.text("roomId") != free.text("roomId") {
+		t.Errorf("the same key opens %s", again.raw)
+	}
+	f.expect(201, "POST", "/api/v1/auth/guest", "", secret) // a player who is known
+	f.expect(201, "POST", fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", sword), ann.token, "",
+		"Idempotency-Key", "k")
+	f.expect(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(room))
+	f.expect(200, "GET", "/readyz", "", "")
+	if err := f.memory.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.expect(201, "POST", "/api/v1/game-session/create", ann.token, body)
+}
+
 // makeOverdue has a room wait for an hour already, of which the sweep knows.
 func (f *fixture) makeOverdue(roomID string) {
 	f.t.Helper()

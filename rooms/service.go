@@ -40,6 +40,7 @@ type Games interface {
 type Options struct {
 	Shards     int           // for free rooms, fixed at installation; 0 means 1
 	Retention  time.Duration // how long an ended room can be read; 0 means 24 h
+	AdmitNew   func() error  // is called before each new room, which fails with its error; nil admits all
 	ReceiptTTL time.Duration // how long the first reply to a request with a key is kept; 0 means 24 h
 }
 
@@ -55,14 +56,19 @@ type Service struct {
 	players   Players
 	games     Games
 	retention time.Duration
+	admitNew  func() error
 }
 
 // New returns the service on an open store.
 func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Options) *Service {
 	receiptTTL := cmp.Or(o.ReceiptTTL, 24*time.Hour)
+	if o.AdmitNew == nil {
+		o.AdmitNew = func() error { return nil }
+	}
 	return &Service{
 		store:   newStore(db, cmp.Or(o.Shards, 1), receiptTTL, wallets.LedgerChanged),
 		wallets: wallets, players: players, games: games, retention: cmp.Or(o.Retention, 24*time.Hour),
+		admitNew: o.AdmitNew,
 	}
 }
 
@@ -73,7 +79,7 @@ const maxScriptAttempts = 16
 // Create opens a room, seats the calling player in it and takes the stake.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, game_not_found,
-// token_not_found, insufficient_funds.
+// token_not_found, insufficient_funds, store_full.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -81,6 +87,9 @@ func (s *Service) Create(
 		return ChangeResult{}, apierror.Forbidden
 	}
 	n, err := s.prepareCreate(ctx, caller, in)
+	if err == nil {
+		err = s.admitNew()
+	}
 	if err != nil {
 		return s.replayCreate(ctx, caller, in, rc, err)
 	}
@@ -341,6 +350,9 @@ func (s *Service) Rematch(
 		return ChangeResult{}, err
 	}
 	profile, err := s.readProfileJSON(ctx, caller.UserID)
+	if err == nil {
+		err = s.admitNew()
+	}
 	if err != nil {
 		return ChangeResult{}, err
 	}

@@ -48,6 +48,7 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	group.Go(func() error { return ignoreStop(n.hub.Run(workCtx)) })
 	group.Go(func() error { return ignoreStop(n.limiter.Run(workCtx)) })
 	group.Go(func() error { return ignoreStop(n.auth.Run(workCtx)) })
+	group.Go(func() error { return ignoreStop(n.memory.Run(workCtx)) })
 
 	release, commit := version()
 	n.log.Info("serving", "listen", public.Addr().String(), "internal", internal.Addr().String(),

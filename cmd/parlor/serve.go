@@ -23,6 +23,13 @@ func serveCommand() *cobra.Command {
 				return ignoreStop(err) // stopped while it waited for the store
 			}
 			defer func() { _ = db.Close() }()
+			warnings, err := db.Warnings(c.Context())
+			if err != nil {
+				return ignoreStop(err)
+			}
+			for _, warning := range warnings {
+				log.Warn(warning)
+			}
 			n, err := newNode(db, s, config.ModeServe, log)
 			if err != nil {
 				return err

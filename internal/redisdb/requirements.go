@@ -92,15 +92,7 @@ func (db *DB) checkServers(ctx context.Context, required Requirements) (Requirem
 		}
 		return nil
 	}
-	var err error
-	switch client := db.Client.(type) {
-	case *redis.ClusterClient:
-		err = client.ForEachMaster(ctx, checkServer)
-	case *redis.Client:
-		if db.kind != KindEmbedded { // has no INFO, evicts nothing and promises nothing
-			err = checkServer(ctx, client)
-		}
-	}
+	err := db.eachWritableServer(ctx, checkServer) // the embedded store evicts nothing and promises nothing
 	slices.Sort(unmet)
 	return unmet, err
 }
@@ -148,14 +140,20 @@ func parseInfo(text string) map[string]string {
 func (db *DB) checkInstallation(ctx context.Context, required Requirements) (RequirementError, error) {
 	meta := keys.Meta()
 	want := map[string]string{keys.MetaLayoutField: layoutVersion, keys.MetaShardsField: strconv.Itoa(required.FreeShards)}
-	for field, value := range want {
-		if err := db.Client.HSetNX(ctx, meta, field, value).Err(); err != nil {
-			return nil, WrapError("write the installation's record", err)
-		}
-	}
 	have, err := db.Client.HGetAll(ctx, meta).Result()
 	if err != nil {
 		return nil, WrapError("read the installation's record", err)
+	}
+	for field, value := range want {
+		if have[field] != "" { // a full store refuses to write, and a node must start there too
+			continue
+		}
+		if err := db.Client.HSetNX(ctx, meta, field, value).Err(); err != nil {
+			return nil, WrapError("write the installation's record", err)
+		}
+		if have[field], err = db.Client.HGet(ctx, meta, field).Result(); err != nil {
+			return nil, WrapError("read the installation's record", err)
+		}
 	}
 	var mismatches RequirementError
 	if have[keys.MetaLayoutField] != layoutVersion {
