@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
@@ -114,6 +117,26 @@ func TestAboveTheWatermarkMoneyGoesOnAndWhatIsNewIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.expect(201, "POST", "/api/v1/game-session/create", ann.token, body)
+}
+
+func TestAPlayerHasABoundedNumberOfSeats(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixtureOn(t, db, func(d *handlers.Deps) {
+			d.Rooms = rooms.New(db, d.Wallet, d.Users, d.Games, rooms.Options{MaxSeats: 2})
+		}).createGame()
+		ann, bob := f.guest("Ann"), f.guest("Bob")
+		room, _ := f.createRoom(ann), f.createRoom(ann)
+		body := fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":4}`, f.gold)
+		over := f.expectError(409, "limit_reached", "POST", "/api/v1/game-session/create", ann.token, body)
+		if over.text("limit") != "seats" || over.text("max") != "2" {
+			t.Errorf("beyond the quota: %s", over.raw)
+		}
+		f.expectError(409, "limit_reached", "POST", "/join", ann.token, roomBody(f.createRoom(bob)))
+		f.expect(200, "POST", "/join", ann.token, roomBody(room)) // a seat that she has
+		f.expectBalance(ann, "9500+500")
+		f.expect(200, "POST", "/api/v1/game-session/leave", ann.token, roomBody(room))
+		f.createRoom(ann)
+	})
 }
 
 // makeOverdue has a room wait for an hour already, of which the sweep knows.

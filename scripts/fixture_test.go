@@ -78,6 +78,7 @@ var argAliases = map[string]string{
 	"permits used already":                            "used",
 	"value of the lock":                               "value",
 	"lease in ms":                                     "lease_ms",
+	"most seats of a player":                          "max_seats",
 	"step between ids":                                "id_step",
 	"offset of the shard's ids":                       "id_offset",
 	"ids of the users whose keys are given":           "users",
@@ -137,7 +138,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 	args := values{
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
-		"key": "key",
+		"key": "key", "max_seats": "0",
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
