@@ -20,6 +20,9 @@ func (rt *route) commonErrors() errorList {
 	list := errorList{apierror.Internal}
 	if rt.rateLimitClass != "" {
 		list = append(list, apierror.RateLimited, apierror.StoreUnavailable)
+		if rt.method != http.MethodGet {
+			list = append(list, apierror.StoreFull)
+		}
 	}
 	if rt.callers != anyone {
 		list = append(list, apierror.Unauthenticated, apierror.AccessTokenExpired)

@@ -43,6 +43,7 @@ type fixture struct {
 	url     string
 	log     *logBuffer
 	wallets *wallet.Service
+	memory  *redisdb.Watermark // that tests update
 
 	game      int64
 	serverKey string
@@ -84,7 +85,7 @@ func (readyStore) Report() readiness.Report {
 // watchStore is for newFixtureOn: the node probes its store, as real ones do.
 func watchStore(t testing.TB, db *redisdb.DB) func(*handlers.Deps) {
 	return func(d *handlers.Deps) {
-		monitor := readiness.NewMonitor(db, redisdb.Requirements{FreeShards: 1}, d.Log)
+		monitor := readiness.NewMonitor(db, redisdb.Requirements{FreeShards: 1}, redisdb.NewWatermark(d.Log), d.Log)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error)
 		go func() { ended <- monitor.Run(ctx) }()
@@ -104,19 +105,21 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	f.wallets = wallet.New(db, userService, wallet.Options{})
 	gameService := games.New(db, games.Options{Validator: gameValidator{f.wallets}, ReservedIssuer: auth.OwnIssuer})
 	userService.RestrictAvatars(gameService)
+	f.memory = redisdb.NewWatermark(log)
+	userService.RestrictNew(f.memory.AdmitNew)
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
 	f.deps = handlers.Deps{
 		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
-		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{}),
+		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{AdmitNew: f.memory.AdmitNew}),
 		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 	}
 	var err error
 	if f.deps.Progress, err = progress.New(db, gameService, userService,
-		progress.Options{SigningKeys: signingKeys, Log: log}); err != nil {
+		progress.Options{SigningKeys: signingKeys, Log: log, AdmitNew: f.memory.AdmitNew}); err != nil {
 		t.Fatal(err)
 	}
 	f.deps.Accounts = accounts.New(accounts.Deps{

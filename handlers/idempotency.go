@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -150,6 +151,9 @@ func (r *request) storeResponse(resp *response, body []byte) {
 	if resp.isFinal() {
 		header := http.Header{"Content-Type": resp.contentType}
 		err = r.execution.Finish(ctx, idempotency.Response{Status: resp.status, Header: header, Body: bytes.Clone(body)})
+		if errors.Is(err, apierror.StoreFull) { // the request can run again, and not only after a while
+			err = errors.Join(err, r.execution.Release(ctx))
+		}
 	} else {
 		err = r.execution.Release(ctx)
 	}

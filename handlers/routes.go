@@ -77,7 +77,7 @@ func (s *Server) routes() []route {
 	)
 	joinErrors := errorList{
 		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
-		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict,
+		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict, apierror.LimitReached,
 	}
 	listErrors := errorList{
 		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
@@ -131,7 +131,7 @@ func (s *Server) routes() []route {
 			post, session + "create", player, auth.ClassMoney, byReceipt, true, withBody(s.createRoom),
 			errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
-				apierror.TokenNotFound, apierror.VersionConflict,
+				apierror.TokenNotFound, apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 		{
@@ -183,7 +183,7 @@ func (s *Server) routes() []route {
 			post, session + "rematch", player, auth.ClassMoney, byReceipt, true, withBody(s.rematchRoom),
 			errorList{
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
-				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict,
+				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
 			},
 		},
 

@@ -40,8 +40,14 @@ type Games interface {
 type Options struct {
 	Shards     int           // for free rooms, fixed at installation; 0 means 1
 	Retention  time.Duration // how long an ended room can be read; 0 means 24 h
+	AdmitNew   func() error  // is called before each new room, which fails with its error; nil admits all
+	MaxSeats   int           // of a player in rooms that have not ended, on each shard; 0 for any number
 	ReceiptTTL time.Duration // how long the first reply to a request with a key is kept; 0 means 24 h
 }
+
+// DefaultMaxSeats is the MaxSeats of a node with limits: far more than a person plays at once, and
+// little enough that nobody fills the store with rooms.
+const DefaultMaxSeats = 32
 
 // Service has the verbs of rooms. It is safe for concurrent use.
 //
@@ -55,15 +61,22 @@ type Service struct {
 	players   Players
 	games     Games
 	retention time.Duration
+	admitNew  func() error
 }
 
 // New returns the service on an open store.
 func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Options) *Service {
 	receiptTTL := cmp.Or(o.ReceiptTTL, 24*time.Hour)
-	return &Service{
+	if o.AdmitNew == nil {
+		o.AdmitNew = func() error { return nil }
+	}
+	s := &Service{
 		store:   newStore(db, cmp.Or(o.Shards, 1), receiptTTL, wallets.LedgerChanged),
 		wallets: wallets, players: players, games: games, retention: cmp.Or(o.Retention, 24*time.Hour),
+		admitNew: o.AdmitNew,
 	}
+	s.store.maxSeats = o.MaxSeats
+	return s
 }
 
 // maxScriptAttempts bounds how often a script is run again because the room changed after it was
@@ -73,7 +86,7 @@ const maxScriptAttempts = 16
 // Create opens a room, seats the calling player in it and takes the stake.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, game_not_found,
-// token_not_found, insufficient_funds.
+// token_not_found, insufficient_funds, limit_reached, store_full.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -81,6 +94,9 @@ func (s *Service) Create(
 		return ChangeResult{}, apierror.Forbidden
 	}
 	n, err := s.prepareCreate(ctx, caller, in)
+	if err == nil {
+		err = s.admitNew()
+	}
 	if err != nil {
 		return s.replayCreate(ctx, caller, in, rc, err)
 	}
@@ -115,7 +131,7 @@ func (s *Service) replayCreate(
 // unchanged.
 //
 // It returns room_not_found, room_closed, already_started, banned, friends_only, room_full,
-// insufficient_funds.
+// limit_reached, insufficient_funds.
 func (s *Service) Join(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -341,6 +357,9 @@ func (s *Service) Rematch(
 		return ChangeResult{}, err
 	}
 	profile, err := s.readProfileJSON(ctx, caller.UserID)
+	if err == nil {
+		err = s.admitNew()
+	}
 	if err != nil {
 		return ChangeResult{}, err
 	}
@@ -528,8 +547,12 @@ func toChangeResult(r scriptResult, err error) (ChangeResult, error) {
 		detailed = apierror.NotEnoughPlayers.WithReason("%d are seated and %d are needed", seated, required).
 			WithMember("players", seated).WithMember("minPlayers", required)
 	case apierror.LimitReached.Code:
-		detailed = apierror.LimitReached.WithReason("the room has its largest number of bans").
-			WithMember("limit", "bans").WithMember("max", values.NextInt())
+		limit, reason := "seats", "the player has as many seats in rooms that have not ended as one may have"
+		if r.script.Name == "room_kick" {
+			limit, reason = "bans", "the room has its largest number of bans"
+		}
+		detailed = apierror.LimitReached.WithReason("%s", reason).
+			WithMember("limit", limit).WithMember("max", values.NextInt())
 	default:
 		return result, r.reply.Err(r.script)
 	}

@@ -37,6 +37,7 @@ type store struct {
 	db             *redisdb.DB
 	freeShardCount int // for free rooms
 	receiptTTL     time.Duration
+	maxSeats       int // of a player in the rooms of a shard that have not ended; 0 for any number
 	ledgerChanged  func(gameID int64)
 	sweeping       *leader.Work
 }
@@ -294,7 +295,8 @@ func (st *store) runCreate(
 ) (scriptResult, error) {
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	return st.run(ctx, scripts.RoomCreate, newKeyList(c).addNewRoom(code),
-		c.caller.UserID, c.roomID, st.freeShardCount+1, c.shard.Number(), code, settings, document, profile)
+		c.caller.UserID, c.roomID, st.freeShardCount+1, c.shard.Number(), code, settings, document, profile,
+		st.maxSeats)
 }
 
 // newRoomCommand returns a command on a new room of a player.
@@ -323,7 +325,7 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 	}
 	k.addWallet(c.caller.UserID)
 	return st.run(ctx, scripts.RoomJoin, k.addLedger(),
-		c.playerText(), c.gameID, c.roomID, formatBool(o.mayStart), o.profileJSON, o.friend)
+		c.playerText(), c.gameID, c.roomID, formatBool(o.mayStart), o.profileJSON, o.friend, st.maxSeats)
 }
 
 // leave takes the caller out. Stale means that the script must have the keys of the other seats as
@@ -386,7 +388,7 @@ func (st *store) tryRematch(ctx context.Context, c command, room Room, profile s
 	k := newKeyList(c).add(next.roomKey(), next.eventTopic()).addNewRoom(code).addPlayerRooms(others)
 	return st.runScript(ctx, scripts.RoomRematch, c, next.location, k.withReceipt(),
 		st.args(c, c.playerText(), c.gameID, next.roomID, st.freeShardCount+1, c.shard.Number(), code,
-			room.encodeRematchDocument(profile), profile, joinInts(others)))
+			room.encodeRematchDocument(profile), profile, joinInts(others), st.maxSeats))
 }
 
 // read returns a room. It returns the codes of locate, and room_not_found.

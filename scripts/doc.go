@@ -5,18 +5,22 @@
 //
 //	-- room_kick: removes a player before the start and returns the stake, or changes nothing.
 //	-- INCLUDES  clock int_to_string room_params room …
+//	-- FLAGS     allow-oom
 //	-- KEYS      1 room  2 events …
 //	-- ARGV      9 target  10 ban: 1 or 0
 //	-- RETURNS   ok replay room_not_found …
 //	-- INVARIANT pot is the sum of the stakes
 //
 // A line that starts with "--" and two spaces continues the one above. INCLUDES names the
-// libraries (lib_*.lua) that the loader puts in front of the script, these alone and in this order:
-// all that the script needs, and what they need. A library's own INCLUDES names only what its code
-// names itself. KEYS and ARGV go on where those of the included libraries end; "then" begins a list
-// of any length. RETURNS lists every status that the script can return: "ok", "stale" (the caller
-// read an older version and must read again), "replay" (the first reply follows) or an error code
-// of package apierror. The architecture tests compare the headers with the code.
+// libraries (lib_*.lua) that the loader puts in front of the script, these alone and in this
+// order: all that the script needs, and what they need. A library's own INCLUDES names only what
+// its code names itself. FLAGS are the flags with which Redis runs it: allow-oom runs on a full
+// store too, which is for what pays back, frees or ends something; no-writes only reads. A script
+// without a flag is refused as a whole by a full store. KEYS and ARGV go on where those of the
+// included libraries end; "then" begins a list of any length. RETURNS lists every status that the
+// script can return: "ok", "stale" (the caller read an older version and must read again),
+// "replay" (the first reply follows) or an error code of package apierror. The architecture tests
+// compare the headers with the code.
 //
 // Rules for every script:
 //

@@ -152,6 +152,7 @@ func checkWithoutKey(t *testing.T, e example, c call) {
 // tokens lives from the last call that started it, and sessions end at the time of the last call.
 var newEachTime = []*scripts.Script{
 	scripts.FencingTokenIssue, scripts.RateLimitTake, scripts.RefreshStart, scripts.UserEndSessions,
+	scripts.SessionsEnd,
 }
 
 func checkReceipt(t *testing.T, e example, c call) {

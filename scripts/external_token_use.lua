@@ -1,6 +1,7 @@
 -- external_token_use: returns when a token of an outside issuer was first used: now, when it was
 -- not used before.
 -- INCLUDES  clock
+-- FLAGS     allow-oom
 -- KEYS      1 first use
 -- ARGV      1 for how long it is remembered, in ms
 -- RETURNS   ok

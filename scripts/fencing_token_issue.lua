@@ -1,5 +1,6 @@
 -- fencing_token_issue: issues a fencing token to the holder of a lock, or changes nothing.
 -- INCLUDES  int_to_string
+-- FLAGS     allow-oom
 -- KEYS      1 lock  2 fence
 -- ARGV      1 value of the lock
 -- RETURNS   ok stale

@@ -78,6 +78,7 @@ var argAliases = map[string]string{
 	"permits used already":                            "used",
 	"value of the lock":                               "value",
 	"lease in ms":                                     "lease_ms",
+	"most seats of a player":                          "max_seats",
 	"step between ids":                                "id_step",
 	"offset of the shard's ids":                       "id_offset",
 	"ids of the users whose keys are given":           "users",
@@ -92,6 +93,9 @@ var argAliases = map[string]string{
 	"number of the last entry that was folded before": "before",
 	"the ledger's base":                               "base",
 	"number of the last entry that is in the sums":    "after",
+	"time by which they had begun":                    "began_by",
+	"close code of their sockets":                     "code",
+	"time before which ends are dropped":              "oldest",
 	"values of the event":                             "event_data",
 	"members of the event as JSON":                    "event_data",
 	"fence of the leader":                             "holder",
@@ -134,7 +138,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 	args := values{
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
-		"key": "key",
+		"key": "key", "max_seats": "0",
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
@@ -187,7 +191,7 @@ func (c call) keyOf(name string) string {
 	switch c.script.Name + " " + name {
 	case "ledger_fold fence":
 		return keys.TotalsFence(c.f.id)
-	case "fencing_token_issue lock":
+	case "fencing_token_issue lock", "lock_acquire lock":
 		return keys.Lock(c.text("lock"))
 	case "fencing_token_issue fence":
 		return keys.FenceCounter(c.text("lock"))
@@ -270,6 +274,10 @@ func (c call) keyOf(name string) string {
 		return keys.UserEventSeq(c.f.id)
 	case "rate":
 		return keys.RateLimit("class", "caller"+strconv.FormatInt(c.f.id, 10))
+	case "games_with_work":
+		return keys.GamesWithWork("work" + strconv.FormatInt(c.f.id, 10))
+	case "ended_sessions":
+		return keys.EndedSessions()
 	case "record":
 		return keys.StoredResponse("caller"+strconv.FormatInt(c.f.id, 10), "digest")
 	}

@@ -1,4 +1,5 @@
 -- friend_remove: removes a request, a friendship and the user's own block, whichever there is.
+-- FLAGS     allow-oom
 -- KEYS      1 pair
 -- ARGV      1 user
 -- RETURNS   ok

@@ -12,11 +12,18 @@ import (
 type Header struct {
 	Name      string   // of the file, without ".lua"
 	Includes  []string // libraries, without LibraryPrefix
+	Flags     []string // for Redis: AllowOOM or NoWrites
 	Keys      Params
 	Args      Params
 	Statuses  []Status
 	Invariant string // "" for none
 }
+
+// The flags of a script. One without a flag is refused as a whole by a store that is full.
+const (
+	AllowOOM = "allow-oom" // runs on a full store: it pays back, frees or ends something
+	NoWrites = "no-writes" // only reads
+)
 
 // Params are the KEYS or the ARGV of a header.
 type Params struct {
@@ -26,7 +33,7 @@ type Params struct {
 }
 
 var (
-	labelLine        = regexp.MustCompile(`^-- (INCLUDES|KEYS|ARGV|RETURNS|INVARIANT)\s+(.*)$`)
+	labelLine        = regexp.MustCompile(`^-- (INCLUDES|FLAGS|KEYS|ARGV|RETURNS|INVARIANT)\s+(.*)$`)
 	continuationLine = regexp.MustCompile(`^--\s{2,}(.*)$`)
 )
 
@@ -54,6 +61,7 @@ func ParseHeader(name, text string) (Header, error) {
 	return Header{
 		Name:      name,
 		Includes:  strings.Fields(values["INCLUDES"]),
+		Flags:     strings.Fields(values["FLAGS"]),
 		Keys:      parseParams(values["KEYS"]),
 		Args:      parseParams(values["ARGV"]),
 		Statuses:  strings.Fields(values["RETURNS"]),

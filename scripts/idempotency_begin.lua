@@ -1,5 +1,6 @@
 -- idempotency_begin: claims a keyed request for one execution, or changes nothing and returns
 -- what became of the first.
+-- FLAGS     allow-oom
 -- KEYS      1 record
 -- ARGV      1 fingerprint  2 owner  3 lease in ms
 -- RETURNS   ok replay request_in_progress idempotency_key_reused

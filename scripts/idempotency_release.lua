@@ -1,5 +1,6 @@
 -- idempotency_release: deletes an execution without a response worth keeping, or changes nothing
 -- when another owner has the record or it has its response.
+-- FLAGS     allow-oom
 -- KEYS      1 record
 -- ARGV      1 owner
 -- RETURNS   ok stale

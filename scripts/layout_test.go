@@ -25,7 +25,7 @@ return PACK(asset_live)`: "1|2|3||5|6",
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := db.Client.Eval(t.Context(), s.Source, []string{"k"}, "1|2|3||5|6",
+			got, err := db.Client.Eval(t.Context(), s.EmbeddedSource, []string{"k"}, "1|2|3||5|6",
 				`active|1|2|3|4|{"a":"x|y"}`).Text()
 			if err != nil || got != want {
 				t.Errorf("%s: %q, %v; want %q", call, got, err, want)

@@ -1,5 +1,6 @@
 -- ledger_fold: adds the sums of the ledger entries that follow the folded ones to the totals, or
 -- changes nothing. The caller has summed them up: to parse entries here would cost ten times more.
+-- FLAGS     allow-oom
 -- KEYS      1 totals  2 ledger base  3 fence
 -- ARGV      1 fence of the leader ('' outside of the leader's work)  2 number of the last entry
 --           that was folded before  3 the ledger's base, with which the entries were read

@@ -1,13 +1,14 @@
 -- lib_open_room: writes a new room with its creator seated and the stake taken.
 -- INCLUDES  amounts balance event take_stake
 -- open_room writes the room and returns nil, or changes nothing and returns a reply: stale (the
--- code is taken), insufficient_funds, or ok for a resend, since nobody else makes a room of this
--- id. first is where its keys begin in KEYS: room, events, code, next_id, due, all, created,
--- started, open, player_rooms of the creator, then wallet, lines and ledger of a paid room, or
--- free_rooms of a free one. reserved is the number, as text, of the seats that the caller of
--- open_room adds.
+-- code is taken), limit_reached (the creator has max_seats seats, '0' for any number, in rooms of
+-- the shard that have not ended), insufficient_funds, or ok for a resend, since nobody else makes
+-- a room of this id. first is where its keys begin in KEYS: room, events, code, next_id, due,
+-- all, created, started, open, player_rooms of the creator, then wallet, lines and ledger of a
+-- paid room, or free_rooms of a free one. reserved is the number, as text, of the seats that the
+-- caller of open_room adds.
 local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings,
-  document, profile, reserved)
+  document, profile, reserved, max_seats)
   local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key =
     unpack(KEYS, first, first + 9)
   local entry, token, decimals, max_players, game, visibility, auto_start, match_ms, idle_ms, age_ms =
@@ -16,6 +17,9 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
   if redis.call('EXISTS', room_key, code_key) > 0 then
     if redis.call('EXISTS', room_key) == 1 then return {'ok', nonce, room_id} end
     return {'stale', nonce}
+  end
+  if max_seats ~= '0' and redis.call('ZCARD', rooms_key) >= tonumber(max_seats) then
+    return {'limit_reached', nonce, max_seats}
   end
   local paid, money, free, held, line = entry ~= '0', first + 10
   if paid then

@@ -23,10 +23,13 @@ var (
 	RefreshStart  = mustLoad("refresh_start")
 	RefreshRotate = mustLoad("refresh_rotate")
 
+	SessionsEnd      = mustLoad("sessions_end")
 	ExternalTokenUse = mustLoad("external_token_use")
 
 	RateLimitTake     = mustLoad("rate_limit_take")
+	LockAcquire       = mustLoad("lock_acquire")
 	FencingTokenIssue = mustLoad("fencing_token_issue")
+	WorkName          = mustLoad("work_name")
 
 	IdempotencyBegin   = mustLoad("idempotency_begin")
 	IdempotencyFinish  = mustLoad("idempotency_finish")

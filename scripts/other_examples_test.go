@@ -205,6 +205,21 @@ var otherExamples = []example{
 		return f.newTake(1)
 	}},
 
+	{scripts.LockAcquire, "that is free", "ok", func(f *fixture) call {
+		return f.newCall(scripts.LockAcquire, values{"lock": fmt.Sprint("free", f.id), "value": "a", "lease_ms": 60_000})
+	}},
+	{scripts.LockAcquire, "that another has", "stale", func(f *fixture) call {
+		c := f.newCall(scripts.LockAcquire, values{"lock": fmt.Sprint("held", f.id), "value": "a", "lease_ms": 60_000})
+		c.want(scripts.OK)
+		return c.with(values{"value": "b"})
+	}},
+	{scripts.WorkName, "", "ok", func(f *fixture) call { return f.newCall(scripts.WorkName, nil, 1, 2) }},
+	{scripts.SessionsEnd, "", "ok", func(f *fixture) call {
+		return f.newCall(scripts.SessionsEnd, values{
+			"subject": "user 7", "began_by": "", "code": 4001, "oldest": 1,
+		})
+	}},
+
 	{scripts.FencingTokenIssue, "to the holder", "ok", func(f *fixture) call { return f.newFence("mine") }},
 	{scripts.FencingTokenIssue, "to another", "stale", func(f *fixture) call { return f.newFence("other") }},
 

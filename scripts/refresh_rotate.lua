@@ -1,6 +1,7 @@
 -- refresh_rotate: replaces a family's current token by the next one; a token that is neither the
 -- current one nor the one before it, shown again soon, revokes the family.
 -- INCLUDES  clock int_to_string
+-- FLAGS     allow-oom
 -- KEYS      1 family  2 user  3 families of the user
 -- ARGV      1 digest of the token  2 digest of the next token  3 longest idle time in ms
 --           4 how long the token before the current one may be shown again, in ms

@@ -5,12 +5,13 @@
 --           and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 room id  7 step between ids  8
 --           offset of the shard's ids  9 code  10 settings ('' to look up the receipt only)  11
---           document  12 profile
--- RETURNS   ok replay stale idempotency_key_reused insufficient_funds
+--           document  12 profile  13 most seats of a player, 0 for any number
+-- RETURNS   ok replay stale idempotency_key_reused limit_reached insufficient_funds
 -- INVARIANT the pot is the sum of the stakes; a code names one room; ids are unique over the shards
 -- Stale means that the code is taken, or that there is no receipt. The room id follows ok.
 local publish, nonce, fingerprint, ttl_ms, user, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local id_step, id_offset, code, settings, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local max_seats = ARGV[13]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -20,6 +21,6 @@ end
 if settings == '' then return {'stale', nonce} end
 local now_ms, now = read_clock()
 local reply = open_room(publish, nonce, now_ms, now, 1, room_id, user, id_step, id_offset, code, settings, document,
-  profile, '0')
+  profile, '0', max_seats)
 if reply and reply[1] == 'stale' then return reply end
 return save_receipt(receipt_key, fingerprint, ttl_ms, reply or {'ok', nonce, room_id})

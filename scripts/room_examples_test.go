@@ -35,6 +35,11 @@ var roomExamples = []example{
 		r.code = other.code
 		return create.with(values{"code": other.code})
 	}},
+	{scripts.RoomCreate, "with as many seats as one may have", "limit_reached", func(f *fixture) call {
+		f.openRoom(nil)
+		_, create := f.newRoom(nil)
+		return create.with(values{"max_seats": 1})
+	}},
 	{scripts.RoomCreate, "a unit short", "insufficient_funds", func(f *fixture) call {
 		f.setBalance(1, "249", "1000")
 		_, create := f.newRoom(nil)
@@ -99,6 +104,12 @@ var roomExamples = []example{
 	}},
 	{scripts.RoomJoin, "full with reserved seats", "room_full", func(f *fixture) call {
 		return f.openRematch().call(scripts.RoomJoin, 4, nil)
+	}},
+	{scripts.RoomJoin, "with as many seats as one may have", "limit_reached", func(f *fixture) call {
+		f.openRoom(nil).join(2)
+		r, create := f.newRoom(nil)
+		create.want(scripts.OK)
+		return r.call(scripts.RoomJoin, 2, values{"max_seats": 1})
 	}},
 	{scripts.RoomJoin, "a unit short", "insufficient_funds", func(f *fixture) call {
 		r := f.openRoom(nil)
@@ -479,6 +490,12 @@ var roomExamples = []example{
 	}},
 	{scripts.RoomRematch, "another player is not there", "stale", func(f *fixture) call {
 		return f.openRoom(nil).join(2).cancel("1,2").call(scripts.RoomRematch, 2, nil)
+	}},
+	{scripts.RoomRematch, "with as many seats as one may have", "limit_reached", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).cancel("1,2")
+		_, create := f.newRoom(nil)
+		create.want(scripts.OK)
+		return r.call(scripts.RoomRematch, 1, values{"users": "2", "max_seats": 1})
 	}},
 	{scripts.RoomRematch, "no room", "room_not_found", func(f *fixture) call {
 		return f.noRoom().call(scripts.RoomRematch, 1, nil)

@@ -5,14 +5,15 @@
 --           with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 may the join
 --           start the room: 1 or 0  9 profile  10 is the user a friend of the creator: 1, 0, or ''
---           when it was not looked up
+--           when it was not looked up  11 most seats of a player, 0 for any number
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed already_started
---           banned friends_only room_full insufficient_funds
+--           banned friends_only room_full limit_reached insufficient_funds
 -- INVARIANT the pot is the sum of the stakes; live has the position of the last event; an index
 --           names a room exactly while it is so
 local room_key, events_key, open_key, player_rooms_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local room_id, may_start, new_profile, friend = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local max_seats = ARGV[11]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -45,6 +46,9 @@ if fields[4] then return refuse('banned', nonce) end
 if needs_friend and friend == '0' then return refuse('friends_only', nonce) end
 local taken = active + reserved + (seat and 0 or 1)
 if taken > tonumber(max_players) then return refuse('room_full', nonce) end
+if max_seats ~= '0' and not seat and redis.call('ZCARD', player_rooms_key) >= tonumber(max_seats) then
+  return refuse('limit_reached', nonce, max_seats)
+end
 active = string.format('%d', active + 1)
 local starts = auto_start == '1' and active == max_players -- then no seat is reserved any more
 if starts and may_start ~= '1' then return {'stale', nonce} end

@@ -2,6 +2,7 @@
 -- changes nothing.
 -- INCLUDES  clock amounts balance receipt event marks seats find_host players stake remove_seat
 --           start_room drop_reserved end_room
+-- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
 --           and the receipt of a call with a key

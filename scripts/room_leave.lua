@@ -3,6 +3,7 @@
 -- nothing.
 -- INCLUDES  clock amounts balance receipt event marks seats find_host players stake refund payout
 --           remove_seat start_room drop_reserved end_room
+-- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  then
 --           the ledger of a paid room, player_rooms of each of the users, in a paid room with
 --           wallet and lines, and the receipt of a call with a key

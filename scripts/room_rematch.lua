@@ -5,9 +5,9 @@
 --           of each of the others, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 id of the new room  8
 --           step between ids  9 offset of the shard's ids  10 code  11 document of the new room  12
---           profile  13 ids of the others
+--           profile  13 ids of the others  14 most seats of a player, 0 for any number
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
---           already_started insufficient_funds
+--           already_started limit_reached insufficient_funds
 -- INVARIANT a room has one rematch, that of the first caller
 -- The id of the rematch follows ok.
 local room_key, events_key = KEYS[1], KEYS[2]
@@ -15,7 +15,7 @@ local first_new = 3 -- where the keys of the new room begin
 local new_room_key = KEYS[first_new]
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local new_room_id, id_step, id_offset, code, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local others = ARGV[13]
+local others, max_seats = ARGV[13], ARGV[14]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -49,7 +49,8 @@ for _, other in ipairs(read_seats(room_key)) do
 end
 
 local reply = open_room(publish, nonce, now_ms, now, first_new, new_room_id, user, id_step, id_offset, code,
-  REPLACE(room_settings: creator in settings by user), document, profile, string.format('%d', #lists))
+  REPLACE(room_settings: creator in settings by user), document, profile, string.format('%d', #lists),
+  max_seats)
 if reply then return reply[1] == 'stale' and reply or refuse(unpack(reply)) end
 local changed = now
 if #lists > 0 then

@@ -1,5 +1,6 @@
 -- save_read: reads the newest version of a save slot, another one when it is named, and the time.
 -- INCLUDES  clock
+-- FLAGS     no-writes
 -- KEYS      1 save
 -- ARGV      1 with the newest state: 1 or 0  2 other version, or ''
 -- RETURNS   ok

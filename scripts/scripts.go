@@ -18,8 +18,11 @@ const LibraryPrefix = "lib_"
 // Script is one atomic change of state, ready to be sent.
 type Script struct {
 	Header        // its own, with the KEYS and ARGV of the libraries in front of its own
-	Source string // libraries and body with their layouts expanded, as Redis gets them
+	Source string // flags, libraries and body with their layouts expanded, as Redis gets them
 	SHA    string // SHA-1 of Source in hexadecimal, as EVALSHA expects it
+
+	// The same without the line of the flags, which the embedded store cannot read.
+	EmbeddedSource, EmbeddedSHA string
 }
 
 var scriptsByName = map[string]*Script{}
@@ -73,6 +76,28 @@ func Load(files fs.FS, name string) (*Script, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	sum := sha1.Sum([]byte(expanded))
-	return &Script{Header: own, Source: expanded, SHA: hex.EncodeToString(sum[:])}, nil
+	for _, flag := range own.Flags {
+		if flag != AllowOOM && flag != NoWrites {
+			return nil, fmt.Errorf("%s: there is no flag %s", name, flag)
+		}
+	}
+	flagged := flagLine(own.Flags) + expanded
+	return &Script{
+		Header: own, Source: flagged, SHA: digest(flagged), EmbeddedSource: expanded, EmbeddedSHA: digest(expanded),
+	}, nil
+}
+
+// flagLine returns the first line of a script. With it Redis checks before the script runs whether
+// it has the memory for it. Without it the first command that needs memory is refused, and none
+// after a command that has written.
+func flagLine(flags []string) string {
+	if len(flags) == 0 {
+		return "#!lua\n"
+	}
+	return "#!lua flags=" + strings.Join(flags, ",") + "\n"
+}
+
+func digest(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
 }

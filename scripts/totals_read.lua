@@ -1,5 +1,6 @@
 -- totals_read: returns the totals of a game and the ledger entries that are not in them yet, at one
 -- instant; it changes nothing.
+-- FLAGS     no-writes
 -- KEYS      1 totals  2 ledger  3 ledger base
 -- ARGV      1 most entries
 -- RETURNS   ok stale

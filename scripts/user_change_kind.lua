@@ -1,4 +1,5 @@
 -- user_change_kind: makes an account of one kind an account of another, or changes nothing.
+-- FLAGS     allow-oom
 -- KEYS      1 user
 -- ARGV      1 kind that the account must have  2 new kind
 -- RETURNS   ok stale user_not_found

@@ -1,6 +1,7 @@
 -- user_end_sessions: ends every session of a player that has begun, or changes nothing; returns
 -- when, and the families of refresh tokens that are over.
 -- INCLUDES  clock
+-- FLAGS     allow-oom
 -- KEYS      1 user  2 families of the user
 -- RETURNS   ok user_not_found
 -- INVARIANT a session that begins later is not ended; a resend ends what began in between

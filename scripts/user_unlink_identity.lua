@@ -1,4 +1,5 @@
 -- user_unlink_identity: takes an identity from a player who has it, or changes nothing.
+-- FLAGS     allow-oom
 -- KEYS      1 identity
 -- ARGV      1 user
 -- RETURNS   ok

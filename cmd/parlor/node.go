@@ -32,14 +32,16 @@ type domains struct {
 	assets *assets.Service
 	auth   *auth.Service
 	rooms  *rooms.Service
+	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
 }
 
 // newDomains returns the domains on a store.
 func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
 	d := domains{
-		db: db, users: users.New(db),
+		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()),
 	}
+	d.users.RestrictNew(d.memory.AdmitNew)
 	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
@@ -50,8 +52,13 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
 		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
 	})
+	maxSeats := 0
+	if s.RateLimitsEnabled {
+		maxSeats = rooms.DefaultMaxSeats
+	}
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
+		AdmitNew: d.memory.AdmitNew, MaxSeats: maxSeats,
 	})
 	return d
 }
@@ -84,10 +91,16 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	n.monitor = readiness.NewMonitor(db, requirements(s), log)
+	n.monitor = readiness.NewMonitor(db, requirements(s), n.memory, log)
+	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "parlor_store_memory_used_percent",
+		Help: "How much of its limit the fullest server of the store uses; above 85 nothing new is admitted.",
+	}, func() float64 { return float64(n.memory.PercentUsed()) }))
 	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
-	saves, err := progress.New(db, n.games, n.users, progress.Options{SigningKeys: revealKeys(s.SigningKeys), Log: log})
+	saves, err := progress.New(db, n.games, n.users, progress.Options{
+		SigningKeys: revealKeys(s.SigningKeys), AdmitNew: n.memory.AdmitNew, Log: log,
+	})
 	if err != nil {
 		return nil, err
 	}

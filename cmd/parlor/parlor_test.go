@@ -319,7 +319,7 @@ func TestServeReportsAnAddressInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	setRequired(t, redistest.StartFor(t, "--appendonly", "yes").URL())
+	setRequired(t, redistest.StartFor(t, "--appendonly", "yes", "--maxmemory", "1gb").URL())
 	status, _, stderr := command(t, "serve", "--listen", taken.Addr().String())
 	if status != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "address already in use") {
 		t.Errorf("exits %d:\n%s", status, stderr)

@@ -66,6 +66,8 @@ var advice = map[string]string{
 
 	Draining.Code:         "Connect again: the load balancer chooses another node.",
 	StoreUnavailable.Code: "Send the request again with the same Idempotency-Key after a moment.",
+	StoreFull.Code: "Wait: rooms that are open go on, and what ends makes room. Nothing was changed; send the request " +
+		"again in a minute.",
 	OutcomeUnknown.Code: "Send the request again with the same Idempotency-Key. If `detail` asks for a new one, read " +
 		"first what happened.",
 }

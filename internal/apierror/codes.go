@@ -76,5 +76,6 @@ var (
 	// 503: not now. Nothing was changed, except that outcome_unknown leaves it open.
 	Draining         = define("draining", 503, "This node is shutting down", true)
 	StoreUnavailable = define("store_unavailable", 503, "The store cannot be reached", true)
+	StoreFull        = define("store_full", 503, "The store is nearly full and takes nothing new", true)
 	OutcomeUnknown   = define("outcome_unknown", 503, "Not yet as durable as promised: ask again with the same key", true)
 )

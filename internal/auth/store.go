@@ -39,10 +39,13 @@ func (s *store) keyedDigest(ctx context.Context, kind users.Kind, credential str
 func (s *store) keyedHash(ctx context.Context, label, text string) ([]byte, error) {
 	pepper := s.pepper.Load()
 	if pepper == nil {
-		if err := s.db.Client.SetNX(ctx, keys.Pepper(), secret.New(), 0).Err(); err != nil {
-			return nil, redisdb.WrapError("make the pepper", err)
-		}
 		stored, err := s.db.Client.Get(ctx, keys.Pepper()).Result()
+		if errors.Is(err, redis.Nil) { // only then: a full store refuses to write
+			if err := s.db.Client.SetNX(ctx, keys.Pepper(), secret.New(), 0).Err(); err != nil {
+				return nil, redisdb.WrapError("make the pepper", err)
+			}
+			stored, err = s.db.Client.Get(ctx, keys.Pepper()).Result()
+		}
 		if err != nil {
 			return nil, redisdb.WrapError("read the pepper", err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -86,17 +87,19 @@ func (w *Work) nameChanged(ctx context.Context) error {
 	for id := range changed {
 		members = append(members, id)
 	}
-	err := w.db.Client.SAdd(ctx, keys.GamesWithWork(w.kind), members...).Err()
-	if err != nil {
-		for id := range changed {
-			w.Changed(id)
+	for chunk := range slices.Chunk(members, maxNamedAtOnce) {
+		if _, err := w.db.RunScript(ctx, scripts.WorkName, []string{keys.GamesWithWork(w.kind)}, chunk...); err != nil {
+			for id := range changed {
+				w.Changed(id)
+			}
+			return err
 		}
 	}
-	return redisdb.WrapError("name the changed games", err)
+	return nil
 }
 
 func (w *Work) lead(ctx context.Context, fence int64) error {
-	games, err := w.takeGames(ctx)
+	games, err := w.takeGames(ctx, fence)
 	if err != nil || len(games) == 0 {
 		return err
 	}
@@ -112,7 +115,7 @@ func (w *Work) lead(ctx context.Context, fence int64) error {
 
 // takeGames returns the ids of the games to look at, in order. The named ones leave the shared set:
 // when this node dies before it has named them again, they wait for the next look at every game.
-func (w *Work) takeGames(ctx context.Context) ([]int64, error) {
+func (w *Work) takeGames(ctx context.Context, fence int64) ([]int64, error) {
 	named, err := w.db.Client.SPopN(ctx, keys.GamesWithWork(w.kind), maxNamed).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("take the changed games", err)
@@ -125,7 +128,8 @@ func (w *Work) takeGames(ctx context.Context) ([]int64, error) {
 	if v.Err() != nil {
 		return nil, v.Err()
 	}
-	due, err := w.db.Client.SetNX(ctx, keys.GamesLookedAt(w.kind), "1", allInterval).Result()
+	value := strconv.FormatInt(fence, 10) // of this leader alone
+	due, err := w.db.TryAcquire(ctx, keys.GamesLookedAt(w.kind), value, allInterval)
 	if err != nil {
 		return nil, redisdb.WrapError("time the look at every game", err)
 	}
@@ -142,8 +146,10 @@ func (w *Work) takeGames(ctx context.Context) ([]int64, error) {
 	return slices.Compact(games), nil
 }
 
-// maxNamed bounds one read of the named games; the rest waits for the next second.
-const maxNamed = 10_000
+const (
+	maxNamed       = 10_000 // games in one read of the named ones; the rest waits for the next second
+	maxNamedAtOnce = 1_000  // games that one script names
+)
 
 // CountGames returns how many games there are; their ids are 1 to that number.
 func CountGames(ctx context.Context, db *redisdb.DB) (int64, error) {

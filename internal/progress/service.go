@@ -24,6 +24,7 @@ type Service struct {
 	users        Users
 	signer       signer
 	log          *slog.Logger
+	admitNew     func() error
 	parsedByGame *cache.Cache[int64, parsedRules] // by game id
 }
 
@@ -42,6 +43,7 @@ type Options struct {
 	// SigningKeys sign and verify what is stored: the first signs, all verify. A key may be removed
 	// once no save that it signed has to be read; each save and restore signs with the first.
 	SigningKeys [][]byte
+	AdmitNew    func() error // is called before each write, which fails with its error; nil admits all
 	Log         *slog.Logger // gets violations of rules in shadow mode, and altered saves; nil discards them
 }
 
@@ -59,8 +61,11 @@ func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) 
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.AdmitNew == nil {
+		o.AdmitNew = func() error { return nil }
+	}
 	return &Service{
-		store: store{db}, games: games, users: users, signer: keys, log: o.Log,
+		store: store{db}, games: games, users: users, signer: keys, log: o.Log, admitNew: o.AdmitNew,
 		parsedByGame: cache.New[int64, parsedRules]("progress_rules", maxCachedRules, 0),
 	}, nil
 }
@@ -228,6 +233,9 @@ type progressEvent struct {
 
 // write signs and stores a version. It returns payload_too_large, and what store.write returns.
 func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restoredFrom int64) (SaveInfo, error) {
+	if err := s.admitNew(); err != nil {
+		return SaveInfo{}, err
+	}
 	w.next.sizeBytes = len(w.next.state)
 	if w.next.sizeBytes > MaxStateBytes { // the serverOnly members were added to what the player sent
 		return SaveInfo{}, errStateTooLarge

@@ -33,16 +33,11 @@ const (
 	switchAfter   = 2                // probes in a row with another result
 )
 
-// The memory in use above which "memory" is false, in percent.
-const (
-	maxMemoryWatermark     = 85 // of maxmemory
-	machineMemoryWatermark = 80 // of the machine's, without maxmemory
-)
-
 // Monitor keeps the report of a node up to date while it runs.
 type Monitor struct {
 	db       *redisdb.DB
 	required redisdb.Requirements
+	memory   *redisdb.Watermark
 	log      *slog.Logger
 	started  chan struct{}
 	report   atomic.Pointer[Report]
@@ -57,9 +52,14 @@ type master struct {
 	opposite int // probes in a row whose result was not ok's
 }
 
-// NewMonitor returns a monitor of the store. It knows nothing before it runs.
-func NewMonitor(db *redisdb.DB, required redisdb.Requirements, log *slog.Logger) *Monitor {
-	m := &Monitor{db: db, required: required, log: log, started: make(chan struct{}), masters: map[string]*master{}}
+// NewMonitor returns a monitor of the store, which also keeps the watermark. It knows nothing
+// before it runs.
+func NewMonitor(
+	db *redisdb.DB, required redisdb.Requirements, memory *redisdb.Watermark, log *slog.Logger,
+) *Monitor {
+	m := &Monitor{
+		db: db, required: required, memory: memory, log: log, started: make(chan struct{}), masters: map[string]*master{},
+	}
 	m.report.Store(&Report{Checks: []Check{{Name: "store", Detail: "was not reached yet"}}})
 	return m
 }
@@ -81,10 +81,12 @@ func (m *Monitor) Run(ctx context.Context) error {
 	prober := m.db.NewProber(m.required)
 	for started := false; ; {
 		probeCtx, cancel := context.WithTimeout(ctx, probeTimeout)
-		m.update(prober.Probe(probeCtx))
+		probed := prober.Probe(probeCtx)
 		cancel()
+		m.update(probed)
 		if !started {
 			started = true
+			m.warnOfUnlimited(probed)
 			close(m.started)
 		}
 		select {
@@ -130,25 +132,32 @@ func (m *Monitor) waitForStore(ctx context.Context, tick *time.Ticker) error {
 // update makes a new report of what a probe found.
 func (m *Monitor) update(probed []redisdb.MasterHealth) {
 	report := Report{Started: true}
-	memory := Check{Name: "memory", OK: true, Detail: "not known"}
 	known := make(map[string]*master, len(probed))
 	for _, p := range probed {
 		state := m.observe(p)
 		known[p.Name] = state
 		report.Checks = append(report.Checks, Check{Name: p.Name, OK: state.ok, Detail: state.detail})
 		report.Ready = report.Ready || state.ok
-		watermark := machineMemoryWatermark
-		if p.HasMaxMemory {
-			watermark = maxMemoryWatermark
-		}
-		if p.MemoryPercent > 0 && memory.OK {
-			memory.OK = p.MemoryPercent < watermark
-			memory.Detail = fmt.Sprintf("%d %% in use, the watermark is %d %%", p.MemoryPercent, watermark)
-		}
 	}
 	m.masters = known
-	report.Checks = append(report.Checks, memory)
+	m.memory.Update(probed)
+	report.Checks = append(report.Checks, Check{
+		Name: "memory", OK: m.memory.AdmitNew() == nil,
+		Detail: fmt.Sprintf("%d %% in use; above %d %% nothing new is admitted",
+			m.memory.PercentUsed(), redisdb.WatermarkPercent),
+	})
 	m.report.Store(&report)
+}
+
+// warnOfUnlimited logs which servers have no limit of their own: their machine may run out of
+// memory and kill them.
+func (m *Monitor) warnOfUnlimited(probed []redisdb.MasterHealth) {
+	for _, p := range probed {
+		if p.Reached && !p.HasMaxMemory {
+			m.log.Warn("a server of the store has no maxmemory, so that its machine may run out of memory; set maxmemory",
+				"master", p.Name)
+		}
+	}
 }
 
 // observe returns the state of a master after a probe.

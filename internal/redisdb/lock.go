@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/parlor-games/parlor/scripts"
 )
@@ -20,7 +21,7 @@ import (
 func (db *DB) RunAsLeader(
 	ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error,
 ) (bool, error) {
-	m := redsync.New(goredis.NewPool(db.Client)).NewMutex(lock, redsync.WithExpiry(lease), redsync.WithTries(1))
+	m := redsync.New(lockPool{db}).NewMutex(lock, redsync.WithExpiry(lease), redsync.WithTries(1))
 	if err := m.TryLockContext(ctx); err != nil {
 		var taken *redsync.ErrTaken
 		if errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) {
@@ -50,4 +51,30 @@ func (db *DB) RunAsLeader(
 	leased, cancel := context.WithDeadline(ctx, m.Until())
 	defer cancel()
 	return true, work(leased, number)
+}
+
+// TryAcquire takes a name for a time that nobody has taken; it reports whether it did. value must
+// be the call's own. A full store takes it too.
+func (db *DB) TryAcquire(ctx context.Context, name, value string, lease time.Duration) (bool, error) {
+	reply, err := db.RunScript(ctx, scripts.LockAcquire, []string{name}, value, lease.Milliseconds())
+	return err == nil && reply.Status == scripts.OK, err
+}
+
+// lockPool is redsync's pool, but that a full store gives locks too: SET NX it would refuse, and
+// without a leader nothing would ever be freed.
+type lockPool struct{ db *DB }
+
+func (p lockPool) Get(ctx context.Context) (redsyncredis.Conn, error) {
+	conn, err := goredis.NewPool(p.db.Client).Get(ctx)
+	return lockConn{conn, ctx, p.db}, err
+}
+
+type lockConn struct {
+	redsyncredis.Conn
+	ctx context.Context // of one use of the connection, as redsync wants it
+	db  *DB
+}
+
+func (c lockConn) SetNX(name, value string, expiry time.Duration) (bool, error) {
+	return c.db.TryAcquire(c.ctx, name, value, expiry)
 }

@@ -31,8 +31,8 @@ type MasterHealth struct {
 	OK     bool   // a write succeeded, and the master keeps what the mode promises
 	Detail string // a sentence without an address, for anyone to read
 	Cause  error  // nil when the write succeeded
-	// MemoryPercent is the memory in use, of maxmemory or else of the machine; 0 when it is not known.
-	MemoryPercent int
+	Reached       bool   // the two below are known; never of the embedded store
+	MemoryPercent int    // memory in use, of maxmemory or else of 80 % of the machine's
 	HasMaxMemory  bool
 }
 
@@ -103,7 +103,9 @@ func (p *Prober) probe(ctx context.Context, server *redis.Client, key, name stri
 // not known.
 func (p *Prober) assess(name string, err error, info map[string]string) MasterHealth {
 	h := MasterHealth{Name: name}
-	h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
+	if h.Reached = info != nil; h.Reached {
+		h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
+	}
 	// A store that is full still takes what ends, pays back or frees.
 	if err != nil && outageCode(err) != "OOM" {
 		failed := failedProbe(name, err)
@@ -130,21 +132,6 @@ func failedProbe(name string, err error) MasterHealth {
 		detail = "refuses writes: " + code
 	}
 	return MasterHealth{Name: name, Detail: detail, Cause: WrapError("write to "+name, err)}
-}
-
-// memoryInUse returns the memory in use in percent of maxmemory, or of the machine's when there is
-// none.
-func memoryInUse(info map[string]string) (percent int, hasMaximum bool) {
-	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(info[name], 10, 64)
-		return n
-	}
-	limit := number("maxmemory")
-	hasMaximum = limit > 0
-	if limit = cmp.Or(limit, number("total_system_memory")); limit > 0 {
-		percent = int(number("used_memory") * 100 / limit)
-	}
-	return percent, hasMaximum
 }
 
 // readMasters returns the masters of a Cluster by their slots.

@@ -198,14 +198,20 @@ func parseInfo(text string) map[string]string {
 func (db *DB) checkInstallation(ctx context.Context, required Requirements) (RequirementError, error) {
 	meta := keys.Meta()
 	want := map[string]string{keys.MetaLayoutField: layoutVersion, keys.MetaShardsField: strconv.Itoa(required.FreeShards)}
-	for field, value := range want {
-		if err := db.Client.HSetNX(ctx, meta, field, value).Err(); err != nil {
-			return nil, WrapError("write the installation's record", err)
-		}
-	}
 	have, err := db.Client.HGetAll(ctx, meta).Result()
 	if err != nil {
 		return nil, WrapError("read the installation's record", err)
+	}
+	for field, value := range want {
+		if have[field] != "" { // a full store refuses to write, and a node must start there too
+			continue
+		}
+		if err := db.Client.HSetNX(ctx, meta, field, value).Err(); err != nil {
+			return nil, WrapError("write the installation's record", err)
+		}
+		if have[field], err = db.Client.HGet(ctx, meta, field).Result(); err != nil {
+			return nil, WrapError("read the installation's record", err)
+		}
 	}
 	var mismatches RequirementError
 	if have[keys.MetaLayoutField] != layoutVersion {

@@ -18,9 +18,10 @@ import (
 // here: only the caller knows what the values after it mean. RunScript returns store_unavailable
 // when the store cannot be reached.
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
-	value, err := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args).Result()
+	source, sha := db.textOf(s)
+	value, err := db.AutoPipelined.EvalSha(ctx, sha, keys, args).Result()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		value, err = db.AutoPipelined.Eval(ctx, s.Source, keys, args).Result()
+		value, err = db.AutoPipelined.Eval(ctx, source, keys, args).Result()
 	}
 	return newReply(s, value, err)
 }
@@ -32,11 +33,12 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 func (db *DB) RunScriptAndRead(
 	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
 ) (Reply, map[string]string, error) {
-	run := db.AutoPipelined.EvalSha(ctx, s.SHA, keys, args)
+	source, sha := db.textOf(s)
+	run := db.AutoPipelined.EvalSha(ctx, sha, keys, args)
 	read := db.AutoPipelined.HGetAll(ctx, hash)
 	value, err := run.Result()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		run = db.AutoPipelined.Eval(ctx, s.Source, keys, args)
+		run = db.AutoPipelined.Eval(ctx, source, keys, args)
 		read = db.AutoPipelined.HGetAll(ctx, hash)
 		value, err = run.Result()
 	}
@@ -46,6 +48,14 @@ func (db *DB) RunScriptAndRead(
 	}
 	fields, err := read.Result()
 	return reply, fields, WrapError("read after "+s.Name, err)
+}
+
+// textOf returns the text of a script that the store understands, and its sum.
+func (db *DB) textOf(s *scripts.Script) (source, sha string) {
+	if db.kind == KindEmbedded {
+		return s.EmbeddedSource, s.EmbeddedSHA
+	}
+	return s.Source, s.SHA
 }
 
 // ScriptCall is one of several runs of a script.
@@ -58,11 +68,12 @@ type ScriptCall struct {
 // returns the replies in their order. When it returns an error, some calls may have run. It returns
 // store_unavailable when the store cannot be reached.
 func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) ([]Reply, error) {
+	source, sha := db.textOf(s)
 	commands := make([]*redis.Cmd, len(calls))
 	var missing []int // calls to servers that do not know the script yet
 	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, call := range calls {
-			commands[i] = p.EvalSha(ctx, s.SHA, call.Keys, call.Args...)
+			commands[i] = p.EvalSha(ctx, sha, call.Keys, call.Args...)
 		}
 		return nil
 	})
@@ -74,7 +85,7 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 	if len(missing) > 0 {
 		_, _ = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, i := range missing {
-				commands[i] = p.Eval(ctx, s.Source, calls[i].Keys, calls[i].Args...)
+				commands[i] = p.Eval(ctx, source, calls[i].Keys, calls[i].Args...)
 			}
 			return nil
 		})
@@ -112,7 +123,8 @@ func newReply(s *scripts.Script, value any, err error) (Reply, error) {
 }
 
 // WrapError returns err with the operation in front of it, "read the wallet"; nil for nil. An
-// outage is also store_unavailable. redis.Nil is returned as it is.
+// outage is also store_unavailable, and a store without memory store_full. redis.Nil is returned as
+// it is.
 func WrapError(operation string, err error) error {
 	switch {
 	case err == nil:
@@ -121,6 +133,8 @@ func WrapError(operation string, err error) error {
 		return redis.Nil
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", operation, err)
+	case redis.HasErrorPrefix(err, "OOM"):
+		return fmt.Errorf("%s: %w (%w)", operation, apierror.StoreFull, err)
 	case isOutage(err):
 		return fmt.Errorf("%s: %w (%w)", operation, apierror.StoreUnavailable, err)
 	default:
@@ -137,7 +151,7 @@ var outageErrors = []error{
 // outageCodes are the first words of the errors of a server that does not serve, or does not serve
 // this node: whoever runs it must act, and the same request succeeds then.
 var outageCodes = []string{
-	"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "OOM", "NOREPLICAS", "MISCONF", "MOVED", "ASK",
+	"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "MISCONF", "MOVED", "ASK",
 	"NOAUTH", "NOPERM", "WRONGPASS",
 }
 

@@ -10,12 +10,13 @@ import (
 
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
 
 type store struct{ db *redisdb.DB }
 
-// The fields of an entry.
+// The fields of an entry, which sessions_end writes.
 const (
 	subjectField = "what"
 	beganByField = "at"
@@ -35,14 +36,12 @@ func (s store) add(ctx context.Context, e end, now time.Time) error {
 		beganBy = strconv.FormatInt(e.beganBy.UnixMilli(), 10)
 	}
 	oldest := strconv.FormatInt(now.Add(-retention).UnixMilli(), 10)
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.XAdd(ctx, &redis.XAddArgs{Stream: keys.EndedSessions(), Values: []any{
-			subjectField, e.subject.String(), beganByField, beganBy, codeField, e.code,
-		}})
-		p.XTrimMinIDApprox(ctx, keys.EndedSessions(), oldest, 0)
-		return nil
-	})
-	return redisdb.WrapError("end sessions", err)
+	reply, err := s.db.RunScript(ctx, scripts.SessionsEnd, []string{keys.EndedSessions()},
+		e.subject.String(), beganBy, e.code, oldest)
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.SessionsEnd)
 }
 
 // readAfter returns up to pageEntries ends after a position, and the position of the last one.

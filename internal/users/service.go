@@ -15,6 +15,7 @@ type Service struct {
 	store       *store
 	profiles    *profileCache
 	avatarHosts AvatarHosts
+	admitNew    func() error
 }
 
 // AvatarHosts lists the hosts at which avatars of a game may be; none for every public one. Games
@@ -24,10 +25,16 @@ type AvatarHosts interface {
 }
 
 // New returns a service on a store.
-func New(db *redisdb.DB) *Service { return &Service{store: &store{db}, profiles: newProfileCache()} }
+func New(db *redisdb.DB) *Service {
+	return &Service{store: &store{db}, profiles: newProfileCache(), admitNew: func() error { return nil }}
+}
 
 // RestrictAvatars makes games decide about avatars. It must be called before the service is used.
 func (s *Service) RestrictAvatars(hosts AvatarHosts) { s.avatarHosts = hosts }
+
+// RestrictNew makes admit decide whether a new player may be made. It must be called before the
+// service is used.
+func (s *Service) RestrictNew(admit func() error) { s.admitNew = admit }
 
 // avatarHostsOf returns the hosts for avatars of a game, when an avatar is to be checked.
 func (s *Service) avatarHostsOf(ctx context.Context, game int64, avatar *string) ([]string, error) {
@@ -62,6 +69,9 @@ func (s *Service) validate(ctx context.Context, game int64, n ProfileInput) (Pro
 func (s *Service) Create(ctx context.Context, game int64, kind Kind, n ProfileInput) (User, error) {
 	n, err := s.validate(ctx, game, n)
 	if err != nil {
+		return User{}, err
+	}
+	if err := s.admitNew(); err != nil {
 		return User{}, err
 	}
 	id, err := s.store.nextID(ctx)
@@ -104,6 +114,9 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput)
 			return u, err
 		}
 	} else {
+		if err := s.admitNew(); err != nil {
+			return User{}, err
+		}
 		if id, err = s.store.nextID(ctx); err != nil {
 			return User{}, err
 		}

@@ -34,9 +34,17 @@ var importTable = []importRow{
 
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
-	{"leader", []string{"keys", "redisdb"}, "elects one node for the work of all games; the work is a domain's"},
+	{
+		"leader",
+		[]string{"keys", "redisdb", "scripts"},
+		"elects one node for the work of all games; the work is a domain's",
+	},
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
-	{"sessions", []string{"keys", "redisdb"}, "what has ended is known to every node, whatever a session is for"},
+	{
+		"sessions",
+		[]string{"keys", "redisdb", "scripts"},
+		"what has ended is known to every node, whatever a session is for",
+	},
 
 	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
 

@@ -131,6 +131,33 @@ var (
 	eventType = regexp.MustCompile(`'((?:room|user|server)\.[a-z_]+)'`)
 )
 
+// writeCommand is a command of ours that changes a key.
+var writeCommand = regexp.MustCompile(`redis\.p?call\(\s*(?:[a-z]|'(?:SET|DEL|INCR|GETDEL|PEXPIRE|EXPIRE|` +
+	`H(?:SET|SETNX|DEL|INCRBY)|[RL](?:PUSH|POP|TRIM|REM)|S(?:ADD|REM|POP)|Z(?:ADD|REM\w*|INCRBY)|X(?:ADD|TRIM|DEL))')`)
+
+// runsOnFullStore are the scripts that a full store runs too, each with the reason and with what
+// bounds the memory that it takes.
+var runsOnFullStore = map[string]string{
+	"room_finish":          "pays the pot back; a line of the ledger and one for each seat, and the room goes",
+	"room_cancel":          "pays every stake back; as room_finish",
+	"room_leave":           "pays a stake back; once for each seat",
+	"room_kick":            "pays a stake back; once for each seat",
+	"room_sweep":           "pays back and removes rooms that are over",
+	"lock_acquire":         "elects who sweeps; one short key for each kind of work",
+	"fencing_token_issue":  "elects who sweeps; one number",
+	"work_name":            "names what to sweep; at most the games",
+	"ledger_fold":          "adds entries up, after which they can be archived; a number for each token",
+	"refresh_rotate":       "keeps players signed in who may be owed; it replaces a digest",
+	"external_token_use":   "keeps players signed in who may be owed; a number for each token that an issuer signed",
+	"user_end_sessions":    "ends sessions; one number for each player",
+	"sessions_end":         "ends sessions; a short entry for each, dropped after a day",
+	"user_change_kind":     "removes an account; it replaces a word",
+	"user_unlink_identity": "removes an identity",
+	"friend_remove":        "removes what is between two players",
+	"idempotency_begin":    "finds the first response to what ends; a digest for seconds, within the rate limits",
+	"idempotency_release":  "removes a claim",
+}
+
 func knownStatuses() map[string]bool {
 	known := map[string]bool{scripts.OK: true, scripts.Stale: true, scripts.Replay: true}
 	for _, code := range apierror.Codes() {
@@ -250,6 +277,7 @@ func checkNames(f luaFile, libraries map[string]luaNames) (used []string, violat
 const (
 	goodScript = `-- room_join: seats.
 -- INCLUDES  clock
+-- FLAGS     no-writes
 -- KEYS      1 room
 -- ARGV      1 user
 -- RETURNS   ok room_full
@@ -303,6 +331,7 @@ var scriptRules = []rule{
 			"numbers with a gap":        changed("1 room", "2 room"),
 			"a number without name":     changed("1 room", "1"),
 			"a name without number":     changed("1 room", "room"),
+			"an unknown flag":           changed("no-writes", "no-cluster"),
 			"an unknown layout":         changed("{'ok', room}", "{'ok', PACK(room_dead)}"),
 			"numbers that do not go on": withLibrary("room", keysLibrary, "clock", "clock room", "1 room", "4 wallet"),
 		},
@@ -398,6 +427,35 @@ var scriptRules = []rule{
 			"given to a call": changed("return {'ok', room}", "return refuse('sold_out')"),
 			"of a library": withLibrary("room", "-- lib_room: is.\nlocal function f() return {'sold_out'} end\n",
 				"clock", "clock room"),
+		},
+	},
+	{
+		name: "a script runs on a full store for a listed reason only, and one that only reads says so",
+		check: func(p *project) (violations []string) {
+			list, _ := p.scripts()
+			for _, s := range list {
+				flags := strings.Join(s.Flags, " ")
+				reads := !writeCommand.MatchString(withoutComments(s.Source))
+				switch {
+				case reads && flags != scripts.NoWrites:
+					violations = append(violations, s.Name+" only reads and has not the flag no-writes alone")
+				case !reads && slices.Contains(s.Flags, scripts.NoWrites):
+					violations = append(violations, s.Name+" writes and has the flag no-writes")
+				case slices.Contains(s.Flags, scripts.AllowOOM) != (runsOnFullStore[s.Name] != ""):
+					violations = append(violations, s.Name+" has the flag allow-oom and no reason in the list, or only the reason")
+				}
+			}
+			return violations
+		},
+		samples: map[string]map[string]string{
+			"it does not say that it only reads": changed("-- FLAGS     no-writes\n", ""),
+			"it writes":                          changed("{'ok', room}", "{'ok', redis.call('SET', room, 1)}"),
+			"it has no reason": changed("no-writes", "allow-oom",
+				"{'ok', room}", "{'ok', redis.call('SET', room, 1)}"),
+			"its flag is missing": {
+				"scripts/room_finish.lua": "-- room_finish: ends.\n-- KEYS      1 room\n-- RETURNS   ok\n" +
+					"redis.call('DEL', KEYS[1])\n",
+			},
 		},
 	},
 	{

@@ -263,6 +263,37 @@ func (s *Server) Remove() {
 	runningMu.Unlock()
 }
 
+// Fill limits the memory of every server of a store to what is in use, so that it is full until the
+// test ends or Unfill.
+func Fill(t testing.TB, db *redisdb.DB) {
+	t.Helper()
+	setMaxMemory(t, db, "1mb")
+	t.Cleanup(func() { Unfill(t, db) })
+}
+
+// Unfill takes the limit away again.
+func Unfill(t testing.TB, db *redisdb.DB) {
+	t.Helper()
+	setMaxMemory(t, db, "0")
+}
+
+// setMaxMemory sets the limit of every server; none has less than 1 MB in use.
+func setMaxMemory(t testing.TB, db *redisdb.DB, limit string) {
+	t.Helper()
+	set := func(_ context.Context, server *redis.Client) error {
+		return server.ConfigSet(context.Background(), "maxmemory", limit).Err()
+	}
+	var err error
+	if cluster, ok := db.Client.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(context.Background(), set)
+	} else {
+		err = set(context.Background(), db.Client.(*redis.Client))
+	}
+	if err != nil {
+		t.Fatalf("limit the memory: %v", err)
+	}
+}
+
 func stopAll() {
 	runningMu.Lock()
 	var servers []*Server

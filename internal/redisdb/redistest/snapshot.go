@@ -13,8 +13,10 @@ import (
 
 // StoredKey is what a store holds under one key.
 type StoredKey struct {
-	Type   string        // as TYPE replies
-	Values []string      // elements; of a hash fields and values by turns, of a zset members and scores
+	Type string // as TYPE replies
+	// Values are the elements; of a hash fields and values by turns, of a zset members and scores, of
+	// a stream only how many there are.
+	Values []string
 	TTL    time.Duration // until it expires; 0 when it stays
 }
 
@@ -47,14 +49,14 @@ type Snapshot map[string]StoredKey
 // key chooses the server of a Cluster.
 const readSnapshot = `
 local readers = {string = {'GET'}, hash = {'HGETALL'}, list = {'LRANGE', 0, -1}, set = {'SMEMBERS'},
-  zset = {'ZRANGE', 0, -1, 'WITHSCORES'}}
+  zset = {'ZRANGE', 0, -1, 'WITHSCORES'}, stream = {'XLEN'}}
 local found = {}
 for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do
   local kind = redis.call('TYPE', key)
   if type(kind) == 'table' then kind = kind.ok end
   local reader = readers[kind]
   local values = redis.call(reader[1], key, unpack(reader, 2))
-  if kind == 'string' then values = {values} end
+  if type(values) ~= 'table' then values = {values} end
   found[#found + 1] = {key, kind, redis.call('PTTL', key), values}
 end
 return found`
@@ -94,7 +96,7 @@ func listValues(kind string, values []any) []string {
 	for chunk := range slices.Chunk(values, width) {
 		texts := make([]string, width)
 		for i, value := range chunk {
-			texts[i] = value.(string)
+			texts[i] = fmt.Sprint(value)
 		}
 		chunks = append(chunks, texts)
 	}
