@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -23,10 +24,10 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
-		handlers: map[string]messageHandler{
-			"room.subscribe":   decodeDataThen(subscribeToRoom),
-			"room.unsubscribe": decodeDataThen(unsubscribeFromRoom),
-			"room.send":        decodeDataThen(sendMessage),
+		handlers: map[string]messageType{
+			"room.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToRoom)},
+			"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
+			"room.send":        {auth.ClassRead, decodeDataThen(sendMessage)},
 		},
 		onOpen: subscribeToUserEvents,
 	}

@@ -155,8 +155,12 @@ func (h *Hub) addClient(c *Client) error {
 		return apierror.Draining
 	case h.clientCountByUser[user] >= h.options.ConnectionsPerUser:
 		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.ConnectionsPerUser)
+	case c.socketKind.isFullFor(user):
+		return apierror.RateLimited.
+			WithReason("a player may have %d connections of this kind", c.socketKind.limits.ConnectionsPerUser)
 	default:
 		h.clientCountByUser[user]++
+		c.socketKind.clientCountByUser[user]++
 	}
 	h.clients[c] = struct{}{}
 	h.clientGroup.Add(1)
@@ -167,9 +171,17 @@ func (h *Hub) removeClient(c *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.clients, c)
-	if h.clientCountByUser[c.options.UserID]--; h.clientCountByUser[c.options.UserID] == 0 {
-		delete(h.clientCountByUser, c.options.UserID)
+	for _, count := range []map[int64]int{h.clientCountByUser, c.socketKind.clientCountByUser} {
+		if count[c.options.UserID]--; count[c.options.UserID] == 0 {
+			delete(count, c.options.UserID)
+		}
 	}
+}
+
+// isFullFor reports whether a user has as many sockets of the kind as may be. Hub.mu must be held.
+func (s *SocketKind) isFullFor(user int64) bool {
+	most := s.limits.ConnectionsPerUser
+	return most > 0 && s.clientCountByUser[user] >= most
 }
 
 func (h *Hub) listClients() []*Client {

@@ -56,10 +56,9 @@ type LoadedSave struct {
 
 // Revision is one entry of a slot's history.
 type Revision struct {
-	Version        int64     `json:"version"` // counts from 1 in each slot
-	SavedAt        time.Time `json:"savedAt"`
-	SizeBytes      int       `json:"size"`   // bytes of the state, without white space
-	SignatureValid bool      `json:"intact"` // false: altered in the store, cannot be restored
+	Version   int64     `json:"version"` // counts from 1 in each slot
+	SavedAt   time.Time `json:"savedAt"`
+	SizeBytes int       `json:"size"` // bytes of the state, without white space
 }
 
 // slotID identifies a slot.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -306,32 +307,27 @@ func (s *Service) DeleteAll(ctx context.Context, caller principal.Caller) error 
 	return s.store.deleteAll(ctx, caller.UserID, caller.GameID)
 }
 
-// History returns the kept versions of the player's slot, newest first. It returns forbidden,
+// History returns the kept versions of the player's slot, newest first, without reading their
+// states: whether one was altered is known when it is restored. It returns forbidden,
 // invalid_request, slot_not_found.
 func (s *Service) History(ctx context.Context, caller principal.Caller, slot string) ([]Revision, error) {
 	id, err := ownSlot(caller, slot)
 	if err != nil {
 		return nil, err
 	}
-	revisions, err := s.revisions(ctx, id)
-	if err == nil && len(revisions) == 0 {
+	records, err := s.store.history(ctx, id)
+	if err == nil && len(records) == 0 {
 		err = apierror.SlotNotFound
 	}
-	return revisions, err
+	return revisionsOf(records), err
 }
 
-func (s *Service) revisions(ctx context.Context, id slotID) ([]Revision, error) {
-	records, err := s.store.history(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+func revisionsOf(records []record) []Revision {
 	revisions := make([]Revision, len(records))
 	for i, r := range records {
-		revisions[i] = Revision{
-			Version: r.version, SavedAt: r.savedAt(), SizeBytes: r.sizeBytes, SignatureValid: s.signer.verify(id, r),
-		}
+		revisions[i] = Revision{Version: r.version, SavedAt: r.savedAt(), SizeBytes: r.sizeBytes}
 	}
-	return revisions, nil
+	return revisions
 }
 
 // logTampered logs that a version was altered and returns save_tampered.
@@ -358,14 +354,9 @@ func (s *Service) logTamperedListValid(ctx context.Context, id slotID, version i
 		slog.String("slot", id.name),
 		slog.Int64("version", version),
 	)
-	revisions, err := s.revisions(ctx, id)
-	valid := make([]Revision, 0, MaxVersions)
-	for _, r := range revisions {
-		if r.SignatureValid {
-			valid = append(valid, r)
-		}
-	}
-	return valid, err
+	records, err := s.store.historyWithStates(ctx, id)
+	records = slices.DeleteFunc(records, func(r record) bool { return !s.signer.verify(id, r) })
+	return revisionsOf(records), err
 }
 
 func tamperedError(version int64, valid []Revision) error {

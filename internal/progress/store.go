@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
 )
 
 type store struct{ db *redisdb.DB }
@@ -107,20 +108,63 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, er
 	}
 }
 
-// history returns the kept versions, newest first.
+// history returns the kept versions without their states, newest first.
 func (s store) history(ctx context.Context, id slotID) ([]record, error) {
-	fields, err := s.db.Client.HGetAll(ctx, keys.Save(id.userID, id.gameID, id.name)).Result()
+	newest, err := s.newestVersion(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.readVersions(ctx, id, newest, keys.SaveMarkField)
+}
+
+// historyWithStates is history with the states, up to MaxVersions × MaxStateBytes.
+func (s store) historyWithStates(ctx context.Context, id slotID) ([]record, error) {
+	newest, err := s.newestVersion(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.readVersions(ctx, id, newest, keys.SaveMarkField, keys.SaveStateField)
+}
+
+// newestVersion returns the number of the newest version, 0 for an empty slot.
+func (s store) newestVersion(ctx context.Context, id slotID) (int64, error) {
+	version, err := s.db.Client.HGet(ctx, keys.Save(id.userID, id.gameID, id.name), keys.SaveVersionField).Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return version, redisdb.WrapError("read the newest version of a save", err)
+}
+
+// readVersions reads fields of the last MaxVersions versions: the mark, then perhaps the state. A
+// version that was dropped since newest was read is left out.
+func (s store) readVersions(
+	ctx context.Context, id slotID, newest int64, fieldNames ...func(version int64) string,
+) ([]record, error) {
+	var fields []string
+	for version := newest; version > max(0, newest-MaxVersions); version-- {
+		for _, name := range fieldNames {
+			fields = append(fields, name(version))
+		}
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	values, err := s.db.Client.HMGet(ctx, keys.Save(id.userID, id.gameID, id.name), fields...).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read the history of a save", err)
 	}
 	var records []record
-	for field, mark := range fields {
-		version, ok := keys.ParseSaveMarkField(field)
-		if ok {
-			records = append(records, parseRecord(version, mark, fields[keys.SaveStateField(version)]))
+	for i := 0; i < len(values); i += len(fieldNames) {
+		mark, kept := values[i].(string)
+		if !kept {
+			continue
 		}
+		state := ""
+		if len(fieldNames) > 1 {
+			state, _ = values[i+1].(string)
+		}
+		records = append(records, parseRecord(newest-int64(i/len(fieldNames)), mark, state))
 	}
-	slices.SortFunc(records, func(a, b record) int { return int(b.version - a.version) })
 	return records, nil
 }
 
