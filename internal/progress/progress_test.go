@@ -367,7 +367,7 @@ func TestConcurrentRestoresAndSavesMakeOneChain(t *testing.T) {
 
 func TestTheSameMessageIsOneSave(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := newService(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
+		s, ctx := newService(t, db, `[{"path":"n","maxGainPerMinute":1000}]`), t.Context()
 		message := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":1}`), MessageID: "1"}
 		first, err := s.Save(ctx, annPlayer, message)
 		if err != nil {
@@ -698,6 +698,74 @@ func TestServerOnlyFieldsAreTheServers(t *testing.T) {
 		s.mustLoad(t, "main", `{"hero":{"xp":3}}`, 6)
 	})
 }
+
+// What was accepted once may be more than a player can have now: gold that was spent, a loss that
+// was suffered.
+func TestARestoredVersionIsJudgedAgainstTheNewest(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, `[{"path":"gold","maxGainPerMinute":1},{"path":"losses","monotonic":"up"},`+
+			`{"path":"seed","immutable":true}]`), t.Context()
+		restore := func(version int64) error {
+			_, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: version})
+			return err
+		}
+		s.mustSave(t, "main", `{"gold":100,"losses":0}`, 0)
+		s.mustSave(t, "main", `{"gold":0,"losses":5,"seed":"A"}`, 1)
+		r := wantError(t, restore(1), apierror.SaveRejected)
+		var broken []string
+		for _, f := range r.FieldErrors {
+			broken = append(broken, f.Field)
+		}
+		if got := strings.Join(broken, " "); got != "state.gold state.losses state.seed" {
+			t.Errorf("the restore breaks %s, want gold, losses and seed", got)
+		}
+		s.mustLoad(t, "main", `{"gold":0,"losses":5,"seed":"A"}`, 2)
+
+		// A restore is paid from the same bucket as a save: one gold is there, and not a second time.
+		s.mustSave(t, "main", `{"gold":1,"losses":5,"seed":"A"}`, 2)
+		s.mustSave(t, "main", `{"gold":0,"losses":5,"seed":"A"}`, 3)
+		wantError(t, restore(3), apierror.SaveRejected)
+		if err := restore(2); err != nil {
+			t.Errorf("a restore that breaks no rule: %v", err)
+		}
+	})
+}
+
+func TestRulesOfSlots(t *testing.T) {
+	db := redistest.Single(t)
+	s, ctx := newService(t, db, `[{"path":"gold","max":10,"slots":["purse"]},{"slots":["purse","main"]}]`), t.Context()
+	s.mustSave(t, "main", `{"gold":11}`, 0)
+	_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "purse", State: wire.RawJSON(`{"gold":11}`)})
+	if r := wantError(t, err, apierror.SaveRejected); r.ExtraMembers["path"] != "gold" {
+		t.Errorf("the rule of the slot: %v", r.ExtraMembers)
+	}
+	_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "other", State: wire.RawJSON(`{}`)})
+	r := wantError(t, err, apierror.SaveRejected)
+	if r.ExtraMembers["rule"] != "slots" || len(r.FieldErrors) != 1 || r.FieldErrors[0].Field != "slot" {
+		t.Errorf("a slot that the game has not: %v %v", r.ExtraMembers, r.FieldErrors)
+	}
+}
+
+func TestASlotHasNoNameThatAddressesUse(t *testing.T) {
+	s := newService(t, redistest.Single(t), "")
+	for _, name := range []string{".", "..", "", "a/b", "é"} {
+		for verb, err := range map[string]error{
+			"save":    second(s.Save(t.Context(), annPlayer, SaveInput{Slot: name, State: wire.RawJSON(`{}`)})),
+			"load":    second(s.Load(t.Context(), annPlayer, name)),
+			"history": second(s.History(t.Context(), annPlayer, name)),
+			"restore": second(s.Restore(t.Context(), annPlayer, RestoreInput{Slot: name, Version: 1})),
+			"replace": second(s.ReplaceState(t.Context(), principal.Caller{Role: principal.Operator},
+				ReplaceInput{UserID: ann, Slot: name, State: wire.RawJSON(`{}`)})),
+		} {
+			if !errors.Is(err, apierror.InvalidRequest) {
+				t.Errorf("%s of the slot %q: %v", verb, name, err)
+			}
+		}
+	}
+	s.mustSave(t, "...", `{}`, 0)
+}
+
+func second[T any](_ T, err error) error { return err }
 
 func TestWhoMayUseWhichSave(t *testing.T) {
 	db := redistest.Single(t)

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -90,7 +91,7 @@ func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInpu
 	if err != nil {
 		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, caller.GameID)
+	rules, err := s.rulesOf(ctx, caller.GameID, in.Slot)
 	if err != nil {
 		return SaveInfo{}, err
 	}
@@ -118,7 +119,7 @@ func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in 
 	if err != nil {
 		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, game)
+	rules, err := s.rulesOf(ctx, game, in.Slot)
 	if err != nil {
 		return SaveInfo{}, err
 	}
@@ -206,10 +207,14 @@ func (s *Service) rejectionFor(ctx context.Context, id slotID, violations []viol
 			continue
 		}
 		if len(rejected.FieldErrors) == 0 {
-			rejected = rejected.WithReason("%s: %s (%s)", v.path, v.reason, v.condition).
+			rejected = rejected.WithReason("%s: %s (%s)", cmp.Or(v.path, id.name), v.reason, v.condition).
 				WithMember("rule", v.condition).WithMember("path", v.path)
 		}
-		rejected = rejected.WithField("state."+v.path, v.code, v.reason)
+		field := "slot"
+		if v.path != "" {
+			field = "state." + v.path
+		}
+		rejected = rejected.WithField(field, v.code, v.reason)
 	}
 	if len(rejected.FieldErrors) == 0 {
 		return nil
@@ -364,9 +369,11 @@ func tamperedError(version int64, valid []Revision) error {
 		WithMember("version", version).WithMember("intact", valid)
 }
 
-// Restore makes the state of an older version of the player's slot the newest version. Rules about
-// the state alone hold; rules that compare with the previous state do not, since the state was
-// accepted once. serverOnly members stay as they are in the newest version. It returns forbidden,
+// Restore makes the state of an older version of the player's slot the newest version. The rules of
+// the game hold as if the player had saved that state now: a version that was accepted once may
+// have more than a player can still have. serverOnly members stay as they are in the newest
+// version. When the newest version was altered, the old one is compared with itself. It returns
+// forbidden,
 // invalid_request, slot_not_found, save_version_not_found, save_tampered, save_rejected.
 func (s *Service) Restore(ctx context.Context, caller principal.Caller, in RestoreInput) (SaveInfo, error) {
 	if caller.Role != principal.Player {
@@ -380,7 +387,7 @@ func (s *Service) Restore(ctx context.Context, caller principal.Caller, in Resto
 	if err := invalid.Err(); err != nil {
 		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, caller.GameID)
+	rules, err := s.rulesOf(ctx, caller.GameID, in.Slot)
 	if err != nil {
 		return SaveInfo{}, err
 	}
@@ -418,17 +425,18 @@ func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in Re
 	case !s.signer.verify(id, old):
 		return SaveInfo{}, s.logTampered(ctx, id, old.version)
 	}
-	current := newest.state
+	current := newest
 	if !s.signer.verify(id, newest) {
-		current = old.state
+		current = old
 	}
-	state, violations := rules.checkRestored(current, old.state)
+	state, rates, violations := rules.check(current.state, old.state, parseGainBuckets(current.gainBucketsJSON),
+		max(0, read.nowMS-current.savedAtMS))
 	if err := s.rejectionFor(ctx, id, violations); err != nil {
 		return SaveInfo{}, err
 	}
 	next := record{
 		version: newest.version + 1, messageDigest: message(newest.version), savedAtMS: read.nowMS,
-		state: state, gainBucketsJSON: newest.gainBucketsJSON,
+		state: state, gainBucketsJSON: rates.String(),
 	}
 	return s.write(ctx, id, versionWrite{baseVersion: newest.version, checkedVersion: newest.version, next: next},
 		in.Version)
@@ -453,20 +461,20 @@ type parsedRules struct {
 	rules Rules
 }
 
-// rulesOf returns the current rules of a game. Rules that cannot be parsed are an internal error:
+// rulesOf returns the current rules of a game that hold in a slot. Rules that cannot be parsed are an internal error:
 // the player did nothing wrong, and nothing is saved until the game's settings are corrected.
-func (s *Service) rulesOf(ctx context.Context, game int64) (Rules, error) {
+func (s *Service) rulesOf(ctx context.Context, game int64, slot string) (Rules, error) {
 	raw, err := s.games.ProgressRules(ctx, game)
 	if err != nil {
 		return Rules{}, err
 	}
 	if known, ok := s.parsedByGame.Get(game); ok && known.text == string(raw) {
-		return known.rules, nil
+		return known.rules.inSlot(slot), nil
 	}
 	rules, err := ParseRules(raw)
 	if err != nil {
 		return Rules{}, fmt.Errorf("parse the rules of game %d: %s", game, err)
 	}
 	s.parsedByGame.Add(game, parsedRules{text: string(raw), rules: rules})
-	return rules, nil
+	return rules.inSlot(slot), nil
 }
