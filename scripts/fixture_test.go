@@ -92,6 +92,7 @@ var argAliases = map[string]string{
 	"number of the last entry that was folded before": "before",
 	"the ledger's base":                               "base",
 	"number of the last entry that is in the sums":    "after",
+	"most bytes of all versions":                      "most_bytes",
 	"values of the event":                             "event_data",
 	"members of the event as JSON":                    "event_data",
 	"fence of the leader":                             "holder",

@@ -12,6 +12,13 @@ const (
 	MaxStateDepth = 32        // nested objects and arrays
 	MaxSlots      = 16        // slots of a player in a game
 	MaxVersions   = 5         // kept versions of a slot
+
+	// MaxTotalBytes is how many bytes the states of all versions of a player have together: so many
+	// that the newest version of each slot fits. The oldest of the others go first.
+	MaxTotalBytes = MaxSlots * MaxStateBytes
+	// MaxGuestTotalBytes is MaxTotalBytes of a player whom nobody vouches for. What does not fit even
+	// without older versions is refused.
+	MaxGuestTotalBytes = 1 << 20
 )
 
 // SaveInput is a state that a player saves.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,6 +60,9 @@ func (g gameOfUsers) Game(_ context.Context, id int64) (int64, error) {
 	}
 	return game, nil
 }
+
+// IsGuest reports of bob that he is a guest.
+func (g gameOfUsers) IsGuest(_ context.Context, id int64) (bool, error) { return id == bob, nil }
 
 var everybody = gameOfUsers{ann: chess, bob: chess, cleo: poker}
 
@@ -423,7 +427,8 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 			state: wire.RawJSON(`{}`),
 		})
 		for i := range 2 {
-			stored, err := s.store.write(ctx, id, versionWrite{next: next, eventMembers: []byte(`"size":2`)})
+			w := versionWrite{next: next, eventMembers: []byte(`"size":2`)}
+			stored, err := s.store.write(ctx, id, w, room{maxBytes: MaxTotalBytes})
 			if err != nil || stored.version != 1 || stored.savedAtMS != 1000 || stored.sizeBytes != 2 {
 				t.Fatalf("time %d: %+v, %v", i, stored, err)
 			}
@@ -445,7 +450,7 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 		})
 		for _, checked := range []int64{notChecked, 0} {
 			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventMembers: []byte(`"size":2`)}
-			if _, err := s.store.write(ctx, id, w); !errors.Is(err, errStale) {
+			if _, err := s.store.write(ctx, id, w, room{maxBytes: MaxTotalBytes}); !errors.Is(err, errStale) {
 				t.Fatalf("checked against %d: %v", checked, err)
 			}
 		}
@@ -526,7 +531,7 @@ func TestThereAreSixteenSlots(t *testing.T) {
 				switch {
 				case err == nil:
 					won.Add(1)
-				case errors.Is(err, apierror.SlotsFull):
+				case errors.Is(err, apierror.LimitReached):
 					full.Add(1)
 				default:
 					t.Error(err)
@@ -1008,6 +1013,112 @@ func BenchmarkSave(b *testing.B) {
 					version++
 				}
 			})
+		}
+	}
+}
+
+func TestTheVersionsOfAPlayerAreBoundedTogether(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		for _, c := range []struct {
+			user int64
+			max  int
+		}{{bob, MaxGuestTotalBytes}, {ann, MaxTotalBytes}} {
+			s, caller, ctx := newService(t, db, ""), player(c.user, chess), t.Context()
+			state := wire.RawJSON(`{"x":"` + strings.Repeat("x", 200<<10) + `"}`)
+			kept := func(slot string) (versions []int64) {
+				history, err := s.History(ctx, caller, slot)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range history {
+					versions = append(versions, r.Version)
+				}
+				return versions
+			}
+			total := func() (bytes int) {
+				list, err := s.List(ctx, caller)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, saved := range list {
+					bytes += len(kept(saved.Slot)) * len(state)
+				}
+				return bytes
+			}
+			save := func(slot string, version int64) error {
+				_, err := s.Save(ctx, caller, SaveInput{Slot: slot, State: state, BaseVersion: version})
+				return err
+			}
+			for version := range int64(3) {
+				if err := save("a", version); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fit := c.max / len(state)
+			slots := 1
+			var err error
+			for ; slots < MaxSlots && err == nil; slots++ {
+				if err = save(fmt.Sprint("b", slots), 0); err != nil {
+					break
+				}
+				if total() > c.max {
+					t.Fatalf("%d bytes in %d slots, at most %d", total(), slots+1, c.max)
+				}
+			}
+			if slots != min(fit, MaxSlots) {
+				t.Errorf("user %d has %d slots, want %d", c.user, slots, min(fit, MaxSlots))
+			}
+			if c.user == bob {
+				r := wantError(t, err, apierror.LimitReached)
+				if r.ExtraMembers["limit"] != "bytes" || r.ExtraMembers["max"] != c.max {
+					t.Errorf("the limit is reported as %v", r.ExtraMembers)
+				}
+				if got := kept("a"); len(got) != 1 || got[0] != 3 {
+					t.Errorf("the first slot keeps %v, want the newest only", got)
+				}
+				if err := save("a", 3); err != nil { // over the version that goes
+					t.Error(err)
+				}
+			}
+			stored := db.Client.HGet(ctx, keys.Saves(c.user, chess), keys.SavesBytesField).Val()
+			if stored != strconv.Itoa(total()) {
+				t.Errorf("the list of slots counts %s bytes, there are %d", stored, total())
+			}
+		}
+	})
+}
+
+func TestTheOldestVersionGoesFirst(t *testing.T) {
+	db := redistest.Single(t)
+	s, ctx, caller := newService(t, db, ""), t.Context(), player(bob, chess)
+	save := func(slot string, version int64) {
+		t.Helper()
+		state := wire.RawJSON(`{"x":"` + strings.Repeat("x", 200<<10) + `"}`)
+		if _, err := s.Save(ctx, caller, SaveInput{Slot: slot, State: state, BaseVersion: version}); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now().UnixMilli()
+		for time.Now().UnixMilli() == before { // versions of one millisecond have no order
+			runtime.Gosched()
+		}
+	}
+	save("a", 0)
+	save("b", 0)
+	save("b", 1)
+	save("a", 1)
+	save("b", 2) // five versions fit
+	save("b", 3)
+	for slot, want := range map[string]string{"a": "[2]", "b": "[4 3 2 1]"} {
+		history, err := s.History(ctx, caller, slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var versions []int64
+		for _, r := range history {
+			versions = append(versions, r.Version)
+		}
+		if got := fmt.Sprint(versions); got != want {
+			t.Errorf("the slot %s keeps %s, want %s", slot, got, want)
 		}
 	}
 }

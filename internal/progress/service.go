@@ -27,6 +27,7 @@ type Service struct {
 	signer       signer
 	log          *slog.Logger
 	parsedByGame *cache.Cache[int64, parsedRules] // by game id
+	lastingUsers *cache.Cache[int64, bool]        // ids of users who are known to be no guests
 }
 
 // Games returns the rules of each game: the text for ParseRules, or nothing. *games.Service is one.
@@ -34,9 +35,12 @@ type Games interface {
 	ProgressRules(ctx context.Context, game int64) ([]byte, error)
 }
 
-// Users returns the game that a player belongs to, or user_not_found. *users.Service is one.
+// Users knows the players. Its methods return user_not_found. *users.Service is one.
 type Users interface {
+	// Game returns the game that a player belongs to.
 	Game(ctx context.Context, userID int64) (int64, error)
+	// IsGuest reports whether nobody vouches for a player. One who is no guest never becomes one.
+	IsGuest(ctx context.Context, userID int64) (bool, error)
 }
 
 // Options configure the service.
@@ -47,7 +51,10 @@ type Options struct {
 	Log         *slog.Logger // gets violations of rules in shadow mode, and altered saves; nil discards them
 }
 
-const maxCachedRules = 4096 // games; each has at most maxRules rules
+const (
+	maxCachedRules = 4096 // games; each has at most maxRules rules
+	maxCachedUsers = 65_536
+)
 
 // New returns a service. It returns an error without a signing key.
 func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) {
@@ -64,6 +71,7 @@ func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) 
 	return &Service{
 		store: store{db}, games: games, users: users, signer: keys, log: o.Log,
 		parsedByGame: cache.New[int64, parsedRules]("progress_rules", maxCachedRules, 0),
+		lastingUsers: cache.New[int64, bool]("progress_lasting_users", maxCachedUsers, 0),
 	}, nil
 }
 
@@ -79,7 +87,8 @@ func ownSlot(caller principal.Caller, name string) (slotID, error) {
 }
 
 // Save makes a state the newest version of the player's slot. It returns forbidden,
-// payload_too_large, invalid_request, slots_full;
+// payload_too_large, invalid_request; limit_reached, with the members "limit" (slots or bytes)
+// and "max";
 // version_conflict, with the stored save as member "current", when in.Version is not the newest;
 // save_rejected, with the members "rule" and "path", when the state violates a rule of the game;
 // save_tampered when the rules would compare with a version that was altered in the store.
@@ -250,11 +259,40 @@ func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restored
 		return SaveInfo{}, fmt.Errorf("encode user.progress: %w", err)
 	}
 	w.eventMembers = event[len("{") : len(event)-len("}")]
-	stored, err := s.store.write(ctx, id, w)
+	stored, err := s.writeWithinLimits(ctx, id, w)
 	if err != nil {
 		return SaveInfo{}, err
 	}
 	return stored.saved(id.name), nil
+}
+
+// writeWithinLimits stores a version and drops older ones when that is needed. Most saves need
+// neither the kind of the player nor the other slots, so these are asked for when they matter.
+func (s *Service) writeWithinLimits(ctx context.Context, id slotID, w versionWrite) (record, error) {
+	r := room{maxBytes: MaxGuestTotalBytes}
+	if _, lasting := s.lastingUsers.Get(id.userID); lasting {
+		r.maxBytes = MaxTotalBytes
+	}
+	for {
+		stored, err := s.store.write(ctx, id, w, r)
+		var tooMany *tooManyBytesError
+		if !errors.As(err, &tooMany) {
+			return stored, err
+		}
+		r.otherSlots = tooMany.otherSlots
+		if r.maxBytes == MaxGuestTotalBytes {
+			guest, err := s.users.IsGuest(ctx, id.userID)
+			if err != nil {
+				return record{}, err
+			}
+			if !guest {
+				s.lastingUsers.Add(id.userID, true)
+				r.maxBytes = MaxTotalBytes
+				continue
+			}
+		}
+		r.mayDrop = true
+	}
 }
 
 // versionConflict returns version_conflict with the stored save.
@@ -461,8 +499,9 @@ type parsedRules struct {
 	rules Rules
 }
 
-// rulesOf returns the current rules of a game that hold in a slot. Rules that cannot be parsed are an internal error:
-// the player did nothing wrong, and nothing is saved until the game's settings are corrected.
+// rulesOf returns the current rules of a game that hold in a slot. Rules that cannot be parsed are
+// an internal error: the player did nothing wrong, and nothing is saved until the game's settings
+// are corrected.
 func (s *Service) rulesOf(ctx context.Context, game int64, slot string) (Rules, error) {
 	raw, err := s.games.ProgressRules(ctx, game)
 	if err != nil {

@@ -125,8 +125,8 @@ func unquote(v wire.RawJSON) string {
 	return string(content)
 }
 
-// replacement replaces the values at the paths of a tree in one walk, so that its cost does not grow
-// with the number of paths.
+// replacement replaces the values at the paths of a tree in one walk, so that its cost does not
+// grow with the number of paths.
 type replacement struct {
 	unreachable map[string]bool // paths that go on below a value that is not an object
 }

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,17 +79,40 @@ type versionWrite struct {
 // errStale is returned when the newest version is not the one that the rules compared with.
 var errStale = errors.New("the slot has a newer version than was read")
 
+// tooManyBytesError is returned when older versions must go to make room for the next one.
+type tooManyBytesError struct {
+	otherSlots []string // the player's slots beside the one that is written
+}
+
+func (e *tooManyBytesError) Error() string { return "the versions are too large together" }
+
+// room is what a player's versions may take.
+type room struct {
+	maxBytes   int // of the states of all versions
+	otherSlots []string
+	mayDrop    bool // versions may be dropped: otherSlots is known
+}
+
 // write stores a version and returns it, or the one that the same message made before. It returns
-// errStale, version_conflict or slots_full.
-func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, error) {
+// errStale, *tooManyBytesError when versions must be dropped and may not, version_conflict or
+// limit_reached.
+func (s store) write(ctx context.Context, id slotID, w versionWrite, r room) (record, error) {
 	summary := fmt.Sprintf("%d %d %d", w.next.version, w.next.savedAtMS, w.next.sizeBytes)
 	slotKeys := []string{
 		keys.Save(id.userID, id.gameID, id.name), keys.Saves(id.userID, id.gameID), keys.UserEventSeq(id.userID),
 		keys.UserEvents(id.userID),
 	}
+	withOthers := "0"
+	if r.mayDrop {
+		withOthers = "1"
+		for _, slot := range r.otherSlots {
+			slotKeys = append(slotKeys, keys.Save(id.userID, id.gameID, slot))
+		}
+	}
 	reply, err := s.db.RunScript(ctx, scripts.SaveWrite, slotKeys,
 		s.db.PublishCommand, idempotency.NewNonce(), w.baseVersion, w.checkedVersion, w.next.version, w.next.messageDigest,
-		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventMembers)
+		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventMembers,
+		r.maxBytes, withOthers)
 	if err != nil {
 		return record{}, err
 	}
@@ -96,13 +120,27 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, er
 	case scripts.OK:
 		return w.next, nil
 	case scripts.Stale:
-		return record{}, errStale
+		if len(reply.Values) == 0 {
+			return record{}, errStale
+		}
+		values, needed := redisdb.NewValues("the slots of a player", reply.Values[1:]), &tooManyBytesError{}
+		for range reply.Values[1:] {
+			needed.otherSlots = append(needed.otherSlots, values.NextText())
+		}
+		return record{}, cmp.Or(values.Err(), error(needed))
 	case scripts.Replay:
 		values := redisdb.NewValues("the slot "+id.name, reply.Values)
 		earlier := parseRecord(values.NextInt(), values.NextText(), "")
 		return earlier, values.Err()
-	case apierror.SlotsFull.Code:
-		return record{}, apierror.SlotsFull.WithReason("a player has at most %d slots in a game", MaxSlots)
+	case apierror.LimitReached.Code:
+		values := redisdb.NewValues("a limit of saves", reply.Values)
+		limit, most := values.NextText(), MaxSlots
+		reached := apierror.LimitReached.WithReason("a player has at most %d slots in a game", most)
+		if limit == "bytes" {
+			most = r.maxBytes
+			reached = apierror.LimitReached.WithReason("the saves of this player may have %d bytes together", most)
+		}
+		return record{}, cmp.Or(values.Err(), error(reached.WithMember("limit", limit).WithMember("max", most)))
 	default:
 		return record{}, reply.Err(scripts.SaveWrite)
 	}
@@ -176,6 +214,9 @@ func (s store) list(ctx context.Context, user, game int64) ([]SaveInfo, error) {
 	}
 	slots := make([]SaveInfo, 0, len(summaries))
 	for slot, summary := range summaries {
+		if slot == keys.SavesBytesField {
+			continue
+		}
 		saved := SaveInfo{Slot: slot}
 		var savedAtMS int64
 		if _, err := fmt.Sscan(summary, &saved.Version, &savedAtMS, &saved.SizeBytes); err != nil {
