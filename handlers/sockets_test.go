@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/scripts"
 	"go.uber.org/goleak"
 )
@@ -750,6 +751,46 @@ func TestASubscriptionToAPrivateRoomEndsWithTheRightToSeeIt(t *testing.T) {
 		f.credit(bob, "bonus")
 		guest.expectEvent("user.balance")
 	})
+}
+
+func TestAFormerFriendStopsHearingAPrivateRoom(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) {
+		d.RealtimeHub = realtime.New(db, realtime.Options{ReauthorizeInterval: 50 * time.Millisecond})
+	}).createGame()
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	f.makeFriends(ann, bob)
+	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token,
+		`{"maxPlayers":4,"visibility":"private"}`).text("roomId")
+	host, spectator := f.dialRealtime(ann), f.dialRealtime(bob)
+	host.subscribe(room, "")
+	spectator.subscribe(room, "")
+	ready := func(value bool) {
+		f.expect(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":%v}`, room, value))
+		host.expectEvent("room.ready")
+	}
+	ready(true)
+	spectator.expectEvent("room.ready")
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d/block", bob.id), ann.token, "")
+	got := spectator.nextReply()
+	if *got.OK || got.ReplyTo != nil || got.Error["code"] != "room_not_found" || got.Error["roomId"] != room {
+		t.Errorf("the end of the subscription is %s", got.raw)
+	}
+	ready(false)
+	f.credit(bob, "bonus")
+	spectator.expectEvent("user.balance")
+}
+
+func TestAPayloadHasAtMostEightKiB(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	room := f.createRoom(ann)
+	s := f.dialRealtime(ann)
+	message := func(bytes int) string {
+		return fmt.Sprintf(`{"roomId":%q,"op":"x","payload":%q}`, room, strings.Repeat("x", bytes-2))
+	}
+	s.expectOK("done", "room.send", message(8<<10))
+	s.expectError("payload_too_large", "room.send", message(8<<10+1))
 }
 
 // A reserved seat lets a player see a private room until the start.

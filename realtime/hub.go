@@ -25,6 +25,7 @@ type Options struct {
 	ConnectionsPerUser  int           // connections per user on this node: 10
 	TopicLinger         time.Duration // how long a topic without subscribers stays subscribed: 30 s
 	SnapshotTTL         time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
+	ReauthorizeInterval time.Duration // after which Subscription.Authorize is called again: 25 s
 	GapCheckInterval    time.Duration // silence after which a topic is compared with its list: 30 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
@@ -44,6 +45,7 @@ func (o Options) withDefaults() Options {
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.TopicLinger = cmp.Or(o.TopicLinger, 30*time.Second)
 	o.SnapshotTTL = cmp.Or(o.SnapshotTTL, 150*time.Millisecond)
+	o.ReauthorizeInterval = cmp.Or(o.ReauthorizeInterval, 25*time.Second)
 	o.GapCheckInterval = cmp.Or(o.GapCheckInterval, 30*time.Second)
 	o.ProbeAfter = cmp.Or(o.ProbeAfter, time.Second)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
@@ -105,7 +107,8 @@ func New(db *redisdb.DB, options Options) *Hub {
 	}
 	o := h.options
 	h.log = o.Log
-	h.janitorInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.WriteTimeout/4)
+	h.janitorInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.ReauthorizeInterval/4,
+		o.WriteTimeout/4)
 	h.baseCtx, h.cancelBase = context.WithCancel(context.Background())
 	h.pubsubManager = newPubsubManager(h)
 	h.backfiller = &backfiller{hub: h, wakeup: make(chan struct{}, backfillWorkers)}
@@ -354,8 +357,8 @@ func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client
 	return h.publishToChannel(ctx, topic, m.encode())
 }
 
-// runJanitor evicts topics without subscribers, compares silent topics with their lists, and
-// closes clients that stopped reading.
+// runJanitor evicts topics without subscribers, compares silent topics with their lists, closes
+// clients that stopped reading, and asks again whether subscribers are authorized.
 func (h *Hub) runJanitor(ctx context.Context) {
 	ticker := time.NewTicker(h.janitorInterval)
 	defer ticker.Stop()
@@ -371,6 +374,7 @@ func (h *Hub) runJanitor(ctx context.Context) {
 			tick := h.janitorTick.Add(1)
 			for _, c := range h.listClients() {
 				c.closeIfStalled(tick)
+				c.reauthorizeDue(now)
 			}
 		}
 	}
