@@ -428,8 +428,8 @@ func TestCloseCodes(t *testing.T) {
 	}
 	s := f.dial(realtimePath+"?protocol=1", ann.token)
 	s.next()
-	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`+unknownRoom+`","payload":"`, `"}}`
-	s.send(head + strings.Repeat("x", 16<<10-len(head)-len(tail)) + tail) // the largest frame
+	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`+unknownRoom+`","payload":`, `1}}`
+	s.send(head + strings.Repeat(" ", 16<<10-len(head)-len(tail)) + tail) // the largest frame
 	if got := s.nextReply(); got.Error["code"] != "room_not_found" {
 		t.Errorf("the reply to the largest frame is %s", got.raw)
 	}
