@@ -2,24 +2,34 @@ package handlers
 
 import (
 	"context"
+	"errors"
 
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/realtime"
 )
 
+// maxSaveSockets is how many of a player's sockets on a node may be those of saves, whose frames
+// are large.
+const maxSaveSockets = 4
+
 // newSaveEndpoint returns the endpoint of /game-data/save and /game-data/load, which accept the
 // same messages.
 func (e *Server) newSaveEndpoint() *socketEndpoint {
-	limits := realtime.Limits{MaxFrameBytes: maxSaveBodyBytes, FramesPerSecond: framesPerSecond, BurstFrames: frameBurst}
+	limits := realtime.Limits{
+		MaxFrameBytes: maxSaveBodyBytes, FramesPerSecond: framesPerSecond, BurstFrames: frameBurst,
+		ConnectionsPerUser: maxSaveSockets,
+	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
-		handlers: map[string]messageHandler{
-			"save":    decodeDataThen(saveSlot),
-			"load":    decodeDataThen(loadSlot),
-			"list":    decodeDataThen(listSlots),
-			"history": decodeDataThen(listVersions),
-			"restore": decodeDataThen(restoreVersion),
+		handlers: map[string]messageType{
+			"save":    {auth.ClassWrite, decodeDataThen(saveSlot)},
+			"load":    {auth.ClassRead, decodeDataThen(loadSlot)},
+			"list":    {auth.ClassRead, decodeDataThen(listSlots)},
+			"history": {auth.ClassRead, decodeDataThen(listVersions)},
+			"restore": {auth.ClassWrite, decodeDataThen(restoreVersion)},
 		},
 	}
 }
@@ -35,8 +45,15 @@ func (in *saveInput) Validate() error {
 }
 
 func saveSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *saveInput) (any, error) {
-	return s.server.Progress.Save(ctx, s.caller,
+	s.chargeBytes(auth.ClassWrite, len(in.StateJSON))
+	saved, err := s.server.Progress.Save(ctx, s.caller,
 		progress.SaveInput{Slot: in.Slot, State: in.StateJSON, BaseVersion: in.LastReadVersion, MessageID: m.ID})
+	if apiErr, ok := apierror.As(err); ok && errors.Is(apiErr, apierror.VersionConflict) {
+		if current, ok := apiErr.ExtraMembers["current"].(progress.LoadedSave); ok {
+			s.chargeBytes(auth.ClassWrite, current.SizeBytes)
+		}
+	}
+	return saved, err
 }
 
 type slotInput struct {
@@ -48,7 +65,9 @@ func (in *slotInput) Validate() error {
 }
 
 func loadSlot(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, in *slotInput) (any, error) {
-	return s.server.Progress.Load(ctx, s.caller, in.Slot)
+	loaded, err := s.server.Progress.Load(ctx, s.caller, in.Slot)
+	s.chargeBytes(auth.ClassRead, loaded.SizeBytes)
+	return loaded, err
 }
 
 func listSlots(ctx context.Context, s *clientHandler, _ *realtime.Client, _ *message, _ *struct{}) (any, error) {
@@ -71,6 +90,8 @@ func (in *restoreInput) Validate() error {
 func restoreVersion(
 	ctx context.Context, s *clientHandler, _ *realtime.Client, m *message, in *restoreInput,
 ) (any, error) {
-	return s.server.Progress.Restore(ctx, s.caller,
+	saved, err := s.server.Progress.Restore(ctx, s.caller,
 		progress.RestoreInput{Slot: in.Slot, Version: in.Version, MessageID: m.ID})
+	s.chargeBytes(auth.ClassWrite, saved.SizeBytes)
+	return saved, err
 }

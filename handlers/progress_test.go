@@ -74,5 +74,8 @@ func TestTheSizeOfAReplacedSave(t *testing.T) {
 	for n := range 15 {
 		f.expect(200, "PUT", fmt.Sprintf("%s-%d", slot, n), f.serverKey, `{"state":{}}`)
 	}
-	f.expectError(409, "slots_full", "PUT", slot+"-more", f.serverKey, `{"state":{}}`)
+	full := f.expectError(409, "limit_reached", "PUT", slot+"-more", f.serverKey, `{"state":{}}`)
+	if full.text("limit") != "slots" || full.id("max") != 16 {
+		t.Errorf("a slot too many is reported as %s", full.raw)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -23,10 +25,10 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
-		handlers: map[string]messageHandler{
-			"room.subscribe":   decodeDataThen(subscribeToRoom),
-			"room.unsubscribe": decodeDataThen(unsubscribeFromRoom),
-			"room.send":        decodeDataThen(sendMessage),
+		handlers: map[string]messageType{
+			"room.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToRoom)},
+			"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
+			"room.send":        {auth.ClassRead, decodeDataThen(sendMessage)},
 		},
 		onOpen: subscribeToUserEvents,
 	}
@@ -58,7 +60,8 @@ func (in *subscribeInput) Validate() error {
 
 // subscribeToRoom subscribes to a room that the player may see. The subscription outlives the
 // player's seat, except in a private room: a player who may no longer see it gets the event that is
-// the reason, and none after it.
+// the reason, and none after it. One who loses that right without an event, such as a friend of the
+// host, gets an error without replyTo within half a minute.
 func subscribeToRoom(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *subscribeInput,
 ) (any, error) {
@@ -82,6 +85,12 @@ func subscribeToRoom(
 		sub.Authorize = func(ctx context.Context) error {
 			_, err := s.server.Rooms.Get(ctx, s.caller, roomID)
 			return err
+		}
+		sub.EncodeRevoked = func(err error) []byte {
+			if apiErr, ok := apierror.As(err); ok {
+				err = apiErr.WithMember("roomId", roomID)
+			}
+			return s.errorReply(&message{Type: m.Type}, err).encode()
 		}
 		sub.AffectsAuthorization = func(eventType string, _ []byte) bool { return rooms.MayUnseat(eventType) }
 	}

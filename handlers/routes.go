@@ -275,7 +275,7 @@ func (s *Server) routes() []route {
 		{
 			put, admin + "users/{userId}/saves/{slot}", staff, auth.ClassAdmin, keyIgnored, true, withSaveBody(s.replaceSave),
 			errorList{
-				apierror.UserNotFound, apierror.VersionConflict, apierror.SlotsFull, apierror.SaveRejected,
+				apierror.UserNotFound, apierror.VersionConflict, apierror.LimitReached, apierror.SaveRejected,
 				apierror.SaveTampered,
 			},
 		},

@@ -21,14 +21,20 @@ import (
 
 // A socket is opened by a request like any other: its row in routes.go states who may open it and
 // how often. Then the client sends messages {"id","type","data"}. Each gets one reply, in order.
-// socketEndpoint.handlers lists the types. An error is the problem that an HTTP response would
-// have. It does not close the socket.
+// socketEndpoint.handlers lists the types, and the class of rate limits in which each counts. An
+// error is the problem that an HTTP response would have. It does not close the socket.
 
 // socketEndpoint is one kind of socket.
 type socketEndpoint struct {
 	socketKind *realtime.SocketKind
-	handlers   map[string]messageHandler                               // by message type
+	handlers   map[string]messageType                                  // by message type
 	onOpen     func(context.Context, *clientHandler, *realtime.Client) // before the first message; may be nil
+}
+
+// messageType is what the server does with the messages of one type.
+type messageType struct {
+	rateLimitClass auth.Class // of rate limits; "" for messages that cost no more than their frame
+	handle         messageHandler
 }
 
 // messageHandler handles a message and returns the data of its reply, or noReply if there is none
@@ -45,6 +51,7 @@ type clientHandler struct {
 	endpoint  *socketEndpoint
 	caller    principal.Caller
 	routePath string // of the route
+	address   string // of the client, as rate limits count it
 
 	credential auth.Authentication
 	stopWatch  func() // of the player's session; nil until the socket is open
@@ -97,7 +104,8 @@ func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (respon
 			return response{}, err
 		}
 		s := &clientHandler{
-			server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path, credential: r.credential,
+			server: e, endpoint: endpoint, caller: r.caller, routePath: r.route.path, address: r.addressIdentity(),
+			credential: r.credential,
 		}
 		callbacks := realtime.ClientOptions{
 			UserID: r.caller.UserID, ExpiresAt: r.credential.ExpiresAt,
@@ -207,12 +215,53 @@ func (s *clientHandler) handleFrame(ctx context.Context, client *realtime.Client
 }
 
 func (s *clientHandler) dispatch(ctx context.Context, client *realtime.Client, m *message) (any, error) {
-	handle, ok := s.endpoint.handlers[m.Type]
+	messageType, ok := s.endpoint.handlers[m.Type]
 	if !ok {
 		types := strings.Join(slices.Sorted(maps.Keys(s.endpoint.handlers)), ", ")
 		return nil, apierror.InvalidRequest.WithField("type", "unknown", "is none of "+types)
 	}
-	return handle(ctx, s, client, m)
+	if err := s.takeRateLimit(ctx, messageType.rateLimitClass); err != nil {
+		return nil, err
+	}
+	return messageType.handle(ctx, s, client, m)
+}
+
+// bytesPerPermit is for how many bytes of a save a message takes one more permit of its class, so
+// that a player cannot move more data by messages than the limits of requests are made for.
+const bytesPerPermit = 32 << 10
+
+// takeRateLimit counts a message against the limit of a class, which it shares with requests. It
+// returns rate_limited with the member retryAfterSeconds.
+func (s *clientHandler) takeRateLimit(ctx context.Context, class auth.Class) error {
+	if class == "" {
+		return nil
+	}
+	key, limited := s.rateLimitKey(class)
+	if !limited {
+		return nil
+	}
+	_, err := s.server.Limiter.Allow(ctx, class, key)
+	return err
+}
+
+// chargeBytes takes more permits for a message that carries, or is answered by, size bytes of a
+// save.
+func (s *clientHandler) chargeBytes(class auth.Class, size int) {
+	if key, limited := s.rateLimitKey(class); limited && size >= bytesPerPermit {
+		s.server.Limiter.Charge(class, key, int64(size/bytesPerPermit))
+	}
+}
+
+// rateLimitKey returns by whom a message counts in a class; false when the class has no limit.
+func (s *clientHandler) rateLimitKey(class auth.Class) (key string, limited bool) {
+	switch s.server.Limiter.ScopeOf(class) {
+	case "":
+		return "", false
+	case auth.ScopeAddress:
+		return s.address, true
+	default:
+		return s.caller.ActorID(), true
+	}
 }
 
 // parseMessage decodes a frame strictly. If the frame is JSON, the message has its id even if there

@@ -10,7 +10,7 @@ import (
 // ReplyTo returns the reply to a frame at an endpoint whose handlers decode the message and do
 // nothing.
 func ReplyTo(raw []byte) []byte {
-	endpoint := &socketEndpoint{handlers: map[string]messageHandler{
+	endpoint := &socketEndpoint{handlers: map[string]messageType{
 		"save":             decodeOnly[saveInput](),
 		"load":             decodeOnly[slotInput](),
 		"list":             decodeOnly[struct{}](),
@@ -23,8 +23,9 @@ func ReplyTo(raw []byte) []byte {
 	return s.handleFrame(context.Background(), nil, raw).encode()
 }
 
-func decodeOnly[T any]() messageHandler {
-	return decodeDataThen(func(_ context.Context, _ *clientHandler, _ *realtime.Client, _ *message, in *T) (any, error) {
+func decodeOnly[T any]() messageType {
+	decode := func(_ context.Context, _ *clientHandler, _ *realtime.Client, _ *message, in *T) (any, error) {
 		return in, nil
-	})
+	}
+	return messageType{"", decodeDataThen(decode)}
 }

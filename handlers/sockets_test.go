@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/scripts"
 	"go.uber.org/goleak"
 )
@@ -218,11 +219,11 @@ func TestWhoOpensASocket(t *testing.T) {
 // A browser sends the origin of the page. A program sends none.
 func TestTheOriginOfASocketMustBeOneOfThePlayersGame(t *testing.T) {
 	f := newGameFixture(t)
-	ann := f.guest("Ann")
 	otherGame, _ := f.createOtherGame()
 	otherPlayer := f.guestOf(otherGame, "Bob")
 	const evil = "https://evil.example"
 	for _, path := range []string{savePath, loadPath, realtimePath} {
+		ann := f.guest("Ann") // a player has few sockets
 		f.dial(path, ann.token)
 		f.dial(path, ann.token, "Origin", duelOrigin)
 		f.dial(path+"?ticket="+f.ticket(ann), "", "Origin", duelOrigin)
@@ -281,6 +282,107 @@ func TestTheNumberOfSocketsIsLimited(t *testing.T) {
 		unlimited.dial(realtimePath, cid.token)
 	}
 	unlimited.expectUpgradeError(429, "rate_limited", realtimePath, cid.token)
+
+	dan := unlimited.guest("Dan")
+	for _, path := range []string{savePath, loadPath, savePath, loadPath} {
+		unlimited.dial(path, dan.token)
+	}
+	unlimited.expectUpgradeError(429, "rate_limited", loadPath, dan.token)
+	unlimited.dial(realtimePath, dan.token)
+}
+
+// newNodeWithLimits returns a game on a node with limits, and the socket of a player.
+func newNodeWithLimits(t *testing.T, path string, limits auth.Limits) (*fixture, *testSocket) {
+	t.Helper()
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.Limiter = auth.NewLimiter(redistest.Single(t), limits)
+	}).createGame()
+	return f, f.dial(path, f.guest("Ann").token)
+}
+
+// rejectedBy returns how many of n messages are answered rate_limited. Each of these must say when
+// to try again.
+func (s *testSocket) rejectedBy(n int, messageType, data string) (rejected int) {
+	s.t.Helper()
+	for range n {
+		r := s.request(messageType, data)
+		if *r.OK || r.Error["code"] != "rate_limited" {
+			continue
+		}
+		rejected++
+		if seconds, _ := r.problem("retryAfterSeconds").(float64); seconds < 1 || r.problem("retryable") != true {
+			s.t.Errorf("%s is refused without saying for how long: %s", messageType, r.raw)
+		}
+	}
+	return rejected
+}
+
+func TestMessagesCountAgainstTheLimitsOfRequests(t *testing.T) {
+	limit := auth.Limit{PerSecond: 1, Burst: 20, Scope: auth.ScopeUser}
+	const roomID = `"0190a1b2-c3d4-8000-8000-000000000001"`
+	for _, c := range []struct {
+		class                   auth.Class
+		path, messageType, data string
+	}{
+		{auth.ClassWrite, savePath, "save", `{"slot":"main","state":{}}`},
+		{auth.ClassWrite, savePath, "restore", `{"slot":"main","version":1}`},
+		{auth.ClassRead, savePath, "load", `{"slot":"main"}`},
+		{auth.ClassRead, savePath, "list", `{}`},
+		{auth.ClassRead, savePath, "history", `{"slot":"main"}`},
+		{auth.ClassRead, realtimePath, "room.subscribe", `{"roomId":` + roomID + `}`},
+		{auth.ClassRead, realtimePath, "room.send", `{"roomId":` + roomID + `,"op":"x"}`},
+	} {
+		t.Run(c.messageType, func(t *testing.T) {
+			_, s := newNodeWithLimits(t, c.path, auth.Limits{c.class: limit})
+			if n := s.rejectedBy(60, c.messageType, c.data); n < 30 || n > 40 {
+				t.Errorf("%d of 60 messages were refused by a limit of 20", n)
+			}
+			other := auth.ClassRead
+			if c.class == other {
+				other = auth.ClassWrite
+			}
+			_, s = newNodeWithLimits(t, c.path, auth.Limits{other: limit})
+			if n := s.rejectedBy(60, c.messageType, c.data); n != 0 {
+				t.Errorf("%d of 60 messages were refused by the limit of the class %s", n, other)
+			}
+		})
+	}
+}
+
+func TestALimitOfMessagesIsSharedWithRequests(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{
+			auth.ClassRead: {PerSecond: 1, Burst: 20, Scope: auth.ScopeUser},
+		})
+	}).createGame()
+	ann := f.guest("Ann")
+	f.dial(savePath, ann.token).rejectedBy(40, "list", "{}")
+	f.expectError(429, "rate_limited", "GET", "/api/v1/me", ann.token, "")
+}
+
+func TestALargeSaveTakesMorePermits(t *testing.T) {
+	limits := auth.Limits{auth.ClassRead: {PerSecond: 1, Burst: 40, Scope: auth.ScopeUser}}
+	large := fmt.Sprintf(`{"slot":"main","state":{"x":%q}}`, strings.Repeat("x", 250<<10))
+	t.Run("load", func(t *testing.T) {
+		_, s := newNodeWithLimits(t, savePath, limits)
+		s.expectOK("saved", "save", large)
+		if n := s.rejectedBy(12, "load", `{"slot":"main"}`); n == 0 {
+			t.Error("12 loads of 250 KiB took no more than 40 permits")
+		}
+	})
+	t.Run("conflict", func(t *testing.T) {
+		_, s := newNodeWithLimits(t, savePath, auth.Limits{auth.ClassWrite: {PerSecond: 1, Burst: 60, Scope: auth.ScopeUser}})
+		s.expectOK("saved", "save", large)
+		if n := s.rejectedBy(12, "save", `{"slot":"main","state":{}}`); n == 0 {
+			t.Error("12 conflicts that carry 250 KiB took no more than 60 permits")
+		}
+	})
+	t.Run("save", func(t *testing.T) {
+		_, s := newNodeWithLimits(t, savePath, auth.Limits{auth.ClassWrite: limits[auth.ClassRead]})
+		if n := s.rejectedBy(12, "save", large); n == 0 {
+			t.Error("12 saves of 250 KiB took no more than 40 permits")
+		}
+	})
 }
 
 func TestASocketEndsWithItsToken(t *testing.T) {
@@ -326,8 +428,8 @@ func TestCloseCodes(t *testing.T) {
 	}
 	s := f.dial(realtimePath+"?protocol=1", ann.token)
 	s.next()
-	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`+unknownRoom+`","payload":"`, `"}}`
-	s.send(head + strings.Repeat("x", 16<<10-len(head)-len(tail)) + tail) // the largest frame
+	head, tail := `{"id":"1","type":"room.send","data":{"op":"x","roomId":"`+unknownRoom+`","payload":`, `1}}`
+	s.send(head + strings.Repeat(" ", 16<<10-len(head)-len(tail)) + tail) // the largest frame
 	if got := s.nextReply(); got.Error["code"] != "room_not_found" {
 		t.Errorf("the reply to the largest frame is %s", got.raw)
 	}
@@ -651,6 +753,46 @@ func TestASubscriptionToAPrivateRoomEndsWithTheRightToSeeIt(t *testing.T) {
 	})
 }
 
+func TestAFormerFriendStopsHearingAPrivateRoom(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) {
+		d.RealtimeHub = realtime.New(db, realtime.Options{ReauthorizeInterval: 50 * time.Millisecond})
+	}).createGame()
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	f.makeFriends(ann, bob)
+	room := f.expect(201, "POST", "/api/v1/game-session/create", ann.token,
+		`{"maxPlayers":4,"visibility":"private"}`).text("roomId")
+	host, spectator := f.dialRealtime(ann), f.dialRealtime(bob)
+	host.subscribe(room, "")
+	spectator.subscribe(room, "")
+	ready := func(value bool) {
+		f.expect(200, "POST", "/api/v1/game-session/ready", ann.token, fmt.Sprintf(`{"roomId":%q,"ready":%v}`, room, value))
+		host.expectEvent("room.ready")
+	}
+	ready(true)
+	spectator.expectEvent("room.ready")
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d/block", bob.id), ann.token, "")
+	got := spectator.nextReply()
+	if *got.OK || got.ReplyTo != nil || got.Error["code"] != "room_not_found" || got.Error["roomId"] != room {
+		t.Errorf("the end of the subscription is %s", got.raw)
+	}
+	ready(false)
+	f.credit(bob, "bonus")
+	spectator.expectEvent("user.balance")
+}
+
+func TestAPayloadHasAtMostEightKiB(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	room := f.createRoom(ann)
+	s := f.dialRealtime(ann)
+	message := func(bytes int) string {
+		return fmt.Sprintf(`{"roomId":%q,"op":"x","payload":%q}`, room, strings.Repeat("x", bytes-2))
+	}
+	s.expectOK("done", "room.send", message(8<<10))
+	s.expectError("payload_too_large", "room.send", message(8<<10+1))
+}
+
 // A reserved seat lets a player see a private room until the start.
 func TestASubscriptionByAReservedSeatEndsAtTheStart(t *testing.T) {
 	f := newGameFixture(t)
@@ -729,7 +871,7 @@ func TestSocketsLeaveNothingRunning(t *testing.T) {
 		f := newGameFixture(t)
 		ann := f.guest("Ann")
 		room := f.createRoom(ann)
-		for range 5 {
+		for range 4 {
 			s := f.dialRealtime(ann)
 			s.subscribe(room, "")
 			f.dial(loadPath, ann.token).expectOK("slots", "list", "")

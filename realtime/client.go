@@ -24,6 +24,11 @@ const (
 	maxOutboxBytes     = 1 << 20
 	maxSlowSnapshots   = 3 // snapshots because of slowness, within slowSnapshotWindow
 	slowSnapshotWindow = time.Minute
+
+	// Ephemeral messages come from other players: what they may send to one socket is bounded by
+	// bytes, whoever they are.
+	ephemeralBytesPerSecond = 32 << 10
+	ephemeralBurstBytes     = 64 << 10
 )
 
 // Client is one socket. Its methods are safe for concurrent use.
@@ -31,6 +36,12 @@ const (
 // The next frame is built when the client can take it, not before: alternately from the outbox and
 // from a topic, with every event after the topic's cursor. So a client that keeps up gets the same
 // frames as all others, and a slower one gets fewer and larger frames.
+//
+// A client that reads slowly, or not at all, holds at most maxOutboxBytes and one frame in the
+// outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in the kernel, and that
+// for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008). Events are held
+// by their topic, once for all its clients. A client that sends faster than its frames are handled
+// holds at most maxInboxFrames frames and the bytes of maxInboxFullFrames of the largest.
 type Client struct {
 	hub        *Hub
 	socketKind *SocketKind
@@ -56,6 +67,7 @@ type Client struct {
 	flushDone         chan struct{} // closed when nothing is in flight; nil until closing
 	slowSnapshotTimes [maxSlowSnapshots]time.Time
 	oldestSlowIndex   int
+	ephemeralPaidAt   time.Time // when the ephemeral messages so far have been paid for, at the allowed rate
 	expiryTimer       *time.Timer
 	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
 
@@ -115,6 +127,8 @@ func (c *Client) enqueueEphemeral(cur *cursor, frame []byte) {
 	defer c.mu.Unlock()
 	switch {
 	case c.closeStarted || !cur.active || cur.removed:
+	case !c.payForEphemeral(len(frame), time.Now()):
+		c.hub.counters.ephemeralLimited.Add(1)
 	case len(c.outbox) >= maxOutboxFrames/2 || c.outboxBytes+len(frame) > maxOutboxBytes/2:
 		c.hub.counters.ephemeralDropped.Add(1)
 	default:
@@ -123,6 +137,21 @@ func (c *Client) enqueueEphemeral(cur *cursor, frame []byte) {
 		c.hub.counters.ephemeralDeliveries.Add(1)
 		c.flush()
 	}
+}
+
+// payForEphemeral reports whether the socket may get so many bytes of ephemeral messages now.
+// Client.mu must be held.
+func (c *Client) payForEphemeral(bytes int, now time.Time) bool {
+	from := c.ephemeralPaidAt
+	if from.Before(now) {
+		from = now
+	}
+	paidAt := from.Add(time.Duration(bytes) * time.Second / ephemeralBytesPerSecond)
+	if paidAt.Sub(now) > ephemeralBurstBytes/ephemeralBytesPerSecond*time.Second {
+		return false
+	}
+	c.ephemeralPaidAt = paidAt
+	return true
 }
 
 // notify is called when a cursor's topic may have something new. verify is set when the topic's
@@ -226,7 +255,7 @@ func (c *Client) nextTopicFrame(cur *cursor) []byte {
 	c.hub.counters.eventDeliveries.Add(uint64(next.count))
 	switch {
 	case next.lastAffectsAuthorization:
-		c.pauseForReauthorization(cur)
+		c.pauseForReauthorization(cur, nil)
 	case next.count > 1:
 		c.markReady(cur) // there may be more than one frame holds
 	}

@@ -292,6 +292,41 @@ func TestEphemeralMessagesReachTheOthersInOrderOnce(t *testing.T) {
 	})
 }
 
+func TestASocketGetsFewBytesOfOthersMessages(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:flood:events"
+	n := startNode(t, db, Options{})
+	receiver := dial(t, n, "user=2").listen()
+	receiver.subscribe(topic, "")
+	frame := []byte(`{"type":"room.message","data":"` + strings.Repeat("x", 8<<10) + `"}`)
+	const sent = 50
+	started := time.Now()
+	for i := range sent { // of different senders
+		m := ephemeralMessage{senderID: fmt.Sprint("elsewhere", i%5), seq: uint64(i + 1), frame: frame}
+		if err := n.publishToChannel(t.Context(), topic, m.encode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitUntil(t, "all messages are handled", func() bool {
+		stats := n.Stats()
+		return stats.EphemeralDeliveries+stats.EphemeralLimited+stats.EphemeralDropped == sent
+	})
+	allowed := ephemeralBurstBytes + int(time.Since(started).Seconds()*ephemeralBytesPerSecond)
+	stats := n.Stats()
+	if got := int(stats.EphemeralDeliveries) * len(frame); got > allowed || got < ephemeralBurstBytes/2 {
+		t.Errorf("a socket was sent %d bytes, at most %d are allowed", got, allowed)
+	}
+	if stats.EphemeralLimited == 0 {
+		t.Error("no message was counted as dropped")
+	}
+	last := emit(t, db, topic, "an event is not dropped")
+	for e := receiver.next(); e.Position != last; e = receiver.next() {
+		if e.Type != "room.message" && e.Type != "hello" {
+			t.Fatalf("got %+v", e)
+		}
+	}
+}
+
 func TestQueuedEventsShareFrames(t *testing.T) {
 	db := redistest.Single(t)
 	topic := "{r1}:room:batch:events"

@@ -25,6 +25,7 @@ type Options struct {
 	ConnectionsPerUser  int           // connections per user on this node: 10
 	TopicLinger         time.Duration // how long a topic without subscribers stays subscribed: 30 s
 	SnapshotTTL         time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
+	ReauthorizeInterval time.Duration // after which Subscription.Authorize is called again: 25 s
 	GapCheckInterval    time.Duration // silence after which a topic is compared with its list: 30 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
@@ -44,6 +45,7 @@ func (o Options) withDefaults() Options {
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.TopicLinger = cmp.Or(o.TopicLinger, 30*time.Second)
 	o.SnapshotTTL = cmp.Or(o.SnapshotTTL, 150*time.Millisecond)
+	o.ReauthorizeInterval = cmp.Or(o.ReauthorizeInterval, 25*time.Second)
 	o.GapCheckInterval = cmp.Or(o.GapCheckInterval, 30*time.Second)
 	o.ProbeAfter = cmp.Or(o.ProbeAfter, time.Second)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
@@ -105,7 +107,8 @@ func New(db *redisdb.DB, options Options) *Hub {
 	}
 	o := h.options
 	h.log = o.Log
-	h.janitorInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.WriteTimeout/4)
+	h.janitorInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.ReauthorizeInterval/4,
+		o.WriteTimeout/4)
 	h.baseCtx, h.cancelBase = context.WithCancel(context.Background())
 	h.pubsubManager = newPubsubManager(h)
 	h.backfiller = &backfiller{hub: h, wakeup: make(chan struct{}, backfillWorkers)}
@@ -155,8 +158,12 @@ func (h *Hub) addClient(c *Client) error {
 		return apierror.Draining
 	case h.clientCountByUser[user] >= h.options.ConnectionsPerUser:
 		return apierror.RateLimited.WithReason("a player may have %d connections", h.options.ConnectionsPerUser)
+	case c.socketKind.isFullFor(user):
+		return apierror.RateLimited.
+			WithReason("a player may have %d connections of this kind", c.socketKind.limits.ConnectionsPerUser)
 	default:
 		h.clientCountByUser[user]++
+		c.socketKind.clientCountByUser[user]++
 	}
 	h.clients[c] = struct{}{}
 	h.clientGroup.Add(1)
@@ -167,9 +174,17 @@ func (h *Hub) removeClient(c *Client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.clients, c)
-	if h.clientCountByUser[c.options.UserID]--; h.clientCountByUser[c.options.UserID] == 0 {
-		delete(h.clientCountByUser, c.options.UserID)
+	for _, count := range []map[int64]int{h.clientCountByUser, c.socketKind.clientCountByUser} {
+		if count[c.options.UserID]--; count[c.options.UserID] == 0 {
+			delete(count, c.options.UserID)
+		}
 	}
+}
+
+// isFullFor reports whether a user has as many sockets of the kind as may be. Hub.mu must be held.
+func (s *SocketKind) isFullFor(user int64) bool {
+	most := s.limits.ConnectionsPerUser
+	return most > 0 && s.clientCountByUser[user] >= most
 }
 
 func (h *Hub) listClients() []*Client {
@@ -342,8 +357,8 @@ func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client
 	return h.publishToChannel(ctx, topic, m.encode())
 }
 
-// runJanitor evicts topics without subscribers, compares silent topics with their lists, and
-// closes clients that stopped reading.
+// runJanitor evicts topics without subscribers, compares silent topics with their lists, closes
+// clients that stopped reading, and asks again whether subscribers are authorized.
 func (h *Hub) runJanitor(ctx context.Context) {
 	ticker := time.NewTicker(h.janitorInterval)
 	defer ticker.Stop()
@@ -359,6 +374,7 @@ func (h *Hub) runJanitor(ctx context.Context) {
 			tick := h.janitorTick.Add(1)
 			for _, c := range h.listClients() {
 				c.closeIfStalled(tick)
+				c.reauthorizeDue(now)
 			}
 		}
 	}

@@ -27,6 +27,8 @@ type Limits struct {
 	FramesPerSecond int   // frames from the client per second; more close the socket with 4009
 	BurstFrames     int   // frames from the client at once
 	SendHello       bool  // the server sends a hello frame first
+	// ConnectionsPerUser is how many of the Options.ConnectionsPerUser may be of this kind; 0: all.
+	ConnectionsPerUser int
 }
 
 // SocketKind is one kind of socket. Each has its own melody instance, because melody's limits are
@@ -35,6 +37,8 @@ type SocketKind struct {
 	hub    *Hub
 	limits Limits
 	melody *melody.Melody
+
+	clientCountByUser map[int64]int // of this kind; under Hub.mu
 }
 
 // ClientOptions is what the caller of Socket.Serve knows of a socket, and its callbacks. It lives
@@ -86,7 +90,7 @@ func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 	m.Upgrader.WriteBufferPool = &writeBufferPool
 	m.Upgrader.HandshakeTimeout = handshakeTimeout
 	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // the caller has checked it: it knows the game
-	s := &SocketKind{hub: h, limits: limits, melody: m}
+	s := &SocketKind{hub: h, limits: limits, melody: m, clientCountByUser: map[int64]int{}}
 	m.HandleConnect(func(ms *melody.Session) { s.callRecovering(ms, s.onConnect) })
 	m.HandleMessage(func(ms *melody.Session, raw []byte) {
 		s.callRecovering(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, true) })

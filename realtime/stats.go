@@ -28,6 +28,7 @@ type HubStats struct {
 	SlowCloses       uint64 // sockets closed with 4008
 	RateCloses       uint64 // sockets closed with 4009
 	EphemeralDropped uint64 // ephemeral messages dropped because a client was too slow
+	EphemeralLimited uint64 // ephemeral messages dropped because a client was sent too many bytes of them
 	HandshakesFailed uint64
 	Panics           uint64
 
@@ -40,7 +41,7 @@ type counters struct {
 	backfillReads, ringResets, lostPubsubConns, backlogOverflows, unfilledGaps        atomic.Uint64
 	unreadableEvents                                                                  atomic.Uint64
 	snapshots, snapshotFailures, slowCloses, rateCloses                               atomic.Uint64
-	ephemeralDropped, handshakesFailed, panics                                        atomic.Uint64
+	ephemeralDropped, ephemeralLimited, handshakesFailed, panics                      atomic.Uint64
 	pubsubLagNanos                                                                    atomic.Int64 // nanoseconds
 }
 
@@ -70,6 +71,7 @@ func (h *Hub) Stats() HubStats {
 		SlowCloses:          c.slowCloses.Load(),
 		RateCloses:          c.rateCloses.Load(),
 		EphemeralDropped:    c.ephemeralDropped.Load(),
+		EphemeralLimited:    c.ephemeralLimited.Load(),
 		HandshakesFailed:    c.handshakesFailed.Load(),
 		Panics:              c.panics.Load(),
 		PubSubLag:           time.Duration(c.pubsubLagNanos.Load()),

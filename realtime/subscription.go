@@ -36,9 +36,12 @@ type Subscription struct {
 	// Authorize reports by its error whether the client may subscribe; nil: it may. It is called at
 	// the start, after the position is known, so that nothing can change in between. It is called
 	// again before a snapshot replaces missed events, and after each event that AffectsAuthorization
-	// selects: the events behind it wait for the result. If that is an error, the subscription ends
-	// with that event.
+	// selects, and each Options.ReauthorizeInterval: the events behind it wait for the result. If
+	// that is an error, the subscription ends.
 	Authorize func(context.Context) error
+	// EncodeRevoked returns the frame that is sent when the subscription ends by an error of Authorize
+	// that no event explains; nil for none.
+	EncodeRevoked func(error) []byte
 	// AffectsAuthorization reports whether an event may change the result of Authorize; nil: none
 	// does. It must not block.
 	AffectsAuthorization func(eventType string, event []byte) bool
@@ -75,6 +78,7 @@ type cursor struct {
 
 	// Under Client.mu.
 	pos           position
+	authorizedAt  time.Time
 	active        bool // the reply is on its way, so events may follow
 	ready         bool // in Client.readyCursors
 	paused        bool // a snapshot is being taken, or Authorize is being called
@@ -176,6 +180,7 @@ func (c *Client) addCursor(cur *cursor, start SubscribeResult) error {
 		reply = cur.sub.EncodeReply(start)
 	}
 	cur.sub.dropStart(cur.topic.name)
+	cur.authorizedAt = time.Now()
 	cur.topic.addCursor(cur)
 	c.mu.Lock()
 	if c.closeStarted {
@@ -312,22 +317,40 @@ func (c *Client) supplySnapshot(cur *cursor) {
 	}
 }
 
-// pauseForReauthorization stops a cursor until Authorize has been called again. Client.mu must be
-// held.
-func (c *Client) pauseForReauthorization(cur *cursor) {
-	cur.paused = true
+// reauthorizeDue asks again for each subscription whether the client may have it, when that was not
+// asked for Options.ReauthorizeInterval: no event tells of a friendship that ended.
+func (c *Client) reauthorizeDue(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cur := range c.cursors {
+		due := now.Sub(cur.authorizedAt) >= c.hub.options.ReauthorizeInterval
+		if due && cur.sub.Authorize != nil && cur.active && !cur.paused && !c.closeStarted {
+			c.pauseForReauthorization(cur, cur.sub.EncodeRevoked)
+		}
+	}
+}
+
+// pauseForReauthorization stops a cursor until Authorize has been called again. encodeRevoked
+// returns the frame that is sent if the subscription ends; nil for none. Client.mu must be held.
+func (c *Client) pauseForReauthorization(cur *cursor, encodeRevoked func(error) []byte) {
+	cur.paused, cur.authorizedAt = true, time.Now()
 	reauthorize := func() {
+		var last error
 		refused := c.retryUntilRefused(func(ctx context.Context) error {
-			err := cur.sub.checkAuthorized(ctx)
-			if err == nil {
+			last = cur.sub.checkAuthorized(ctx)
+			if last == nil {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				c.resumeCursor(cur)
 			}
-			return err
+			return last
 		})
-		if refused {
-			c.removeCursor(func(other *cursor) bool { return other == cur })
+		if !refused {
+			return
+		}
+		removed := c.removeCursor(func(other *cursor) bool { return other == cur })
+		if removed && encodeRevoked != nil {
+			_ = c.Send(encodeRevoked(last))
 		}
 	}
 	if !c.hub.startTask(reauthorize) {

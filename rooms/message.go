@@ -13,14 +13,17 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// maxOpBytes bounds MessageInput.Op.
-const maxOpBytes = 64
+// The limits of a message.
+const (
+	maxOpBytes      = 64      // bytes of MessageInput.Op
+	maxPayloadBytes = 8 << 10 // bytes of MessageInput.Payload
+)
 
 // MessageInput is what a player sends to other participants of a room.
 type MessageInput struct {
 	RoomID  string
 	Op      string       // the game's name for the message, at most 64 bytes
-	Payload wire.RawJSON // any JSON value; nil: null
+	Payload wire.RawJSON // any JSON value of at most 8 KiB; nil: null
 	To      *[]int64     // user ids of the recipients; nil: all participants
 }
 
@@ -46,7 +49,7 @@ type messageData struct {
 
 // AuthorizeMessage decides whether a player may send a message, and to whom, and builds its event.
 // Only active players may send and receive. It returns forbidden, invalid_request, room_not_found,
-// and not_participant with a field error for each recipient that is not seated.
+// payload_too_large, and not_participant with a field error for each recipient that is not seated.
 func (s *Service) AuthorizeMessage(ctx context.Context, caller principal.Caller, in MessageInput) (Message, error) {
 	if caller.Role != principal.Player {
 		return Message{}, apierror.Forbidden
@@ -54,6 +57,9 @@ func (s *Service) AuthorizeMessage(ctx context.Context, caller principal.Caller,
 	if len(in.Op) > maxOpBytes {
 		reason := "may have at most " + strconv.Itoa(maxOpBytes) + " bytes"
 		return Message{}, apierror.InvalidRequest.WithField("op", "range", reason)
+	}
+	if len(in.Payload) > maxPayloadBytes {
+		return Message{}, apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
 	}
 	room, err := s.Get(ctx, caller, in.RoomID)
 	if err != nil {

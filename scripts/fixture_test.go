@@ -96,6 +96,7 @@ var argAliases = map[string]string{
 	"time by which they had begun":                    "began_by",
 	"close code of their sockets":                     "code",
 	"time before which ends are dropped":              "oldest",
+	"most bytes of all versions":                      "most_bytes",
 	"values of the event":                             "event_data",
 	"members of the event as JSON":                    "event_data",
 	"fence of the leader":                             "holder",

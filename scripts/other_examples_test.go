@@ -195,8 +195,18 @@ var otherExamples = []example{
 		f.newSave("m1", 0).want(scripts.OK)
 		return f.newSave("m2", 1).with(values{"checked": 0})
 	}},
-	{scripts.SaveWrite, "a slot too many", "slots_full", func(f *fixture) call {
+	{scripts.SaveWrite, "a slot too many", "limit_reached", func(f *fixture) call {
 		return f.newSave("m1", 0).with(values{"most_slots": 0})
+	}},
+	{scripts.SaveWrite, "too large, the other slots are not known", "stale", func(f *fixture) call {
+		return f.newSave("m1", 0).with(values{"most_bytes": 1})
+	}},
+	{scripts.SaveWrite, "too large alone", "limit_reached", func(f *fixture) call {
+		return f.newSave("m1", 0).with(values{"most_bytes": 1, "with_the_other_slots": 1})
+	}},
+	{scripts.SaveWrite, "an older version goes", "ok", func(f *fixture) call {
+		f.newSave("m1", 0).want(scripts.OK)
+		return f.newSave("m2", 1).with(values{"most_bytes": 2, "with_the_other_slots": 1})
 	}},
 
 	{scripts.RateLimitTake, "some of the burst", "ok", func(f *fixture) call { return f.newTake(3) }},
@@ -317,6 +327,7 @@ func (f *fixture) newSave(message string, base int) call {
 	return f.newCall(scripts.SaveWrite, values{
 		"base": base, "checked": base, "version": base + 1, "message": message, "mark": message + " 0 2 k s {}",
 		"state": "{}", "slot": "one", "line": "1 0 2", "most_slots": 3, "versions_kept": 2, "event_data": "{}",
+		"most_bytes": 1000, "with_the_other_slots": 0,
 	})
 }
 

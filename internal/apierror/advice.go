@@ -44,7 +44,6 @@ var advice = map[string]string{
 	NotEnoughPlayers.Code:    "Wait: `players` are seated and `minPlayers` are needed.",
 	VersionConflict.Code:     "Read again, apply the change to what is there now, and send it with the new version.",
 	SaveTampered.Code:        "Let the player restore an older version of the slot, over a WebSocket.",
-	SlotsFull.Code:           "Save to a slot that is in use.",
 	PerUserLimitReached.Code: "Buy at most `perUserLimit` less `owned`; nothing when that is 0.",
 	StockTooSmall.Code:       "Buy at most `stock`, or wait for more.",
 	PriceChanged.Code:        "Show the new `price` and ask the player again.",

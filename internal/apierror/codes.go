@@ -54,7 +54,6 @@ var (
 		"The stored save was altered and cannot be trusted: restore an intact version",
 		false,
 	)
-	SlotsFull           = define("slots_full", 409, "All save slots are in use", false)
 	PerUserLimitReached = define("already_owned", 409, "The per-user limit of the asset is reached", false)
 	StockTooSmall       = define("sold_out", 409, "The stock is too small", false)
 	PriceChanged        = define("price_changed", 409, "The price has changed", false)

@@ -3,6 +3,7 @@ package games_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -543,5 +544,34 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 				t.Errorf("%s by %+v returned %s, want %s", verb.name, callers[i], got, want)
 			}
 		}
+	}
+}
+
+func TestAnUnknownServerKeyCostsNoReadOfTheGame(t *testing.T) {
+	db := redistest.Single(t)
+	here, ctx := open(db), t.Context()
+	g, key := create(t, here, games.Definition{})
+	calls := func(command string) int {
+		_, after, _ := strings.Cut(db.Client.Info(ctx, "commandstats").Val(), "cmdstat_"+command+":calls=")
+		number, _, _ := strings.Cut(after, ",")
+		n, _ := strconv.Atoi(number)
+		return n
+	}
+	there := open(db) // knows no game yet
+	before, lookups := calls("hgetall"), calls("hexists")
+	for n := range 20 {
+		unknown := fmt.Sprintf("psk_%d_unknown%d", g.ID, n/2)
+		if _, err := there.FindByServerKey(ctx, unknown); !errors.Is(err, apierror.Unauthenticated) {
+			t.Fatalf("an unknown key: %v", err)
+		}
+	}
+	if n := calls("hgetall") - before; n != 0 {
+		t.Errorf("20 calls with unknown keys read the game %d times", n)
+	}
+	if n := calls("hexists") - lookups; n > 11 || n < 10 {
+		t.Errorf("10 unknown keys, twice each, were looked up %d times", n)
+	}
+	if found, err := there.FindByServerKey(ctx, key); err != nil || found.ID != g.ID {
+		t.Errorf("the key of the game: %v, %v", found.ID, err)
 	}
 }

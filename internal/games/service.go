@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/secret"
@@ -43,6 +44,8 @@ type Service struct {
 	options Options
 	cache   *gameCache
 	origins allOriginsCache
+
+	unknownKeys *cache.Cache[string, struct{}] // digests of server keys that their games do not have
 }
 
 // New returns a service on a store. It panics without a Validator, since unchecked definitions must
@@ -51,7 +54,10 @@ func New(db *redisdb.DB, o Options) *Service {
 	if o.Validator == nil {
 		panic("games: Options.Validator is required")
 	}
-	return &Service{store: &store{db: db}, options: o, cache: newGameCache()}
+	return &Service{
+		store: &store{db: db}, options: o, cache: newGameCache(),
+		unknownKeys: cache.New[string, struct{}]("unknown_server_keys", cacheSize, cacheTTL),
+	}
 }
 
 // serverKeyPrefix starts every server key, so that one in the wrong place is recognised.
@@ -269,9 +275,24 @@ func (s *Service) FindByServerKey(ctx context.Context, key string) (Game, error)
 		return Game{}, apierror.Unauthenticated
 	}
 	digest := secret.Digest(key)
+	if g, cached := s.cache.games.Get(id); cached && g.hasServerKey(digest) {
+		return g, nil
+	}
+	// Whoever guesses keys must not cost a read of a whole game for each.
+	if _, missed := s.unknownKeys.Get(digest); missed {
+		return Game{}, apierror.Unauthenticated
+	}
+	known, err := s.store.hasServerKey(ctx, id, digest)
+	if err != nil {
+		return Game{}, err
+	}
+	if !known {
+		s.unknownKeys.Add(digest, struct{}{})
+		return Game{}, apierror.Unauthenticated
+	}
 	g, err := s.Find(ctx, id)
 	if err == nil && !g.hasServerKey(digest) {
-		g, err = s.reload(ctx, id) // another node may have added this key within the last second
+		g, err = s.reload(ctx, id) // another node added this key within the last second
 	}
 	switch {
 	case errors.Is(err, apierror.GameNotFound):

@@ -69,6 +69,13 @@ func (s *store) addServerKey(ctx context.Context, id int64, digest string) error
 	return s.runScript(ctx, scripts.GameUpdateKeys, id, digest, "")
 }
 
+// hasServerKey reports whether a game has the key with a digest. A game that does not exist has
+// none.
+func (s *store) hasServerKey(ctx context.Context, id int64, digest string) (bool, error) {
+	has, err := s.db.Client.HExists(ctx, keys.Game(id), serverKeyField+digest).Result()
+	return has, redisdb.WrapError("look up a server key", err)
+}
+
 func (s *store) removeServerKey(ctx context.Context, id int64, digest string) error {
 	return s.runScript(ctx, scripts.GameUpdateKeys, id, "", digest)
 }

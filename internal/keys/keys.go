@@ -193,7 +193,12 @@ func ParseSaveMarkField(field string) (version int64, ok bool) {
 	return version, err == nil
 }
 
-// Saves (hash, no expiry) lists a player's slots in one game: slot to "<ver> <at ms> <size>".
+// SavesBytesField is the field of Saves with the bytes of all versions' states. No slot has an
+// empty name.
+const SavesBytesField = ""
+
+// Saves (hash, no expiry) lists a player's slots in one game: slot to "<ver> <at ms> <size>", and
+// SavesBytesField.
 func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:" + id(gameID) }
 
 // UserEventSeq (hash, no expiry): "seq" the number of the last event in UserEvents.

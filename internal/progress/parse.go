@@ -39,10 +39,9 @@ func ParseRules(raw []byte) (Rules, error) {
 	if err := invalid.Err(); err != nil {
 		return Rules{}, err
 	}
-	var rules Rules
-	declared := map[string]int{} // condition and path, to the index of the rule that has them
+	var list []rule
 	for _, element := range members(v) {
-		i := len(rules.list)
+		i := len(list)
 		p := ruleParser{field: rulesField + "[" + strconv.Itoa(i) + "]", errors: &invalid}
 		if i == maxRules {
 			p.field = rulesField + "[" + strconv.Itoa(i-1) + "]"
@@ -50,14 +49,13 @@ func ParseRules(raw []byte) (Rules, error) {
 			break
 		}
 		r := p.parse(element)
-		p.rejectDuplicates(r, declared, i)
-		rules.list = append(rules.list, r)
-		rules.paths.add(r.path, r.segments)
+		p.rejectDuplicates(r, list)
+		list = append(list, r)
 	}
 	if err := invalid.Err(); err != nil {
 		return Rules{}, err
 	}
-	return rules, nil
+	return newRules(list), nil
 }
 
 // ruleParser parses one rule and collects what is wrong with it.
@@ -79,8 +77,9 @@ func (p *ruleParser) addError(code, name, message string) {
 
 // memberParsers parse the members of a rule, by name.
 var memberParsers = map[string]func(p *ruleParser, r *rule, name string, v wire.RawJSON){
-	"path": (*ruleParser).parsePath,
-	"mode": (*ruleParser).parseMode,
+	"path":  (*ruleParser).parsePath,
+	"mode":  (*ruleParser).parseMode,
+	"slots": (*ruleParser).parseSlots,
 
 	conditionGain:       (*ruleParser).parseGain,
 	conditionMonotonic:  (*ruleParser).parseMonotonic,
@@ -115,7 +114,7 @@ func (p *ruleParser) parse(v wire.RawJSON) rule {
 // checkCombination checks what concerns several members of a rule.
 func (p *ruleParser) checkCombination(r rule) {
 	switch conditions := r.conditions(); {
-	case r.path == "":
+	case r.path == "" && (len(r.slots) == 0 || len(conditions) > 1):
 		p.addError("required", "path", "is required")
 	case r.maxInitial != nil && r.maxGainPerMinute == nil:
 		p.addError("required", conditionGain, "is required beside initial")
@@ -128,14 +127,38 @@ func (p *ruleParser) checkCombination(r rule) {
 	}
 }
 
-// rejectDuplicates adds an error for each condition that another rule has for the same path.
-func (p *ruleParser) rejectDuplicates(r rule, declared map[string]int, index int) {
+// rejectDuplicates adds an error for each condition that an earlier rule has for the same path in
+// the same slot.
+func (p *ruleParser) rejectDuplicates(r rule, earlier []rule) {
 	for _, condition := range r.conditions() {
-		key := condition + " " + r.path
-		if first, twice := declared[key]; twice && r.path != "" {
+		first := slices.IndexFunc(earlier, func(other rule) bool {
+			return other.path == r.path && slices.Contains(other.conditions(), condition) &&
+				(r.slots == nil || other.slots == nil ||
+					slices.ContainsFunc(r.slots, func(name string) bool { return slices.Contains(other.slots, name) }))
+		})
+		if first >= 0 && r.path != "" {
 			p.addError("duplicate", condition, fmt.Sprintf("is in rule %d for the same path", first))
 		}
-		declared[key] = index
+	}
+}
+
+func (p *ruleParser) parseSlots(r *rule, name string, v wire.RawJSON) {
+	if v.Kind() != '[' {
+		p.addError("type", name, "must be an array")
+		return
+	}
+	r.slots = []string{}
+	for _, element := range members(v) {
+		var invalid apierror.FieldErrors
+		slot := p.text(name, element)
+		if checkSlotName(&invalid, slot); invalid.Err() != nil {
+			p.addError("format", name, "must be names of save slots")
+			return
+		}
+		r.slots = append(r.slots, slot)
+	}
+	if len(r.slots) == 0 || len(r.slots) > MaxSlots {
+		p.addError("range", name, fmt.Sprintf("must be 1 to %d names", MaxSlots))
 	}
 }
 

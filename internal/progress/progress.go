@@ -12,6 +12,13 @@ const (
 	MaxStateDepth = 32        // nested objects and arrays
 	MaxSlots      = 16        // slots of a player in a game
 	MaxVersions   = 5         // kept versions of a slot
+
+	// MaxTotalBytes is how many bytes the states of all versions of a player have together: so many
+	// that the newest version of each slot fits. The oldest of the others go first.
+	MaxTotalBytes = MaxSlots * MaxStateBytes
+	// MaxGuestTotalBytes is MaxTotalBytes of a player whom nobody vouches for. What does not fit even
+	// without older versions is refused.
+	MaxGuestTotalBytes = 1 << 20
 )
 
 // SaveInput is a state that a player saves.
@@ -56,10 +63,9 @@ type LoadedSave struct {
 
 // Revision is one entry of a slot's history.
 type Revision struct {
-	Version        int64     `json:"version"` // counts from 1 in each slot
-	SavedAt        time.Time `json:"savedAt"`
-	SizeBytes      int       `json:"size"`   // bytes of the state, without white space
-	SignatureValid bool      `json:"intact"` // false: altered in the store, cannot be restored
+	Version   int64     `json:"version"` // counts from 1 in each slot
+	SavedAt   time.Time `json:"savedAt"`
+	SizeBytes int       `json:"size"` // bytes of the state, without white space
 }
 
 // slotID identifies a slot.

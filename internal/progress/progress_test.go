@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,6 +60,9 @@ func (g gameOfUsers) Game(_ context.Context, id int64) (int64, error) {
 	}
 	return game, nil
 }
+
+// IsGuest reports of bob that he is a guest.
+func (g gameOfUsers) IsGuest(_ context.Context, id int64) (bool, error) { return id == bob, nil }
 
 var everybody = gameOfUsers{ann: chess, bob: chess, cleo: poker}
 
@@ -151,7 +155,7 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 			t.Fatalf("history: %+v, %v", history, err)
 		}
 		for i, r := range history {
-			if r.Version != int64(7-i) || !r.SignatureValid || r.SizeBytes != len(`{"gold":7}`) ||
+			if r.Version != int64(7-i) || r.SizeBytes != len(`{"gold":7}`) ||
 				r.SavedAt.Before(first.SavedAt) {
 				t.Fatalf("history[%d]: %+v", i, r)
 			}
@@ -180,6 +184,32 @@ func TestSavesAreLoadedListedAndRestored(t *testing.T) {
 			wantError(t, err, apierror.SlotNotFound)
 		}
 	})
+}
+
+func TestAHistoryIsReadWithoutItsStates(t *testing.T) {
+	db := redistest.Single(t)
+	s, ctx := newService(t, db, ""), t.Context()
+	const stateBytes = 100_000
+	for version := range int64(MaxVersions) {
+		s.mustSave(t, "main", `{"x":"`+strings.Repeat("x", stateBytes)+`"}`, version)
+	}
+	bytesSent := func() int {
+		_, after, _ := strings.Cut(db.Client.Info(ctx, "stats").Val(), "total_net_output_bytes:")
+		number, _, _ := strings.Cut(after, "\r\n")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := bytesSent()
+	history, err := s.History(ctx, annPlayer, "main")
+	if err != nil || len(history) != MaxVersions {
+		t.Fatalf("history: %+v, %v", history, err)
+	}
+	if sent := bytesSent() - before; sent > stateBytes {
+		t.Errorf("Redis sent %d bytes for the history of a slot, want none of its states", sent)
+	}
 }
 
 func TestThePlayerGetsAnEventForEverySaveInOrder(t *testing.T) {
@@ -341,7 +371,7 @@ func TestConcurrentRestoresAndSavesMakeOneChain(t *testing.T) {
 
 func TestTheSameMessageIsOneSave(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
-		s, ctx := newService(t, db, `[{"path":"n","monotonic":"up"}]`), t.Context()
+		s, ctx := newService(t, db, `[{"path":"n","maxGainPerMinute":1000}]`), t.Context()
 		message := SaveInput{Slot: "main", State: wire.RawJSON(`{"n":1}`), MessageID: "1"}
 		first, err := s.Save(ctx, annPlayer, message)
 		if err != nil {
@@ -397,7 +427,8 @@ func TestAScriptThatIsSentTwiceWritesOnce(t *testing.T) {
 			state: wire.RawJSON(`{}`),
 		})
 		for i := range 2 {
-			stored, err := s.store.write(ctx, id, versionWrite{next: next, eventMembers: []byte(`"size":2`)})
+			w := versionWrite{next: next, eventMembers: []byte(`"size":2`)}
+			stored, err := s.store.write(ctx, id, w, room{maxBytes: MaxTotalBytes})
 			if err != nil || stored.version != 1 || stored.savedAtMS != 1000 || stored.sizeBytes != 2 {
 				t.Fatalf("time %d: %+v, %v", i, stored, err)
 			}
@@ -419,7 +450,7 @@ func TestASaveThatWasCheckedAgainstAnotherVersionIsNotWritten(t *testing.T) {
 		})
 		for _, checked := range []int64{notChecked, 0} {
 			w := versionWrite{baseVersion: 1, checkedVersion: checked, next: next, eventMembers: []byte(`"size":2`)}
-			if _, err := s.store.write(ctx, id, w); !errors.Is(err, errStale) {
+			if _, err := s.store.write(ctx, id, w, room{maxBytes: MaxTotalBytes}); !errors.Is(err, errStale) {
 				t.Fatalf("checked against %d: %v", checked, err)
 			}
 		}
@@ -500,7 +531,7 @@ func TestThereAreSixteenSlots(t *testing.T) {
 				switch {
 				case err == nil:
 					won.Add(1)
-				case errors.Is(err, apierror.SlotsFull):
+				case errors.Is(err, apierror.LimitReached):
 					full.Add(1)
 				default:
 					t.Error(err)
@@ -545,7 +576,7 @@ func TestAnAlteredSaveIsNeverReturned(t *testing.T) {
 		_, err = s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 3})
 		wantError(t, err, apierror.SaveTampered)
 		history, err := s.History(ctx, annPlayer, "main")
-		if err != nil || len(history) != 3 || history[0].SignatureValid || !history[1].SignatureValid {
+		if err != nil || len(history) != 3 || history[0].Version != 3 {
 			t.Fatalf("%+v, %v", history, err)
 		}
 		if _, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: 2}); err != nil {
@@ -672,6 +703,74 @@ func TestServerOnlyFieldsAreTheServers(t *testing.T) {
 		s.mustLoad(t, "main", `{"hero":{"xp":3}}`, 6)
 	})
 }
+
+// What was accepted once may be more than a player can have now: gold that was spent, a loss that
+// was suffered.
+func TestARestoredVersionIsJudgedAgainstTheNewest(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		s, ctx := newService(t, db, `[{"path":"gold","maxGainPerMinute":1},{"path":"losses","monotonic":"up"},`+
+			`{"path":"seed","immutable":true}]`), t.Context()
+		restore := func(version int64) error {
+			_, err := s.Restore(ctx, annPlayer, RestoreInput{Slot: "main", Version: version})
+			return err
+		}
+		s.mustSave(t, "main", `{"gold":100,"losses":0}`, 0)
+		s.mustSave(t, "main", `{"gold":0,"losses":5,"seed":"A"}`, 1)
+		r := wantError(t, restore(1), apierror.SaveRejected)
+		var broken []string
+		for _, f := range r.FieldErrors {
+			broken = append(broken, f.Field)
+		}
+		if got := strings.Join(broken, " "); got != "state.gold state.losses state.seed" {
+			t.Errorf("the restore breaks %s, want gold, losses and seed", got)
+		}
+		s.mustLoad(t, "main", `{"gold":0,"losses":5,"seed":"A"}`, 2)
+
+		// A restore is paid from the same bucket as a save: one gold is there, and not a second time.
+		s.mustSave(t, "main", `{"gold":1,"losses":5,"seed":"A"}`, 2)
+		s.mustSave(t, "main", `{"gold":0,"losses":5,"seed":"A"}`, 3)
+		wantError(t, restore(3), apierror.SaveRejected)
+		if err := restore(2); err != nil {
+			t.Errorf("a restore that breaks no rule: %v", err)
+		}
+	})
+}
+
+func TestRulesOfSlots(t *testing.T) {
+	db := redistest.Single(t)
+	s, ctx := newService(t, db, `[{"path":"gold","max":10,"slots":["purse"]},{"slots":["purse","main"]}]`), t.Context()
+	s.mustSave(t, "main", `{"gold":11}`, 0)
+	_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "purse", State: wire.RawJSON(`{"gold":11}`)})
+	if r := wantError(t, err, apierror.SaveRejected); r.ExtraMembers["path"] != "gold" {
+		t.Errorf("the rule of the slot: %v", r.ExtraMembers)
+	}
+	_, err = s.Save(ctx, annPlayer, SaveInput{Slot: "other", State: wire.RawJSON(`{}`)})
+	r := wantError(t, err, apierror.SaveRejected)
+	if r.ExtraMembers["rule"] != "slots" || len(r.FieldErrors) != 1 || r.FieldErrors[0].Field != "slot" {
+		t.Errorf("a slot that the game has not: %v %v", r.ExtraMembers, r.FieldErrors)
+	}
+}
+
+func TestASlotHasNoNameThatAddressesUse(t *testing.T) {
+	s := newService(t, redistest.Single(t), "")
+	for _, name := range []string{".", "..", "", "a/b", "é"} {
+		for verb, err := range map[string]error{
+			"save":    second(s.Save(t.Context(), annPlayer, SaveInput{Slot: name, State: wire.RawJSON(`{}`)})),
+			"load":    second(s.Load(t.Context(), annPlayer, name)),
+			"history": second(s.History(t.Context(), annPlayer, name)),
+			"restore": second(s.Restore(t.Context(), annPlayer, RestoreInput{Slot: name, Version: 1})),
+			"replace": second(s.ReplaceState(t.Context(), principal.Caller{Role: principal.Operator},
+				ReplaceInput{UserID: ann, Slot: name, State: wire.RawJSON(`{}`)})),
+		} {
+			if !errors.Is(err, apierror.InvalidRequest) {
+				t.Errorf("%s of the slot %q: %v", verb, name, err)
+			}
+		}
+	}
+	s.mustSave(t, "...", `{}`, 0)
+}
+
+func second[T any](_ T, err error) error { return err }
 
 func TestWhoMayUseWhichSave(t *testing.T) {
 	db := redistest.Single(t)
@@ -890,7 +989,7 @@ func TestAnySequenceKeepsTheChain(t *testing.T) {
 					t.Fatalf("history: %+v, %v", history, err)
 				}
 				for i, r := range history {
-					if want := newest - int64(i); r.Version != want || !r.SignatureValid || r.SizeBytes != len(m.states[want-1]) {
+					if want := newest - int64(i); r.Version != want || r.SizeBytes != len(m.states[want-1]) {
 						t.Fatalf("history[%d]: %+v", i, r)
 					}
 				}
@@ -914,6 +1013,112 @@ func BenchmarkSave(b *testing.B) {
 					version++
 				}
 			})
+		}
+	}
+}
+
+func TestTheVersionsOfAPlayerAreBoundedTogether(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		for _, c := range []struct {
+			user int64
+			max  int
+		}{{bob, MaxGuestTotalBytes}, {ann, MaxTotalBytes}} {
+			s, caller, ctx := newService(t, db, ""), player(c.user, chess), t.Context()
+			state := wire.RawJSON(`{"x":"` + strings.Repeat("x", 200<<10) + `"}`)
+			kept := func(slot string) (versions []int64) {
+				history, err := s.History(ctx, caller, slot)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range history {
+					versions = append(versions, r.Version)
+				}
+				return versions
+			}
+			total := func() (bytes int) {
+				list, err := s.List(ctx, caller)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, saved := range list {
+					bytes += len(kept(saved.Slot)) * len(state)
+				}
+				return bytes
+			}
+			save := func(slot string, version int64) error {
+				_, err := s.Save(ctx, caller, SaveInput{Slot: slot, State: state, BaseVersion: version})
+				return err
+			}
+			for version := range int64(3) {
+				if err := save("a", version); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fit := c.max / len(state)
+			slots := 1
+			var err error
+			for ; slots < MaxSlots && err == nil; slots++ {
+				if err = save(fmt.Sprint("b", slots), 0); err != nil {
+					break
+				}
+				if total() > c.max {
+					t.Fatalf("%d bytes in %d slots, at most %d", total(), slots+1, c.max)
+				}
+			}
+			if slots != min(fit, MaxSlots) {
+				t.Errorf("user %d has %d slots, want %d", c.user, slots, min(fit, MaxSlots))
+			}
+			if c.user == bob {
+				r := wantError(t, err, apierror.LimitReached)
+				if r.ExtraMembers["limit"] != "bytes" || r.ExtraMembers["max"] != c.max {
+					t.Errorf("the limit is reported as %v", r.ExtraMembers)
+				}
+				if got := kept("a"); len(got) != 1 || got[0] != 3 {
+					t.Errorf("the first slot keeps %v, want the newest only", got)
+				}
+				if err := save("a", 3); err != nil { // over the version that goes
+					t.Error(err)
+				}
+			}
+			stored := db.Client.HGet(ctx, keys.Saves(c.user, chess), keys.SavesBytesField).Val()
+			if stored != strconv.Itoa(total()) {
+				t.Errorf("the list of slots counts %s bytes, there are %d", stored, total())
+			}
+		}
+	})
+}
+
+func TestTheOldestVersionGoesFirst(t *testing.T) {
+	db := redistest.Single(t)
+	s, ctx, caller := newService(t, db, ""), t.Context(), player(bob, chess)
+	save := func(slot string, version int64) {
+		t.Helper()
+		state := wire.RawJSON(`{"x":"` + strings.Repeat("x", 200<<10) + `"}`)
+		if _, err := s.Save(ctx, caller, SaveInput{Slot: slot, State: state, BaseVersion: version}); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now().UnixMilli()
+		for time.Now().UnixMilli() == before { // versions of one millisecond have no order
+			runtime.Gosched()
+		}
+	}
+	save("a", 0)
+	save("b", 0)
+	save("b", 1)
+	save("a", 1)
+	save("b", 2) // five versions fit
+	save("b", 3)
+	for slot, want := range map[string]string{"a": "[2]", "b": "[4 3 2 1]"} {
+		history, err := s.History(ctx, caller, slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var versions []int64
+		for _, r := range history {
+			versions = append(versions, r.Version)
+		}
+		if got := fmt.Sprint(versions); got != want {
+			t.Errorf("the slot %s keeps %s, want %s", slot, got, want)
 		}
 	}
 }

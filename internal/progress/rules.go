@@ -17,7 +17,9 @@ import (
 //	 {"path": "hero.name",  "maxLength": 24},
 //	 {"path": "seed",       "immutable": true},
 //	 {"path": "vip",        "serverOnly": true},
-//	 {"path": "score",      "max": 1000000, "mode": "shadow"}]
+//	 {"path": "score",      "max": 1000000, "mode": "shadow"},
+//	 {"path": "purse.gems", "monotonic": "down", "slots": ["main"]},
+//	 {"slots": ["main", "settings"]}]
 //
 // A path consists of member names of nested objects, joined by dots; it does not enter arrays. The
 // conditions:
@@ -28,7 +30,7 @@ import (
 //     Losses are free and refill nothing.
 //   - initial (beside maxGainPerMinute): the largest number in a first save. Without it a first
 //     save is free, and so is the first save of every new slot: a game that knows where its players
-//     begin should set it.
+//     begin should set it, and name the slots that there are.
 //   - monotonic: "up" or "down": from save to save a number never goes the other way.
 //   - min, max: bounds of a number, inclusive.
 //   - maxLength: the most characters of a string, or elements of an array.
@@ -36,16 +38,34 @@ import (
 //   - serverOnly: what a player sends here is dropped and what is stored stays; only the game's
 //     server and the operator write it. It cannot be combined with other conditions on its path.
 //
+// With slots, the names of save slots, a rule holds in these slots only. A rule with slots and
+// without a path says that the game has no others: each new slot begins with a first save.
+//
+// A restored version is checked as if the player had sent its state.
+//
 // A number or length that is missing, or of another type, violates its rule. Numbers are compared
 // exactly. In mode "enforce", the default, a violation rejects the save; in mode "shadow" it is
 // only logged.
 type Rules struct {
-	list  []rule
-	paths pathTree
+	list       []rule
+	paths      pathTree // of all rules
+	serverOnly pathTree // of the rules that keep what is stored
+}
+
+func newRules(list []rule) Rules {
+	rules := Rules{list: list}
+	for _, r := range list {
+		rules.paths.add(r.path, r.segments)
+		if r.serverOnly && !r.shadow {
+			rules.serverOnly.add(r.path, r.segments)
+		}
+	}
+	return rules
 }
 
 type rule struct {
-	path             string
+	path             string   // "": the rule concerns whole slots
+	slots            []string // in which the rule holds; nil: in all
 	segments         []string // member names of path
 	maxGainPerMinute *big.Rat // per minute; nil: no such condition
 	maxInitial       *big.Rat // nil: no such condition
@@ -67,6 +87,7 @@ const (
 	conditionMaxLength  = "maxLength"
 	conditionImmutable  = "immutable"
 	conditionServerOnly = "serverOnly"
+	conditionSlots      = "slots" // only without a path
 )
 
 // conditions returns the names of the rule's conditions, in the order in which they are checked.
@@ -83,6 +104,7 @@ func (r rule) conditions() []string {
 		{conditionMonotonic, r.monotonic != ""},
 		{conditionGain, r.maxGainPerMinute != nil},
 		{conditionServerOnly, r.serverOnly},
+		{conditionSlots, r.path == "" && r.slots != nil},
 	} {
 		if c.set {
 			names = append(names, c.name)
@@ -100,8 +122,19 @@ func (rules Rules) needPrevious() bool {
 
 // withoutServerOnly returns the rules that hold for the game's server.
 func (rules Rules) withoutServerOnly() Rules {
-	rules.list = slices.DeleteFunc(slices.Clone(rules.list), func(r rule) bool { return r.serverOnly })
-	return rules
+	return newRules(slices.DeleteFunc(slices.Clone(rules.list), func(r rule) bool { return r.serverOnly }))
+}
+
+// inSlot returns the rules that hold in a slot. A rule without a path holds where it is broken: in
+// the slots that it does not name.
+func (rules Rules) inSlot(name string) Rules {
+	holdsElsewhere := func(r rule) bool {
+		return r.slots != nil && slices.Contains(r.slots, name) == (r.path == "")
+	}
+	if !slices.ContainsFunc(rules.list, holdsElsewhere) {
+		return rules
+	}
+	return newRules(slices.DeleteFunc(slices.Clone(rules.list), holdsElsewhere))
 }
 
 // violation is a condition that a state does not meet.
@@ -131,26 +164,20 @@ func (rules Rules) check(
 	rates gainBuckets,
 	elapsedMS int64,
 ) (wire.RawJSON, gainBuckets, []violation) {
-	next, violations := rules.keepServerOnly(previous, next)
-	before, now := rules.valuesByPath(previous), rules.valuesByPath(next)
+	before := rules.valuesByPath(previous)
+	next, violations := rules.keepServerOnly(before, next)
+	now := rules.valuesByPath(next)
 	newRates := gainBuckets{}
 	for _, r := range rules.list {
+		if r.path == "" {
+			violations = append(violations, r.newViolation(conditionSlots, "range", "is no slot of this game"))
+			continue
+		}
 		violations = append(violations, r.checkValue(now[r.path])...)
 		violations = append(violations, r.checkChange(before[r.path], now[r.path])...)
 		violations = append(violations, r.checkGain(before[r.path], now[r.path], rates, newRates, elapsedMS)...)
 	}
 	return next, newRates, violations
-}
-
-// checkRestored checks an older state that becomes the newest one: its values, not how they
-// changed. It returns the state with the serverOnly members of the current one.
-func (rules Rules) checkRestored(current, old wire.RawJSON) (wire.RawJSON, []violation) {
-	state, violations := rules.keepServerOnly(current, old)
-	now := rules.valuesByPath(state)
-	for _, r := range rules.list {
-		violations = append(violations, r.checkValue(now[r.path])...)
-	}
-	return state, violations
 }
 
 // valuesByPath returns the values at the paths of the rules, by path.
@@ -160,32 +187,34 @@ func (rules Rules) valuesByPath(state wire.RawJSON) map[string]wire.RawJSON {
 	return found
 }
 
-// keepServerOnly returns the sent state with the serverOnly members of the stored one.
-func (rules Rules) keepServerOnly(stored, sent wire.RawJSON) (wire.RawJSON, []violation) {
+// keepServerOnly returns the sent state with the serverOnly members of the stored one, whose values
+// are given by path.
+func (rules Rules) keepServerOnly(stored map[string]wire.RawJSON, sent wire.RawJSON) (wire.RawJSON, []violation) {
 	var violations []violation
-	var storedValues, sentValues map[string]wire.RawJSON
+	var sentValues map[string]wire.RawJSON
 	for _, r := range rules.list {
-		if !r.serverOnly {
+		if !r.serverOnly || !r.shadow {
 			continue
 		}
-		if storedValues == nil {
-			storedValues, sentValues = rules.valuesByPath(stored), rules.valuesByPath(sent)
+		if sentValues == nil {
+			sentValues = rules.valuesByPath(sent)
 		}
-		if r.shadow {
-			if sentValues[r.path] != nil && !equalJSON(sentValues[r.path], storedValues[r.path]) {
-				violations = append(violations, r.newViolation(conditionServerOnly, "range", "is written by the server only"))
-			}
-			continue
+		if sentValues[r.path] != nil && !equalJSON(sentValues[r.path], stored[r.path]) {
+			violations = append(violations, r.newViolation(conditionServerOnly, "range", "is written by the server only"))
 		}
-		next, ok := setPath(sent, r.segments, storedValues[r.path])
-		if !ok {
+	}
+	if len(rules.serverOnly.children) == 0 {
+		return sent, violations
+	}
+	replaced := replacement{unreachable: map[string]bool{}}
+	out := replaced.appendObject(make(wire.RawJSON, 0, len(sent)+64), &rules.serverOnly, sent, stored)
+	for _, r := range rules.list {
+		if r.serverOnly && !r.shadow && replaced.unreachable[r.path] {
 			violations = append(violations, r.newViolation(conditionServerOnly, "type",
 				"is inside a value that is not an object"))
-			continue
 		}
-		sent = next
 	}
-	return sent, violations
+	return out, violations
 }
 
 // checkValue checks what follows from the value alone.
@@ -341,6 +370,29 @@ func (t *pathTree) add(path string, segments []string) {
 		t = t.children[name]
 	}
 	t.path = path
+}
+
+// addPaths adds the paths of the tree to a set.
+func (t *pathTree) addPaths(set map[string]bool) {
+	if t.path != "" {
+		set[t.path] = true
+	}
+	for _, child := range t.children {
+		child.addPaths(set)
+	}
+}
+
+// hasValue reports whether values has one at a path of the tree that is in no other.
+func (t *pathTree) hasValue(values map[string]wire.RawJSON) bool {
+	if t.path != "" {
+		return values[t.path] != nil
+	}
+	for _, child := range t.children {
+		if child.hasValue(values) {
+			return true
+		}
+	}
+	return false
 }
 
 // collect puts the values at the paths of the tree into values.

@@ -18,6 +18,16 @@ func TestRulesAreParsedOrRejectedWithEveryError(t *testing.T) {
 		{`[{"path":"a","min":-1.5,"max":1e3,"monotonic":"down","mode":"shadow"}]`, ""},
 		{`[{"path":"a","maxGainPerMinute":0.5,"initial":7},{"path":"a","immutable":true}]`, ""},
 		{`[{"path":"b","serverOnly":true},{"path":"c","maxLength":0}]`, ""},
+		{`[{"path":"a","max":1,"slots":["main","b.c"]},{"path":"a","max":2,"slots":["d"]},{"slots":["main","d"]}]`, ""},
+		{
+			`[{"path":"a","max":1,"slots":["main"]},{"path":"a","max":2,"slots":["b","main"]},{"path":"a","max":3}]`,
+			"progressRules[1].max duplicate, progressRules[2].max duplicate",
+		},
+		{
+			`[{"slots":[]},{"slots":["a/b"]},{"slots":["."]},{"slots":5},{"slots":["a"],"max":1}]`,
+			"progressRules[0].slots range, progressRules[1].slots format, progressRules[2].slots format, " +
+				"progressRules[3].slots type, progressRules[4].path required",
+		},
 		{`[`, "progressRules syntax"},
 		{`[{"path":"a","path":"b","max":1}]`, "progressRules syntax"},
 		{`{}`, "progressRules type"},
@@ -258,4 +268,87 @@ func FuzzParseRules(f *testing.F) {
 		}
 		_, _, _ = rules.check(wire.RawJSON(`{"a":1}`), wire.RawJSON(`{"a":{"b":2}}`), nil, 0)
 	})
+}
+
+func TestServerOnlyMembersKeepWhatIsStored(t *testing.T) {
+	const rules = `[{"path":"a.b","serverOnly":true},{"path":"a.c.d","serverOnly":true},{"path":"e","serverOnly":true},` +
+		`{"path":"e.f","serverOnly":true}]`
+	for _, c := range []struct{ stored, sent, want, violations string }{
+		{`{}`, `{"a":{"b":1,"x":2},"e":3,"y":4}`, `{"a":{"x":2},"y":4}`, ""},
+		{`{"a":{"b":1,"c":{"d":2}},"e":{"f":3}}`, `{}`, `{"a":{"b":1,"c":{"d":2}},"e":{"f":3}}`, ""},
+		{`{"a":{"b":1}}`, `{"a":{"c":{"d":9,"z":8},"b":7}}`, `{"a":{"c":{"z":8},"b":1}}`, ""},
+		{`{"e":{"f":3,"g":4}}`, `{"e":5}`, `{"e":{"f":3,"g":4}}`, ""},
+		{`{"a":{"b":1}}`, `{"\u0061":{"\u0062":2}}`, `{"\u0061":{"\u0062":1}}`, ""},
+		{`{"a":{"b":1}}`, `{"a":5}`, `{"a":5}`, "a.b a.c.d"},
+		{`{"a":{"b":1}}`, `{"a":{"c":[]}}`, `{"a":{"c":[],"b":1}}`, "a.c.d"},
+		{``, `{"a":{"c":{}}}`, `{"a":{"c":{}}}`, ""},
+	} {
+		parsed, err := ParseRules([]byte(rules))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, violations := parsed.check(wire.RawJSON(c.stored), wire.RawJSON(c.sent), nil, 0)
+		var paths []string
+		for _, v := range violations {
+			paths = append(paths, v.path)
+		}
+		if string(got) != c.want || strings.Join(paths, " ") != c.violations {
+			t.Errorf("%s over %s\n got %s %v\nwant %s [%s]", c.sent, c.stored, got, paths, c.want, c.violations)
+		}
+	}
+}
+
+// A walk over a large state costs more than everything else in a save, so its number must not grow
+// with the number of rules.
+func TestManyServerOnlyRulesCopyTheStateOnce(t *testing.T) {
+	state := largeState()
+	allocated := func(rules int) int {
+		parsed, err := ParseRules([]byte(serverOnlyRules(rules)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := testing.Benchmark(func(b *testing.B) {
+			for b.Loop() {
+				parsed.check(state, state, nil, 0)
+			}
+		})
+		return int(result.AllocedBytesPerOp())
+	}
+	if one, many := allocated(1), allocated(64); many > one+len(state) {
+		t.Errorf("64 rules allocate %d bytes, one allocates %d", many, one)
+	}
+}
+
+// largeState returns a state of 250 KiB with many members.
+func largeState() wire.RawJSON {
+	var b strings.Builder
+	b.WriteString(`{"hero":{"gold":1}`)
+	for i := 0; b.Len() < 250<<10; i++ {
+		fmt.Fprintf(&b, `,"item%d":{"x":%d,"name":"thing"}`, i, i)
+	}
+	b.WriteByte('}')
+	return wire.RawJSON(b.String())
+}
+
+func serverOnlyRules(n int) string {
+	var rules []string
+	for i := range n {
+		rules = append(rules, fmt.Sprintf(`{"path":"item%d.x","serverOnly":true}`, i))
+	}
+	return "[" + strings.Join(rules, ",") + "]"
+}
+
+func BenchmarkServerOnlyRules(b *testing.B) {
+	state := largeState()
+	for _, n := range []int{0, 1, 10, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			rules, err := ParseRules([]byte(serverOnlyRules(n)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				rules.check(state, state, nil, 0)
+			}
+		})
+	}
 }

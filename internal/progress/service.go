@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -26,6 +28,7 @@ type Service struct {
 	log          *slog.Logger
 	admitNew     func() error
 	parsedByGame *cache.Cache[int64, parsedRules] // by game id
+	lastingUsers *cache.Cache[int64, bool]        // ids of users who are known to be no guests
 }
 
 // Games returns the rules of each game: the text for ParseRules, or nothing. *games.Service is one.
@@ -33,9 +36,12 @@ type Games interface {
 	ProgressRules(ctx context.Context, game int64) ([]byte, error)
 }
 
-// Users returns the game that a player belongs to, or user_not_found. *users.Service is one.
+// Users knows the players. Its methods return user_not_found. *users.Service is one.
 type Users interface {
+	// Game returns the game that a player belongs to.
 	Game(ctx context.Context, userID int64) (int64, error)
+	// IsGuest reports whether nobody vouches for a player. One who is no guest never becomes one.
+	IsGuest(ctx context.Context, userID int64) (bool, error)
 }
 
 // Options configure the service.
@@ -47,7 +53,10 @@ type Options struct {
 	Log         *slog.Logger // gets violations of rules in shadow mode, and altered saves; nil discards them
 }
 
-const maxCachedRules = 4096 // games; each has at most maxRules rules
+const (
+	maxCachedRules = 4096 // games; each has at most maxRules rules
+	maxCachedUsers = 65_536
+)
 
 // New returns a service. It returns an error without a signing key.
 func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) {
@@ -67,6 +76,7 @@ func New(db *redisdb.DB, games Games, users Users, o Options) (*Service, error) 
 	return &Service{
 		store: store{db}, games: games, users: users, signer: keys, log: o.Log, admitNew: o.AdmitNew,
 		parsedByGame: cache.New[int64, parsedRules]("progress_rules", maxCachedRules, 0),
+		lastingUsers: cache.New[int64, bool]("progress_lasting_users", maxCachedUsers, 0),
 	}, nil
 }
 
@@ -82,7 +92,8 @@ func ownSlot(caller principal.Caller, name string) (slotID, error) {
 }
 
 // Save makes a state the newest version of the player's slot. It returns forbidden,
-// payload_too_large, invalid_request, slots_full;
+// payload_too_large, invalid_request; limit_reached, with the members "limit" (slots or bytes)
+// and "max";
 // version_conflict, with the stored save as member "current", when in.Version is not the newest;
 // save_rejected, with the members "rule" and "path", when the state violates a rule of the game;
 // save_tampered when the rules would compare with a version that was altered in the store.
@@ -94,7 +105,7 @@ func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInpu
 	if err != nil {
 		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, caller.GameID)
+	rules, err := s.rulesOf(ctx, caller.GameID, in.Slot)
 	if err != nil {
 		return SaveInfo{}, err
 	}
@@ -122,7 +133,7 @@ func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in 
 	if err != nil {
 		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, game)
+	rules, err := s.rulesOf(ctx, game, in.Slot)
 	if err != nil {
 		return SaveInfo{}, err
 	}
@@ -210,10 +221,14 @@ func (s *Service) rejectionFor(ctx context.Context, id slotID, violations []viol
 			continue
 		}
 		if len(rejected.FieldErrors) == 0 {
-			rejected = rejected.WithReason("%s: %s (%s)", v.path, v.reason, v.condition).
+			rejected = rejected.WithReason("%s: %s (%s)", cmp.Or(v.path, id.name), v.reason, v.condition).
 				WithMember("rule", v.condition).WithMember("path", v.path)
 		}
-		rejected = rejected.WithField("state."+v.path, v.code, v.reason)
+		field := "slot"
+		if v.path != "" {
+			field = "state." + v.path
+		}
+		rejected = rejected.WithField(field, v.code, v.reason)
 	}
 	if len(rejected.FieldErrors) == 0 {
 		return nil
@@ -252,11 +267,40 @@ func (s *Service) write(ctx context.Context, id slotID, w versionWrite, restored
 		return SaveInfo{}, fmt.Errorf("encode user.progress: %w", err)
 	}
 	w.eventMembers = event[len("{") : len(event)-len("}")]
-	stored, err := s.store.write(ctx, id, w)
+	stored, err := s.writeWithinLimits(ctx, id, w)
 	if err != nil {
 		return SaveInfo{}, err
 	}
 	return stored.saved(id.name), nil
+}
+
+// writeWithinLimits stores a version and drops older ones when that is needed. Most saves need
+// neither the kind of the player nor the other slots, so these are asked for when they matter.
+func (s *Service) writeWithinLimits(ctx context.Context, id slotID, w versionWrite) (record, error) {
+	r := room{maxBytes: MaxGuestTotalBytes}
+	if _, lasting := s.lastingUsers.Get(id.userID); lasting {
+		r.maxBytes = MaxTotalBytes
+	}
+	for {
+		stored, err := s.store.write(ctx, id, w, r)
+		var tooMany *tooManyBytesError
+		if !errors.As(err, &tooMany) {
+			return stored, err
+		}
+		r.otherSlots = tooMany.otherSlots
+		if r.maxBytes == MaxGuestTotalBytes {
+			guest, err := s.users.IsGuest(ctx, id.userID)
+			if err != nil {
+				return record{}, err
+			}
+			if !guest {
+				s.lastingUsers.Add(id.userID, true)
+				r.maxBytes = MaxTotalBytes
+				continue
+			}
+		}
+		r.mayDrop = true
+	}
 }
 
 // versionConflict returns version_conflict with the stored save.
@@ -314,32 +358,27 @@ func (s *Service) DeleteAll(ctx context.Context, caller principal.Caller) error 
 	return s.store.deleteAll(ctx, caller.UserID, caller.GameID)
 }
 
-// History returns the kept versions of the player's slot, newest first. It returns forbidden,
+// History returns the kept versions of the player's slot, newest first, without reading their
+// states: whether one was altered is known when it is restored. It returns forbidden,
 // invalid_request, slot_not_found.
 func (s *Service) History(ctx context.Context, caller principal.Caller, slot string) ([]Revision, error) {
 	id, err := ownSlot(caller, slot)
 	if err != nil {
 		return nil, err
 	}
-	revisions, err := s.revisions(ctx, id)
-	if err == nil && len(revisions) == 0 {
+	records, err := s.store.history(ctx, id)
+	if err == nil && len(records) == 0 {
 		err = apierror.SlotNotFound
 	}
-	return revisions, err
+	return revisionsOf(records), err
 }
 
-func (s *Service) revisions(ctx context.Context, id slotID) ([]Revision, error) {
-	records, err := s.store.history(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+func revisionsOf(records []record) []Revision {
 	revisions := make([]Revision, len(records))
 	for i, r := range records {
-		revisions[i] = Revision{
-			Version: r.version, SavedAt: r.savedAt(), SizeBytes: r.sizeBytes, SignatureValid: s.signer.verify(id, r),
-		}
+		revisions[i] = Revision{Version: r.version, SavedAt: r.savedAt(), SizeBytes: r.sizeBytes}
 	}
-	return revisions, nil
+	return revisions
 }
 
 // logTampered logs that a version was altered and returns save_tampered.
@@ -366,14 +405,9 @@ func (s *Service) logTamperedListValid(ctx context.Context, id slotID, version i
 		slog.String("slot", id.name),
 		slog.Int64("version", version),
 	)
-	revisions, err := s.revisions(ctx, id)
-	valid := make([]Revision, 0, MaxVersions)
-	for _, r := range revisions {
-		if r.SignatureValid {
-			valid = append(valid, r)
-		}
-	}
-	return valid, err
+	records, err := s.store.historyWithStates(ctx, id)
+	records = slices.DeleteFunc(records, func(r record) bool { return !s.signer.verify(id, r) })
+	return revisionsOf(records), err
 }
 
 func tamperedError(version int64, valid []Revision) error {
@@ -381,9 +415,11 @@ func tamperedError(version int64, valid []Revision) error {
 		WithMember("version", version).WithMember("intact", valid)
 }
 
-// Restore makes the state of an older version of the player's slot the newest version. Rules about
-// the state alone hold; rules that compare with the previous state do not, since the state was
-// accepted once. serverOnly members stay as they are in the newest version. It returns forbidden,
+// Restore makes the state of an older version of the player's slot the newest version. The rules of
+// the game hold as if the player had saved that state now: a version that was accepted once may
+// have more than a player can still have. serverOnly members stay as they are in the newest
+// version. When the newest version was altered, the old one is compared with itself. It returns
+// forbidden,
 // invalid_request, slot_not_found, save_version_not_found, save_tampered, save_rejected.
 func (s *Service) Restore(ctx context.Context, caller principal.Caller, in RestoreInput) (SaveInfo, error) {
 	if caller.Role != principal.Player {
@@ -397,7 +433,7 @@ func (s *Service) Restore(ctx context.Context, caller principal.Caller, in Resto
 	if err := invalid.Err(); err != nil {
 		return SaveInfo{}, err
 	}
-	rules, err := s.rulesOf(ctx, caller.GameID)
+	rules, err := s.rulesOf(ctx, caller.GameID, in.Slot)
 	if err != nil {
 		return SaveInfo{}, err
 	}
@@ -435,17 +471,18 @@ func (s *Service) restoreOnce(ctx context.Context, id slotID, rules Rules, in Re
 	case !s.signer.verify(id, old):
 		return SaveInfo{}, s.logTampered(ctx, id, old.version)
 	}
-	current := newest.state
+	current := newest
 	if !s.signer.verify(id, newest) {
-		current = old.state
+		current = old
 	}
-	state, violations := rules.checkRestored(current, old.state)
+	state, rates, violations := rules.check(current.state, old.state, parseGainBuckets(current.gainBucketsJSON),
+		max(0, read.nowMS-current.savedAtMS))
 	if err := s.rejectionFor(ctx, id, violations); err != nil {
 		return SaveInfo{}, err
 	}
 	next := record{
 		version: newest.version + 1, messageDigest: message(newest.version), savedAtMS: read.nowMS,
-		state: state, gainBucketsJSON: newest.gainBucketsJSON,
+		state: state, gainBucketsJSON: rates.String(),
 	}
 	return s.write(ctx, id, versionWrite{baseVersion: newest.version, checkedVersion: newest.version, next: next},
 		in.Version)
@@ -470,20 +507,21 @@ type parsedRules struct {
 	rules Rules
 }
 
-// rulesOf returns the current rules of a game. Rules that cannot be parsed are an internal error:
-// the player did nothing wrong, and nothing is saved until the game's settings are corrected.
-func (s *Service) rulesOf(ctx context.Context, game int64) (Rules, error) {
+// rulesOf returns the current rules of a game that hold in a slot. Rules that cannot be parsed are
+// an internal error: the player did nothing wrong, and nothing is saved until the game's settings
+// are corrected.
+func (s *Service) rulesOf(ctx context.Context, game int64, slot string) (Rules, error) {
 	raw, err := s.games.ProgressRules(ctx, game)
 	if err != nil {
 		return Rules{}, err
 	}
 	if known, ok := s.parsedByGame.Get(game); ok && known.text == string(raw) {
-		return known.rules, nil
+		return known.rules.inSlot(slot), nil
 	}
 	rules, err := ParseRules(raw)
 	if err != nil {
 		return Rules{}, fmt.Errorf("parse the rules of game %d: %s", game, err)
 	}
 	s.parsedByGame.Add(game, parsedRules{text: string(raw), rules: rules})
-	return rules, nil
+	return rules.inSlot(slot), nil
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"iter"
+	"maps"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -53,8 +55,8 @@ var errStateTooLarge = apierror.PayloadTooLarge.WithReason("a state may have at 
 
 // checkSlotName adds an error to invalid when no slot can have the name.
 func checkSlotName(invalid *apierror.FieldErrors, name string) {
-	if !slotNamePattern.MatchString(name) {
-		invalid.Add("slot", "format", "must be 1 to 64 letters, digits, '_', '.' or '-'")
+	if !slotNamePattern.MatchString(name) || name == "." || name == ".." { // no part of an address
+		invalid.Add("slot", "format", "must be 1 to 64 letters, digits, '_', '.' or '-', and neither . nor ..")
 	}
 }
 
@@ -123,45 +125,66 @@ func unquote(v wire.RawJSON) string {
 	return string(content)
 }
 
-// setPath sets the value at a path, or removes it when value is nil. It reports whether everything
-// on the path is an object.
-func setPath(doc wire.RawJSON, path []string, value wire.RawJSON) (wire.RawJSON, bool) {
-	if doc.Kind() != '{' {
-		return doc, false
-	}
-	out := make(wire.RawJSON, 0, len(doc)+len(value)+64)
+// replacement replaces the values at the paths of a tree in one walk, so that its cost does not
+// grow with the number of paths.
+type replacement struct {
+	unreachable map[string]bool // paths that go on below a value that is not an object
+}
+
+// appendObject appends an object to out with the values at the paths of the tree replaced by those
+// in values, or removed where values has none. A path inside another one is part of that one's
+// value.
+func (p *replacement) appendObject(
+	out wire.RawJSON, t *pathTree, object wire.RawJSON, values map[string]wire.RawJSON,
+) wire.RawJSON {
+	start := len(out)
 	out = append(out, '{')
-	add := func(name, member wire.RawJSON) {
-		if len(out) > 1 {
+	addName := func(name wire.RawJSON) {
+		if len(out) > start+1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, name...), ':'), member...)
+		out = append(append(out, name...), ':')
 	}
-	found := false
-	for name, member := range members(doc) {
-		if unquote(name) != path[0] {
-			add(name, member)
+	var found map[*pathTree]bool
+	for name, member := range members(object) {
+		child := t.children[unquote(name)]
+		switch {
+		case child == nil:
+			addName(name)
+			out = append(out, member...)
+			continue
+		case child.path != "":
+			if value := values[child.path]; value != nil {
+				addName(name)
+				out = append(out, value...)
+			}
+		case member.Kind() == '{':
+			addName(name)
+			out = p.appendObject(out, child, member, values)
+		default:
+			child.addPaths(p.unreachable)
+			addName(name)
+			out = append(out, member...)
+		}
+		if found == nil {
+			found = map[*pathTree]bool{}
+		}
+		found[child] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.children)) {
+		child := t.children[name]
+		if found[child] || !child.hasValue(values) {
 			continue
 		}
-		found = true
-		if len(path) > 1 {
-			inner, ok := setPath(member, path[1:], value)
-			if !ok {
-				return doc, false
-			}
-			add(name, inner)
-		} else if value != nil {
-			add(name, value)
+		quoted, _ := jsontext.AppendQuote(nil, name)
+		addName(quoted)
+		if child.path != "" {
+			out = append(out, values[child.path]...)
+		} else {
+			out = p.appendObject(out, child, wire.RawJSON("{}"), values)
 		}
 	}
-	if !found && value != nil {
-		for i := len(path) - 1; i > 0; i-- {
-			value, _ = setPath(wire.RawJSON("{}"), path[i:i+1], value)
-		}
-		name, _ := jsontext.AppendQuote(nil, path[0])
-		add(name, value)
-	}
-	return append(out, '}'), true
+	return append(out, '}')
 }
 
 // Numbers of a state are compared exactly. Longer ones, or ones with a larger exponent, are not

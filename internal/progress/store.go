@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
 )
 
 type store struct{ db *redisdb.DB }
@@ -77,17 +79,40 @@ type versionWrite struct {
 // errStale is returned when the newest version is not the one that the rules compared with.
 var errStale = errors.New("the slot has a newer version than was read")
 
+// tooManyBytesError is returned when older versions must go to make room for the next one.
+type tooManyBytesError struct {
+	otherSlots []string // the player's slots beside the one that is written
+}
+
+func (e *tooManyBytesError) Error() string { return "the versions are too large together" }
+
+// room is what a player's versions may take.
+type room struct {
+	maxBytes   int // of the states of all versions
+	otherSlots []string
+	mayDrop    bool // versions may be dropped: otherSlots is known
+}
+
 // write stores a version and returns it, or the one that the same message made before. It returns
-// errStale, version_conflict or slots_full.
-func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, error) {
+// errStale, *tooManyBytesError when versions must be dropped and may not, version_conflict or
+// limit_reached.
+func (s store) write(ctx context.Context, id slotID, w versionWrite, r room) (record, error) {
 	summary := fmt.Sprintf("%d %d %d", w.next.version, w.next.savedAtMS, w.next.sizeBytes)
 	slotKeys := []string{
 		keys.Save(id.userID, id.gameID, id.name), keys.Saves(id.userID, id.gameID), keys.UserEventSeq(id.userID),
 		keys.UserEvents(id.userID),
 	}
+	withOthers := "0"
+	if r.mayDrop {
+		withOthers = "1"
+		for _, slot := range r.otherSlots {
+			slotKeys = append(slotKeys, keys.Save(id.userID, id.gameID, slot))
+		}
+	}
 	reply, err := s.db.RunScript(ctx, scripts.SaveWrite, slotKeys,
 		s.db.PublishCommand, idempotency.NewNonce(), w.baseVersion, w.checkedVersion, w.next.version, w.next.messageDigest,
-		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventMembers)
+		w.next.mark(), []byte(w.next.state), id.name, summary, MaxSlots, MaxVersions, w.eventMembers,
+		r.maxBytes, withOthers)
 	if err != nil {
 		return record{}, err
 	}
@@ -95,32 +120,89 @@ func (s store) write(ctx context.Context, id slotID, w versionWrite) (record, er
 	case scripts.OK:
 		return w.next, nil
 	case scripts.Stale:
-		return record{}, errStale
+		if len(reply.Values) == 0 {
+			return record{}, errStale
+		}
+		values, needed := redisdb.NewValues("the slots of a player", reply.Values[1:]), &tooManyBytesError{}
+		for range reply.Values[1:] {
+			needed.otherSlots = append(needed.otherSlots, values.NextText())
+		}
+		return record{}, cmp.Or(values.Err(), error(needed))
 	case scripts.Replay:
 		values := redisdb.NewValues("the slot "+id.name, reply.Values)
 		earlier := parseRecord(values.NextInt(), values.NextText(), "")
 		return earlier, values.Err()
-	case apierror.SlotsFull.Code:
-		return record{}, apierror.SlotsFull.WithReason("a player has at most %d slots in a game", MaxSlots)
+	case apierror.LimitReached.Code:
+		values := redisdb.NewValues("a limit of saves", reply.Values)
+		limit, most := values.NextText(), MaxSlots
+		reached := apierror.LimitReached.WithReason("a player has at most %d slots in a game", most)
+		if limit == "bytes" {
+			most = r.maxBytes
+			reached = apierror.LimitReached.WithReason("the saves of this player may have %d bytes together", most)
+		}
+		return record{}, cmp.Or(values.Err(), error(reached.WithMember("limit", limit).WithMember("max", most)))
 	default:
 		return record{}, reply.Err(scripts.SaveWrite)
 	}
 }
 
-// history returns the kept versions, newest first.
+// history returns the kept versions without their states, newest first.
 func (s store) history(ctx context.Context, id slotID) ([]record, error) {
-	fields, err := s.db.Client.HGetAll(ctx, keys.Save(id.userID, id.gameID, id.name)).Result()
+	newest, err := s.newestVersion(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.readVersions(ctx, id, newest, keys.SaveMarkField)
+}
+
+// historyWithStates is history with the states, up to MaxVersions × MaxStateBytes.
+func (s store) historyWithStates(ctx context.Context, id slotID) ([]record, error) {
+	newest, err := s.newestVersion(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.readVersions(ctx, id, newest, keys.SaveMarkField, keys.SaveStateField)
+}
+
+// newestVersion returns the number of the newest version, 0 for an empty slot.
+func (s store) newestVersion(ctx context.Context, id slotID) (int64, error) {
+	version, err := s.db.Client.HGet(ctx, keys.Save(id.userID, id.gameID, id.name), keys.SaveVersionField).Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return version, redisdb.WrapError("read the newest version of a save", err)
+}
+
+// readVersions reads fields of the last MaxVersions versions: the mark, then perhaps the state. A
+// version that was dropped since newest was read is left out.
+func (s store) readVersions(
+	ctx context.Context, id slotID, newest int64, fieldNames ...func(version int64) string,
+) ([]record, error) {
+	var fields []string
+	for version := newest; version > max(0, newest-MaxVersions); version-- {
+		for _, name := range fieldNames {
+			fields = append(fields, name(version))
+		}
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	values, err := s.db.Client.HMGet(ctx, keys.Save(id.userID, id.gameID, id.name), fields...).Result()
 	if err != nil {
 		return nil, redisdb.WrapError("read the history of a save", err)
 	}
 	var records []record
-	for field, mark := range fields {
-		version, ok := keys.ParseSaveMarkField(field)
-		if ok {
-			records = append(records, parseRecord(version, mark, fields[keys.SaveStateField(version)]))
+	for i := 0; i < len(values); i += len(fieldNames) {
+		mark, kept := values[i].(string)
+		if !kept {
+			continue
 		}
+		state := ""
+		if len(fieldNames) > 1 {
+			state, _ = values[i+1].(string)
+		}
+		records = append(records, parseRecord(newest-int64(i/len(fieldNames)), mark, state))
 	}
-	slices.SortFunc(records, func(a, b record) int { return int(b.version - a.version) })
 	return records, nil
 }
 
@@ -132,6 +214,9 @@ func (s store) list(ctx context.Context, user, game int64) ([]SaveInfo, error) {
 	}
 	slots := make([]SaveInfo, 0, len(summaries))
 	for slot, summary := range summaries {
+		if slot == keys.SavesBytesField {
+			continue
+		}
 		saved := SaveInfo{Slot: slot}
 		var savedAtMS int64
 		if _, err := fmt.Sscan(summary, &saved.Version, &savedAtMS, &saved.SizeBytes); err != nil {

@@ -27,10 +27,10 @@ func (db *DB) NewProber(required Requirements) *Prober { return &Prober{db: db, 
 
 // MasterHealth is what a probe found out about one master.
 type MasterHealth struct {
-	Name   string // "store", in a Cluster "store:0-5460" by its first slots
-	OK     bool   // a write succeeded, and the master keeps what the mode promises
-	Detail string // a sentence without an address, for anyone to read
-	Cause  error  // nil when the write succeeded
+	Name          string // "store", in a Cluster "store:0-5460" by its first slots
+	OK            bool   // a write succeeded, and the master keeps what the mode promises
+	Detail        string // a sentence without an address, for anyone to read
+	Cause         error  // nil when the write succeeded
 	Reached       bool   // the two below are known; never of the embedded store
 	MemoryPercent int    // memory in use, of maxmemory or else of 80 % of the machine's
 	HasMaxMemory  bool

@@ -172,6 +172,13 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, id int64, i
 	return s.store.load(ctx, id)
 }
 
+// IsGuest reports whether nobody vouches for a player: the credential is a refresh token or the
+// secret of a device. It has no Caller, as Game. It returns user_not_found.
+func (s *Service) IsGuest(ctx context.Context, id int64) (bool, error) {
+	u, err := s.profiles.load(ctx, s.store, id)
+	return u.Kind == KindGuest || u.Kind == KindDevice, err
+}
+
 // Get returns a player to the player themself, to the server of the player's game and to the
 // operator. It returns forbidden and user_not_found.
 func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (User, error) {
