@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -55,9 +56,10 @@ type gameView struct {
 }
 
 type grantView struct {
-	TokenID     string        `json:"tokenId"`
-	Amount      wallet.Amount `json:"amount"`
-	AmountUnits wallet.Units  `json:"amountUnits,string"`
+	TokenID     string         `json:"tokenId"`
+	Amount      wallet.Amount  `json:"amount"`
+	AmountUnits wallet.Units   `json:"amountUnits,string"`
+	For         games.GrantFor `json:"for"`
 }
 
 type gameWithKeyView struct {
@@ -76,7 +78,10 @@ func (s *Server) newGameView(r *request, g games.Game) (gameView, error) {
 	}
 	t, err := s.Wallet.FindToken(r.ctx(), g.ID, g.SignupGrant.TokenCode)
 	units := wallet.Units(g.SignupGrant.Units)
-	v.WelcomeGrant = &grantView{TokenID: t.Code, Amount: t.AmountOf(units), AmountUnits: units}
+	v.WelcomeGrant = &grantView{
+		TokenID: t.Code, Amount: t.AmountOf(units), AmountUnits: units,
+		For: cmp.Or(g.SignupGrant.For, games.GrantForLinked),
+	}
 	return v, err
 }
 
@@ -99,6 +104,7 @@ func (s *Server) gameWithKeyResponse(r *request, g games.Game, key string, err e
 type grantInput struct {
 	TokenID string             `json:"tokenId"`
 	Amount  wallet.AmountInput `json:"amount"`
+	For     games.GrantFor     `json:"for"`
 }
 
 // toDomain returns the input of games, or nil for none.
@@ -106,7 +112,7 @@ func (in *grantInput) toDomain() *games.SignupGrantInput {
 	if in == nil {
 		return nil
 	}
-	return &games.SignupGrantInput{TokenCode: in.TokenID, DecimalAmount: string(in.Amount)}
+	return &games.SignupGrantInput{TokenCode: in.TokenID, DecimalAmount: string(in.Amount), For: in.For}
 }
 
 type gameInput struct {

@@ -123,7 +123,7 @@ func (f *fixture) createGame() *fixture {
 	gold := f.expect(201, "POST", "/api/v1/admin/tokens", adminKey,
 		`{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"676f6c64","policyId":"ab01","decimals":"2"}}`)
 	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey,
-		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100},`+
+		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100,"for":"any"},`+
 			`"settings":{"rakeBps":500}}`)
 	f.gold, f.game, f.serverKey = gold.id("id"), made.id("game.id"), made.text("serverKey")
 	return f

@@ -68,7 +68,8 @@ type Service struct {
 	watched   map[*externalWatch]struct{} // sessions of outside issuers
 }
 
-// New returns a service. It panics on a missing or short signing key: settings are checked before.
+// New returns a service, in which the games end sessions from now on. It panics on a missing or short
+// signing key: settings are checked before.
 func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants, o Options) *Service {
 	for ttl, standard := range map[*time.Duration]time.Duration{
 		&o.AccessTTL: 15 * time.Minute,
@@ -89,6 +90,7 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 		signer:  newSigner(o.SigningKeys), keySets: newKeySetCache(o.AllowLoopbackIssuers),
 		verifiedTokens: newVerifiedTokenCache(), now: time.Now,
 	}
+	g.EndSessionsIn(s)
 	for _, key := range o.AdminKeys {
 		s.adminKeyDigests = append(s.adminKeyDigests, sha256.Sum256(key))
 	}
@@ -125,6 +127,24 @@ const (
 	maxDeviceSecretBytes = 256
 	maxServerSideIDBytes = 255
 )
+
+// IsNewGuest reports whether Guest would make a player. It has no Caller, like Guest. It returns
+// invalid_request for a device secret that Guest refuses.
+func (s *Service) IsNewGuest(ctx context.Context, in GuestInput) (bool, error) {
+	if in.DeviceSecret == nil {
+		return true, nil
+	}
+	err := checkByteLength("deviceSecret", *in.DeviceSecret, minDeviceSecretBytes, maxDeviceSecretBytes)
+	if err != nil {
+		return false, err
+	}
+	identity, err := s.identity(ctx, in.GameID, users.KindDevice, *in.DeviceSecret)
+	if err != nil {
+		return false, err
+	}
+	known, err := s.users.HasIdentity(ctx, identity)
+	return !known, err
+}
 
 // Guest signs a guest in. It returns game_not_found and invalid_request.
 func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error) {
@@ -237,6 +257,9 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 		return user, nil
 	}
 	if grant := game.SignupGrant; grant != nil {
+		if grant.For != games.GrantForAny && !users.IsVouchedFor(user.Kind) {
+			return user, nil // it waits until the player is linked
+		}
 		err := s.grants.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
 			UserID: user.ID, GameID: game.ID, TokenCode: grant.TokenCode, Units: wallet.Units(grant.Units),
 		})
@@ -464,7 +487,7 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 		if err := checkByteLength("externalId", *in.ServerSideID, 1, maxServerSideIDBytes); err != nil {
 			return users.User{}, err
 		}
-		return s.link(ctx, caller, *in.UserID, users.KindExternal, *in.ServerSideID)
+		return s.linkVouched(ctx, caller, *in.UserID, users.KindExternal, *in.ServerSideID)
 	case caller.Role == principal.Server:
 		return users.User{}, apierror.InvalidRequest.WithField(
 			"externalId", "required", "must be given with userId, and nothing else")
@@ -489,7 +512,23 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 	if game.ID != caller.GameID {
 		return users.User{}, apierror.Unauthenticated.WithReason("the external token is for another game")
 	}
-	return s.link(ctx, caller, caller.UserID, users.KindIssuer, claims.credential())
+	return s.linkVouched(ctx, caller, caller.UserID, users.KindIssuer, claims.credential())
+}
+
+// linkVouched is link for a credential that a server or an issuer vouches for. It gives the player the
+// signup grant that a guest did not get.
+func (s *Service) linkVouched(
+	ctx context.Context, caller principal.Caller, user int64, kind users.Kind, credential string,
+) (users.User, error) {
+	linked, err := s.link(ctx, caller, user, kind, credential)
+	if err != nil {
+		return users.User{}, err
+	}
+	game, err := s.games.Find(ctx, linked.GameID)
+	if err != nil {
+		return users.User{}, err
+	}
+	return s.giveSignupGrant(ctx, game, linked)
 }
 
 // link gives a player of the caller's game a credential.

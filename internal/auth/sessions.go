@@ -63,8 +63,9 @@ func (s *Service) EndIssuerSessions(ctx context.Context, game int64, issuer stri
 	return s.sessions.EndIssuer(ctx, game, issuer)
 }
 
-// EndServerKeySessions ends the sessions that a server key of a game made. It has no Caller, as
-// EndUserSessions; the key must be revoked before, so that its refresh tokens are refused.
+// EndServerKeySessions ends the sessions that a server key of a game made, and those that it makes
+// until it is revoked, which must follow: then its refresh tokens are refused. It has no Caller, as
+// EndUserSessions.
 func (s *Service) EndServerKeySessions(ctx context.Context, game int64, keyID string) error {
 	return s.sessions.EndServerKey(ctx, game, keyID)
 }

@@ -94,7 +94,7 @@ func (s *Service) EndIssuer(ctx context.Context, game int64, issuer string) erro
 	return s.end(ctx, end{subject: subject{issuerSubject, game, issuer}, beganBy: time.Now(), code: CloseEnded})
 }
 
-// EndServerKey ends the sessions that a server key made. The key must be revoked before.
+// EndServerKey ends the sessions that a server key made, later ones too. The key must be revoked.
 func (s *Service) EndServerKey(ctx context.Context, game int64, keyID string) error {
 	return s.end(ctx, end{subject: subject{serverKeySubject, game, keyID}, code: CloseEnded})
 }

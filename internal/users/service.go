@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/principal"
@@ -114,6 +115,12 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput)
 	return s.createIfAbsent(ctx, id, identity, n)
 }
 
+// HasIdentity reports whether a player has an identity. It has no Caller, like SignIn.
+func (s *Service) HasIdentity(ctx context.Context, identity Identity) (bool, error) {
+	owner, err := s.store.identityOwner(ctx, identity)
+	return owner != 0, err
+}
+
 var errIdentityTaken = apierror.AlreadyLinked.WithReason("another account has this identity")
 
 // Link gives a player one more identity and raises the player's kind to that of the identity. A
@@ -191,6 +198,13 @@ func (s *Service) RecentProfile(ctx context.Context, id int64) (Profile, error) 
 	}
 	u, err := s.profiles.load(ctx, s.store, id)
 	return u.Profile, err
+}
+
+// CreatedAt returns when a player was made, by the store's clock. It has no Caller, like Profiles. It
+// returns user_not_found.
+func (s *Service) CreatedAt(ctx context.Context, id int64) (time.Time, error) {
+	u, err := s.store.load(ctx, id)
+	return u.CreatedAt, err
 }
 
 // Profiles returns the profiles of those players that exist, by id. It has no Caller: a profile is

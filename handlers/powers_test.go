@@ -1,0 +1,155 @@
+package handlers_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+)
+
+func (f *fixture) gamePath() string { return fmt.Sprintf("/api/v1/admin/games/%d", f.game) }
+
+func TestAServerKeyChangesOnlyWhatIsTheServers(t *testing.T) {
+	f := newGameFixture(t)
+	f.expect(200, "PATCH", f.gamePath(), f.serverKey, `{"name":"Duel 2","origins":["https://b.example"],"settings":{`+
+		`"progressRules":[{"path":"gold","max":9}],"matchTimeoutSeconds":60,"idleTimeoutSeconds":60,"maxAgeSeconds":60}}`)
+	before := f.expect(200, "GET", f.gamePath(), adminKey, "")
+	for field, body := range map[string]string{
+		"welcomeGrant":                  `{"welcomeGrant":{"tokenId":"GOLD","amount":1000000}}`,
+		"settings.issuers":              `{"settings":{"issuers":[]}}`,
+		"settings.rakeBps":              `{"settings":{"rakeBps":600}}`,
+		"settings.minRakeBps":           `{"settings":{"minRakeBps":0}}`,
+		"settings.maxRakeBps":           `{"settings":{"maxRakeBps":10000}}`,
+		"settings.maxPlayers":           `{"settings":{"maxPlayers":9}}`,
+		"settings.minAgeToStakeSeconds": `{"settings":{"minAgeToStakeSeconds":0}}`,
+		"settings.avatarHosts":          `{"settings":{"avatarHosts":[]}}`,
+	} {
+		resp := f.expectError(403, "forbidden", "PATCH", f.gamePath(), f.serverKey, body)
+		if resp.text("errors.0.field") != field {
+			t.Errorf("%s returned %s", body, resp.raw)
+		}
+		f.expect(200, "PATCH", f.gamePath(), adminKey, body)
+	}
+	both := f.expectError(403, "forbidden", "PATCH", f.gamePath(), f.serverKey,
+		`{"name":"No","welcomeGrant":null,"settings":{"rakeBps":1}}`)
+	if both.count("errors") != 2 || f.expect(200, "GET", f.gamePath(), f.serverKey, "").text("name") != before.text("name") {
+		t.Errorf("two fields returned %s", both.raw)
+	}
+}
+
+func TestAPlayerCannotSetARakeAboveTheMaximum(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	create := func(rake int) *httpResult {
+		return f.send("POST", "/api/v1/game-session/create", ann.token,
+			fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":1,"maxPlayers":2,"rakeBps":%d}`, f.gold, rake))
+	}
+	for _, c := range []struct{ maxRake, rake, status int }{
+		{0, 2000, 201}, {0, 2001, 400}, {0, 10000, 400}, {300, 300, 201}, {300, 301, 400}, {10000, 10000, 201},
+	} {
+		if c.maxRake > 0 {
+			f.expect(200, "PATCH", f.gamePath(), adminKey, fmt.Sprintf(`{"settings":{"maxRakeBps":%d}}`, c.maxRake))
+		}
+		resp := create(c.rake)
+		if resp.status != c.status || resp.status == 400 && resp.text("errors.0.field") != "rakeBps" {
+			t.Errorf("a rake of %d with a maximum of %d returned %s", c.rake, c.maxRake, resp.raw)
+		}
+	}
+	raised := f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"maxRakeBps":0,"minRakeBps":0}}`)
+	if raised = f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"minRakeBps":50}}`); raised.id("settings.maxRakeBps") != 50 {
+		t.Errorf("a raised minimum returned %s", raised.raw)
+	}
+}
+
+func TestARevokedServerKeyEndsTheSessionsThatItMade(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		there := f.newNode()
+		rotated := f.expect(201, "POST", f.gamePath()+"/server-keys", adminKey, "")
+		exchange := func(key string) player {
+			resp := f.expect(201, "POST", "/api/v1/auth/exchange", key, `{"externalId":"victim"}`)
+			return player{id: resp.id("user.id"), token: resp.text("accessToken"), refresh: resp.text("refreshToken")}
+		}
+		stolen, kept := exchange(f.serverKey), exchange(rotated.text("serverKey"))
+		here, far := f.dialRealtime(stolen), there.dialRealtime(stolen)
+		stays := there.dialRealtime(kept)
+		f.expect(200, "DELETE", f.gamePath()+"/server-keys/"+rotated.text("game.serverKeys.0.id"), adminKey, "")
+		for _, s := range []*testSocket{here, far} {
+			if code := s.waitCloseCode(); code != 4001 {
+				t.Errorf("a socket was closed with %d", code)
+			}
+		}
+		for _, node := range []*fixture{f, there} {
+			node.expectError(401, "unauthenticated", "GET", "/api/v1/me", stolen.token, "")
+			node.expectError(401, "unauthenticated", "POST", "/api/v1/auth/refresh", "",
+				fmt.Sprintf(`{"refreshToken":%q}`, stolen.refresh))
+			node.expect(200, "GET", "/api/v1/me", kept.token, "")
+		}
+		f.serverKey = rotated.text("serverKey")
+		f.credit(kept, "x")
+		stays.expectEvent("user.balance")
+	})
+}
+
+func TestAGrantForLinkedPlayersWaitsUntilAGuestIsLinked(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		patched := f.expect(200, "PATCH", f.gamePath(), adminKey, `{"welcomeGrant":{"tokenId":"GOLD","amount":100}}`)
+		if patched.text("welcomeGrant.for") != "linked" {
+			t.Errorf("the default is %s", patched.raw)
+		}
+		ann := f.guest("Ann")
+		device := f.expect(201, "POST", "/api/v1/auth/guest", "",
+			fmt.Sprintf(`{"gameId":%d,"deviceSecret":%q}`, f.game, deviceSecret))
+		f.expectBalance(ann, "0+0")
+		f.expectBalance(player{token: device.text("accessToken")}, "0+0")
+		for range 2 {
+			f.expect(200, "POST", "/api/v1/auth/link", f.serverKey, fmt.Sprintf(`{"userId":%d,"externalId":"ann"}`, ann.id))
+			f.expectBalance(ann, "10000+0")
+		}
+		known := f.expect(201, "POST", "/api/v1/auth/exchange", f.serverKey, `{"externalId":"bob"}`)
+		f.expectBalance(player{token: known.text("accessToken")}, "10000+0")
+		bad := f.expectError(400, "invalid_request", "PATCH", f.gamePath(), adminKey,
+			`{"welcomeGrant":{"tokenId":"GOLD","amount":100,"for":"all"}}`)
+		if bad.text("errors.0.field") != "welcomeGrant.for" {
+			t.Errorf("an unknown reader returned %s", bad.raw)
+		}
+	})
+}
+
+func TestAnAccountThatIsTooNewTakesNoStake(t *testing.T) {
+	f := newGameFixture(t)
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	room := f.createRoom(ann)
+	f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"minAgeToStakeSeconds":3600}}`)
+	f.expectError(403, "forbidden", "POST", "/join", bob.token, roomBody(room))
+	f.expectError(403, "forbidden", "POST", "/api/v1/game-session/create", bob.token,
+		fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":1,"maxPlayers":2}`, f.gold))
+	f.expect(201, "POST", "/api/v1/game-session/create", bob.token, `{"maxPlayers":2}`) // a free one
+	f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"minAgeToStakeSeconds":0}}`)
+	f.expect(200, "POST", "/join", bob.token, roomBody(room))
+}
+
+func TestNewAccountsOfOneSiteAreLimited(t *testing.T) {
+	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
+		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.ClassSignUp: {PerSecond: 1, Burst: 3, Scope: auth.ScopeAddress}})
+		d.TrustedProxies = loopback
+	}).createGame()
+	guest := func(address, secret string) int {
+		body := fmt.Sprintf(`{"gameId":%d}`, f.game)
+		if secret != "" {
+			body = fmt.Sprintf(`{"gameId":%d,"deviceSecret":%q}`, f.game, secret)
+		}
+		return f.send("POST", "/api/v1/auth/guest", "", body, "X-Forwarded-For", address).status
+	}
+	var got []int
+	for _, address := range []string{"2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:ffff::9"} {
+		got = append(got, guest(address, deviceSecret+address))
+	}
+	got = append(got, guest("2001:db8:1:3::1", ""), guest("2001:db8:2::1", ""), guest("198.51.100.7", ""))
+	got = append(got, guest("2001:db8:1:1::1", deviceSecret+"2001:db8:1:1::1")) // who is known is not new
+	if want := []int{201, 201, 201, 429, 201, 201, 201}; !slices.Equal(got, want) {
+		t.Errorf("sign-ups returned %v; want %v", got, want)
+	}
+}
