@@ -271,7 +271,26 @@ func (s *Server) authorizedPathAsset(r *request) (game, asset int64, err error) 
 
 func (s *Server) createToken(r *request, in *wallet.TokenDefinition) (response, error) {
 	t, err := s.Wallet.CreateToken(r.ctx(), r.caller, *in)
-	return createdResponse(&t), err
+	return createdResponse(newTokenView(t)), err
+}
+
+// tokenView is a token as the operator sees it.
+type tokenView struct {
+	wallet.Token
+	Games []tokenGameView `json:"games"`
+}
+
+type tokenGameView struct {
+	GameID          int64         `json:"gameId"`
+	MintLimitPerDay wallet.Amount `json:"mintLimitPerDay"`
+}
+
+func newTokenView(t wallet.Token) *tokenView {
+	v := &tokenView{t, make([]tokenGameView, len(t.Games))}
+	for i, g := range t.Games {
+		v.Games[i] = tokenGameView{g.GameID, t.AmountOf(g.DayLimit)}
+	}
+	return v
 }
 
 // allGames stands for every game where a game id selects an economy: amounts are summed.
@@ -279,12 +298,16 @@ const allGames = 0
 
 func (s *Server) listTokens(r *request) (response, error) {
 	list, err := s.Wallet.Tokens(r.ctx(), allGames)
-	return okResponse(newPage(list, 0)), err
+	views := make([]*tokenView, len(list))
+	for i, t := range list {
+		views[i] = newTokenView(t)
+	}
+	return okResponse(newPage(views, 0)), err
 }
 
 func (s *Server) getToken(r *request) (response, error) {
 	t, err := s.Wallet.FindToken(r.ctx(), allGames, r.Param("tokenId"))
-	return okResponse(&t), err
+	return okResponse(newTokenView(t)), err
 }
 
 type tokenPatch struct {
@@ -294,13 +317,15 @@ type tokenPatch struct {
 		AssetName *string `json:"assetName"`
 		PolicyID  *string `json:"policyId"`
 	} `json:"metadata"`
+	Games *[]wallet.TokenGameInput `json:"games"`
 }
 
 func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 	t, err := s.Wallet.PatchToken(r.ctx(), r.caller, r.Param("tokenId"), wallet.TokenPatch{
 		Name: in.Name, LogoURL: in.LogoURL.toPatch(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
+		Games: in.Games,
 	})
-	return okResponse(&t), err
+	return okResponse(newTokenView(t)), err
 }
 
 // Players.

@@ -64,6 +64,53 @@ func TestAPlayerCannotSetARakeAboveTheMaximum(t *testing.T) {
 	}
 }
 
+func TestAServerKeyCreditsOnlyTokensOfItsGameAndUpToADaysLimit(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		there := f.newNode()
+		ann, bob := f.guest("Ann"), f.guest("Bob")
+		n := 0
+		change := func(node *fixture, verb, key string, p player, amount string) *httpResult {
+			n++
+			return node.send("POST", fmt.Sprintf("/api/v1/admin/users/%d/%s", p.id, verb), key,
+				fmt.Sprintf(`{"tokenId":"GOLD","amount":%s,"reason":"x"}`, amount), "Idempotency-Key", fmt.Sprint("k", n))
+		}
+		expect := func(resp *httpResult, status int, code string) {
+			t.Helper()
+			if resp.status != status || resp.code() != code {
+				t.Errorf("got %d %s; want %d %s", resp.status, resp.raw, status, code)
+			}
+		}
+		f.expect(200, "PATCH", "/api/v1/admin/tokens/GOLD", adminKey, `{"games":[]}`)
+		expect(change(f, "credit", f.serverKey, ann, "1"), 403, "forbidden")
+		expect(change(f, "debit", f.serverKey, ann, "1"), 403, "forbidden")
+		expect(change(f, "credit", adminKey, ann, "1"), 200, "")
+
+		given := f.expect(200, "PATCH", "/api/v1/admin/tokens/GOLD", adminKey,
+			fmt.Sprintf(`{"games":[{"gameId":%d,"mintLimitPerDay":"10.50"}]}`, f.game))
+		if given.text("games.0.mintLimitPerDay") != "10.5" {
+			t.Errorf("the token is %s", given.raw)
+		}
+		expect(change(f, "credit", f.serverKey, ann, "10"), 200, "")
+		expect(change(f, "credit", f.serverKey, bob, "0.51"), 409, "limit_reached")
+		over := change(there, "credit", f.serverKey, bob, "0.51")
+		expect(over, 409, "limit_reached")
+		if over.text("limit") != "mintLimitPerDay" || over.text("max") != "10.5" {
+			t.Errorf("over the limit returned %s", over.raw)
+		}
+		expect(change(f, "debit", f.serverKey, ann, "10"), 200, "") // gives nothing back to the limit
+		expect(change(f, "credit", f.serverKey, bob, "0.50"), 200, "")
+		expect(change(f, "credit", f.serverKey, bob, "0.01"), 409, "limit_reached")
+		expect(change(f, "credit", adminKey, bob, "1000"), 200, "") // an operator has no limit
+		for _, games := range []string{
+			`[{"gameId":99,"mintLimitPerDay":1}]`, `[{"gameId":1}]`, `[{"gameId":1,"mintLimitPerDay":"0.001"}]`,
+			`[{"gameId":1,"mintLimitPerDay":1},{"gameId":1,"mintLimitPerDay":1}]`,
+		} {
+			f.expectError(400, "invalid_request", "PATCH", "/api/v1/admin/tokens/GOLD", adminKey, `{"games":`+games+`}`)
+		}
+		f.expectBalancedAudit()
+	})
+}
+
 func TestARevokedServerKeyEndsTheSessionsThatItMade(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		there := f.newNode()

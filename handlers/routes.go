@@ -266,7 +266,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			post, admin + "users/{userId}/credit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.creditUser),
-			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound},
+			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{
 			post, admin + "users/{userId}/debit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.debitUser),

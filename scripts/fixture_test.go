@@ -134,7 +134,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 	args := values{
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
-		"key": "key",
+		"key": "key", "games": "",
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
@@ -318,6 +318,11 @@ func (c call) moreKeys() []string {
 		players(false)
 	case "room_start", "room_ready":
 		players(false)
+	case "wallet_credit":
+		if len(c.rest) > 0 {
+			more = append(more, keys.ServerMints(c.f.id))
+		}
+		return more
 	case "room_sweep":
 		players(c.isPaid())
 	case "room_leave", "room_cancel", "room_kick", "room_finish":

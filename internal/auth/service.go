@@ -128,15 +128,13 @@ const (
 	maxServerSideIDBytes = 255
 )
 
-// IsNewGuest reports whether Guest would make a player. It has no Caller, like Guest. It returns
-// invalid_request for a device secret that Guest refuses.
+// IsNewGuest reports whether Guest would make a player. It has no Caller, like Guest.
 func (s *Service) IsNewGuest(ctx context.Context, in GuestInput) (bool, error) {
 	if in.DeviceSecret == nil {
 		return true, nil
 	}
-	err := checkByteLength("deviceSecret", *in.DeviceSecret, minDeviceSecretBytes, maxDeviceSecretBytes)
-	if err != nil {
-		return false, err
+	if n := len(*in.DeviceSecret); n < minDeviceSecretBytes || n > maxDeviceSecretBytes {
+		return false, nil // Guest refuses it
 	}
 	identity, err := s.identity(ctx, in.GameID, users.KindDevice, *in.DeviceSecret)
 	if err != nil {

@@ -48,7 +48,8 @@ func GameIDCounter() string { return "{p}:game:next" }
 func Issuers() string { return "{p}:issuers" }
 
 // Token (hash, no expiry): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy"
-// hexadecimal, "nonce" of the call that made it. What exists of it is counted in each economy.
+// hexadecimal, "games" whose server keys may credit and debit it, each "<game>:<units a day>", joined by
+// ",", "nonce" of the call that made it. What exists of it is counted in each economy.
 func Token(code string) string { return "{p}:token:" + code }
 
 // Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that
@@ -239,6 +240,10 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 // (operator's account), "p:" (prizes), "m:" (minted). The number of an entry is LedgerBase and its
 // place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
+
+// ServerMints (hash, no expiry) maps a token to "<day>|<units>": what the game's server keys minted of
+// it in the last day on which they did. Days are counted from 1970, in UTC.
+func ServerMints(gameID int64) string { return economyKey(gameID, "mints:server") }
 
 // LedgerBase (string, absent for 0) is how many entries were removed from the front of Ledger.
 func LedgerBase(gameID int64) string { return economyKey(gameID, "ledger:base") }
