@@ -337,9 +337,68 @@ func (s *Server) getUser(r *request) (response, error) {
 	}
 	balances, err := s.Wallet.ReadBalances(r.ctx(), u.GameID, u.ID)
 	return okResponse(struct {
-		User     accountView      `json:"user"`
+		User     *playerView      `json:"user"`
 		Balances []wallet.Balance `json:"balances"`
-	}{newAccountView(u), balances.Balances}), err
+	}{newPlayerView(u), balances.Balances}), err
+}
+
+// playerView is a player as staff sees it.
+type playerView struct {
+	accountView
+	Suspended *suspensionView `json:"suspended"` // null: the player is not
+}
+
+type suspensionView struct {
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until"` // null: until it is lifted
+}
+
+func newPlayerView(u users.User) *playerView {
+	v := &playerView{accountView: newAccountView(u)}
+	if s := u.Suspended(time.Now()); s != nil {
+		v.Suspended = &suspensionView{Reason: s.Reason}
+		if !s.Until.IsZero() {
+			v.Suspended.Until = &s.Until
+		}
+	}
+	return v
+}
+
+type suspensionInput struct {
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until"`
+}
+
+func (in *suspensionInput) Validate() error { return requireMembers(member{"reason", in.Reason != ""}) }
+
+func (s *Server) suspendUser(r *request, in *suspensionInput) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	suspension := users.Suspension{Reason: in.Reason}
+	if in.Until != nil {
+		suspension.Until = *in.Until
+	}
+	u, err := s.Accounts.Suspend(r.ctx(), r.caller, user, suspension)
+	return okResponse(newPlayerView(u)), err
+}
+
+func (s *Server) unsuspendUser(r *request) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	u, err := s.Accounts.Unsuspend(r.ctx(), r.caller, user)
+	return okResponse(newPlayerView(u)), err
+}
+
+func (s *Server) endUserSessions(r *request) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	return response{status: http.StatusNoContent}, s.Accounts.EndSessions(r.ctx(), r.caller, user)
 }
 
 type adjustmentInput struct {

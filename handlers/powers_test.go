@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/auth"
@@ -137,6 +138,47 @@ func TestARevokedServerKeyEndsTheSessionsThatItMade(t *testing.T) {
 		f.serverKey = rotated.text("serverKey")
 		f.credit(kept, "x")
 		stays.expectEvent("user.balance")
+	})
+}
+
+func TestASuspendedPlayerIsRefusedOnEveryNode(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		there := f.newNode()
+		device := fmt.Sprintf(`{"gameId":%d,"deviceSecret":%q}`, f.game, deviceSecret)
+		resp := f.expect(201, "POST", "/api/v1/auth/guest", "", device)
+		ann := player{id: resp.id("user.id"), token: resp.text("accessToken"), refresh: resp.text("refreshToken")}
+		refresh := fmt.Sprintf(`{"refreshToken":%q}`, ann.refresh)
+		f.expect(200, "POST", "/api/v1/auth/link", f.serverKey, fmt.Sprintf(`{"userId":%d,"externalId":"ann"}`, ann.id))
+		path := fmt.Sprintf("/api/v1/admin/users/%d/", ann.id)
+		for _, until := range []string{"", `,"until":"2100-01-01T00:00:00Z"`} {
+			sockets := []*testSocket{f.dialRealtime(ann), there.dialRealtime(ann)}
+			f.expect(200, "POST", path+"suspend", adminKey, `{"reason":"a bot"`+until+`}`)
+			for _, s := range sockets {
+				if code := s.waitCloseCode(); code != 4403 {
+					t.Errorf("a socket was closed with %d", code)
+				}
+			}
+			for _, node := range []*fixture{f, there, f.newNode()} {
+				node.expectError(403, "account_suspended", "GET", "/api/v1/me", ann.token, "")
+				node.expectUpgradeError(403, "account_suspended", realtimePath, ann.token)
+				node.expectError(403, "account_suspended", "POST", "/api/v1/auth/guest", "", device)
+				node.expectError(403, "account_suspended", "POST", "/api/v1/auth/refresh", "", refresh)
+				node.expectError(403, "account_suspended", "POST", "/api/v1/auth/exchange", f.serverKey, `{"externalId":"ann"}`)
+			}
+			f.expect(200, "POST", path+"unsuspend", adminKey, "")
+			f.expect(200, "GET", "/api/v1/me", ann.token, "")
+			deadline := time.Now().Add(5 * time.Second)
+			for there.send("GET", "/api/v1/me", ann.token, "").status != 200 {
+				if time.Now().After(deadline) {
+					t.Fatal("the other node still refuses the player")
+				}
+			}
+		}
+		// One that has passed by itself.
+		f.expect(200, "POST", path+"suspend", adminKey, `{"reason":"a bot","until":"2020-01-01T00:00:00Z"}`)
+		f.expect(200, "GET", "/api/v1/me", ann.token, "")
+		f.expect(201, "POST", "/api/v1/auth/guest", "", device)
+		f.expect(200, "POST", "/api/v1/auth/refresh", "", refresh)
 	})
 }
 

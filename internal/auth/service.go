@@ -144,7 +144,7 @@ func (s *Service) IsNewGuest(ctx context.Context, in GuestInput) (bool, error) {
 	return !known, err
 }
 
-// Guest signs a guest in. It returns game_not_found and invalid_request.
+// Guest signs a guest in. It returns game_not_found, account_suspended and invalid_request.
 func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error) {
 	var errs apierror.FieldErrors
 	if in.DeviceSecret != nil {
@@ -182,7 +182,7 @@ type ExchangeInput struct {
 }
 
 // Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody
-// but a server, and invalid_request.
+// but a server, account_suspended and invalid_request.
 func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in ExchangeInput) (SignInResult, error) {
 	if caller.Role != principal.Server {
 		return SignInResult{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
@@ -237,7 +237,11 @@ func (s *Service) signIn(
 	if err != nil {
 		return users.User{}, err
 	}
-	return s.users.SignIn(ctx, identity, n)
+	user, err := s.users.SignIn(ctx, identity, n)
+	if err == nil {
+		err = s.checkSuspension(user)
+	}
+	return user, err
 }
 
 func (s *Service) identity(
@@ -315,6 +319,9 @@ func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl ti
 	if u.GameID != game {
 		return "", apierror.UserNotFound.WithReason("player %d belongs to game %d", user, u.GameID)
 	}
+	if err := s.checkSuspension(u); err != nil {
+		return "", err
+	}
 	now := s.now()
 	return s.signer.sign(sessions.Session{UserID: u.ID, GameID: u.GameID, StartedAt: now}, now, ttl)
 }
@@ -391,6 +398,9 @@ func (s *Service) refresh(ctx context.Context, token string, grace time.Duration
 		return SignInResult{}, apierror.Unauthenticated
 	}
 	if err != nil {
+		return SignInResult{}, err
+	}
+	if err := s.checkSuspension(user); err != nil {
 		return SignInResult{}, err
 	}
 	next, err := s.successor(ctx, presented)

@@ -73,7 +73,7 @@ func Pepper() string { return "{p}:pepper" }
 
 // EndedSessions (stream, trimmed to the last 25 h) has one entry for each end of sessions that are
 // not over by themselves: "what" they are, "at" (ms) the time by which they had begun, or "" for
-// all, "code" the close code of their sockets.
+// all, "code" the close code of their sockets; for a suspension "until" (ms), 0 for no end.
 func EndedSessions() string { return "{p}:sessions:ended" }
 
 // ExternalTokenUse (string, until the token expires) is when a token of an outside issuer was first
@@ -120,7 +120,8 @@ func Identity(gameID int64, kind, digest string) string {
 // A player.
 
 // User (hash, no expiry): "username", "avatar", "game", "kind", "created" (ms), "granted", "ended"
-// (ms) when the sessions that had begun were ended, and UserIdentityField for each identity.
+// (ms) when the sessions that had begun were ended, "suspended" "<until ms, 0 for no end>|<reason>" or
+// "" when the player is not, and UserIdentityField for each identity.
 func User(userID int64) string { return "{u:" + id(userID) + "}:user" }
 
 const userIdentityPrefix = "identity:"

@@ -20,6 +20,7 @@ const (
 	subjectField = "what"
 	beganByField = "at"
 	codeField    = "code"
+	untilField   = "until"
 )
 
 const (
@@ -34,10 +35,15 @@ func (s store) add(ctx context.Context, e end, now time.Time) error {
 	if !e.beganBy.IsZero() {
 		beganBy = strconv.FormatInt(e.beganBy.UnixMilli(), 10)
 	}
+	until := ""
+	if !e.until.IsZero() {
+		until = strconv.FormatInt(e.until.UnixMilli(), 10)
+	}
 	oldest := strconv.FormatInt(now.Add(-retention).UnixMilli(), 10)
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.XAdd(ctx, &redis.XAddArgs{Stream: keys.EndedSessions(), Values: []any{
 			subjectField, e.subject.String(), beganByField, beganBy, codeField, e.code,
+			untilField, until,
 		}})
 		p.XTrimMinIDApprox(ctx, keys.EndedSessions(), oldest, 0)
 		return nil
@@ -82,7 +88,7 @@ func decodeEnd(entry redis.XMessage) (end, error) {
 		return end{}, fmt.Errorf("decode the end of a session: %q at %q", f.Text(subjectField), entry.ID)
 	}
 	e := end{
-		subject: what, beganBy: f.Time(beganByField), code: int(f.Int(codeField)), recorded: time.UnixMilli(ms),
+		subject: what, beganBy: f.Time(beganByField), code: int(f.Int(codeField)), until: f.Time(untilField), recorded: time.UnixMilli(ms),
 	}
 	return e, f.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/text"
 )
 
 // Service keeps players. It is safe for concurrent use.
@@ -243,6 +244,30 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		return User{}, err
 	}
 	return s.profiles.load(ctx, s.store, id)
+}
+
+// maxSuspensionRunes bounds the reason of a suspension, in characters.
+const maxSuspensionRunes = 200
+
+// SetSuspension suspends a player or, with nil, lifts the suspension. It is for the operator. It
+// returns forbidden, user_not_found and invalid_request.
+func (s *Service) SetSuspension(
+	ctx context.Context, caller principal.Caller, id int64, suspension *Suspension,
+) (User, error) {
+	if caller.Role != principal.Operator {
+		return User{}, apierror.Forbidden
+	}
+	if suspension != nil {
+		reason, err := text.CheckLine("reason", suspension.Reason, maxSuspensionRunes)
+		if err != nil {
+			return User{}, err
+		}
+		suspension = &Suspension{Reason: reason, Until: suspension.Until}
+	}
+	if err := s.store.setSuspension(ctx, id, suspension); err != nil {
+		return User{}, err
+	}
+	return s.store.load(ctx, id)
 }
 
 // Delete deletes the calling player: friends on both sides, identities and the profile. The
