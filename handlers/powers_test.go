@@ -36,7 +36,8 @@ func TestAServerKeyChangesOnlyWhatIsTheServers(t *testing.T) {
 	}
 	both := f.expectError(403, "forbidden", "PATCH", f.gamePath(), f.serverKey,
 		`{"name":"No","welcomeGrant":null,"settings":{"rakeBps":1}}`)
-	if both.count("errors") != 2 || f.expect(200, "GET", f.gamePath(), f.serverKey, "").text("name") != before.text("name") {
+	if both.count("errors") != 2 ||
+		f.expect(200, "GET", f.gamePath(), f.serverKey, "").text("name") != before.text("name") {
 		t.Errorf("two fields returned %s", both.raw)
 	}
 }
@@ -59,8 +60,9 @@ func TestAPlayerCannotSetARakeAboveTheMaximum(t *testing.T) {
 			t.Errorf("a rake of %d with a maximum of %d returned %s", c.rake, c.maxRake, resp.raw)
 		}
 	}
-	raised := f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"maxRakeBps":0,"minRakeBps":0}}`)
-	if raised = f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"minRakeBps":50}}`); raised.id("settings.maxRakeBps") != 50 {
+	f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"maxRakeBps":0,"minRakeBps":0}}`)
+	raised := f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{"minRakeBps":50}}`)
+	if raised.id("settings.maxRakeBps") != 50 {
 		t.Errorf("a raised minimum returned %s", raised.raw)
 	}
 }
@@ -222,7 +224,8 @@ func TestAnAccountThatIsTooNewTakesNoStake(t *testing.T) {
 
 func TestNewAccountsOfOneSiteAreLimited(t *testing.T) {
 	f := newFixtureOn(t, redistest.Single(t), func(d *handlers.Deps) {
-		d.Limiter = auth.NewLimiter(redistest.Single(t), auth.Limits{auth.ClassSignUp: {PerSecond: 1, Burst: 3, Scope: auth.ScopeAddress}})
+		d.Limiter = auth.NewLimiter(redistest.Single(t),
+			auth.Limits{auth.ClassSignUp: {PerSecond: 1, Burst: 3, Scope: auth.ScopeAddress}})
 		d.TrustedProxies = loopback
 	}).createGame()
 	guest := func(address, secret string) int {

@@ -477,8 +477,8 @@ func (s *Service) playerCommand(caller principal.Caller, roomID string, rc idemp
 	return s.store.newCommand(caller, roomID, rc)
 }
 
-// checkStakeAge returns forbidden to a player whose account is younger than the game asks of those who
-// take part in a paid room. It costs no round trip in a game that does not ask.
+// checkStakeAge returns forbidden to a player whose account is younger than the game asks of those
+// who take part in a paid room. It costs no round trip in a game that does not ask.
 func (s *Service) checkStakeAge(ctx context.Context, caller principal.Caller, paid bool) error {
 	if !paid {
 		return nil

@@ -1,10 +1,10 @@
 -- wallet_credit: mints units into a player's wallet, or changes nothing.
 -- INCLUDES  clock amounts balance mint receipt
--- KEYS      1 wallet  2 lines  3 totals  4 ledger  5 receipt  then mints by server keys, when a server
---           key credits
+-- KEYS      1 wallet  2 lines  3 totals  4 ledger  5 receipt  then mints by server keys, when one
+--           of them credits
 -- ARGV      1 publish command  2 nonce  3 fingerprint  4 receipt ttl in ms  5 user  6 token
---           7 decimals of the token  8 units  9 reason, escaped  10 ref, escaped  then the units that
---           the game's server keys may mint in a day, when a server key credits
+--           7 decimals of the token  8 units  9 reason, escaped  10 ref, escaped  then the units
+--           that the game's server keys may mint in a day, when one of them credits
 -- RETURNS   ok replay invalid_amount limit_reached idempotency_key_reused
 -- INVARIANT minted is what the ledger brought in; a player credited has at most 2^53 - 1 units,
 --           held ones included; server keys mint no more in a day than they may

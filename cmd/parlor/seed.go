@@ -133,7 +133,7 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 		if next == 0 {
 			return d.games.Create(ctx, operator, games.Definition{
 				Name: seededGameName, Origins: origins, SignupGrant: &games.SignupGrantInput{
-					TokenCode: seededTokens[0].Code, DecimalAmount: "100.00", For: games.GrantForAny, // whoever tries it out is a guest
+					TokenCode: seededTokens[0].Code, DecimalAmount: "100.00", For: games.GrantForAny,
 				},
 			})
 		}

@@ -31,8 +31,8 @@ func New(deps Deps) *Service { return &Service{deps} }
 
 // Suspend keeps a player out until a time, the zero time for ever: no sign-in, every call of the
 // player is account_suspended on every node within two seconds, and sockets are closed with 4403.
-// Rooms, stakes and refresh tokens stay. It is for the operator. Repeating it replaces reason and time.
-// It returns forbidden, user_not_found and invalid_request.
+// Rooms, stakes and refresh tokens stay. It is for the operator. Repeating it replaces reason and
+// time. It returns forbidden, user_not_found and invalid_request.
 func (s *Service) Suspend(
 	ctx context.Context, caller principal.Caller, userID int64, suspension users.Suspension,
 ) (users.User, error) {

@@ -61,8 +61,8 @@ func DefaultLimits() Limits {
 func (l Limit) microsPerPermit() int64 { return 1_000_000 / l.PerSecond }
 
 // share returns the permits of a bucket that one node may use before it reports them: a quarter of
-// the burst. For sign-ins there are none, because each permit is a chance to guess a credential, and
-// for sign-ups none, because each is an account.
+// the burst. For sign-ins there are none, because each permit is a chance to guess a credential,
+// and for sign-ups none, because each is an account.
 func (l Limit) share(class Class) int64 {
 	if class == ClassSignIn || class == ClassSignUp {
 		return 0

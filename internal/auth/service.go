@@ -68,8 +68,8 @@ type Service struct {
 	watched   map[*externalWatch]struct{} // sessions of outside issuers
 }
 
-// New returns a service, in which the games end sessions from now on. It panics on a missing or short
-// signing key: settings are checked before.
+// New returns a service, in which the games end sessions from now on. It panics on a missing or
+// short signing key: settings are checked before.
 func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants, o Options) *Service {
 	for ttl, standard := range map[*time.Duration]time.Duration{
 		&o.AccessTTL: 15 * time.Minute,
@@ -523,8 +523,8 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 	return s.linkVouched(ctx, caller, caller.UserID, users.KindIssuer, claims.credential())
 }
 
-// linkVouched is link for a credential that a server or an issuer vouches for. It gives the player the
-// signup grant that a guest did not get.
+// linkVouched is link for a credential that a server or an issuer vouches for. It gives the player
+// the signup grant that a guest did not get.
 func (s *Service) linkVouched(
 	ctx context.Context, caller principal.Caller, user int64, kind users.Kind, credential string,
 ) (users.User, error) {

@@ -53,8 +53,8 @@ func (s *Service) SuspendUser(ctx context.Context, user int64, until time.Time) 
 	return s.sessions.Suspend(ctx, user, until)
 }
 
-// UnsuspendUser makes SuspendUser undone: tokens that have not expired are accepted again. It has no
-// Caller, as EndUserSessions.
+// UnsuspendUser makes SuspendUser undone: tokens that have not expired are accepted again. It has
+// no Caller, as EndUserSessions.
 func (s *Service) UnsuspendUser(ctx context.Context, user int64) error {
 	return s.sessions.Unsuspend(ctx, user)
 }

@@ -57,8 +57,8 @@ var docs = map[string]string{
 		"no password. serve needs it; dev embeds a store without it.",
 	"admin-key": "The operator's key, at least 32 bytes. A comma-separated list rotates: all are valid. No flag. serve " +
 		"needs it; dev makes one at every start. Make one with: openssl rand -hex 32",
-	"signing-key": "Signs access tokens, and saves where save-key is not set, and encrypts stored responses; at least 32 " +
-		"bytes. A comma-separated list rotates: the first signs, all verify. No flag. serve needs it; dev makes one at " +
+	"signing-key": "Signs access tokens, and saves where save-key is not set, and encrypts stored responses; at least " +
+		"32 bytes. A comma-separated list rotates: the first signs, all verify. No flag. serve needs it; dev makes one at " +
 		"every start.",
 	"save-key": "Signs saves; at least 32 bytes. A comma-separated list rotates: the first signs, all verify. A save is " +
 		"readable only while the key that signed it is in the list, and is signed by the first when it is written. Set " +

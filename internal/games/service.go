@@ -65,8 +65,8 @@ type Sessions interface {
 	EndServerKeySessions(ctx context.Context, gameID int64, keyID string) error
 }
 
-// EndSessionsIn makes Patch and RevokeServerKey end sessions, which games know nothing of. It must be
-// called before the service is used.
+// EndSessionsIn makes Patch and RevokeServerKey end sessions, which games know nothing of. It must
+// be called before the service is used.
 func (s *Service) EndSessionsIn(sessions Sessions) { s.sessions = sessions }
 
 // serverKeyPrefix starts every server key, so that one in the wrong place is recognised.
@@ -204,10 +204,10 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 const patchAttempts = 16
 
 // Patch changes a game. It is for the operator, and for the game's server as far as name, origins,
-// rules for saves and time-outs go. The sessions of an issuer that is no longer listed end. It returns
-// forbidden with every field that is the operator's, game_not_found, invalid_request with every
-// faulty field, token_not_found or invalid_amount for the signup grant, and version_conflict when the
-// caller named a version that is no longer the newest.
+// rules for saves and time-outs go. The sessions of an issuer that is no longer listed end. It
+// returns forbidden with every field that is the operator's, game_not_found, invalid_request with
+// every faulty field, token_not_found or invalid_amount for the signup grant, and version_conflict
+// when the caller named a version that is no longer the newest.
 func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p PatchInput) (Game, error) {
 	if _, err := s.Get(ctx, caller, id); err != nil {
 		return Game{}, err
@@ -282,8 +282,8 @@ func (p PatchInput) authorize(caller principal.Caller) error {
 	return refused
 }
 
-// issuersMissingIn returns the issuers of the game's list that another list has no longer, or not for
-// the same audience.
+// issuersMissingIn returns the issuers of the game's list that another list has no longer, or not
+// for the same audience.
 func (g Game) issuersMissingIn(other Game) (issuers []string) {
 	for _, i := range g.Settings.Issuers {
 		if _, listed := other.findIssuer(i); !listed && !slices.Contains(issuers, i.Issuer) {
@@ -387,8 +387,8 @@ func (s *Service) AddServerKey(ctx context.Context, caller principal.Caller, id 
 }
 
 // RevokeServerKey makes a server key invalid: at once on this node, within a second on others, and
-// ends the sessions that it made. It is for the operator. It returns forbidden, game_not_found, and invalid_request for an id that
-// none of the game's keys has.
+// ends the sessions that it made. It is for the operator. It returns forbidden, game_not_found, and
+// invalid_request for an id that none of the game's keys has.
 func (s *Service) RevokeServerKey(ctx context.Context, caller principal.Caller, id int64, keyID string) (Game, error) {
 	if err := authorizeOperator(caller); err != nil {
 		return Game{}, err

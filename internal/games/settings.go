@@ -193,8 +193,8 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 	}
 }
 
-// checkServerMayChange adds an error for each member of a patch that only the operator may change: a
-// server may change the rules for saves and the time-outs of rooms.
+// checkServerMayChange adds an error for each member of a patch that only the operator may change:
+// a server may change the rules for saves and the time-outs of rooms.
 func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 	for _, m := range []struct {
 		name  string

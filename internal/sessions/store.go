@@ -88,7 +88,8 @@ func decodeEnd(entry redis.XMessage) (end, error) {
 		return end{}, fmt.Errorf("decode the end of a session: %q at %q", f.Text(subjectField), entry.ID)
 	}
 	e := end{
-		subject: what, beganBy: f.Time(beganByField), code: int(f.Int(codeField)), until: f.Time(untilField), recorded: time.UnixMilli(ms),
+		subject: what, beganBy: f.Time(beganByField), code: int(f.Int(codeField)),
+		until: f.Time(untilField), recorded: time.UnixMilli(ms),
 	}
 	return e, f.Err()
 }

@@ -201,8 +201,8 @@ func (s *Service) RecentProfile(ctx context.Context, id int64) (Profile, error) 
 	return u.Profile, err
 }
 
-// CreatedAt returns when a player was made, by the store's clock. It has no Caller, like Profiles. It
-// returns user_not_found.
+// CreatedAt returns when a player was made, by the store's clock. It has no Caller, like Profiles.
+// It returns user_not_found.
 func (s *Service) CreatedAt(ctx context.Context, id int64) (time.Time, error) {
 	u, err := s.store.load(ctx, id)
 	return u.CreatedAt, err

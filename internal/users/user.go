@@ -42,8 +42,8 @@ const (
 	KindIssuer   Kind = "issuer"   // a token of an external identity provider
 )
 
-// IsVouchedFor reports whether the game's server or an issuer vouches for a player of a kind. Guests
-// and devices cost nothing to make.
+// IsVouchedFor reports whether the game's server or an issuer vouches for a player of a kind.
+// Guests and devices cost nothing to make.
 func IsVouchedFor(kind Kind) bool { return kind == KindExternal || kind == KindIssuer }
 
 // PatchInput is a change of a player; a nil field stays as it is.

@@ -233,8 +233,8 @@ func (s *Service) Ledger(ctx context.Context, gameID, userID int64, q LedgerQuer
 }
 
 // Credit mints an amount into a player's wallet. The caller must be an operator or the server of
-// the player's game, to which the operator has given the token: beyond what the server may mint in a
-// day it is limit_reached. The ledger shows its ActorID as the line's ref. It returns forbidden,
+// the player's game, to which the operator has given the token: beyond what the server may mint in
+// a day it is limit_reached. The ledger shows its ActorID as the line's ref. It returns forbidden,
 // user_not_found, token_not_found, invalid_request, idempotency_key_reused; and invalid_amount,
 // also when the player would have more than MaxUnits, held stakes included. Errors that depend on
 // the wallet are kept under the receipt; token_not_found is not, since tokens are no part of a
@@ -246,8 +246,9 @@ func (s *Service) Credit(
 }
 
 // Debit burns an amount of what a player can spend. The caller must be an operator or the server of
-// the player's game, to which the operator has given the token. It returns forbidden, user_not_found, token_not_found, invalid_request,
-// invalid_amount, insufficient_funds, idempotency_key_reused, and keeps them as Credit does.
+// the player's game, to which the operator has given the token. It returns forbidden,
+// user_not_found, token_not_found, invalid_request, invalid_amount, insufficient_funds,
+// idempotency_key_reused, and keeps them as Credit does.
 func (s *Service) Debit(
 	ctx context.Context, caller principal.Caller, in DebitInput, receipt idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -287,7 +288,8 @@ func (s *Service) change(
 	}
 	defer s.mintChanged(gameID, in.TokenCode)
 	return s.store.change(ctx, kind, balanceChange{
-		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t, units: units, reason: in.Reason, dayLimit: dayLimit,
+		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t,
+		units: units, reason: in.Reason, dayLimit: dayLimit,
 		receipt: receipt, nonce: idempotency.NewNonce(),
 	})
 }
