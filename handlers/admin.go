@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -55,9 +56,10 @@ type gameView struct {
 }
 
 type grantView struct {
-	TokenID     string        `json:"tokenId"`
-	Amount      wallet.Amount `json:"amount"`
-	AmountUnits wallet.Units  `json:"amountUnits,string"`
+	TokenID     string         `json:"tokenId"`
+	Amount      wallet.Amount  `json:"amount"`
+	AmountUnits wallet.Units   `json:"amountUnits,string"`
+	For         games.GrantFor `json:"for"`
 }
 
 type gameWithKeyView struct {
@@ -76,7 +78,10 @@ func (s *Server) newGameView(r *request, g games.Game) (gameView, error) {
 	}
 	t, err := s.Wallet.FindToken(r.ctx(), g.ID, g.SignupGrant.TokenCode)
 	units := wallet.Units(g.SignupGrant.Units)
-	v.WelcomeGrant = &grantView{TokenID: t.Code, Amount: t.AmountOf(units), AmountUnits: units}
+	v.WelcomeGrant = &grantView{
+		TokenID: t.Code, Amount: t.AmountOf(units), AmountUnits: units,
+		For: cmp.Or(g.SignupGrant.For, games.GrantForLinked),
+	}
 	return v, err
 }
 
@@ -99,6 +104,7 @@ func (s *Server) gameWithKeyResponse(r *request, g games.Game, key string, err e
 type grantInput struct {
 	TokenID string             `json:"tokenId"`
 	Amount  wallet.AmountInput `json:"amount"`
+	For     games.GrantFor     `json:"for"`
 }
 
 // toDomain returns the input of games, or nil for none.
@@ -106,7 +112,7 @@ func (in *grantInput) toDomain() *games.SignupGrantInput {
 	if in == nil {
 		return nil
 	}
-	return &games.SignupGrantInput{TokenCode: in.TokenID, DecimalAmount: string(in.Amount)}
+	return &games.SignupGrantInput{TokenCode: in.TokenID, DecimalAmount: string(in.Amount), For: in.For}
 }
 
 type gameInput struct {
@@ -265,7 +271,26 @@ func (s *Server) authorizedPathAsset(r *request) (game, asset int64, err error) 
 
 func (s *Server) createToken(r *request, in *wallet.TokenDefinition) (response, error) {
 	t, err := s.Wallet.CreateToken(r.ctx(), r.caller, *in)
-	return createdResponse(&t), err
+	return createdResponse(newTokenView(t)), err
+}
+
+// tokenView is a token as the operator sees it.
+type tokenView struct {
+	wallet.Token
+	Games []tokenGameView `json:"games"`
+}
+
+type tokenGameView struct {
+	GameID          int64         `json:"gameId"`
+	MintLimitPerDay wallet.Amount `json:"mintLimitPerDay"`
+}
+
+func newTokenView(t wallet.Token) *tokenView {
+	v := &tokenView{t, make([]tokenGameView, len(t.Games))}
+	for i, g := range t.Games {
+		v.Games[i] = tokenGameView{g.GameID, t.AmountOf(g.DayLimit)}
+	}
+	return v
 }
 
 // allGames stands for every game where a game id selects an economy: amounts are summed.
@@ -273,12 +298,16 @@ const allGames = 0
 
 func (s *Server) listTokens(r *request) (response, error) {
 	list, err := s.Wallet.Tokens(r.ctx(), allGames)
-	return okResponse(newPage(list, 0)), err
+	views := make([]*tokenView, len(list))
+	for i, t := range list {
+		views[i] = newTokenView(t)
+	}
+	return okResponse(newPage(views, 0)), err
 }
 
 func (s *Server) getToken(r *request) (response, error) {
 	t, err := s.Wallet.FindToken(r.ctx(), allGames, r.Param("tokenId"))
-	return okResponse(&t), err
+	return okResponse(newTokenView(t)), err
 }
 
 type tokenPatch struct {
@@ -288,13 +317,15 @@ type tokenPatch struct {
 		AssetName *string `json:"assetName"`
 		PolicyID  *string `json:"policyId"`
 	} `json:"metadata"`
+	Games *[]wallet.TokenGameInput `json:"games"`
 }
 
 func (s *Server) patchToken(r *request, in *tokenPatch) (response, error) {
 	t, err := s.Wallet.PatchToken(r.ctx(), r.caller, r.Param("tokenId"), wallet.TokenPatch{
 		Name: in.Name, LogoURL: in.LogoURL.toPatch(), AssetName: in.Metadata.AssetName, PolicyID: in.Metadata.PolicyID,
+		Games: in.Games,
 	})
-	return okResponse(&t), err
+	return okResponse(newTokenView(t)), err
 }
 
 // Players.
@@ -306,9 +337,68 @@ func (s *Server) getUser(r *request) (response, error) {
 	}
 	balances, err := s.Wallet.ReadBalances(r.ctx(), u.GameID, u.ID)
 	return okResponse(struct {
-		User     accountView      `json:"user"`
+		User     *playerView      `json:"user"`
 		Balances []wallet.Balance `json:"balances"`
-	}{newAccountView(u), balances.Balances}), err
+	}{newPlayerView(u), balances.Balances}), err
+}
+
+// playerView is a player as staff sees it.
+type playerView struct {
+	accountView
+	Suspended *suspensionView `json:"suspended"` // null: the player is not
+}
+
+type suspensionView struct {
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until"` // null: until it is lifted
+}
+
+func newPlayerView(u users.User) *playerView {
+	v := &playerView{accountView: newAccountView(u)}
+	if s := u.Suspended(time.Now()); s != nil {
+		v.Suspended = &suspensionView{Reason: s.Reason}
+		if !s.Until.IsZero() {
+			v.Suspended.Until = &s.Until
+		}
+	}
+	return v
+}
+
+type suspensionInput struct {
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until"`
+}
+
+func (in *suspensionInput) Validate() error { return requireMembers(member{"reason", in.Reason != ""}) }
+
+func (s *Server) suspendUser(r *request, in *suspensionInput) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	suspension := users.Suspension{Reason: in.Reason}
+	if in.Until != nil {
+		suspension.Until = *in.Until
+	}
+	u, err := s.Accounts.Suspend(r.ctx(), r.caller, user, suspension)
+	return okResponse(newPlayerView(u)), err
+}
+
+func (s *Server) unsuspendUser(r *request) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	u, err := s.Accounts.Unsuspend(r.ctx(), r.caller, user)
+	return okResponse(newPlayerView(u)), err
+}
+
+func (s *Server) endUserSessions(r *request) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	return response{status: http.StatusNoContent}, s.Accounts.EndSessions(r.ctx(), r.caller, user)
 }
 
 type adjustmentInput struct {

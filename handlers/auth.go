@@ -41,6 +41,15 @@ func (in *guestInput) keyOwner(r *request) (string, error) {
 }
 
 func (s *Server) signInGuest(r *request, in *guestInput) (response, error) {
+	isNew, err := s.Auth.IsNewGuest(r.ctx(), auth.GuestInput(*in))
+	if err != nil {
+		return response{}, err
+	}
+	if isNew {
+		if err := r.takeRateLimit(auth.ClassSignUp); err != nil {
+			return response{}, err
+		}
+	}
 	session, err := s.Auth.Guest(r.ctx(), auth.GuestInput(*in))
 	return r.sessionResponse(http.StatusCreated, session, err)
 }

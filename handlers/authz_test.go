@@ -68,6 +68,9 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET " + admin + "tokens/GOLD", "", "                       401 403 403 403 403 200 401"},
 		{"PATCH " + admin + "tokens/GOLD", "{}", "                   401 403 403 403 403 200 401"},
 		{"GET " + admin + "users/<player>", "", "                    401 403 403 200 404 200 401"},
+		{"POST " + admin + "users/<player>/suspend", `{"reason":"x"}`, " 401 403 403 403 403 200 401"},
+		{"POST " + admin + "users/<player>/unsuspend", "", "         401 403 403 403 403 200 401"},
+		{"DELETE " + admin + "users/<player>/sessions", "", "        401 403 403 403 403 204 401"},
 		{
 			"POST " + admin + "users/<player>/credit", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 			"401 403 403 200 404 200 401",

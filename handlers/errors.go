@@ -26,6 +26,9 @@ func (rt *route) commonErrors() errorList {
 	}
 	if rt.callers != anyone {
 		list = append(list, apierror.Unauthenticated, apierror.AccessTokenExpired)
+		if rt.callers&player != 0 {
+			list = append(list, apierror.AccountSuspended)
+		}
 		if rt.callers&everyone != everyone {
 			list = append(list, apierror.Forbidden)
 		}

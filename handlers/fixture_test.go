@@ -148,10 +148,21 @@ func (f *fixture) createGame() *fixture {
 	gold := f.expect(201, "POST", "/api/v1/admin/tokens", adminKey,
 		`{"tokenId":"GOLD","tokenName":"Gold","metadata":{"assetName":"676f6c64","policyId":"ab01","decimals":"2"}}`)
 	made := f.expect(201, "POST", "/api/v1/admin/games", adminKey,
-		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100},`+
+		`{"name":"Duel","origins":["https://duel.example"],"welcomeGrant":{"tokenId":"GOLD","amount":100,"for":"any"},`+
 			`"settings":{"rakeBps":500}}`)
 	f.gold, f.game, f.serverKey = gold.id("id"), made.id("game.id"), made.text("serverKey")
+	f.giveGold(1_000_000, f.game)
 	return f
+}
+
+// giveGold lets the server keys of games, and of no others, mint an amount of GOLD a day.
+func (f *fixture) giveGold(amount int64, games ...int64) {
+	f.t.Helper()
+	given := make([]string, len(games))
+	for i, game := range games {
+		given[i] = fmt.Sprintf(`{"gameId":%d,"mintLimitPerDay":%d}`, game, amount)
+	}
+	f.expect(200, "PATCH", "/api/v1/admin/tokens/GOLD", adminKey, `{"games":[`+strings.Join(given, ",")+`]}`)
 }
 
 // httpResult is a response.

@@ -144,6 +144,14 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/debit", cid.id), f.serverKey,
 			`{"tokenId":"GOLD","amount":0.05,"reason":"taken back"}`, "Idempotency-Key", "debit-1")
 		goldenOnSingle("user", f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/users/%d", cid.id), f.serverKey, ""))
+		suspend := fmt.Sprintf("/api/v1/admin/users/%d/suspend", cid.id)
+		goldenOnSingle("suspended", f.expect(200, "POST", suspend, adminKey,
+			`{"reason":"a bot","until":"2100-01-01T00:00:00Z"}`))
+		goldenOnSingle("account_suspended", f.expectError(403, "account_suspended", "GET", "/api/v1/me", cid.token, ""))
+		f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/unsuspend", cid.id), adminKey, "")
+		f.expect(200, "GET", "/api/v1/me", cid.token, "")
+		f.expect(204, "DELETE", fmt.Sprintf("/api/v1/admin/users/%d/sessions", cid.id), adminKey, "")
+		f.expectError(401, "unauthenticated", "GET", "/api/v1/me", cid.token, "")
 		goldenOnSingle("save_replaced", f.expect(200, "PUT",
 			fmt.Sprintf("/api/v1/admin/users/%d/saves/main", cid.id), f.serverKey, `{"state":{"level":7},"version":0}`))
 		goldenOnSingle("save_conflict", f.expectError(409, "version_conflict", "PUT",

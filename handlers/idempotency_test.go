@@ -65,6 +65,8 @@ var postCases = []struct{ operation, as, body, other string }{
 		"POST /api/v1/admin/tokens", "operator", `{"tokenId":"GEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`,
 		`{"tokenId":"JEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`,
 	},
+	{"POST /api/v1/admin/users/<ann>/suspend", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
+	{"POST /api/v1/admin/users/<ann>/unsuspend", "operator", ``, ``},
 	{
 		"POST /api/v1/admin/users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,

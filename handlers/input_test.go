@@ -116,6 +116,8 @@ var validBodies = []struct {
 		"PATCH /api/v1/admin/tokens/GOLD", "operator", `{"tokenName":"Fine","logoUrl":null,"metadata":{"assetName":"00"}}`,
 		false,
 	},
+	{"POST /api/v1/admin/users/<ann>/suspend", "operator", `{"reason":"x","until":"2030-01-01T00:00:00Z"}`, false},
+	{"POST /api/v1/admin/users/<ann>/unsuspend", "operator", `{}`, true},
 	{"POST /api/v1/admin/users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, false},
 	{"POST /api/v1/admin/users/<ann>/debit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, false},
 	{"PUT /api/v1/admin/users/<ann>/saves/main", "server", `{"state":{"a":1},"version":0}`, false},

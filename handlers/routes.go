@@ -87,12 +87,15 @@ func (s *Server) routes() []route {
 	return []route{
 		{
 			post, "/api/v1/auth/guest", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.signInGuest),
-			errorList{apierror.GameNotFound},
+			errorList{apierror.GameNotFound, apierror.AccountSuspended},
 		},
-		{post, "/api/v1/auth/exchange", server, auth.ClassAdmin, byStoredResponse, false, withBody(s.signInExternal), nil},
+		{
+			post, "/api/v1/auth/exchange", server, auth.ClassAdmin, byStoredResponse, false, withBody(s.signInExternal),
+			errorList{apierror.AccountSuspended},
+		},
 		{
 			post, "/api/v1/auth/refresh", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.refreshSession),
-			errorList{apierror.Unauthenticated, apierror.RefreshTokenReused},
+			errorList{apierror.Unauthenticated, apierror.RefreshTokenReused, apierror.AccountSuspended},
 		},
 		{
 			post, "/api/v1/auth/logout", anyone, auth.ClassSignIn, byStoredResponse, false, withOptionalBody(s.logout),
@@ -265,8 +268,22 @@ func (s *Server) routes() []route {
 			errorList{apierror.UserNotFound},
 		},
 		{
+			post, admin + "users/{userId}/suspend", operator, auth.ClassAdmin, byStoredResponse, false,
+			withBody(s.suspendUser),
+			errorList{apierror.UserNotFound},
+		},
+		{
+			post, admin + "users/{userId}/unsuspend", operator, auth.ClassAdmin, byStoredResponse, false,
+			withoutBody(s.unsuspendUser),
+			errorList{apierror.UserNotFound},
+		},
+		{
+			del, admin + "users/{userId}/sessions", operator, auth.ClassAdmin, keyIgnored, false, s.endUserSessions,
+			errorList{apierror.UserNotFound},
+		},
+		{
 			post, admin + "users/{userId}/credit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.creditUser),
-			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound},
+			errorList{apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.LimitReached},
 		},
 		{
 			post, admin + "users/{userId}/debit", staff, auth.ClassAdmin, byReceiptKeyRequired, true, withBody(s.debitUser),

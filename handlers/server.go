@@ -318,12 +318,15 @@ func (r *request) callerIdentity() string {
 
 // addressIdentity identifies the client's address for rate limits. X-Forwarded-For counts only from
 // a trusted proxy.
-func (r *request) addressIdentity() string {
+func (r *request) addressIdentity() string { return r.networkIdentity(auth.AddressKey) }
+
+// networkIdentity is addressIdentity by another name of an address.
+func (r *request) networkIdentity(key func(netip.Addr) string) string {
 	address := clientAddress(r.Request, r.server.TrustedProxies)
 	if !address.IsValid() {
 		return "ip:unknown"
 	}
-	return auth.AddressKey(address)
+	return key(address)
 }
 
 // takeRateLimit counts the request against the limit of a class and sets the headers of the limit.
@@ -355,10 +358,12 @@ func (r *request) chargeRateLimit(permits int64) {
 
 // rateLimitKey returns by whom the request counts in a class; false when the class has no limit.
 func (r *request) rateLimitKey(class auth.Class) (key string, limited bool) {
-	switch r.server.Limiter.ScopeOf(class) {
-	case "":
+	switch scope := r.server.Limiter.ScopeOf(class); {
+	case scope == "":
 		return "", false
-	case auth.ScopeAddress:
+	case class == auth.ClassSignUp:
+		return r.networkIdentity(auth.SignUpKey), true
+	case scope == auth.ScopeAddress:
 		return r.addressIdentity(), true
 	default:
 		return r.callerIdentity(), true

@@ -173,8 +173,9 @@ func (n *roomDraft) prepareRake(in CreateInput, limits games.Settings, fieldErro
 		return
 	}
 	n.rakeBps = *in.RakeBps
-	if n.rakeBps < limits.MinRakeBps || n.rakeBps > fullBps {
-		fieldErrors.Add("rakeBps", "range", fmt.Sprintf("must be %d to %d basis points", limits.MinRakeBps, fullBps))
+	if n.rakeBps < limits.MinRakeBps || n.rakeBps > limits.MaxRakeBps {
+		fieldErrors.Add("rakeBps", "range",
+			fmt.Sprintf("must be %d to %d basis points", limits.MinRakeBps, limits.MaxRakeBps))
 	}
 }
 

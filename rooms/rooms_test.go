@@ -30,6 +30,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
+const fullRake = 10_000 // basis points
+
 // fixture is a service on a store with one game, whose settings and friendships the test sets.
 type fixture struct {
 	t        fataler
@@ -51,6 +53,7 @@ func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	f := &fixture{
 		t: t, db: db, game: lastGame.Add(1), settings: games.DefaultSettings(),
 	}
+	f.settings.MaxRakeBps = fullRake // most tests are not about what a player may choose
 	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.game, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +80,8 @@ func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
 
 // Game returns the one game of the fixture for every player.
 func (f *fixture) Game(context.Context, int64) (int64, error) { return f.game, nil }
+
+func (f *fixture) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
 
 func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
 	return users.Profile{ID: id, Username: fmt.Sprintf(`Q"|ü%d`, id)}, nil

@@ -28,6 +28,8 @@ type Wallets interface {
 type Players interface {
 	// RecentProfile may return a profile that was changed in the last seconds as it was before.
 	RecentProfile(ctx context.Context, id int64) (users.Profile, error)
+	// CreatedAt returns when a player was made, by the store's clock.
+	CreatedAt(ctx context.Context, id int64) (time.Time, error)
 	AreFriends(ctx context.Context, me int64, others ...int64) (map[int64]bool, error)
 }
 
@@ -100,6 +102,9 @@ func (s *Service) Create(
 	if err != nil {
 		return s.replayCreate(ctx, caller, in, rc, err)
 	}
+	if err = s.checkStakeAge(ctx, caller, n.token.ID != 0); err != nil {
+		return s.replayCreate(ctx, caller, in, rc, err)
+	}
 	if n.creatorProfileJSON, err = s.readProfileJSON(ctx, caller.UserID); err != nil {
 		return ChangeResult{}, err
 	}
@@ -137,6 +142,9 @@ func (s *Service) Join(
 ) (ChangeResult, error) {
 	c, err := s.playerCommand(caller, roomID, rc)
 	if err != nil {
+		return ChangeResult{}, err
+	}
+	if err := s.checkStakeAge(ctx, caller, c.shard.Paid()); err != nil {
 		return ChangeResult{}, err
 	}
 	var options joinOptions
@@ -356,6 +364,9 @@ func (s *Service) Rematch(
 	if err != nil {
 		return ChangeResult{}, err
 	}
+	if err := s.checkStakeAge(ctx, caller, c.shard.Paid()); err != nil {
+		return ChangeResult{}, err
+	}
 	profile, err := s.readProfileJSON(ctx, caller.UserID)
 	if err == nil {
 		err = s.admitNew()
@@ -483,6 +494,27 @@ func (s *Service) playerCommand(caller principal.Caller, roomID string, rc idemp
 		return command{}, apierror.Forbidden
 	}
 	return s.store.newCommand(caller, roomID, rc)
+}
+
+// checkStakeAge returns forbidden to a player whose account is younger than the game asks of those
+// who take part in a paid room. It costs no round trip in a game that does not ask.
+func (s *Service) checkStakeAge(ctx context.Context, caller principal.Caller, paid bool) error {
+	if !paid {
+		return nil
+	}
+	game, err := s.games.Find(ctx, caller.GameID)
+	if err != nil || game.Settings.MinStakeAge == 0 {
+		return err
+	}
+	createdAt, err := s.players.CreatedAt(ctx, caller.UserID)
+	if err != nil {
+		return err
+	}
+	if mayFrom := createdAt.Add(game.Settings.MinStakeAge); time.Now().Before(mayFrom) {
+		return apierror.Forbidden.WithReason("the account is too new for rooms with an entry").
+			WithMember("allowedAt", mayFrom)
+	}
+	return nil
 }
 
 // hostCommand returns a command of a verb that the host and the game's server may use.

@@ -96,6 +96,7 @@ var argAliases = map[string]string{
 	"time by which they had begun":                    "began_by",
 	"close code of their sockets":                     "code",
 	"time before which ends are dropped":              "oldest",
+	"time at which the end itself ends":               "until",
 	"most bytes of all versions":                      "most_bytes",
 	"values of the event":                             "event_data",
 	"members of the event as JSON":                    "event_data",
@@ -139,7 +140,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 	args := values{
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
-		"key": "key", "max_seats": "0",
+		"key": "key", "max_seats": "0", "games": "",
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
@@ -327,6 +328,11 @@ func (c call) moreKeys() []string {
 		players(false)
 	case "room_start", "room_ready":
 		players(false)
+	case "wallet_credit":
+		if len(c.rest) > 0 {
+			more = append(more, keys.ServerMints(c.f.id))
+		}
+		return more
 	case "room_sweep":
 		players(c.isPaid())
 	case "room_leave", "room_cancel", "room_kick", "room_finish":

@@ -20,6 +20,18 @@ var moneyExamples = []example{
 		f.setBalance(7, "5", "6")
 		return f.newCall(scripts.WalletCredit, values{"units": 1<<53 - 11})
 	}},
+	{scripts.WalletCredit, "by a server key, up to what it may mint in a day", "ok", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, values{"units": 999_999_999_999_999}, 1<<53-1).want(scripts.OK)
+		return f.newCall(scripts.WalletCredit, values{"user": 8, "units": 1<<53 - 1 - 999_999_999_999_999}, 1<<53-1)
+	}},
+	{scripts.WalletCredit, "by a server key, a unit more", "limit_reached", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, values{"units": 999_999_999_999_999}, 1<<53-1).want(scripts.OK)
+		return f.newCall(scripts.WalletCredit, values{"user": 8, "units": 1<<53 - 999_999_999_999_999}, 1<<53-1)
+	}},
+	{scripts.WalletCredit, "by a server key, on the day after", "ok", func(f *fixture) call {
+		f.set(keys.ServerMints(f.id), "GOLD", "1|250")
+		return f.newCall(scripts.WalletCredit, nil, 250)
+	}},
 	{scripts.WalletDebit, "all", "ok", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
 		return f.newCall(scripts.WalletDebit, nil)

@@ -226,7 +226,7 @@ var otherExamples = []example{
 	{scripts.WorkName, "", "ok", func(f *fixture) call { return f.newCall(scripts.WorkName, nil, 1, 2) }},
 	{scripts.SessionsEnd, "", "ok", func(f *fixture) call {
 		return f.newCall(scripts.SessionsEnd, values{
-			"subject": "user 7", "began_by": "", "code": 4001, "oldest": 1,
+			"subject": "user 7", "began_by": "", "code": 4001, "oldest": 1, "until": "",
 		})
 	}},
 

@@ -1,6 +1,6 @@
 -- token_patch: changes the description of a token, or changes nothing.
 -- KEYS      1 token
--- ARGV      then pairs of a field (name logo asset policy) and its text
+-- ARGV      then pairs of a field (name logo asset policy games) and its text
 -- RETURNS   ok token_not_found
 -- INVARIANT id and decimals never change
 local token_key = KEYS[1]

@@ -71,6 +71,14 @@ func revealKeys(keys []config.Secret) [][]byte {
 	return list
 }
 
+// saveKeys returns the keys that sign saves.
+func saveKeys(s config.Settings) [][]byte {
+	if len(s.SaveKeys) > 0 {
+		return revealKeys(s.SaveKeys)
+	}
+	return revealKeys(s.SigningKeys)
+}
+
 // node is one Parlor node: the domains, and the API and sockets in front of them.
 type node struct {
 	domains
@@ -99,7 +107,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{
-		SigningKeys: revealKeys(s.SigningKeys), AdmitNew: n.memory.AdmitNew, Log: log,
+		SigningKeys: saveKeys(s), AdmitNew: n.memory.AdmitNew, Log: log,
 	})
 	if err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ import (
 // seededGameName is the name of the example game.
 const seededGameName = "Arcade"
 
+// seededDayLimit is what the server key of the game may credit in a day, of each token.
+const seededDayLimit = "1000000"
+
 var (
 	seededTokens = []wallet.TokenDefinition{
 		{Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"}},
@@ -71,6 +74,11 @@ func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error
 	if s.game, s.serverKey, err = d.seedGame(ctx, origins); err != nil {
 		return s, fmt.Errorf("seed the game: %w", err)
 	}
+	for _, t := range seededTokens {
+		if err := d.giveToken(ctx, t.Code, s.game.ID); err != nil {
+			return s, fmt.Errorf("seed the games of the token %s: %w", t.Code, err)
+		}
+	}
 	stakeToken, err := d.wallet.FindToken(ctx, s.game.ID, seededTokens[0].Code)
 	if err != nil {
 		return s, fmt.Errorf("seed the tokens: %w", err)
@@ -99,6 +107,17 @@ func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error
 	return s, nil
 }
 
+// giveToken lets the server keys of a game credit and debit a token that no game has.
+func (d domains) giveToken(ctx context.Context, code string, gameID int64) error {
+	t, err := d.wallet.FindToken(ctx, gameID, code)
+	if err != nil || len(t.Games) > 0 {
+		return err
+	}
+	games := []wallet.TokenGameInput{{GameID: gameID, MintLimitPerDay: seededDayLimit}}
+	_, err = d.wallet.PatchToken(ctx, operator, code, wallet.TokenPatch{Games: &games})
+	return err
+}
+
 // seedGame returns the game with the name of the example, and creates it when there is none.
 func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, string, error) {
 	for after := int64(0); ; {
@@ -112,7 +131,11 @@ func (d domains) seedGame(ctx context.Context, origins []string) (games.Game, st
 			}
 		}
 		if next == 0 {
-			return d.games.Create(ctx, operator, games.Definition{Name: seededGameName, Origins: origins})
+			return d.games.Create(ctx, operator, games.Definition{
+				Name: seededGameName, Origins: origins, SignupGrant: &games.SignupGrantInput{
+					TokenCode: seededTokens[0].Code, DecimalAmount: "100.00", For: games.GrantForAny,
+				},
+			})
 		}
 		after = next
 	}

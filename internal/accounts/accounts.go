@@ -1,5 +1,6 @@
-// Package accounts deletes a player with all that belongs to them, except their lines in the
-// ledger: money keeps its history, under an id that nobody has any more.
+// Package accounts takes a player out of every domain: it ends sessions, suspends, and deletes the
+// player with all that belongs to them, except their lines in the ledger: money keeps its history,
+// under an id that nobody has any more.
 package accounts
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
+	"github.com/parlor-games/parlor/internal/sessions"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 )
@@ -26,6 +28,39 @@ type Service struct{ deps Deps }
 
 // New returns a service.
 func New(deps Deps) *Service { return &Service{deps} }
+
+// Suspend keeps a player out until a time, the zero time for ever: no sign-in, every call of the
+// player is account_suspended on every node within two seconds, and sockets are closed with 4403.
+// Rooms, stakes and refresh tokens stay. It is for the operator. Repeating it replaces reason and
+// time. It returns forbidden, user_not_found and invalid_request.
+func (s *Service) Suspend(
+	ctx context.Context, caller principal.Caller, userID int64, suspension users.Suspension,
+) (users.User, error) {
+	u, err := s.deps.Users.SetSuspension(ctx, caller, userID, &suspension)
+	if err != nil {
+		return users.User{}, err
+	}
+	return u, s.deps.Auth.SuspendUser(ctx, userID, suspension.Until)
+}
+
+// Unsuspend lifts a suspension; without one it changes nothing. It is for the operator. It returns
+// forbidden and user_not_found.
+func (s *Service) Unsuspend(ctx context.Context, caller principal.Caller, userID int64) (users.User, error) {
+	u, err := s.deps.Users.SetSuspension(ctx, caller, userID, nil)
+	if err != nil {
+		return users.User{}, err
+	}
+	return u, s.deps.Auth.UnsuspendUser(ctx, userID)
+}
+
+// EndSessions ends every session of a player, who may sign in again. It is for the operator. It
+// returns forbidden and user_not_found.
+func (s *Service) EndSessions(ctx context.Context, caller principal.Caller, userID int64) error {
+	if caller.Role != principal.Operator {
+		return apierror.Forbidden
+	}
+	return s.deps.Auth.EndUserSessions(ctx, userID, sessions.CloseEnded)
+}
 
 // Delete deletes the calling player: saves, friends on both sides, identities and devices, the
 // profile and refresh tokens. Then it ends the player's sessions. A call that failed halfway is

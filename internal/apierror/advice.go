@@ -52,6 +52,7 @@ var advice = map[string]string{
 	LimitReached.Code:        "Do without: `limit` names what is limited, and `max` is how many there may be.",
 	TokenCodeTaken.Code:      "Choose another code, or patch the token that has it.",
 	MoneyHeld.Code:           "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
+	AccountSuspended.Code:    "Do not try again before `until`; without it there is no end. Sockets are closed with 4403.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 

@@ -22,11 +22,12 @@ var (
 	InsufficientFunds = define("insufficient_funds", 402, "The balance is too small", false)
 
 	// 403: the caller is known and may not do it.
-	Forbidden      = define("forbidden", 403, "This caller may not do this", false)
-	NotHost        = define("not_host", 403, "Only the host of the room may do this", false)
-	NotParticipant = define("not_participant", 403, "The player is not seated in the room", false)
-	FriendsOnly    = define("friends_only", 403, "The room admits friends of its creator only", false)
-	Banned         = define("banned", 403, "The player is banned from the room", false)
+	Forbidden        = define("forbidden", 403, "This caller may not do this", false)
+	NotHost          = define("not_host", 403, "Only the host of the room may do this", false)
+	NotParticipant   = define("not_participant", 403, "The player is not seated in the room", false)
+	FriendsOnly      = define("friends_only", 403, "The room admits friends of its creator only", false)
+	AccountSuspended = define("account_suspended", 403, "The account is suspended", false)
+	Banned           = define("banned", 403, "The player is banned from the room", false)
 
 	// 404: absent, or not visible to the caller; the response is the same.
 	RouteNotFound = define("not_found", 404, "There is nothing at this address", false)

@@ -94,7 +94,7 @@ func open(t *testing.T, db *redisdb.DB, options ...auth.Options) *fixture {
 	f.SetClock(func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) })
 	var err error
 	f.game, f.serverKey, err = f.games.Create(t.Context(), operator, games.Definition{
-		Name: "Chess", SignupGrant: &games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "100"},
+		Name: "Chess", SignupGrant: &games.SignupGrantInput{TokenCode: "GOLD", DecimalAmount: "100", For: games.GrantForAny},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ type Class string
 const (
 	ClassAddress Class = "address" // every request, by client address
 	ClassSignIn  Class = "sign-in" // guest, exchange, refresh
+	ClassSignUp  Class = "sign-up" // a guest sign-in that makes an account, by SignUpKey; beside ClassSignIn
 	ClassRead    Class = "read"    // requests that change nothing
 	ClassWrite   Class = "write"   // requests that change something
 	ClassMoney   Class = "money"   // requests that may move money: rooms, purchases
@@ -46,6 +47,7 @@ type Limits map[Class]Limit
 func DefaultLimits() Limits {
 	return Limits{
 		ClassAddress: {PerSecond: 2_000, Burst: 20_000, Scope: ScopeAddress},
+		ClassSignUp:  {PerSecond: 1, Burst: 60, Scope: ScopeAddress},
 		ClassSignIn:  {PerSecond: 20, Burst: 2_000, Scope: ScopeAddress},
 		ClassRead:    {PerSecond: 200, Burst: 2_000, Scope: ScopeUser},
 		ClassWrite:   {PerSecond: 50, Burst: 1_000, Scope: ScopeUser},
@@ -59,9 +61,10 @@ func DefaultLimits() Limits {
 func (l Limit) microsPerPermit() int64 { return 1_000_000 / l.PerSecond }
 
 // share returns the permits of a bucket that one node may use before it reports them: a quarter of
-// the burst. For sign-ins there are none, because each permit is a chance to guess a credential.
+// the burst. For sign-ins there are none, because each permit is a chance to guess a credential,
+// and for sign-ups none, because each is an account.
 func (l Limit) share(class Class) int64 {
-	if class == ClassSignIn {
+	if class == ClassSignIn || class == ClassSignUp {
 		return 0
 	}
 	return max(1, l.Burst/4)
@@ -92,10 +95,17 @@ func (l Limits) Check() error {
 
 // AddressKey returns the name of a client for limits: an IPv4 address, or the /64 of an IPv6
 // address, since that is what one subscriber has.
-func AddressKey(address netip.Addr) string {
+func AddressKey(address netip.Addr) string { return networkKey(address, 64) }
+
+// SignUpKey returns the name of a client for ClassSignUp: an IPv4 address, or the /48 of an IPv6
+// address, since that is what one site has, with 65,536 networks of AddressKey.
+func SignUpKey(address netip.Addr) string { return networkKey(address, 48) }
+
+// networkKey returns the name of an IPv4 address, or of the network of an IPv6 address.
+func networkKey(address netip.Addr, bitsIPv6 int) string {
 	address = address.Unmap().WithZone("")
 	if address.Is6() {
-		prefix, err := address.Prefix(64)
+		prefix, err := address.Prefix(bitsIPv6)
 		if err == nil {
 			return "ip:" + prefix.String()
 		}

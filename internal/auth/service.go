@@ -68,7 +68,8 @@ type Service struct {
 	watched   map[*externalWatch]struct{} // sessions of outside issuers
 }
 
-// New returns a service. It panics on a missing or short signing key: settings are checked before.
+// New returns a service, in which the games end sessions from now on. It panics on a missing or
+// short signing key: settings are checked before.
 func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants, o Options) *Service {
 	for ttl, standard := range map[*time.Duration]time.Duration{
 		&o.AccessTTL: 15 * time.Minute,
@@ -89,6 +90,7 @@ func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants
 		signer:  newSigner(o.SigningKeys), keySets: newKeySetCache(o.AllowLoopbackIssuers),
 		verifiedTokens: newVerifiedTokenCache(), now: time.Now,
 	}
+	g.EndSessionsIn(s)
 	for _, key := range o.AdminKeys {
 		s.adminKeyDigests = append(s.adminKeyDigests, sha256.Sum256(key))
 	}
@@ -126,7 +128,23 @@ const (
 	maxServerSideIDBytes = 255
 )
 
-// Guest signs a guest in. It returns game_not_found and invalid_request.
+// IsNewGuest reports whether Guest would make a player. It has no Caller, like Guest.
+func (s *Service) IsNewGuest(ctx context.Context, in GuestInput) (bool, error) {
+	if in.DeviceSecret == nil {
+		return true, nil
+	}
+	if n := len(*in.DeviceSecret); n < minDeviceSecretBytes || n > maxDeviceSecretBytes {
+		return false, nil // Guest refuses it
+	}
+	identity, err := s.identity(ctx, in.GameID, users.KindDevice, *in.DeviceSecret)
+	if err != nil {
+		return false, err
+	}
+	known, err := s.users.HasIdentity(ctx, identity)
+	return !known, err
+}
+
+// Guest signs a guest in. It returns game_not_found, account_suspended and invalid_request.
 func (s *Service) Guest(ctx context.Context, in GuestInput) (SignInResult, error) {
 	var errs apierror.FieldErrors
 	if in.DeviceSecret != nil {
@@ -164,7 +182,7 @@ type ExchangeInput struct {
 }
 
 // Exchange signs in a player whom a game's server vouches for. It returns forbidden to everybody
-// but a server, and invalid_request.
+// but a server, account_suspended and invalid_request.
 func (s *Service) Exchange(ctx context.Context, caller principal.Caller, in ExchangeInput) (SignInResult, error) {
 	if caller.Role != principal.Server {
 		return SignInResult{}, apierror.Forbidden.WithReason("only a server key can exchange an external id")
@@ -219,7 +237,11 @@ func (s *Service) signIn(
 	if err != nil {
 		return users.User{}, err
 	}
-	return s.users.SignIn(ctx, identity, n)
+	user, err := s.users.SignIn(ctx, identity, n)
+	if err == nil {
+		err = s.checkSuspension(user)
+	}
+	return user, err
 }
 
 func (s *Service) identity(
@@ -237,6 +259,9 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 		return user, nil
 	}
 	if grant := game.SignupGrant; grant != nil {
+		if grant.For != games.GrantForAny && !users.IsVouchedFor(user.Kind) {
+			return user, nil // it waits until the player is linked
+		}
 		err := s.grants.Grant(ctx, principal.Caller{Role: principal.System}, wallet.GrantInput{
 			UserID: user.ID, GameID: game.ID, TokenCode: grant.TokenCode, Units: wallet.Units(grant.Units),
 		})
@@ -293,6 +318,9 @@ func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl ti
 	}
 	if u.GameID != game {
 		return "", apierror.UserNotFound.WithReason("player %d belongs to game %d", user, u.GameID)
+	}
+	if err := s.checkSuspension(u); err != nil {
+		return "", err
 	}
 	now := s.now()
 	return s.signer.sign(sessions.Session{UserID: u.ID, GameID: u.GameID, StartedAt: now}, now, ttl)
@@ -370,6 +398,9 @@ func (s *Service) refresh(ctx context.Context, token string, grace time.Duration
 		return SignInResult{}, apierror.Unauthenticated
 	}
 	if err != nil {
+		return SignInResult{}, err
+	}
+	if err := s.checkSuspension(user); err != nil {
 		return SignInResult{}, err
 	}
 	next, err := s.successor(ctx, presented)
@@ -464,7 +495,7 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 		if err := checkByteLength("externalId", *in.ServerSideID, 1, maxServerSideIDBytes); err != nil {
 			return users.User{}, err
 		}
-		return s.link(ctx, caller, *in.UserID, users.KindExternal, *in.ServerSideID)
+		return s.linkVouched(ctx, caller, *in.UserID, users.KindExternal, *in.ServerSideID)
 	case caller.Role == principal.Server:
 		return users.User{}, apierror.InvalidRequest.WithField(
 			"externalId", "required", "must be given with userId, and nothing else")
@@ -489,7 +520,23 @@ func (s *Service) Link(ctx context.Context, caller principal.Caller, in LinkInpu
 	if game.ID != caller.GameID {
 		return users.User{}, apierror.Unauthenticated.WithReason("the external token is for another game")
 	}
-	return s.link(ctx, caller, caller.UserID, users.KindIssuer, claims.credential())
+	return s.linkVouched(ctx, caller, caller.UserID, users.KindIssuer, claims.credential())
+}
+
+// linkVouched is link for a credential that a server or an issuer vouches for. It gives the player
+// the signup grant that a guest did not get.
+func (s *Service) linkVouched(
+	ctx context.Context, caller principal.Caller, user int64, kind users.Kind, credential string,
+) (users.User, error) {
+	linked, err := s.link(ctx, caller, user, kind, credential)
+	if err != nil {
+		return users.User{}, err
+	}
+	game, err := s.games.Find(ctx, linked.GameID)
+	if err != nil {
+		return users.User{}, err
+	}
+	return s.giveSignupGrant(ctx, game, linked)
 }
 
 // link gives a player of the caller's game a credential.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/sessions"
+	"github.com/parlor-games/parlor/internal/users"
 )
 
 // This file ends sessions. A session is over on this node at once, on others within two seconds:
@@ -23,8 +24,39 @@ func (s *Service) checkSession(ctx context.Context, a Authentication) error {
 	_, ended, err := s.sessions.Ended(ctx, a.Session)
 	if err == nil && ended {
 		err = errSessionEnded
+		if until, suspended := s.sessions.Suspended(a.Session.UserID); suspended {
+			err = suspendedError(until)
+		}
 	}
 	return err
+}
+
+func suspendedError(until time.Time) error {
+	if until.IsZero() {
+		return apierror.AccountSuspended
+	}
+	return apierror.AccountSuspended.WithMember("until", until.UTC())
+}
+
+// checkSuspension returns account_suspended for a player who is to get a token.
+func (s *Service) checkSuspension(u users.User) error {
+	if suspension := u.Suspended(s.now()); suspension != nil {
+		return suspendedError(suspension.Until)
+	}
+	return nil
+}
+
+// SuspendUser refuses every token of a player until a time, the zero time for ever, and closes the
+// sockets with 4403. The suspension must be stored with the player before, so that no new token is
+// given. It has no Caller, as EndUserSessions.
+func (s *Service) SuspendUser(ctx context.Context, user int64, until time.Time) error {
+	return s.sessions.Suspend(ctx, user, until)
+}
+
+// UnsuspendUser makes SuspendUser undone: tokens that have not expired are accepted again. It has
+// no Caller, as EndUserSessions.
+func (s *Service) UnsuspendUser(ctx context.Context, user int64) error {
+	return s.sessions.Unsuspend(ctx, user)
 }
 
 // EndSession ends one session of a player, by its family of refresh tokens. It has no Caller: it
@@ -63,8 +95,9 @@ func (s *Service) EndIssuerSessions(ctx context.Context, game int64, issuer stri
 	return s.sessions.EndIssuer(ctx, game, issuer)
 }
 
-// EndServerKeySessions ends the sessions that a server key of a game made. It has no Caller, as
-// EndUserSessions; the key must be revoked before, so that its refresh tokens are refused.
+// EndServerKeySessions ends the sessions that a server key of a game made, and those that it makes
+// until it is revoked, which must follow: then its refresh tokens are refused. It has no Caller, as
+// EndUserSessions.
 func (s *Service) EndServerKeySessions(ctx context.Context, game int64, keyID string) error {
 	return s.sessions.EndServerKey(ctx, game, keyID)
 }

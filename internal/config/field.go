@@ -233,6 +233,8 @@ func (f field) keysIn(s *Settings) []Secret {
 		return s.AdminKeys
 	case "signing-key":
 		return s.SigningKeys
+	case "save-key":
+		return s.SaveKeys
 	}
 	return nil
 }

@@ -262,6 +262,9 @@ func (l *loader) checkServe() {
 	if slices.ContainsFunc(s.AdminKeys, func(key Secret) bool { return slices.Contains(s.SigningKeys, key) }) {
 		l.addError(envPrefix+"ADMIN_KEY", "is also a signing key: whoever has one would be both; use two different keys")
 	}
+	if slices.ContainsFunc(s.AdminKeys, func(key Secret) bool { return slices.Contains(s.SaveKeys, key) }) {
+		l.addError(envPrefix+"ADMIN_KEY", "is also a save key: whoever has one would be both; use two different keys")
+	}
 	if skipsVerification(s.RedisURL.Reveal()) {
 		l.addError(envPrefix+"REDIS_URL", "skip_verify accepts any server as the store; "+
 			"name the certificate of your authority by ?ca=/path instead")

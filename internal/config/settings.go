@@ -24,6 +24,7 @@ type Settings struct {
 	RedisURL              Secret         `name:"redis-url"`
 	AdminKeys             []Secret       `name:"admin-key"`
 	SigningKeys           []Secret       `name:"signing-key"`
+	SaveKeys              []Secret       `name:"save-key"`
 	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
 	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
@@ -56,9 +57,12 @@ var docs = map[string]string{
 		"no password. serve needs it; dev embeds a store without it.",
 	"admin-key": "The operator's key, at least 32 bytes. A comma-separated list rotates: all are valid. No flag. serve " +
 		"needs it; dev makes one at every start. Make one with: openssl rand -hex 32",
-	"signing-key": "Signs access tokens and saves, and encrypts stored responses; at least 32 bytes. A comma-separated " +
-		"list rotates: the first signs, all verify. A save is readable only while the key that signed it is in the " +
-		"list. No flag. serve needs it; dev makes one at every start.",
+	"signing-key": "Signs access tokens, and saves where save-key is not set, and encrypts stored responses; at least " +
+		"32 bytes. A comma-separated list rotates: the first signs, all verify. No flag. serve needs it; dev makes one at " +
+		"every start.",
+	"save-key": "Signs saves; at least 32 bytes. A comma-separated list rotates: the first signs, all verify. A save is " +
+		"readable only while the key that signed it is in the list, and is signed by the first when it is written. Set " +
+		"it later with the signing keys of before at its end. None: the signing keys. No flag.",
 	"durability": "What an acknowledged change survives. memory: nothing, for development and tests. disk: a crash of " +
 		"Redis, which must have its append-only file on. replica is not offered by this release yet.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +

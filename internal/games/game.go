@@ -24,14 +24,25 @@ type Game struct {
 
 // SignupGrant is an amount of one token.
 type SignupGrant struct {
-	TokenCode string `json:"TokenID"` // the token's short code
-	Units     int64  `json:"Units"`   // minor units, at least 1
+	TokenCode string   `json:"TokenID"`      // the token's short code
+	Units     int64    `json:"Units"`        // minor units, at least 1
+	For       GrantFor `json:"For,omitzero"` // who gets it; "" stands for GrantForLinked
 }
+
+// GrantFor is which players get a signup grant.
+type GrantFor string
+
+// Anybody can make as many guests as they like, so what every guest gets has no value.
+const (
+	GrantForLinked GrantFor = "linked" // those for whom the game's server or an issuer vouches
+	GrantForAny    GrantFor = "any"    // guests too
+)
 
 // SignupGrantInput is a grant as a request states it.
 type SignupGrantInput struct {
-	TokenCode     string // the token's short code
-	DecimalAmount string // decimal text in the token's own unit: "2.5"
+	TokenCode     string   // the token's short code
+	DecimalAmount string   // decimal text in the token's own unit: "2.5"
+	For           GrantFor // "" stands for GrantForLinked
 }
 
 // Definition is the input of Create.

@@ -445,8 +445,8 @@ func TestSettingsAreMarshalledAndUnmarshalled(t *testing.T) {
 	s := games.DefaultSettings()
 	s.MatchTimeout = 1500 * time.Millisecond
 	text, err := wire.Marshal(s)
-	want := `{"rakeBps":0,"minRakeBps":0,"matchTimeoutSeconds":1.5,"idleTimeoutSeconds":900,` +
-		`"maxAgeSeconds":86400,"maxPlayers":256,"issuers":[],`
+	want := `{"rakeBps":0,"minRakeBps":0,"maxRakeBps":2000,"matchTimeoutSeconds":1.5,"idleTimeoutSeconds":900,` +
+		`"maxAgeSeconds":86400,"maxPlayers":256,"minAgeToStakeSeconds":0,"issuers":[],`
 	if err != nil || !strings.HasPrefix(string(text), want) {
 		t.Errorf("%s, %v", text, err)
 	}

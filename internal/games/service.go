@@ -1,6 +1,7 @@
 package games
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type Service struct {
 	cache   *gameCache
 	origins allOriginsCache
 
+	sessions    Sessions                       // nil: there are none
 	unknownKeys *cache.Cache[string, struct{}] // digests of server keys that their games do not have
 }
 
@@ -59,6 +61,18 @@ func New(db *redisdb.DB, o Options) *Service {
 		unknownKeys: cache.New[string, struct{}]("unknown_server_keys", cacheSize, cacheTTL),
 	}
 }
+
+// Sessions are what players began with the word of somebody for whom a game no longer vouches.
+type Sessions interface {
+	// EndIssuerSessions ends the sessions that began by the token of an outside issuer.
+	EndIssuerSessions(ctx context.Context, gameID int64, issuer string) error
+	// EndServerKeySessions ends the sessions that a server key made, and all that it makes yet.
+	EndServerKeySessions(ctx context.Context, gameID int64, keyID string) error
+}
+
+// EndSessionsIn makes Patch and RevokeServerKey end sessions, which games know nothing of. It must
+// be called before the service is used.
+func (s *Service) EndSessionsIn(sessions Sessions) { s.sessions = sessions }
 
 // serverKeyPrefix starts every server key, so that one in the wrong place is recognised.
 const serverKeyPrefix = "psk_"
@@ -130,11 +144,16 @@ func (s *Service) checkWithValidator(
 	if grant == nil {
 		return nil, nil
 	}
+	switch grant.For {
+	case "", GrantForLinked, GrantForAny:
+	default:
+		return nil, apierror.InvalidRequest.WithField("welcomeGrant.for", "unknown", "must be linked or any")
+	}
 	units, err := s.options.Validator.ParseAmount(ctx, grant.TokenCode, grant.DecimalAmount)
 	if err != nil {
 		return nil, err
 	}
-	return &SignupGrant{TokenCode: grant.TokenCode, Units: units}, nil
+	return &SignupGrant{TokenCode: grant.TokenCode, Units: units, For: cmp.Or(grant.For, GrantForLinked)}, nil
 }
 
 // Get returns a game to its server and to the operator, as Find does. It returns forbidden and
@@ -189,12 +208,16 @@ func (s *Service) reload(ctx context.Context, id int64) (Game, error) {
 // patchAttempts bounds how often a change is repeated because another editor was faster.
 const patchAttempts = 16
 
-// Patch changes a game. It is for the game's server and the operator. It returns forbidden,
-// game_not_found, invalid_request with every faulty field, token_not_found or invalid_amount for
-// the signup grant, and version_conflict when the caller named a version that is no longer the
-// newest.
+// Patch changes a game. It is for the operator, and for the game's server as far as name, origins,
+// rules for saves and time-outs go. The sessions of an issuer that is no longer listed end. It
+// returns forbidden with every field that is the operator's, game_not_found, invalid_request with
+// every faulty field, token_not_found or invalid_amount for the signup grant, and version_conflict
+// when the caller named a version that is no longer the newest.
 func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, p PatchInput) (Game, error) {
 	if _, err := s.Get(ctx, caller, id); err != nil {
+		return Game{}, err
+	}
+	if err := p.authorize(caller); err != nil {
 		return Game{}, err
 	}
 	var input *SignupGrantInput
@@ -223,6 +246,11 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		if err := s.claimIssuers(ctx, changed); err != nil {
 			return Game{}, err
 		}
+		removed := current.issuersMissingIn(changed)
+		// Ended before the change too: when that succeeds and this fails, repeating it finds no issuer.
+		if err := s.endIssuerSessions(ctx, id, removed); err != nil {
+			return Game{}, err
+		}
 		err = s.store.patch(ctx, changed)
 		if errors.Is(err, errChangedSinceRead) {
 			continue
@@ -230,9 +258,56 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		if err != nil {
 			return Game{}, err
 		}
-		return s.reloadChanged(ctx, id)
+		if changed, err = s.reloadChanged(ctx, id); err != nil {
+			return Game{}, err
+		}
+		return changed, s.endIssuerSessions(ctx, id, removed)
 	}
 	return Game{}, apierror.VersionConflict.WithReason("the game is being changed too often")
+}
+
+// authorize returns forbidden with every field that a server may not change.
+func (p PatchInput) authorize(caller principal.Caller) error {
+	if caller.Role == principal.Operator {
+		return nil
+	}
+	var errs apierror.FieldErrors
+	if p.SignupGrant != nil {
+		errs.Add("welcomeGrant", "forbidden", "only the operator can change it")
+	}
+	p.Settings.checkServerMayChange(&errs)
+	invalid, ok := apierror.As(errs.Err())
+	if !ok {
+		return nil
+	}
+	refused := apierror.Forbidden
+	for _, f := range invalid.FieldErrors {
+		refused = refused.WithField(f.Field, f.Code, f.Message)
+	}
+	return refused
+}
+
+// issuersMissingIn returns the issuers of the game's list that another list has no longer, or not
+// for the same audience.
+func (g Game) issuersMissingIn(other Game) (issuers []string) {
+	for _, i := range g.Settings.Issuers {
+		if _, listed := other.findIssuer(i); !listed && !slices.Contains(issuers, i.Issuer) {
+			issuers = append(issuers, i.Issuer)
+		}
+	}
+	return issuers
+}
+
+func (s *Service) endIssuerSessions(ctx context.Context, id int64, issuers []string) error {
+	if s.sessions == nil {
+		return nil
+	}
+	for _, issuer := range issuers {
+		if err := s.sessions.EndIssuerSessions(ctx, id, issuer); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // List returns up to limit games with ids above after, ordered by id, and the id to go on after, or
@@ -331,9 +406,9 @@ func (s *Service) AddServerKey(ctx context.Context, caller principal.Caller, id 
 	return g, key, err
 }
 
-// RevokeServerKey makes a server key invalid: at once on this node, within a second on others. It
-// is for the operator. It returns forbidden, game_not_found, and invalid_request for an id that
-// none of the game's keys has.
+// RevokeServerKey makes a server key invalid: at once on this node, within a second on others, and
+// ends the sessions that it made. It is for the operator. It returns forbidden, game_not_found, and
+// invalid_request for an id that none of the game's keys has.
 func (s *Service) RevokeServerKey(ctx context.Context, caller principal.Caller, id int64, keyID string) (Game, error) {
 	if err := authorizeOperator(caller); err != nil {
 		return Game{}, err
@@ -344,6 +419,12 @@ func (s *Service) RevokeServerKey(ctx context.Context, caller principal.Caller, 
 	}
 	for _, k := range g.serverKeys {
 		if k.id() == keyID {
+			// First, so that repeating a call that failed completes it.
+			if s.sessions != nil {
+				if err := s.sessions.EndServerKeySessions(ctx, id, keyID); err != nil {
+					return Game{}, err
+				}
+			}
 			if err := s.store.removeServerKey(ctx, id, k.digest); err != nil {
 				return Game{}, err
 			}

@@ -19,10 +19,12 @@ import (
 type Settings struct {
 	RakeBps      int           // basis points of the pot, 0 to 10000; a room may choose its own
 	MinRakeBps   int           // basis points below which no room may choose its rake
+	MaxRakeBps   int           // basis points above which no player may choose the rake of a room
 	MatchTimeout time.Duration // from the start of a room to its result
 	IdleTimeout  time.Duration // of a room before its start, since its last change
 	MaxAge       time.Duration // of a room before its start, since it was created
 	MaxPlayers   int           // largest number of seats of a room
+	MinStakeAge  time.Duration // age of an account before it may put a stake into a room
 	Issuers      []Issuer      // external identity providers whose tokens sign players in
 	AvatarHosts  []string      // hosts of avatars, a name or "*." and a name; none for every public host
 
@@ -32,7 +34,8 @@ type Settings struct {
 // DefaultSettings returns the settings of a game that chose none.
 func DefaultSettings() Settings {
 	return Settings{
-		MatchTimeout: 2 * time.Hour, IdleTimeout: 15 * time.Minute, MaxAge: 24 * time.Hour, MaxPlayers: 256,
+		MaxRakeBps: 2_000, MatchTimeout: 2 * time.Hour, IdleTimeout: 15 * time.Minute, MaxAge: 24 * time.Hour,
+		MaxPlayers: 256,
 	}
 }
 
@@ -50,10 +53,12 @@ type Issuer struct {
 type SettingsPatch struct {
 	RakeBps             *int      `json:"rakeBps,omitzero"`
 	MinRakeBps          *int      `json:"minRakeBps,omitzero"`
+	MaxRakeBps          *int      `json:"maxRakeBps,omitzero"`
 	MatchTimeoutSeconds *Seconds  `json:"matchTimeoutSeconds,omitzero"`
 	IdleTimeoutSeconds  *Seconds  `json:"idleTimeoutSeconds,omitzero"`
 	MaxAgeSeconds       *Seconds  `json:"maxAgeSeconds,omitzero"`
 	MaxPlayers          *int      `json:"maxPlayers,omitzero"`
+	MinStakeAgeSeconds  *Seconds  `json:"minAgeToStakeSeconds,omitzero"`
 	Issuers             *[]Issuer `json:"issuers,omitzero"`
 	AvatarHosts         *[]string `json:"avatarHosts,omitzero"`
 
@@ -77,10 +82,12 @@ func (s Settings) AsPatch() SettingsPatch {
 	return SettingsPatch{
 		RakeBps:             &s.RakeBps,
 		MinRakeBps:          &s.MinRakeBps,
+		MaxRakeBps:          &s.MaxRakeBps,
 		MatchTimeoutSeconds: new(Seconds(s.MatchTimeout)),
 		IdleTimeoutSeconds:  new(Seconds(s.IdleTimeout)),
 		MaxAgeSeconds:       new(Seconds(s.MaxAge)),
 		MaxPlayers:          &s.MaxPlayers,
+		MinStakeAgeSeconds:  new(Seconds(s.MinStakeAge)),
 		Issuers:             &issuers,
 		AvatarHosts:         &avatarHosts,
 		ProgressRules:       rules,
@@ -128,11 +135,14 @@ const (
 func (s Settings) merge(p SettingsPatch) Settings {
 	setIfGiven(&s.RakeBps, p.RakeBps)
 	setIfGiven(&s.MinRakeBps, p.MinRakeBps)
+	setIfGiven(&s.MaxRakeBps, p.MaxRakeBps)
 	s.RakeBps = max(s.RakeBps, s.MinRakeBps) // the game's own rake follows a raised minimum
+	s.MaxRakeBps = max(s.MaxRakeBps, s.MinRakeBps)
 	setIfGiven(&s.MatchTimeout, (*time.Duration)(p.MatchTimeoutSeconds))
 	setIfGiven(&s.IdleTimeout, (*time.Duration)(p.IdleTimeoutSeconds))
 	setIfGiven(&s.MaxAge, (*time.Duration)(p.MaxAgeSeconds))
 	setIfGiven(&s.MaxPlayers, p.MaxPlayers)
+	setIfGiven(&s.MinStakeAge, (*time.Duration)(p.MinStakeAgeSeconds))
 	setIfGiven(&s.Issuers, p.Issuers)
 	setIfGiven(&s.AvatarHosts, p.AvatarHosts)
 	switch string(p.ProgressRules) {
@@ -156,14 +166,21 @@ func setIfGiven[T any](field, value *T) {
 func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Options) {
 	checkBps(errs, "settings.rakeBps", p.RakeBps)
 	checkBps(errs, "settings.minRakeBps", p.MinRakeBps)
+	checkBps(errs, "settings.maxRakeBps", p.MaxRakeBps)
 	if p.RakeBps != nil && *p.RakeBps < current.merge(p).MinRakeBps {
 		errs.Add("settings.rakeBps", "range", "must not be less than minRakeBps")
+	}
+	if p.MaxRakeBps != nil && *p.MaxRakeBps < current.merge(p).MinRakeBps {
+		errs.Add("settings.maxRakeBps", "range", "must not be less than minRakeBps")
 	}
 	checkTimeout(errs, "settings.matchTimeoutSeconds", p.MatchTimeoutSeconds)
 	checkTimeout(errs, "settings.idleTimeoutSeconds", p.IdleTimeoutSeconds)
 	checkTimeout(errs, "settings.maxAgeSeconds", p.MaxAgeSeconds)
 	if p.MaxPlayers != nil && (*p.MaxPlayers < 1 || *p.MaxPlayers > maxPlayersBound) {
 		errs.Add("settings.maxPlayers", "range", fmt.Sprintf("must be 1 to %d", maxPlayersBound))
+	}
+	if age := p.MinStakeAgeSeconds; age != nil && time.Duration(*age) > maxTimeout {
+		errs.Add("settings.minAgeToStakeSeconds", "range", "must be 0 seconds to 30 days")
 	}
 	if p.Issuers != nil {
 		checkIssuers(errs, *p.Issuers, o)
@@ -173,6 +190,27 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 	}
 	if len(p.ProgressRules) > maxProgressRulesBytes {
 		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxProgressRulesBytes))
+	}
+}
+
+// checkServerMayChange adds an error for each member of a patch that only the operator may change:
+// a server may change the rules for saves and the time-outs of rooms.
+func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
+	for _, m := range []struct {
+		name  string
+		given bool
+	}{
+		{"rakeBps", p.RakeBps != nil},
+		{"minRakeBps", p.MinRakeBps != nil},
+		{"maxRakeBps", p.MaxRakeBps != nil},
+		{"maxPlayers", p.MaxPlayers != nil},
+		{"minAgeToStakeSeconds", p.MinStakeAgeSeconds != nil},
+		{"issuers", p.Issuers != nil},
+		{"avatarHosts", p.AvatarHosts != nil},
+	} {
+		if m.given {
+			errs.Add("settings."+m.name, "forbidden", "only the operator can change it")
+		}
 	}
 }
 

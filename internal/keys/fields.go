@@ -82,10 +82,13 @@ const (
 	TokenLogoField      = "logo"
 	TokenAssetNameField = "asset"
 	TokenPolicyIDField  = "policy"
+	TokenGamesField     = "games"
 )
 
 // TokenFields are the fields of Token that make a token, in the order in which it is decoded.
-var TokenFields = []string{"id", "decimals", TokenNameField, TokenLogoField, TokenAssetNameField, TokenPolicyIDField}
+var TokenFields = []string{
+	"id", "decimals", TokenNameField, TokenLogoField, TokenAssetNameField, TokenPolicyIDField, TokenGamesField,
+}
 
 // TokensNextField is the field of Tokens that counts ids; every other field is an id.
 const TokensNextField = "next"

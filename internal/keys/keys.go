@@ -52,7 +52,8 @@ func GameIDCounter() string { return "{p}:game:next" }
 func Issuers() string { return "{p}:issuers" }
 
 // Token (hash, no expiry): "id", "decimals", "name", "logo" ("" for none), "asset" and "policy"
-// hexadecimal, "nonce" of the call that made it. What exists of it is counted in each economy.
+// hexadecimal, "games" whose server keys may credit and debit it, each "<game>:<units a day>",
+// joined by ",", "nonce" of the call that made it. What exists of it is counted in each economy.
 func Token(code string) string { return "{p}:token:" + code }
 
 // Tokens (hash, no expiry) maps the integer id of a token to its code; "next" is the last id that
@@ -76,7 +77,7 @@ func Pepper() string { return "{p}:pepper" }
 
 // EndedSessions (stream, trimmed to the last 25 h) has one entry for each end of sessions that are
 // not over by themselves: "what" they are, "at" (ms) the time by which they had begun, or "" for
-// all, "code" the close code of their sockets.
+// all, "code" the close code of their sockets; for a suspension "until" (ms), 0 for no end.
 func EndedSessions() string { return "{p}:sessions:ended" }
 
 // ExternalTokenUse (string, until the token expires) is when a token of an outside issuer was first
@@ -123,7 +124,8 @@ func Identity(gameID int64, kind, digest string) string {
 // A player.
 
 // User (hash, no expiry): "username", "avatar", "game", "kind", "created" (ms), "granted", "ended"
-// (ms) when the sessions that had begun were ended, and UserIdentityField for each identity.
+// (ms) when the sessions that had begun were ended, "suspended" "<until ms, 0 for no end>|<reason>"
+// or "" when the player is not, and UserIdentityField for each identity.
 func User(userID int64) string { return "{u:" + id(userID) + "}:user" }
 
 const userIdentityPrefix = "identity:"
@@ -248,6 +250,10 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 // (operator's account), "p:" (prizes), "m:" (minted). The number of an entry is LedgerBase and its
 // place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
+
+// ServerMints (hash, no expiry) maps a token to "<day>|<units>": what the game's server keys minted
+// of it in the last day on which they did. Days are counted from 1970, in UTC.
+func ServerMints(gameID int64) string { return economyKey(gameID, "mints:server") }
 
 // LedgerBase (string, absent for 0) is how many entries were removed from the front of Ledger.
 func LedgerBase(gameID int64) string { return economyKey(gameID, "ledger:base") }

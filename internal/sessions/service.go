@@ -89,12 +89,32 @@ func (s *Service) EndUser(ctx context.Context, user int64, beganBy time.Time, co
 	return s.end(ctx, end{subject: subject{userSubject, user, ""}, beganBy: beganBy, code: code})
 }
 
+// Suspend keeps a player out until a time, the zero time for ever: every session is over while it
+// holds, whenever it began. Tokens last a day at most, and so does what nodes know of a suspension;
+// whoever gives tokens must not give any to a suspended player.
+func (s *Service) Suspend(ctx context.Context, user int64, until time.Time) error {
+	return s.end(ctx, end{subject: subject{suspensionSubject, user, ""}, until: until, code: CloseForbidden})
+}
+
+// Unsuspend lifts a suspension: the sessions go on.
+func (s *Service) Unsuspend(ctx context.Context, user int64) error {
+	return s.Suspend(ctx, user, time.UnixMilli(1))
+}
+
+// Suspended reports whether a player is suspended, and until when; zero for no end.
+func (s *Service) Suspended(user int64) (until time.Time, suspended bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e, ok := s.ends[subject{suspensionSubject, user, ""}]
+	return e.until, ok && e.holds()
+}
+
 // EndIssuer ends the sessions for which an outside issuer vouched in a game until now.
 func (s *Service) EndIssuer(ctx context.Context, game int64, issuer string) error {
 	return s.end(ctx, end{subject: subject{issuerSubject, game, issuer}, beganBy: time.Now(), code: CloseEnded})
 }
 
-// EndServerKey ends the sessions that a server key made. The key must be revoked before.
+// EndServerKey ends the sessions that a server key made, later ones too. The key must be revoked.
 func (s *Service) EndServerKey(ctx context.Context, game int64, keyID string) error {
 	return s.end(ctx, end{subject: subject{serverKeySubject, game, keyID}, code: CloseEnded})
 }
@@ -106,7 +126,7 @@ func (s *Service) end(ctx context.Context, e end) error {
 	s.mu.RLock()
 	known, ok := s.ends[e.subject]
 	s.mu.RUnlock()
-	if ok && known == (end{e.subject, e.beganBy, e.code, known.recorded}) {
+	if ok && known == (end{e.subject, e.beganBy, e.code, e.until, known.recorded}) && e.subject.kind != suspensionSubject {
 		return nil
 	}
 	e.recorded = time.Now()
@@ -129,6 +149,9 @@ func (s *Service) apply(list []end) {
 	}
 	s.pruneLocked(list[len(list)-1].recorded)
 	for _, e := range list {
+		if e.subject.kind == suspensionSubject {
+			e = s.ends[e.subject] // it may have been lifted meanwhile
+		}
 		told = append(told, s.takeWatchersLocked(e)...)
 	}
 	s.mu.Unlock()
@@ -154,7 +177,7 @@ func (s *Service) pruneLocked(now time.Time) {
 
 // orWider returns whichever of two ends of one subject ends more sessions, the newer one of equals.
 func (e end) orWider(known end) end {
-	if known.subject == (subject{}) || e.beganBy.IsZero() {
+	if known.subject == (subject{}) || e.beganBy.IsZero() || e.subject.kind == suspensionSubject {
 		return e
 	}
 	if known.beganBy.IsZero() || known.beganBy.After(e.beganBy) {
@@ -178,7 +201,8 @@ func (s *Service) takeWatchersLocked(e end) (calls []func()) {
 			}
 		}
 	}
-	if e.subject.kind == familySubject || e.subject.kind == userSubject {
+	switch e.subject.kind {
+	case familySubject, userSubject, suspensionSubject:
 		take(e.subject.number)
 		return calls
 	}

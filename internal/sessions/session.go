@@ -40,6 +40,8 @@ const (
 	userSubject      subjectKind = 'u'
 	issuerSubject    subjectKind = 'i'
 	serverKeySubject subjectKind = 'k'
+
+	suspensionSubject subjectKind = 'x' // as userSubject, but it may be lifted
 )
 
 // String returns the subject as the store has it: "s:7:<family>".
@@ -63,17 +65,24 @@ type end struct {
 	subject  subject
 	beganBy  time.Time // only sessions that had begun by then are over; zero: all
 	code     int       // close code
+	until    time.Time // of a suspension: when it passes; zero: never
 	recorded time.Time // by the store's clock
+}
+
+// holds reports whether an end is not a suspension that has passed or was lifted.
+func (e end) holds() bool {
+	return e.subject.kind != suspensionSubject || e.until.IsZero() || time.Now().Before(e.until)
 }
 
 // concerns reports whether a session of the end's subject is over by it.
 func (e end) concerns(s Session) bool {
-	return e.beganBy.IsZero() || !s.StartedAt.After(e.beganBy)
+	return e.holds() && (e.beganBy.IsZero() || !s.StartedAt.After(e.beganBy))
 }
 
 // subjects returns what a session can be ended by; unused ones are zero.
-func (s Session) subjects() [4]subject {
-	list := [4]subject{{userSubject, s.UserID, ""}}
+func (s Session) subjects() [5]subject {
+	list := [5]subject{{userSubject, s.UserID, ""}}
+	list[4] = subject{suspensionSubject, s.UserID, ""}
 	if s.Family != "" {
 		list[1] = subject{familySubject, s.UserID, s.Family}
 	}

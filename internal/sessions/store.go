@@ -21,6 +21,7 @@ const (
 	subjectField = "what"
 	beganByField = "at"
 	codeField    = "code"
+	untilField   = "until"
 )
 
 const (
@@ -35,9 +36,13 @@ func (s store) add(ctx context.Context, e end, now time.Time) error {
 	if !e.beganBy.IsZero() {
 		beganBy = strconv.FormatInt(e.beganBy.UnixMilli(), 10)
 	}
+	until := ""
+	if !e.until.IsZero() {
+		until = strconv.FormatInt(e.until.UnixMilli(), 10)
+	}
 	oldest := strconv.FormatInt(now.Add(-retention).UnixMilli(), 10)
 	reply, err := s.db.RunScript(ctx, scripts.SessionsEnd, []string{keys.EndedSessions()},
-		e.subject.String(), beganBy, e.code, oldest)
+		e.subject.String(), beganBy, e.code, oldest, until)
 	if err != nil {
 		return err
 	}
@@ -81,7 +86,8 @@ func decodeEnd(entry redis.XMessage) (end, error) {
 		return end{}, fmt.Errorf("decode the end of a session: %q at %q", f.Text(subjectField), entry.ID)
 	}
 	e := end{
-		subject: what, beganBy: f.Time(beganByField), code: int(f.Int(codeField)), recorded: time.UnixMilli(ms),
+		subject: what, beganBy: f.Time(beganByField), code: int(f.Int(codeField)),
+		until: f.Time(untilField), recorded: time.UnixMilli(ms),
 	}
 	return e, f.Err()
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/text"
 )
 
 // Service keeps players. It is safe for concurrent use.
@@ -127,6 +129,12 @@ func (s *Service) SignIn(ctx context.Context, identity Identity, n ProfileInput)
 	return s.createIfAbsent(ctx, id, identity, n)
 }
 
+// HasIdentity reports whether a player has an identity. It has no Caller, like SignIn.
+func (s *Service) HasIdentity(ctx context.Context, identity Identity) (bool, error) {
+	owner, err := s.store.identityOwner(ctx, identity)
+	return owner != 0, err
+}
+
 var errIdentityTaken = apierror.AlreadyLinked.WithReason("another account has this identity")
 
 // Link gives a player one more identity and raises the player's kind to that of the identity. A
@@ -213,6 +221,13 @@ func (s *Service) RecentProfile(ctx context.Context, id int64) (Profile, error) 
 	return u.Profile, err
 }
 
+// CreatedAt returns when a player was made, by the store's clock. It has no Caller, like Profiles.
+// It returns user_not_found.
+func (s *Service) CreatedAt(ctx context.Context, id int64) (time.Time, error) {
+	u, err := s.store.load(ctx, id)
+	return u.CreatedAt, err
+}
+
 // Profiles returns the profiles of those players that exist, by id. It has no Caller: a profile is
 // what everybody may see.
 func (s *Service) Profiles(ctx context.Context, ids ...int64) (map[int64]Profile, error) {
@@ -249,6 +264,30 @@ func (s *Service) Patch(ctx context.Context, caller principal.Caller, id int64, 
 		return User{}, err
 	}
 	return s.profiles.load(ctx, s.store, id)
+}
+
+// maxSuspensionRunes bounds the reason of a suspension, in characters.
+const maxSuspensionRunes = 200
+
+// SetSuspension suspends a player or, with nil, lifts the suspension. It is for the operator. It
+// returns forbidden, user_not_found and invalid_request.
+func (s *Service) SetSuspension(
+	ctx context.Context, caller principal.Caller, id int64, suspension *Suspension,
+) (User, error) {
+	if caller.Role != principal.Operator {
+		return User{}, apierror.Forbidden
+	}
+	if suspension != nil {
+		reason, err := text.CheckLine("reason", suspension.Reason, maxSuspensionRunes)
+		if err != nil {
+			return User{}, err
+		}
+		suspension = &Suspension{Reason: reason, Until: suspension.Until}
+	}
+	if err := s.store.setSuspension(ctx, id, suspension); err != nil {
+		return User{}, err
+	}
+	return s.store.load(ctx, id)
 }
 
 // Delete deletes the calling player: friends on both sides, identities and the profile. The

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -16,7 +17,7 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-var userFields = []string{"game", "kind", "username", "avatar", "created", "granted"}
+var userFields = []string{"game", "kind", "username", "avatar", "created", "granted", "suspended"}
 
 func (s *store) nextID(ctx context.Context) (int64, error) {
 	id, err := s.db.Client.Incr(ctx, keys.UserIDCounter()).Result()
@@ -176,6 +177,12 @@ func decodeUser(id int64, values []any) (User, error) {
 	if avatar := f.Text("avatar"); avatar != "" {
 		u.Avatar = &avatar
 	}
+	if until, reason, ok := strings.Cut(f.Text("suspended"), "|"); ok {
+		u.Suspension = &Suspension{Reason: reason}
+		if ms := redisdb.NewValues("a suspension", []string{until}).NextInt(); ms > 0 {
+			u.Suspension.Until = time.UnixMilli(ms).UTC()
+		}
+	}
 	if err := f.Err(); err != nil {
 		return User{}, err
 	}
@@ -190,6 +197,23 @@ func orEmpty(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// setSuspension stores a suspension, or that there is none.
+func (s *store) setSuspension(ctx context.Context, id int64, suspension *Suspension) error {
+	text := ""
+	if suspension != nil {
+		ms := int64(0)
+		if !suspension.Until.IsZero() {
+			ms = suspension.Until.UnixMilli()
+		}
+		text = strconv.FormatInt(ms, 10) + "|" + suspension.Reason
+	}
+	reply, err := s.db.RunScript(ctx, scripts.UserPatch, []string{keys.User(id)}, "suspended", text)
+	if err != nil {
+		return err
+	}
+	return reply.Err(scripts.UserPatch)
 }
 
 // relation is what another player is to this one; the zero relation is none.

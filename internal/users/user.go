@@ -13,6 +13,22 @@ type User struct {
 	Kind       Kind
 	CreatedAt  time.Time
 	GrantGiven bool // the signup grant was given, or the game had none
+
+	Suspension *Suspension // the last one, or nil; see Suspended
+}
+
+// Suspension keeps a player out.
+type Suspension struct {
+	Reason string    // for operators
+	Until  time.Time // zero: until it is lifted
+}
+
+// Suspended returns the suspension of a player that holds at a time, or nil.
+func (u User) Suspended(now time.Time) *Suspension {
+	if s := u.Suspension; s != nil && (s.Until.IsZero() || now.Before(s.Until)) {
+		return s
+	}
+	return nil
 }
 
 // Kind is the strongest credential by which a player can sign in again.
@@ -25,6 +41,10 @@ const (
 	KindExternal Kind = "external" // an id that the game's server vouches for
 	KindIssuer   Kind = "issuer"   // a token of an external identity provider
 )
+
+// IsVouchedFor reports whether the game's server or an issuer vouches for a player of a kind.
+// Guests and devices cost nothing to make.
+func IsVouchedFor(kind Kind) bool { return kind == KindExternal || kind == KindIssuer }
 
 // PatchInput is a change of a player; a nil field stays as it is.
 type PatchInput struct {

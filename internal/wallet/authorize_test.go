@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -24,6 +25,14 @@ func TestTheRoleOfTheCallerDecides(t *testing.T) {
 	db := redistest.Single(t)
 	s := wallet.New(db, players{strangerID: otherGame, unknownUserID: 0}, wallet.Options{})
 	createToken(t, s, "GOLD", 0)
+	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), max(game, otherGame), 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PatchToken(t.Context(), operator, "GOLD", wallet.TokenPatch{
+		Games: &[]wallet.TokenGameInput{{GameID: game, MintLimitPerDay: "5"}, {GameID: otherGame, MintLimitPerDay: "5"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	credit(t, s, userID, "GOLD", "1000")
 	credit(t, s, strangerID, "GOLD", "1000")
 

@@ -90,7 +90,11 @@ func (s *Service) CreateToken(ctx context.Context, caller principal.Caller, d To
 	if err != nil {
 		return Token{}, err
 	}
-	if err := s.store.createToken(ctx, d, decimals); err != nil {
+	games, err := s.checkGames(ctx, d.Games, decimals)
+	if err != nil {
+		return Token{}, err
+	}
+	if err := s.store.createToken(ctx, d, decimals, games); err != nil {
 		return Token{}, err
 	}
 	s.tokens.remove(d.Code)
@@ -109,11 +113,37 @@ func (s *Service) PatchToken(ctx context.Context, caller principal.Caller, code 
 	if !isCode(code) {
 		return Token{}, apierror.TokenNotFound
 	}
-	if err := s.store.patchToken(ctx, code, p); err != nil {
+	var games *[]TokenGame
+	if p.Games != nil {
+		t, err := s.findDefinition(ctx, code)
+		if err != nil {
+			return Token{}, err
+		}
+		list, err := s.checkGames(ctx, *p.Games, t.Decimals)
+		if err != nil {
+			return Token{}, err
+		}
+		games = &list
+	}
+	if err := s.store.patchToken(ctx, code, p, games); err != nil {
 		return Token{}, err
 	}
 	s.tokens.remove(code)
 	return s.FindToken(ctx, 0, code)
+}
+
+// checkGames returns the games that a token is given to, or invalid_request.
+func (s *Service) checkGames(ctx context.Context, in []TokenGameInput, decimals int) ([]TokenGame, error) {
+	if len(in) == 0 {
+		return nil, nil
+	}
+	last, err := leader.CountGames(ctx, s.store.db)
+	if err != nil {
+		return nil, err
+	}
+	var v validator
+	games := v.checkGames(in, decimals, last)
+	return games, v.Err()
 }
 
 // FindToken returns a token by its code, with its supply in a game, in all games together when
@@ -203,7 +233,8 @@ func (s *Service) Ledger(ctx context.Context, gameID, userID int64, q LedgerQuer
 }
 
 // Credit mints an amount into a player's wallet. The caller must be an operator or the server of
-// the player's game; the ledger shows its ActorID as the line's ref. It returns forbidden,
+// the player's game, to which the operator has given the token: beyond what the server may mint in
+// a day it is limit_reached. The ledger shows its ActorID as the line's ref. It returns forbidden,
 // user_not_found, token_not_found, invalid_request, idempotency_key_reused; and invalid_amount,
 // also when the player would have more than MaxUnits, held stakes included. Errors that depend on
 // the wallet are kept under the receipt; token_not_found is not, since tokens are no part of a
@@ -215,8 +246,9 @@ func (s *Service) Credit(
 }
 
 // Debit burns an amount of what a player can spend. The caller must be an operator or the server of
-// the player's game. It returns forbidden, user_not_found, token_not_found, invalid_request,
-// invalid_amount, insufficient_funds, idempotency_key_reused, and keeps them as Credit does.
+// the player's game, to which the operator has given the token. It returns forbidden,
+// user_not_found, token_not_found, invalid_request, invalid_amount, insufficient_funds,
+// idempotency_key_reused, and keeps them as Credit does.
 func (s *Service) Debit(
 	ctx context.Context, caller principal.Caller, in DebitInput, receipt idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -239,13 +271,25 @@ func (s *Service) change(
 	if err != nil {
 		return ChangeResult{}, err
 	}
+	limit, given := t.dayLimit(gameID)
+	var dayLimit *Units
+	if caller.Role == principal.Server {
+		if !given {
+			return ChangeResult{}, apierror.Forbidden.WithReason("the operator has not given %s to this game", t.Code).
+				WithMember("tokenId", t.Code)
+		}
+		if kind == creditEntry {
+			dayLimit = &limit
+		}
+	}
 	units, err := in.Amount.ToPositiveUnits(t.Decimals)
 	if err != nil {
 		return ChangeResult{}, err
 	}
 	defer s.mintChanged(gameID, in.TokenCode)
 	return s.store.change(ctx, kind, balanceChange{
-		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t, units: units, reason: in.Reason,
+		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t,
+		units: units, reason: in.Reason, dayLimit: dayLimit,
 		receipt: receipt, nonce: idempotency.NewNonce(),
 	})
 }

@@ -39,7 +39,22 @@ func decodeToken(code string, v *redisdb.Values) Token {
 	}
 	t.Metadata = Metadata{AssetName: v.NextText(), PolicyID: v.NextText(), Decimals: strconv.Itoa(t.Decimals)}
 	t.Supply.Decimals = t.Decimals
+	for entry := range strings.SplitSeq(v.NextText(), ",") {
+		if game, limit, ok := strings.Cut(entry, ":"); ok {
+			g := redisdb.NewValues("the games of token "+code, []string{game, limit})
+			t.Games = append(t.Games, TokenGame{GameID: g.NextInt(), DayLimit: Units(g.NextInt())})
+		}
+	}
 	return t
+}
+
+// encodeGames returns what decodeToken decodes.
+func encodeGames(games []TokenGame) string {
+	entries := make([]string, len(games))
+	for i, g := range games {
+		entries[i] = strconv.FormatInt(g.GameID, 10) + ":" + g.DayLimit.String()
+	}
+	return strings.Join(entries, ",")
 }
 
 func orEmpty(text *string) string {
@@ -49,22 +64,25 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-func (s store) createToken(ctx context.Context, d TokenDefinition, decimals int) error {
+func (s store) createToken(ctx context.Context, d TokenDefinition, decimals int, games []TokenGame) error {
 	reply, err := s.db.RunScript(ctx, scripts.TokenCreate, []string{keys.Token(d.Code), keys.Tokens()},
 		idempotency.NewNonce(), d.Code, decimals, d.Name, orEmpty(d.LogoURL),
-		d.Metadata.AssetName, d.Metadata.PolicyID)
+		d.Metadata.AssetName, d.Metadata.PolicyID, encodeGames(games))
 	if err != nil {
 		return err
 	}
 	return reply.Err(scripts.TokenCreate)
 }
 
-func (s store) patchToken(ctx context.Context, code string, p TokenPatch) error {
+func (s store) patchToken(ctx context.Context, code string, p TokenPatch, games *[]TokenGame) error {
 	changes := map[string]*string{
 		keys.TokenNameField: p.Name, keys.TokenAssetNameField: p.AssetName, keys.TokenPolicyIDField: p.PolicyID,
 	}
 	if p.LogoURL != nil {
 		changes[keys.TokenLogoField] = new(orEmpty(*p.LogoURL))
+	}
+	if games != nil {
+		changes[keys.TokenGamesField] = new(encodeGames(*games))
 	}
 	var args []any
 	for field, text := range changes {
@@ -342,21 +360,29 @@ type balanceChange struct {
 	userID  int64
 	token   Token
 	units   Units // more than 0
-	reason  string
-	receipt idempotency.Receipt
-	nonce   string
+	// dayLimit is what the server keys of the game may mint in a day; nil for other callers and for
+	// debits.
+	dayLimit *Units
+	reason   string
+	receipt  idempotency.Receipt
+	nonce    string
 }
 
 // change runs the script of a kind.
 func (s store) change(ctx context.Context, kind entryKind, c balanceChange) (result ChangeResult, err error) {
 	receipt, ttl := c.receipt.OrPerCall(c.nonce, s.receiptTTL)
-	reply, err := s.db.RunScript(ctx, kind,
-		[]string{
-			keys.Wallet(c.gameID, c.userID), keys.WalletLines(c.gameID, c.userID), keys.Totals(c.gameID),
-			keys.Ledger(c.gameID), keys.MoneyReceipt(c.gameID, c.actorID, receipt.KeyDigest),
-		},
+	keyNames := []string{
+		keys.Wallet(c.gameID, c.userID), keys.WalletLines(c.gameID, c.userID), keys.Totals(c.gameID),
+		keys.Ledger(c.gameID), keys.MoneyReceipt(c.gameID, c.actorID, receipt.KeyDigest),
+	}
+	args := []any{
 		s.db.PublishCommand, c.nonce, receipt.Fingerprint, ttl.Milliseconds(), c.userID, c.token.Code, c.token.Decimals,
-		c.units.String(), events.Escape(c.reason), events.Escape(c.actorID))
+		c.units.String(), events.Escape(c.reason), events.Escape(c.actorID),
+	}
+	if c.dayLimit != nil {
+		keyNames, args = append(keyNames, keys.ServerMints(c.gameID)), append(args, c.dayLimit.String())
+	}
+	reply, err := s.db.RunScript(ctx, kind, keyNames, args...)
 	if err != nil {
 		return ChangeResult{}, err
 	}
@@ -381,6 +407,10 @@ func (c balanceChange) errorOf(kind entryKind, reply redisdb.Reply) error {
 		return InsufficientFunds(c.token.Code, c.token.Decimals, available, c.units)
 	case apierror.InvalidAmount.Code:
 		return errOverLimit
+	case apierror.LimitReached.Code:
+		limit, _ := c.token.dayLimit(c.gameID)
+		return apierror.LimitReached.WithReason("the game's server has credited as much today as it may").
+			WithMember("limit", "mintLimitPerDay").WithMember("max", c.token.AmountOf(limit))
 	default:
 		return reply.Err(kind)
 	}

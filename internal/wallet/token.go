@@ -2,6 +2,7 @@ package wallet
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,7 +21,8 @@ type Token struct {
 	Metadata Metadata `json:"metadata"`
 	Supply   Amount   `json:"volume"` // what exists in a game: all that was minted there and not burnt
 
-	Decimals int `json:"-"` // fraction digits, 0 … MaxDecimals; they never change
+	Decimals int         `json:"-"` // fraction digits, 0 … MaxDecimals; they never change
+	Games    []TokenGame `json:"-"` // whose server keys may credit and debit it; only the operator sees them
 }
 
 // Metadata describes the token outside of Parlor.
@@ -28,6 +30,29 @@ type Metadata struct {
 	AssetName string `json:"assetName"` // at most 128 hexadecimal digits, may be empty
 	PolicyID  string `json:"policyId"`  // at most 128 hexadecimal digits, may be empty
 	Decimals  string `json:"decimals"`  // fraction digits, 0 … 18, as a string of digits
+}
+
+// TokenGame is a game whose server keys may credit and debit a token.
+type TokenGame struct {
+	GameID   int64
+	DayLimit Units // what the server keys may mint in a day, by the store's clock in UTC
+}
+
+// TokenGameInput is a TokenGame as a request states it. Both members are required.
+type TokenGameInput struct {
+	GameID          int64       `json:"gameId"`
+	MintLimitPerDay AmountInput `json:"mintLimitPerDay"` // 0 allows debits only
+}
+
+// dayLimit returns what the server keys of a game may mint in a day; false when they may not even
+// debit.
+func (t Token) dayLimit(gameID int64) (limit Units, given bool) {
+	for _, g := range t.Games {
+		if g.GameID == gameID {
+			return g.DayLimit, true
+		}
+	}
+	return 0, false
 }
 
 // AmountOf returns an amount of this token.
@@ -44,6 +69,8 @@ type TokenDefinition struct {
 	Name     string   `json:"tokenName"`
 	LogoURL  *string  `json:"logoUrl"` // nil: no logo
 	Metadata Metadata `json:"metadata"`
+
+	Games []TokenGameInput `json:"games,omitzero"` // nil: none
 }
 
 // TokenPatch changes the description of a token; nil leaves a field as it is. Decimals never
@@ -53,6 +80,7 @@ type TokenPatch struct {
 	LogoURL   **string // the address of nil removes the logo
 	AssetName *string  // hexadecimal
 	PolicyID  *string  // hexadecimal
+	Games     *[]TokenGameInput
 }
 
 const (
@@ -61,6 +89,7 @@ const (
 	maxURLRunes    = 2048 // characters
 	maxHexDigits   = 128  // digits
 	maxReasonRunes = 200  // characters
+	maxTokenGames  = 256  // games that one token is given to
 )
 
 // validator collects the invalid fields of a request.
@@ -104,6 +133,34 @@ func (p TokenPatch) validate() error {
 		v.checkHexadecimal("metadata.policyId", *p.PolicyID)
 	}
 	return v.Err()
+}
+
+// checkGames returns the valid ones of a token's games. lastGame is the id of the newest game.
+func (v *validator) checkGames(in []TokenGameInput, decimals int, lastGame int64) []TokenGame {
+	if len(in) > maxTokenGames {
+		v.Add("games", "range", "must be at most 256")
+		return nil
+	}
+	var games []TokenGame
+	for i, g := range in {
+		field := "games[" + strconv.Itoa(i) + "]."
+		isSame := func(other TokenGame) bool { return other.GameID == g.GameID }
+		switch {
+		case g.GameID < 1 || g.GameID > lastGame:
+			v.Add(field+"gameId", "unknown", "is no game")
+		case slices.ContainsFunc(games, isSame):
+			v.Add(field+"gameId", "duplicate", "stands here twice")
+		}
+		units, err := g.MintLimitPerDay.ToUnits(decimals)
+		switch {
+		case g.MintLimitPerDay == "":
+			v.Add(field+"mintLimitPerDay", "required", "is required")
+		case err != nil:
+			v.Add(field+"mintLimitPerDay", "format", "must be an amount of the token")
+		}
+		games = append(games, TokenGame{g.GameID, units})
+	}
+	return games
 }
 
 func (v *validator) checkName(field, text string) {

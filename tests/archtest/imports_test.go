@@ -69,7 +69,7 @@ var importTable = []importRow{
 	{"progress", domains, "a save belongs to a player and keeps the rules of its game"},
 	{
 		"accounts",
-		[]string{"principal", "apierror", "users", "wallet", "auth", "progress"},
+		[]string{"principal", "apierror", "users", "wallet", "auth", "progress", "sessions"},
 		"a player who goes leaves every domain, and no domain knows all others",
 	},
 

@@ -188,7 +188,7 @@ func (s *servers) prepare(o options) (*bench, error) {
 		Game idResponse `json:"game"`
 	}
 	if err := b.create("/api/v1/admin/games", adminKey,
-		`{"name":"Bench","welcomeGrant":{"tokenId":"GOLD","amount":100000000}}`, &created); err != nil {
+		`{"name":"Bench","welcomeGrant":{"tokenId":"GOLD","amount":100000000,"for":"any"}}`, &created); err != nil {
 		return nil, err
 	}
 	b.game = created.Game.ID

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
@@ -72,6 +73,8 @@ func (f *fixture) Game(context.Context, int64) (int64, error) { return f.gameID,
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
 	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
 }
+
+func (f *fixture) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
 
 func (f *fixture) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
 	return users.Profile{ID: id, Username: fmt.Sprintf("Player %d", id)}, nil

@@ -112,7 +112,7 @@ func TestTheStoresUserMayDoWhatParlorNeedsAndNoMore(t *testing.T) {
 	})
 	brief := f.must(201, "POST", "/api/v1/admin/games", adminKey, map[string]any{
 		"name": "Brief", "settings": map[string]any{"idleTimeoutSeconds": 0.5},
-		"welcomeGrant": map[string]any{"tokenId": "GOLD", "amount": 100},
+		"welcomeGrant": map[string]any{"tokenId": "GOLD", "amount": 100, "for": "any"},
 	})
 	eve := f.guest(number(t, brief.Body["game"].(map[string]any)["id"]), "Eve")
 	f.must(201, "POST", "/api/v1/game-session/create", eve.token, paid)

@@ -117,7 +117,7 @@ func (f *fixture) setUp(settings map[string]any) installation {
 	})
 	game := f.must(201, "POST", "/api/v1/admin/games", nodetest.AdminKey, map[string]any{
 		"name": "Duel", "origins": []string{"https://duel.example"},
-		"welcomeGrant": map[string]any{"tokenId": "GOLD", "amount": 100}, "settings": settings,
+		"welcomeGrant": map[string]any{"tokenId": "GOLD", "amount": 100, "for": "any"}, "settings": settings,
 	})
 	return installation{
 		game:      number(f.t, game.Body["game"].(map[string]any)["id"]),
