@@ -80,7 +80,9 @@ var namedErrorResponses = map[string]string{
 	"400 invalid_json,invalid_request":                          "InvalidBody",
 	"400 idempotency_key_required,invalid_json,invalid_request": "InvalidKeyedBody",
 	"401 token_expired,unauthenticated":                         "InvalidCredential",
-	"503 outcome_unknown,store_unavailable":                     "TryAgain",
+	"503 outcome_unknown,store_full,store_unavailable":          "TryAgain",
+	"503 store_full,store_unavailable":                          "StoreFullOrUnavailable",
+	"403 account_suspended,forbidden":                           "ForbiddenOrSuspended",
 }
 
 // errorResponse is the errors of one status of an operation.
