@@ -137,6 +137,7 @@ func (db *DB) checkSlots(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
+	//lint:ignore SA1019 the client reads the slots in the same way, and they must agree
 	ranges, err := cluster.ClusterSlots(ctx).Result()
 	if err != nil {
 		return WrapError("read the slots of the Cluster", err)
