@@ -83,6 +83,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"PUT " + admin + "users/<player>/saves/main", `{"state":{}}`, "401 403 403 200 404 409 401",
 		},
 		{"GET " + admin + "rooms?gameId=<game>", "", "               401 403 403 200 404 200 401"},
+		{"GET " + admin + "trail", "", "                             401 403 403 403 403 200 401"},
 		{"GET " + admin + "audit", "", "                             401 403 403 403 403 200 401"},
 		{"GET " + admin + "audit?gameId=<game>", "", "               401 403 403 403 403 200 401"},
 		{"GET /api/v1/game-data/save", "", "                         401 400 400 403 403 403 401"}, // 400: not an upgrade

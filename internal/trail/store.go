@@ -17,7 +17,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-type store struct{ db *redisdb.DB }
+type store struct {
+	db         *redisdb.DB
+	maxRecords int // of each list
+}
 
 // The fields of an entry, which trail_append writes.
 const (
@@ -39,7 +42,7 @@ func (s store) append(ctx context.Context, role principal.Role, nonce string, ac
 	}
 	reply, err := s.db.RunScript(ctx, scripts.TrailAppend,
 		[]string{keys.Trail(string(role)), keys.TrailNumber(), keys.TrailMark(nonce)},
-		text, MaxRecords, markTTL.Milliseconds())
+		text, s.maxRecords, markTTL.Milliseconds())
 	if err != nil || reply.Status == scripts.Replay {
 		return err
 	}

@@ -66,7 +66,7 @@ type Service struct {
 }
 
 // New returns a service on a store that writes one line to log for each act.
-func New(db *redisdb.DB, log *slog.Logger) *Service { return &Service{store{db}, log} }
+func New(db *redisdb.DB, log *slog.Logger) *Service { return &Service{store{db, MaxRecords}, log} }
 
 // Write is an act before it is recorded. Before and After are encoded as JSON objects; they must
 // not contain a secret.
