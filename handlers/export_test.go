@@ -28,8 +28,8 @@ func Operations() []Operation {
 	return list
 }
 
-// StaffActions returns the name of each operation by which staff changes something, as the trail has
-// it.
+// StaffActions returns the name of each operation by which staff changes something, as the trail
+// has it.
 func StaffActions() map[string]string {
 	names := map[string]string{}
 	for operation, action := range (&Server{}).staffActions() {

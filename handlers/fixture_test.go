@@ -384,3 +384,10 @@ func (f *fixture) audit(query string) *httpResult {
 	f.t.Helper()
 	return f.expect(200, "GET", "/api/v1/admin/audit"+query, adminKey, "")
 }
+
+// befriend makes two players friends.
+func (f *fixture) befriend(a, b player) {
+	f.t.Helper()
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
+}

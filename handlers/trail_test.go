@@ -282,7 +282,7 @@ func TestAWriteOfAPlayerLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// A change whose reply was lost may have happened. Its repetition is replayed, and leaves no record.
+// A change whose reply was lost may have happened. Its repetition is replayed and leaves no record.
 func TestAWriteWithAnUnknownOutcomeIsInTheTrail(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")

@@ -110,8 +110,8 @@ func TestRecordsAreListedNewestFirst(t *testing.T) {
 		newest.At = time.Time{}
 		text, _ := wire.Marshal(newest)
 		if want := `{"id":4,"at":"0001-01-01T00:00:00.000Z","actor":"server:abc","gameId":3,"action":"credit",` +
-			`"target":"user:3","before":{"volume":1},"after":{"volume":2},"requestId":"request","outcome":"done"}`; string(text) !=
-			want || time.Since(at).Abs() > time.Minute {
+			`"target":"user:3","before":{"volume":1},"after":{"volume":2},"requestId":"request",` +
+			`"outcome":"done"}`; string(text) != want || time.Since(at).Abs() > time.Minute {
 			t.Errorf("%s at %v; want %s", text, at, want)
 		}
 		f.expect(trail.Query{From: at, Target: "user:3"}, "user:3")
