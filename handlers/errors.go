@@ -25,10 +25,8 @@ func (rt *route) commonErrors() errorList {
 		}
 	}
 	if rt.callers != anyone {
-		list = append(list, apierror.Unauthenticated, apierror.AccessTokenExpired)
-		if rt.callers&player != 0 {
-			list = append(list, apierror.AccountSuspended)
-		}
+		// A suspended player gets account_suspended from operations for staff too.
+		list = append(list, apierror.Unauthenticated, apierror.AccessTokenExpired, apierror.AccountSuspended)
 		if rt.callers&everyone != everyone {
 			list = append(list, apierror.Forbidden)
 		}

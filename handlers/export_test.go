@@ -16,15 +16,26 @@ func ClientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 type Operation struct {
 	Method, Path string
 	Errors       []*apierror.Error // ordered by status and code
+	StaffWrite   bool              // staff can change something by it
 }
 
 // Operations returns what is served, in the order of routes.go.
 func Operations() []Operation {
 	var list []Operation
 	for _, rt := range (&Server{}).routes() {
-		list = append(list, Operation{rt.method, rt.path, rt.allErrors()})
+		list = append(list, Operation{rt.method, rt.path, rt.allErrors(), rt.isStaffWrite()})
 	}
 	return list
+}
+
+// StaffActions returns the name of each operation by which staff changes something, as the trail
+// has it.
+func StaffActions() map[string]string {
+	names := map[string]string{}
+	for operation, action := range (&Server{}).staffActions() {
+		names[operation] = action.name
+	}
+	return names
 }
 
 // IsFinal reports whether a response with a status is stored under its Idempotency-Key.

@@ -24,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire/wiretest"
@@ -115,6 +116,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{AdmitNew: f.memory.AdmitNew}),
 		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
+		Trail:           trail.New(db, log),
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 	}
 	var err error
@@ -381,4 +383,11 @@ func (f *fixture) expectBalancedAudit() {
 func (f *fixture) audit(query string) *httpResult {
 	f.t.Helper()
 	return f.expect(200, "GET", "/api/v1/admin/audit"+query, adminKey, "")
+}
+
+// befriend makes two players friends.
+func (f *fixture) befriend(a, b player) {
+	f.t.Helper()
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", a.id), b.token, "")
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/friends/%d", b.id), a.token, "")
 }

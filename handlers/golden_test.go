@@ -159,6 +159,7 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		f.expectBalancedAudit()
 		if t.Name() == "TestEveryOperationReturnsTheGoldenResponse/single" {
 			goldenOnSingle("audit", f.audit(""))
+			goldenOnSingle("trail", f.trail(fmt.Sprintf("&actor=operator:1&target=user:%d", cid.id)))
 		}
 		f.expectEventsMatchContract()
 

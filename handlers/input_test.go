@@ -407,6 +407,8 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"PUT " + admin + "users/x/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"PUT " + admin + "users/999/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"GET " + admin + "rooms?status=x", "operator", "", "400 invalid_request status"},
+		{"GET " + admin + "trail?from=yesterday", "operator", "", "400 invalid_request from"},
+		{"GET " + admin + "trail?cursor=x&limit=0", "operator", "", "400 invalid_request cursor limit"},
 		{"GET " + admin + "audit?gameId=x", "operator", "", "400 invalid_request gameId"},
 		{"GET " + admin + "audit?gameId=999", "operator", "", "404 game_not_found"},
 		{"GET /api/v1/nothing", "ann", "", "404 not_found"},

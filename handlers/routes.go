@@ -297,6 +297,7 @@ func (s *Server) routes() []route {
 			},
 		},
 		{get, admin + "rooms", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
+		{get, admin + "trail", operator, auth.ClassAdmin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
 		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, auditErrors},
 
 		{
@@ -353,6 +354,11 @@ func decodeThen[T any](handle func(*request, *T) (response, error), rule bodyRul
 		}
 		if stored, found, err := r.claimIdempotencyKey(in); found || err != nil {
 			return stored, err
+		}
+		if r.staffWrite != nil {
+			if err := r.staffWrite.begin(r, in); err != nil {
+				return response{}, err
+			}
 		}
 		return handle(r, in)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
+	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/realtime"
@@ -46,6 +47,7 @@ type Deps struct {
 
 	Progress    *progress.Service
 	Accounts    *accounts.Service
+	Trail       *trail.Service
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
 
 	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
@@ -89,6 +91,11 @@ func New(deps Deps) (*Server, error) {
 	}
 	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	for _, rt := range s.routes() {
+		if rt.isStaffWrite() {
+			if err = s.recordInTrail(&rt); err != nil {
+				return nil, err
+			}
+		}
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
@@ -130,6 +137,7 @@ type request struct {
 	corsGameID int64                  // whose origins are allowed; 0 while it is not known
 	receipt    idempotency.Receipt    // of the Idempotency-Key, or the zero Receipt
 	execution  *idempotency.Execution // that stores the response, or nil
+	staffWrite *staffWrite            // that the trail will have; nil for players, and for reads
 	startedAt  time.Time
 	clientCtx  context.Context // ends when the client goes away, not after storeTimeout
 }

@@ -93,6 +93,7 @@ var argAliases = map[string]string{
 	"number of the last entry that was folded before": "before",
 	"the ledger's base":                               "base",
 	"number of the last entry that is in the sums":    "after",
+	"for how long the mark stays in ms":               "mark_ms",
 	"time by which they had begun":                    "began_by",
 	"close code of their sockets":                     "code",
 	"time before which ends are dropped":              "oldest",
@@ -278,6 +279,12 @@ func (c call) keyOf(name string) string {
 		return keys.RateLimit("class", "caller"+strconv.FormatInt(c.f.id, 10))
 	case "games_with_work":
 		return keys.GamesWithWork("work" + strconv.FormatInt(c.f.id, 10))
+	case "records":
+		return keys.Trail("operator")
+	case "number_of_the_last_record":
+		return keys.TrailNumber()
+	case "mark_of_the_call":
+		return keys.TrailMark(c.text("nonce"))
 	case "ended_sessions":
 		return keys.EndedSessions()
 	case "record":

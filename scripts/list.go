@@ -26,6 +26,8 @@ var (
 	SessionsEnd      = mustLoad("sessions_end")
 	ExternalTokenUse = mustLoad("external_token_use")
 
+	TrailAppend = mustLoad("trail_append")
+
 	RateLimitTake     = mustLoad("rate_limit_take")
 	LockAcquire       = mustLoad("lock_acquire")
 	FencingTokenIssue = mustLoad("fencing_token_issue")

@@ -230,6 +230,17 @@ var otherExamples = []example{
 		})
 	}},
 
+	{scripts.TrailAppend, "a record", "ok", func(f *fixture) call { return f.newAct() }},
+	{scripts.TrailAppend, "a record too many", "ok", func(f *fixture) call {
+		f.newAct().want(scripts.OK)
+		return f.newAct()
+	}},
+	{scripts.TrailAppend, "sent again", "replay", func(f *fixture) call {
+		c := f.newAct()
+		c.want(scripts.OK)
+		return c
+	}},
+
 	{scripts.FencingTokenIssue, "to the holder", "ok", func(f *fixture) call { return f.newFence("mine") }},
 	{scripts.FencingTokenIssue, "to another", "stale", func(f *fixture) call { return f.newFence("other") }},
 
@@ -336,6 +347,11 @@ func (f *fixture) newTake(permits int) call {
 	return f.newCall(scripts.RateLimitTake, values{
 		"interval": (24 * time.Hour).Microseconds(), "burst": 5, "wanted": permits, "used": 0,
 	})
+}
+
+// newAct returns a call that appends a record to a trail of one.
+func (f *fixture) newAct() call {
+	return f.newCall(scripts.TrailAppend, values{"act": "{}", "most_records": 1, "mark_ms": 60_000})
 }
 
 // newFence returns a call for a fencing token of a lock that has the value "mine".

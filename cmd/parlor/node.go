@@ -15,6 +15,7 @@ import (
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/realtime"
@@ -118,6 +119,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
 		Readiness:   n.monitor,
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
+		Trail:       trail.New(db, log),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
 		ProfilingEnabled: s.ProfilingEnabled,
 		MetricsRegistry:  metrics, Log: log,

@@ -80,6 +80,16 @@ func Pepper() string { return "{p}:pepper" }
 // all, "code" the close code of their sockets; for a suspension "until" (ms), 0 for no end.
 func EndedSessions() string { return "{p}:sessions:ended" }
 
+// Trail (stream of the last 10,000, no expiry) has the staff writes of a role, "operator" or
+// "server": the entry "<number>-0" has "at" (ms) and "act", a trail.Act as JSON of at most 6 KiB.
+func Trail(role string) string { return "{p}:trail:" + role }
+
+// TrailNumber (string counter, no expiry) is the number of the last record of every Trail.
+func TrailNumber() string { return "{p}:trail:next" }
+
+// TrailMark (string, a minute) is there when the call with a nonce has appended its record.
+func TrailMark(nonce string) string { return "{p}:trail:mark:" + nonce }
+
 // ExternalTokenUse (string, until the token expires) is when a token of an outside issuer was first
 // used, in milliseconds.
 func ExternalTokenUse(digest string) string { return "{x:" + digest + "}:first" }

@@ -46,6 +46,11 @@ var importTable = []importRow{
 		"what has ended is known to every node, whatever a session is for",
 	},
 
+	{
+		"trail",
+		[]string{"principal", "apierror", "keys", "scripts", "wire", "redisdb", "idempotency"},
+		"a record names what was changed by text, so the trail knows no domain",
+	},
 	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
@@ -83,6 +88,7 @@ var importTable = []importRow{
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
 			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness",
+			"trail",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},

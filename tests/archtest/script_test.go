@@ -149,6 +149,7 @@ var runsOnFullStore = map[string]string{
 	"ledger_fold":          "adds entries up, after which they can be archived; a number for each token",
 	"refresh_rotate":       "keeps players signed in who may be owed; it replaces a digest",
 	"external_token_use":   "keeps players signed in who may be owed; a number for each token that an issuer signed",
+	"trail_append":         "a full store must not hide what was changed; two lists of 10,000 records of 6 KiB",
 	"user_end_sessions":    "ends sessions; one number for each player",
 	"sessions_end":         "ends sessions; a short entry for each, dropped after a day",
 	"user_change_kind":     "removes an account; it replaces a word",

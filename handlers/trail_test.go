@@ -1,0 +1,324 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/trail"
+	"github.com/parlor-games/parlor/internal/wallet"
+)
+
+// staffWriteCases has for every operation by which staff changes something a request, and what its
+// record must have.
+var staffWriteCases = []struct {
+	operation, as, path, body string
+	target                    string
+	before, after             string // part of the record
+	invalid                   string // a body or path that is rejected
+}{
+	{
+		operation: "POST /api/v1/auth/exchange", as: "server", body: `{"externalId":"a secret of dan"}`,
+		target: "user:", before: "null", after: `"username":`, invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/auth/link", as: "server", body: `{"userId":<ann>,"externalId":"a secret of ann"}`,
+		target: "user:<ann>", before: "null", after: `"kind":`, invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/game-session/kick", as: "server", body: `{"roomId":"<room>","userId":<bob>}`,
+		target: "room:<room>", before: `"participants":[<ann>,<bob>]`, after: `"participants":[<ann>]`,
+		invalid: `{"roomId":"<room>","userId":999999}`,
+	},
+	{
+		operation: "POST /api/v1/game-session/transfer-host", as: "server", body: `{"roomId":"<room>","userId":<bob>}`,
+		target: "room:<room>", before: `"hostId":<ann>`, after: `"hostId":<bob>`,
+		invalid: `{"roomId":"<room>","userId":999999}`,
+	},
+	{
+		operation: "POST /api/v1/game-session/start", as: "server", body: `{"roomId":"<room>"}`,
+		target: "room:<room>", before: `"status":"CREATED"`, after: `"status":"STARTED"`, invalid: `{"roomId":"<done>"}`,
+	},
+	{
+		operation: "POST /api/v1/game-session/finish", as: "server",
+		body:   `{"roomId":"<started>","results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`,
+		target: "room:<started>", before: `"status":"STARTED"`, after: `"rake":0.25`,
+		invalid: `{"roomId":"<room>","results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`,
+	},
+	{
+		operation: "POST /api/v1/game-session/cancel", as: "operator", body: `{"roomId":"<started>"}`,
+		target: "room:<started>", before: `"status":"STARTED"`, after: `"status":"CANCELLED"`,
+		invalid: `{"roomId":"<done>"}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games", as: "operator",
+		body:   `{"name":"New","welcomeGrant":{"tokenId":"GOLD","amount":"7.5"}}`,
+		target: "game:", before: "null", after: `"amount":7.5`, invalid: `{"name":""}`,
+	},
+	{
+		operation: "PATCH /api/v1/admin/games/{gameId}", as: "operator", path: "/api/v1/admin/games/<game>",
+		body:   `{"origins":["https://new.example"],"settings":{"rakeBps":<n>}}`,
+		target: "game:<game>", before: `"settings.rakeBps":500`, after: `"settings.rakeBps":<n>`,
+		invalid: `{"settings":{"rakeBps":-1}}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/server-keys", as: "operator",
+		path: "/api/v1/admin/games/<game>/server-keys", target: "game:<game>", before: `"serverKeys":[`,
+		after: `"serverKeys":[`, invalid: `{"x":1}`,
+	},
+	{
+		operation: "DELETE /api/v1/admin/games/{gameId}/server-keys/{keyId}", as: "operator",
+		path: "/api/v1/admin/games/<game>/server-keys/<key>", target: "game:<game>", before: `"<key>"`,
+		after: `"serverKeys":[`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/assets", as: "server", path: "/api/v1/admin/games/<game>/assets",
+		body:   `{"name":"Bow","tokenId":"GOLD","price":"1.0"}`,
+		target: "asset:", before: "null", after: `"price":1`, invalid: `{}`,
+	},
+	{
+		operation: "PATCH /api/v1/admin/games/{gameId}/assets/{assetId}", as: "server",
+		path: "/api/v1/admin/games/<game>/assets/<asset>", body: `{"price":3}`,
+		target: "asset:<asset>", before: `"price":7.5`, after: `"price":3`, invalid: `{"price":-1}`,
+	},
+	{
+		operation: "POST /api/v1/admin/tokens", as: "operator",
+		body:   `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`,
+		target: "token:GEM", before: "null", after: `"tokenName":"Gem"`, invalid: `{}`,
+	},
+	{
+		operation: "PATCH /api/v1/admin/tokens/{tokenId}", as: "operator", path: "/api/v1/admin/tokens/GOLD",
+		body:   `{"games":[{"gameId":<game>,"mintLimitPerDay":7}]}`,
+		target: "token:GOLD", before: `"mintLimitPerDay":1000000`, after: `"mintLimitPerDay":7`,
+		invalid: `{"games":[{"gameId":999}]}`,
+	},
+	{
+		operation: "POST /api/v1/admin/users/{userId}/suspend", as: "operator", path: "/api/v1/admin/users/<cid>/suspend",
+		body: `{"reason":"a bot"}`, target: "user:<cid>", before: `"suspended":null`, after: `"reason":"a bot"`,
+		invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/admin/users/{userId}/unsuspend", as: "operator",
+		path: "/api/v1/admin/users/<cid>/unsuspend", target: "user:<cid>", before: `{}`, after: `{}`, invalid: `{"x":1}`,
+	},
+	{
+		operation: "DELETE /api/v1/admin/users/{userId}/sessions", as: "operator",
+		path: "/api/v1/admin/users/<cid>/sessions", target: "user:<cid>", before: "null", after: `{"sessions":"ended"}`,
+	},
+	{
+		operation: "POST /api/v1/admin/users/{userId}/credit", as: "server", path: "/api/v1/admin/users/<cid>/credit",
+		body:   `{"tokenId":"GOLD","amount":"1.5","reason":"won"}`,
+		target: "user:<cid>", before: `"volume":100`, after: `"volume":101.5`,
+		invalid: `{"tokenId":"NONE","amount":1,"reason":"x"}`,
+	},
+	{
+		operation: "POST /api/v1/admin/users/{userId}/debit", as: "operator", path: "/api/v1/admin/users/<cid>/debit",
+		body:   `{"tokenId":"GOLD","amount":"1.5","reason":"lost"}`,
+		target: "user:<cid>", before: `"volume":100`, after: `"volume":98.5`,
+		invalid: `{"tokenId":"GOLD","amount":1000,"reason":"x"}`,
+	},
+	{
+		operation: "PUT /api/v1/admin/users/{userId}/saves/{slot}", as: "server",
+		path: "/api/v1/admin/users/<cid>/saves/main", body: `{"state":{"a":1}}`,
+		target: "user:<cid>", before: `"version":0`, after: `"version":1`, invalid: `{"state":{},"version":9}`,
+	},
+}
+
+// trail returns the newest records that a query selects.
+func (f *fixture) trail(query string) *httpResult {
+	f.t.Helper()
+	return f.expect(200, "GET", "/api/v1/admin/trail?limit=100"+query, adminKey, "")
+}
+
+// operationID returns the name of an operation in openapi.yaml.
+func operationID(operation string) string {
+	method, path, _ := strings.Cut(operation, " ")
+	return spec.doc.Paths.Find(path).GetOperation(method).OperationID
+}
+
+func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
+	var covered, served []string
+	for _, c := range staffWriteCases {
+		covered = append(covered, c.operation)
+		if name := handlers.StaffActions()[c.operation]; name != operationID(c.operation) {
+			t.Errorf("the trail has %s as %q; openapi.yaml has %q", c.operation, name, operationID(c.operation))
+		}
+	}
+	for _, o := range handlers.Operations() {
+		if o.StaffWrite {
+			served = append(served, o.Method+" "+o.Path)
+		}
+	}
+	slices.Sort(covered)
+	if slices.Sort(served); !slices.Equal(covered, served) || len(served) != len(handlers.StaffActions()) {
+		t.Fatalf("the cases cover\n%q; served are\n%q", covered, served)
+	}
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixtureOn(t, db, nil).createGame()
+		_, otherKey := f.createOtherGame()
+		rotated := f.expect(201, "POST", f.gamePath()+"/server-keys", adminKey, "")
+		secrets := []string{adminKey, f.serverKey, otherKey, rotated.text("serverKey"), "a secret of", "the key of"}
+		for n, c := range staffWriteCases {
+			ann, bob, cid := f.guest("Ann"), f.guest("Bob"), f.guest("Cid")
+			room, started, done := f.createRoom(ann), f.createRoom(ann), f.createRoom(ann)
+			f.expect(200, "POST", "/join", bob.token, roomBody(room))
+			f.expect(200, "POST", "/join", bob.token, roomBody(started))
+			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(started))
+			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(done))
+			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id),
+				"<cid>", fmt.Sprint(cid.id), "<room>", room, "<started>", started, "<done>", done, "<n>", fmt.Sprint(n),
+				"<asset>", fmt.Sprint(f.createSword()), "<key>", rotated.text("game.serverKeys.1.id")).Replace
+			method, path, _ := strings.Cut(c.operation, " ")
+			if c.path != "" {
+				path = fill(c.path)
+			}
+			bearer, actor, game := adminKey, "operator:1", "null"
+			if c.as == "server" {
+				bearer, game = f.serverKey, fmt.Sprint(f.game)
+				actor = "server:" + rotated.text("game.serverKeys.0.id")
+			}
+			last := f.trail("").id("items.0.id")
+			request, key := fmt.Sprintf("request-%d", n), fmt.Sprintf("the key of %d", n)
+			send := func(bearer, body string) *httpResult {
+				return f.send(method, path, bearer, body, "X-Request-Id", request, "Idempotency-Key",
+					strings.ReplaceAll(key, " ", "-"))
+			}
+
+			// What is refused leaves no record.
+			refused := []*httpResult{send("an invalid token", fill(c.body)), send(cid.token, fill(c.body))}
+			if c.invalid != "" {
+				key += " x"
+				refused = append(refused, send(bearer, fill(c.invalid)))
+			}
+			for _, resp := range refused {
+				if resp.status < 400 || resp.status >= 500 {
+					if !strings.HasSuffix(c.operation, "link") { // a player may link as well, and is no staff
+						t.Errorf("%s returned %d %s to one who may not", c.operation, resp.status, resp.raw)
+					}
+				}
+			}
+			if now := f.trail(""); now.id("items.0.id") != last {
+				t.Errorf("%s leaves a record of what was refused: %s", c.operation, now.raw)
+			}
+
+			key += " y"
+			first := send(bearer, fill(c.body))
+			if first.status >= 300 {
+				t.Errorf("%s returned %d %s", c.operation, first.status, first.raw)
+				continue
+			}
+			if method == "POST" {
+				if again := send(bearer, fill(c.body)); again.header.Get("Idempotent-Replayed") != "true" {
+					t.Errorf("%s was not replayed: %s", c.operation, again.raw)
+				}
+			}
+			list := f.trail("&actor=" + url.QueryEscape(actor))
+			if list.id("items.0.id") != last+1 || f.trail("").id("items.0.id") != last+1 {
+				t.Errorf("%s left not one record after %d: %s", c.operation, last, list.raw)
+				continue
+			}
+			for member, want := range map[string]string{
+				"actor": actor, "gameId": game, "action": operationID(c.operation), "requestId": request, "outcome": "done",
+			} {
+				if got := list.text("items.0." + member); got != want {
+					t.Errorf("the record of %s has %s %q; want %q", c.operation, member, got, want)
+				}
+			}
+			if got, want := list.text("items.0.target"), fill(c.target); !strings.HasPrefix(got, want) ||
+				strings.HasSuffix(got, ":") {
+				t.Errorf("the record of %s has the target %s; want %s", c.operation, got, want)
+			}
+			record, _, _ := strings.Cut(string(list.raw), `"requestId"`)
+			before, after, _ := strings.Cut(record[strings.Index(record, `"before":`):], `"after":`)
+			if !strings.Contains(before, fill(c.before)) || !strings.Contains(after, fill(c.after)) {
+				t.Errorf("the record of %s has\n%s\n%s\nwant %s, %s", c.operation, before, after, c.before, c.after)
+			}
+			for _, member := range []string{"accessToken", "refreshToken", "serverKey"} {
+				if object, ok := first.body.(map[string]any); ok && object[member] != nil {
+					secrets = append(secrets, first.text(member))
+				}
+			}
+			secrets = append(secrets, ann.token, ann.refresh, strings.ReplaceAll(key, " ", "-"))
+			for _, r := range []string{`"matchTimeoutSeconds":60`, `"rakeBps":500`} {
+				f.expect(200, "PATCH", f.gamePath(), adminKey, `{"settings":{`+r+`}}`)
+			}
+			f.giveGold(1_000_000, f.game)
+		}
+		all := f.log.String()
+		for cursor := ""; cursor != "null"; {
+			page := f.trail(cursor)
+			all += string(page.raw)
+			if cursor = page.text("nextCursor"); cursor != "null" {
+				cursor = "&cursor=" + cursor
+			}
+		}
+		for _, secret := range secrets {
+			if strings.Contains(all, secret) {
+				t.Errorf("the trail or the log has the secret %q", secret)
+			}
+		}
+		if want := "action=debit target=user:"; strings.Count(f.log.String(), want) != 1 {
+			t.Errorf("the log has not one line with %q", want)
+		}
+	})
+}
+
+func TestAWriteOfAPlayerLeavesNoRecord(t *testing.T) {
+	f := newGameFixture(t)
+	last := f.trail("").id("items.0.id")
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	room := f.createRoom(ann)
+	f.expect(200, "POST", "/join", bob.token, roomBody(room))
+	f.expect(200, "POST", "/api/v1/game-session/kick", ann.token, fmt.Sprintf(`{"roomId":%q,"userId":%d}`, room, bob.id))
+	f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(room))
+	f.expect(204, "POST", "/api/v1/auth/logout", "", fmt.Sprintf(`{"refreshToken":%q}`, ann.refresh))
+	if now := f.trail(""); now.id("items.0.id") != last {
+		t.Errorf("the trail has what players did: %s", now.raw)
+	}
+}
+
+// A change whose reply was lost may have happened. Its repetition is replayed and leaves no record.
+func TestAWriteWithAnUnknownOutcomeIsInTheTrail(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	broken := redistest.Single(t)
+	if err := broken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	deps := f.deps
+	there := newFixtureOn(t, f.db, func(d *handlers.Deps) {
+		d.Wallet = wallet.New(broken, deps.Users, wallet.Options{})
+	})
+	path := fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id)
+	there.expectError(503, "store_unavailable", "POST", path, adminKey, `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
+		"Idempotency-Key", "k")
+	got := f.trail("&target=" + fmt.Sprintf("user:%d", ann.id))
+	if got.count("items") != 1 || got.text("items.0.outcome") != string(trail.Unknown) ||
+		got.text("items.0.after.requested.reason") != "x" {
+		t.Errorf("the trail has %s", got.raw)
+	}
+}
+
+func TestAStoreThatDiesAfterTheChangeLeavesTheRecordInTheLog(t *testing.T) {
+	broken := redistest.Single(t)
+	f := newFixture(t).createGame()
+	ann := f.guest("Ann")
+	there := newFixtureOn(t, f.db, func(d *handlers.Deps) { d.Trail = trail.New(broken, d.Log) })
+	if err := broken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	there.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/credit", ann.id), adminKey,
+		`{"tokenId":"GOLD","amount":1,"reason":"x"}`, "Idempotency-Key", "k")
+	for _, message := range []string{`"staff write"`, `"staff write not in the trail"`} {
+		want := "msg=" + message + " actor=operator:1 action=credit target=user:" + fmt.Sprint(ann.id) +
+			` before="{\"volume\":100}" after="{\"amount\":\"1\",`
+		if !strings.Contains(there.log.String(), want) {
+			t.Errorf("the log has no %s\n%s", want, there.log)
+		}
+	}
+}

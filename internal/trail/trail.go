@@ -1,0 +1,218 @@
+package trail
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wire"
+)
+
+// The bounds of the trail.
+const (
+	MaxRecords    = 10_000  // of operators, and as many of game servers
+	MaxStateBytes = 2 << 10 // of Before and of After, each; a larger one is a Digest
+	MaxNameBytes  = 160     // of Action, Target and RequestID, each; the rest is cut off
+
+	maxMemberBytes = 512 // of a member in a state that is larger than MaxStateBytes
+)
+
+// Outcome is what is known about a write.
+type Outcome string
+
+// The outcomes. A write that was refused is not in the trail.
+const (
+	Done    Outcome = "done"
+	Unknown Outcome = "unknown" // it failed halfway, or its reply was lost: it may have changed something
+)
+
+// Act is one write of an operator or of a game's server.
+type Act struct {
+	Actor     string       `json:"actor"`     // "operator:1" by the place of the key, "server:<id of the key>"
+	GameID    *int64       `json:"gameId"`    // the game of the server, nil for an operator
+	Action    string       `json:"action"`    // operationId of openapi.yaml: "patchGame"
+	Target    string       `json:"target"`    // "user:7", "game:3"; "" for what would have been created
+	Before    wire.RawJSON `json:"before"`    // an object with what changed, or null
+	After     wire.RawJSON `json:"after"`     // as Before
+	RequestID string       `json:"requestId"` // of the request that changed it
+	Outcome   Outcome      `json:"outcome"`
+}
+
+// Record is an act in the trail.
+type Record struct {
+	ID int64     `json:"id"` // from 1, one more with every record
+	At time.Time `json:"at"` // by the store's clock, UTC
+	Act
+}
+
+// Digest stands for a state, or a member of one, that is too large.
+type Digest struct {
+	SizeBytes int    `json:"bytes"`  // of the JSON
+	SHA256    string `json:"sha256"` // of the JSON, hexadecimal
+}
+
+// Service writes and reads the trail. It is safe for concurrent use.
+type Service struct {
+	store store
+	log   *slog.Logger
+}
+
+// New returns a service on a store that writes one line to log for each act.
+func New(db *redisdb.DB, log *slog.Logger) *Service { return &Service{store{db, MaxRecords}, log} }
+
+// Write is an act before it is recorded. Before and After are encoded as JSON objects; they must
+// not contain a secret.
+type Write struct {
+	Caller        principal.Caller // an operator or a game's server
+	Action        string
+	Target        string
+	Before, After any
+	RequestID     string
+	Outcome       Outcome
+}
+
+// Record logs a write and appends it to the trail before ctx ends. It returns no error: the write
+// has happened, and the log has what the store did not take.
+func (s *Service) Record(ctx context.Context, w Write) {
+	act := Act{
+		Actor: actorOf(w.Caller), Action: cut(w.Action), Target: cut(w.Target), RequestID: cut(w.RequestID),
+		Before: s.encode(w.Before), After: s.encode(w.After), Outcome: w.Outcome,
+	}
+	if w.Caller.Role == principal.Server {
+		act.GameID = &w.Caller.GameID
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "staff write", act.attributes()...)
+	nonce := idempotency.NewNonce()
+	var err error
+	for range 2 { // the nonce lets a second attempt append only what the first did not
+		if err = s.append(ctx, w.Caller.Role, nonce, act); err == nil {
+			return
+		}
+	}
+	s.log.LogAttrs(ctx, slog.LevelError, "staff write not in the trail",
+		append(act.attributes(), slog.Any("error", err))...)
+}
+
+// append appends an act in at most half of the time that is left.
+func (s *Service) append(ctx context.Context, role principal.Role, nonce string, act Act) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	return s.store.append(ctx, role, nonce, act)
+}
+
+// actorOf returns the name of a caller in the trail.
+func actorOf(c principal.Caller) string {
+	if c.Role == principal.Server {
+		return "server:" + c.ServerKeyID
+	}
+	return string(c.Role) + ":" + strconv.Itoa(c.KeyID)
+}
+
+// cut returns a name that fits and can be encoded: a caller chose some of it.
+func cut(name string) string { return strings.ToValidUTF8(name[:min(len(name), MaxNameBytes)], "") }
+
+func (a Act) attributes() []slog.Attr {
+	list := []slog.Attr{
+		slog.String("actor", a.Actor), slog.String("action", a.Action), slog.String("target", a.Target),
+		slog.Any("before", a.Before), slog.Any("after", a.After), slog.String("requestId", a.RequestID),
+		slog.String("outcome", string(a.Outcome)),
+	}
+	if a.GameID != nil {
+		list = append(list, slog.Int64("gameId", *a.GameID))
+	}
+	return list
+}
+
+// encode returns a state as JSON of at most MaxStateBytes: members that are too large become
+// digests, and if that is not enough, the whole does. A state that cannot be encoded is logged and
+// null.
+func (s *Service) encode(state any) wire.RawJSON {
+	text, err := wire.Marshal(state)
+	if err != nil {
+		s.log.Error("encode a state for the trail", slog.Any("error", err))
+		return wire.RawJSON("null")
+	}
+	if len(text) <= MaxStateBytes {
+		return text
+	}
+	var members map[string]wire.RawJSON
+	if err := wire.Unmarshal(text, &members); err == nil {
+		for name, member := range members {
+			if len(member) > maxMemberBytes {
+				members[name] = digestOf(member)
+			}
+		}
+		if short, err := wire.Marshal(members); err == nil && len(short) <= MaxStateBytes {
+			return short
+		}
+	}
+	return digestOf(text)
+}
+
+func digestOf(text []byte) wire.RawJSON {
+	sum := sha256.Sum256(text)
+	digest, _ := wire.Marshal(Digest{len(text), hex.EncodeToString(sum[:])}) // no error: an integer and digits
+	return digest
+}
+
+// Query selects records. Zero members select all.
+type Query struct {
+	Actor, Target string    // exactly
+	From          time.Time // not older
+	BeforeID      int64     // with a smaller number: the cursor
+	Limit         int       // records of a page, at least 1
+}
+
+// Page is one page of the trail, newest first.
+type Page struct {
+	Records    []Record
+	NextBefore int64 // BeforeID of the next page; 0 at the end
+}
+
+// List returns the newest records that a query selects. One call reads a bounded part of the trail:
+// when few records fit, a page may be short or empty and has NextBefore. It is for the operator. It
+// returns forbidden.
+func (s *Service) List(ctx context.Context, caller principal.Caller, q Query) (Page, error) {
+	if caller.Role != principal.Operator {
+		return Page{}, apierror.Forbidden
+	}
+	page := Page{Records: []Record{}}
+	for range maxReads {
+		records, more, err := s.store.readBefore(ctx, q.BeforeID)
+		if err != nil {
+			return Page{}, err
+		}
+		for _, r := range records {
+			if r.At.Before(q.From) {
+				return page, nil
+			}
+			if len(page.Records) == q.Limit {
+				page.NextBefore = q.BeforeID
+				return page, nil
+			}
+			q.BeforeID = r.ID
+			if (q.Actor == "" || q.Actor == r.Actor) && (q.Target == "" || q.Target == r.Target) {
+				page.Records = append(page.Records, r)
+			}
+		}
+		if !more {
+			return page, nil
+		}
+	}
+	page.NextBefore = q.BeforeID
+	return page, nil
+}
+
+// maxReads bounds how much one List reads: this many times readRecords of each list.
+const maxReads = 10
