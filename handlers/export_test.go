@@ -16,13 +16,14 @@ func ClientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 type Operation struct {
 	Method, Path string
 	Errors       []*apierror.Error // ordered by status and code
+	ForPlayers   bool              // players may call it
 }
 
 // Operations returns what is served, in the order of routes.go.
 func Operations() []Operation {
 	var list []Operation
 	for _, rt := range (&Server{}).routes() {
-		list = append(list, Operation{rt.method, rt.path, rt.allErrors()})
+		list = append(list, Operation{rt.method, rt.path, rt.allErrors(), rt.callers&player != 0})
 	}
 	return list
 }
