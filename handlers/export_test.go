@@ -17,13 +17,16 @@ type Operation struct {
 	Method, Path string
 	Errors       []*apierror.Error // ordered by status and code
 	StaffWrite   bool              // staff can change something by it
+	ForPlayers   bool              // players may call it
 }
 
 // Operations returns what is served, in the order of routes.go.
 func Operations() []Operation {
 	var list []Operation
 	for _, rt := range (&Server{}).routes() {
-		list = append(list, Operation{rt.method, rt.path, rt.allErrors(), rt.isStaffWrite()})
+		list = append(list, Operation{
+			rt.method, rt.path, rt.allErrors(), rt.isStaffWrite(), rt.callers&player != 0,
+		})
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -35,7 +36,11 @@ type socketMessage struct {
 func dial(ctx context.Context, n *nodetest.Node, path string, p player) (*websocket.Conn, error) {
 	dialer := websocket.Dialer{HandshakeTimeout: 10 * time.Second}
 	header := http.Header{"Authorization": {"Bearer " + p.token}}
-	conn, _, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(n.URL, "http")+path, header)
+	conn, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(n.URL, "http")+path, header)
+	if err != nil && response != nil {
+		body, _ := io.ReadAll(response.Body)
+		err = fmt.Errorf("%w: %s %s", err, response.Status, body)
+	}
 	return conn, err
 }
 

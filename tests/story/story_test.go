@@ -93,6 +93,17 @@ func (f *fixture) guest(game int64, name string) player {
 	}
 }
 
+// known returns a player for whom the game's server vouches. An address makes few guests a second.
+func (f *fixture) known(op installation, name string) player {
+	f.t.Helper()
+	a := f.must(201, "POST", "/api/v1/auth/exchange", op.serverKey, map[string]any{"externalId": name, "username": name})
+	return player{
+		id:    number(f.t, a.Body["user"].(map[string]any)["id"]),
+		token: a.Body["accessToken"].(string),
+		name:  name,
+	}
+}
+
 func number(t *testing.T, v any) int64 {
 	t.Helper()
 	n, err := v.(wiretest.Number).Int64()
@@ -407,7 +418,7 @@ func TestTwoHundredRaceForEightSeatsThroughBothNodes(t *testing.T) {
 
 		racers := make([]player, 200)
 		for i := range racers {
-			racers[i] = f.guest(op.game, fmt.Sprintf("Racer %d", i))
+			racers[i] = f.known(op, fmt.Sprintf("Racer %d", i))
 		}
 		counts := tally(f, len(racers), func(i int) (nodetest.Response, error) {
 			return f.node().Do(t.Context(), "POST", "/api/v1/game-session/join", racers[i].token, map[string]any{"roomId": room})
@@ -493,7 +504,7 @@ func TestThreeHundredBuyersForAHundredPieces(t *testing.T) {
 		buy := fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", number(t, rare.Body["id"]))
 		buyers := make([]player, 300)
 		for i := range buyers {
-			buyers[i] = f.guest(op.game, fmt.Sprintf("Buyer %d", i))
+			buyers[i] = f.known(op, fmt.Sprintf("Buyer %d", i))
 		}
 		counts := tally(f, len(buyers), func(i int) (nodetest.Response, error) {
 			return f.node().Do(t.Context(), "POST", buy, buyers[i].token, nil, "Idempotency-Key", "mine")
