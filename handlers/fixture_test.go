@@ -75,6 +75,17 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
+// withoutStaffWrites returns the lines that are not about what staff changed, as a fixture does.
+func (l *logBuffer) withoutStaffWrites() string {
+	var b strings.Builder
+	for line := range strings.Lines(l.String()) {
+		if !strings.Contains(line, `level=INFO msg="staff write" `) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
 // newFixture returns a node on a database of the single Redis server.
 func newFixture(t testing.TB) *fixture { return newFixtureOn(t, redistest.Single(t), nil) }
 

@@ -270,7 +270,7 @@ func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
 
 func TestAWriteOfAPlayerLeavesNoRecord(t *testing.T) {
 	f := newGameFixture(t)
-	last := f.trail("").id("items.0.id")
+	last, lines := f.trail("").id("items.0.id"), strings.Count(f.log.String(), `"staff write"`)
 	ann, bob := f.guest("Ann"), f.guest("Bob")
 	room := f.createRoom(ann)
 	f.expect(200, "POST", "/join", bob.token, roomBody(room))
@@ -279,6 +279,9 @@ func TestAWriteOfAPlayerLeavesNoRecord(t *testing.T) {
 	f.expect(204, "POST", "/api/v1/auth/logout", "", fmt.Sprintf(`{"refreshToken":%q}`, ann.refresh))
 	if now := f.trail(""); now.id("items.0.id") != last {
 		t.Errorf("the trail has what players did: %s", now.raw)
+	}
+	if strings.Count(f.log.String(), `"staff write"`) != lines {
+		t.Errorf("the log has what players did: %s", f.log)
 	}
 }
 
