@@ -63,12 +63,6 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-func (l *logBuffer) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.b.Reset()
-}
-
 func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +165,6 @@ func (f *fixture) createGame() *fixture {
 			`"settings":{"rakeBps":500}}`)
 	f.gold, f.game, f.serverKey = gold.id("id"), made.id("game.id"), made.text("serverKey")
 	f.giveGold(1_000_000, f.game)
-	f.log.Reset() // of what the operator did
 	return f
 }
 

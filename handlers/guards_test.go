@@ -77,7 +77,6 @@ func TestALimitByAddressCountsAllPlayersOfTheAddress(t *testing.T) {
 
 func TestOnlyUnexpectedErrorsAreLogged(t *testing.T) {
 	f, ann, fill := newRoomFixture(t)
-	f.log.Reset() // of what staff did
 	f.expectError(400, "invalid_json", "POST", "/join", ann.token, "{")
 	f.expectError(401, "unauthenticated", "GET", "/api/v1/me", "an invalid token", "")
 	f.expectError(402, "insufficient_funds", "POST", "/api/v1/game-session/create", ann.token,
