@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -486,16 +487,19 @@ func (st *store) listRoomIDs(ctx context.Context, indexes []string, before strin
 	var ids []string
 	for chunk := range slices.Chunk(indexes, maxPipelined) {
 		var parts []*redis.StringSliceCmd
-		_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, _ = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, index := range chunk {
 				parts = append(parts, p.ZRevRangeByLex(ctx, index, by))
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, redisdb.WrapError("list rooms", err)
-		}
-		for _, part := range parts {
+		for i, part := range parts {
+			switch err := redisdb.WrapError("list rooms", part.Err()); {
+			case redisdb.IsWrongType(err) && len(indexes) > 1: // the other indexes are listed
+				slog.ErrorContext(ctx, "an index of rooms cannot be read", "key", chunk[i], "error", err)
+			case err != nil:
+				return nil, err
+			}
 			ids = append(ids, part.Val()...)
 		}
 		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
@@ -504,32 +508,38 @@ func (st *store) listRoomIDs(ctx context.Context, indexes []string, before strin
 	return ids, nil
 }
 
-// readMany returns the rooms with these ids, without those that do not exist any more.
+// readMany returns the rooms with these ids, without those that do not exist any more. Rooms that
+// cannot be read are logged, and the others are returned.
 func (st *store) readMany(ctx context.Context, ids []string) ([]Room, error) {
-	names := make([]string, 0, len(ids))
+	names, found := make([]string, 0, len(ids)), make([]string, 0, len(ids))
 	for _, id := range ids {
 		at, err := st.locate(id)
 		if err != nil {
-			return nil, errors.New("an index contains " + strconv.Quote(id) + ", which is no room id")
-		}
-		names = append(names, at.roomKey())
-	}
-	hashes, err := st.db.ReadHashes(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Room, 0, len(hashes))
-	for i, hash := range hashes {
-		if len(hash) == 0 {
+			slog.ErrorContext(ctx, "an index of rooms contains what is no room id", "id", id)
 			continue
 		}
-		room, err := decodeRoom(ids[i], hash)
-		if err != nil {
+		names, found = append(names, at.roomKey()), append(found, id)
+	}
+	list := make([]Room, 0, len(names))
+	for i, hash := range st.db.ReadHashes(ctx, names) {
+		room, err := decodeRoom(found[i], hash.Fields)
+		switch err = cmp.Or(hash.Err, err); {
+		case isOutside(err):
 			return nil, err
+		case err != nil:
+			slog.ErrorContext(ctx, "a room cannot be read", "room", found[i], "error", err)
+		case len(hash.Fields) > 0:
+			list = append(list, room)
 		}
-		list = append(list, room)
 	}
 	return list, nil
+}
+
+// isOutside reports whether an error is not the fault of what is stored under one key, so that it
+// concerns others too.
+func isOutside(err error) bool {
+	return errors.Is(err, apierror.StoreUnavailable) || errors.Is(err, apierror.StoreFull) ||
+		errors.Is(err, context.Canceled)
 }
 
 func isRoomID(text string) bool {

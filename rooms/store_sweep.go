@@ -1,8 +1,10 @@
 package rooms
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,6 +26,7 @@ const (
 	sweepLease      = 10 * time.Second // of one Sweep
 	sweepBatchRooms = 128              // rooms that are swept in one round trip
 	sweepIdleFactor = 4                // the store has this many times a batch's time for others: 80 %
+	sweepRetryDelay = time.Minute      // until a room that cannot be swept is tried again
 	// sweepReserve is what is left of a lease when the sweep starts no other batch.
 	sweepReserve = time.Second
 )
@@ -58,6 +61,7 @@ func (st *store) sweepGames(ctx context.Context, fence int64, gameIDs []int64) (
 		}
 	}
 	_, busy, err := st.sweepShards(ctx, shards, fence)
+	unfinished = []int64{} // also with an error
 	for _, shard := range busy {
 		unfinished = append(unfinished, shard.GameID()) // freeRooms for a free shard
 	}
@@ -75,9 +79,7 @@ func (st *store) sweepShards(
 	skip := map[keys.Shard]int64{} // rooms that failed and are still in front
 	for first := true; len(shards) > 0; first = false {
 		due, err := st.listDue(ctx, shards, skip)
-		if err != nil {
-			return swept, busy, errors.Join(append(errs, err)...)
-		}
+		errs = append(errs, err)
 		if first {
 			busy = due.busy
 		}
@@ -86,8 +88,8 @@ func (st *store) sweepShards(
 				return swept, busy, errors.Join(errs...)
 			}
 			begin := time.Now()
-			failed, err := st.sweepBatch(ctx, batch, fence)
-			swept += len(batch) - len(failed)
+			done, failed, err := st.sweepBatch(ctx, batch, fence)
+			swept += done
 			for _, room := range failed {
 				skip[room.shard]++
 			}
@@ -127,26 +129,31 @@ type dueRooms struct {
 }
 
 // listDue returns the rooms that are due by the store's clock, up to sweepBatchRooms of each shard,
-// behind as many as are to be skipped.
+// behind as many as are to be skipped. With an error it returns those of the other shards.
 func (st *store) listDue(ctx context.Context, shards []keys.Shard, skip map[keys.Shard]int64) (dueRooms, error) {
 	now, err := st.db.Client.Time(ctx).Result()
 	if err != nil {
-		return dueRooms{}, redisdb.WrapError("read the store's clock", err)
+		return dueRooms{busy: shards}, redisdb.WrapError("read the store's clock", err)
 	}
 	var due dueRooms
+	var errs []error
 	for chunk := range slices.Chunk(shards, maxPipelined) {
 		replies := make([]*redis.ZSliceCmd, len(chunk))
-		_, err = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, _ = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, shard := range chunk {
 				from := skip[shard]
 				replies[i] = p.ZRangeWithScores(ctx, keys.RoomsDue(shard), from, from+sweepBatchRooms-1)
 			}
 			return nil
 		})
-		if err != nil {
-			return dueRooms{}, redisdb.WrapError("list rooms that are due", err)
-		}
 		for i, shard := range chunk {
+			if err := replies[i].Err(); err != nil {
+				errs = append(errs, redisdb.WrapError("list rooms of "+shard.String()+" that are due", err))
+				if !redisdb.IsWrongType(err) { // else a look a minute is enough
+					due.busy = append(due.busy, shard)
+				}
+				continue
+			}
 			entries := replies[i].Val()
 			if len(entries) > 0 {
 				due.busy = append(due.busy, shard)
@@ -162,74 +169,91 @@ func (st *store) listDue(ctx context.Context, shards []keys.Shard, skip map[keys
 			}
 		}
 	}
-	return due, nil
+	return due, errors.Join(errs...)
 }
 
 // errLeaderReplaced means that another node leads the sweep now.
 var errLeaderReplaced = errors.New("another leader has taken over")
 
 // sweepBatch reads rooms in one round trip and sweeps them in another; a room that a player joined
-// in between is read again. It returns the rooms that it could not sweep, and why.
-func (st *store) sweepBatch(ctx context.Context, batch []location, fence int64) (failed []location, err error) {
+// in between is read again. A room that cannot be swept as it is stored is looked at again later,
+// and logged then too. sweepBatch returns how many rooms it swept, which ones it could not sweep
+// that are still due, and why.
+func (st *store) sweepBatch(
+	ctx context.Context, batch []location, fence int64,
+) (swept int, failed []location, err error) {
 	var errs []error
+	outside := false
+	fail := func(at location, err error) {
+		isFirst := !outside
+		if outside = outside || isOutside(err); !isOutside(err) || isFirst { // an outage once is enough
+			errs = append(errs, err)
+		}
+		if isOutside(err) || !st.postpone(ctx, at) {
+			failed = append(failed, at)
+		}
+	}
 	for range maxScriptAttempts {
 		if len(batch) == 0 {
-			return failed, errors.Join(errs...)
+			return swept, failed, errors.Join(errs...)
 		}
-		calls, sound, err := st.prepareSweep(ctx, batch, fence)
-		errs = append(errs, err)
-		for _, at := range batch {
-			if !slices.Contains(sound, at) {
-				failed = append(failed, at)
-			}
-		}
-		replies, err := st.db.RunScriptPipelined(ctx, scripts.RoomSweep, calls)
+		calls, sound := st.prepareSweep(ctx, batch, fence, fail)
+		results := st.db.RunScriptPipelined(ctx, scripts.RoomSweep, calls)
 		for _, at := range sound {
 			st.changed(at.shard)
 		}
-		if err != nil { // it may have swept some of them
-			return append(failed, sound...), errors.Join(append(errs, err)...)
-		}
 		batch = nil
-		for i, reply := range replies {
+		for i, result := range results {
 			switch {
-			case reply.Status == scripts.OK:
-			case reply.Status == scripts.Stale && !slices.Equal(reply.Values, []string{fenceReply}):
+			case result.Failure != nil:
+				fail(sound[i], fmt.Errorf("sweep room %s: %w", sound[i].roomID, result.Failure))
+			case result.Status == scripts.OK:
+				swept++
+			case result.Status == scripts.Stale && !slices.Equal(result.Values, []string{fenceReply}):
 				batch = append(batch, sound[i])
 			default:
-				return append(failed, sound[i:]...), errors.Join(append(errs, errLeaderReplaced)...)
+				return swept, append(failed, sound[i:]...), errors.Join(append(errs, errLeaderReplaced)...)
 			}
 		}
 	}
-	return append(failed, batch...), errors.Join(append(errs, apierror.VersionConflict)...)
+	if len(batch) > 0 {
+		errs = append(errs, apierror.VersionConflict)
+	}
+	return swept, append(failed, batch...), errors.Join(errs...)
+}
+
+// postpone has the sweep look at a room later. It reports whether it did.
+func (st *store) postpone(ctx context.Context, at location) bool {
+	now, err := st.db.Client.Time(ctx).Result()
+	if err != nil {
+		return false
+	}
+	later := now.Add(sweepRetryDelay).UnixMilli()
+	return st.db.Client.Do(ctx, "ZADD", keys.RoomsDue(at.shard), "XX", later, at.roomID).Err() == nil
 }
 
 // fenceReply follows stale when the leader has a successor.
 const fenceReply = "fence"
 
 // prepareSweep reads rooms and returns a call of the script for each, without those that cannot be
-// decoded; sound names the rooms of the calls.
+// read, for which it calls fail; sound names the rooms of the calls.
 func (st *store) prepareSweep(
-	ctx context.Context, batch []location, fence int64,
-) (calls []redisdb.ScriptCall, sound []location, err error) {
+	ctx context.Context, batch []location, fence int64, fail func(location, error),
+) (calls []redisdb.ScriptCall, sound []location) {
 	names := make([]string, len(batch))
 	for i, at := range batch {
 		names[i] = at.roomKey()
 	}
-	hashes, err := st.db.ReadHashes(ctx, names)
-	if err != nil {
-		return nil, nil, err
-	}
-	var errs []error
-	for i, at := range batch {
-		room, err := decodeRoom(at.roomID, hashes[i])
-		if err != nil {
-			errs = append(errs, err)
+	for i, hash := range st.db.ReadHashes(ctx, names) {
+		at := batch[i]
+		room, err := decodeRoom(at.roomID, hash.Fields)
+		if err = cmp.Or(hash.Err, err); err != nil {
+			fail(at, err)
 			continue
 		}
 		calls, sound = append(calls, st.sweepCall(at, room, fence)), append(sound, at)
 	}
-	return calls, sound, errors.Join(errs...)
+	return calls, sound
 }
 
 // sweepCall returns the call that sweeps a room; the zero Room is one that does not exist.

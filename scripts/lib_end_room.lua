@@ -1,6 +1,16 @@
--- lib_end_room: the places of a room in the indexes when it ends. close_room moves the room to an
--- index of ended rooms and makes it due when its events are to be dropped, or the room to be
--- removed, whichever comes first. open_key is nil for a room that was started.
+-- lib_end_room: what is checked and what is moved when a room ends. reject_strings fails when one
+-- of the KEYS from first to last holds a string. None of them should: SET by hand replaces a value
+-- of any type, and the first command on it would fail after others had moved money.
+local function reject_strings(first, last)
+  local strings = redis.call('MGET', unpack(KEYS, first, last))
+  for i = 1, last - first + 1 do
+    if strings[i] then redis.call('LLEN', KEYS[first + i - 1]) end -- fails with WRONGTYPE
+  end
+end
+
+-- close_room moves the room to an index of ended rooms and makes it due when its events are to be
+-- dropped, or the room to be removed, whichever comes first. open_key is nil for a room that was
+-- started.
 local function close_room(status_key, ended_key, open_key, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
   if visibility == 'public' then
     if open_key then redis.call('ZREM', open_key, room_id) end

@@ -41,6 +41,7 @@ local first_player = paid and 9 or 8
 local ledger_key = paid and KEYS[first_player - 1]
 local keys_of, seats = collect_player_keys(users, first_player, paid), read_seats(room_key)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end
+reject_strings(1, #KEYS - (receipt_key and 1 or 0))
 
 local now_ms, now = read_clock()
 local changed = now

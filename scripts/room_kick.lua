@@ -58,6 +58,7 @@ if is_empty or target == host or starts and reserved ~= '0' then
   seats = read_seats(room_key)
   if (is_empty or starts) and not has_all_players(seats, keys_of, 'reserved') then return {'stale', nonce} end
 end
+reject_strings(1, #KEYS - (receipt_key and 1 or 0))
 
 local now_ms, now = read_clock()
 local changed = now

@@ -63,6 +63,7 @@ if is_empty or is_won or user == host or starts and reserved ~= '0' then
     return {'stale', nonce}
   end
 end
+if is_empty or is_won then reject_strings(1, #KEYS - (receipt_key and 1 or 0)) end
 
 local now_ms, now = read_clock()
 local changed = now

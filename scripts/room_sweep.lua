@@ -49,6 +49,8 @@ if reason and is_over then
   seats, keys_of = read_seats(room_key), collect_player_keys(users, 13, paid)
   if not has_all_players(seats, keys_of) then return {'stale', nonce} end
 end
+reject_strings(1, 9)
+reject_strings(12, #KEYS)
 
 redis.call('SET', fence_key, token_of_leader)
 if not is_over then

@@ -302,6 +302,34 @@ func TestANodeServesWhatIsLeftOfACluster(t *testing.T) {
 	redistest.Eventually(t, "it is back", func() bool { return lost() == 0 })
 }
 
+func TestANodeThatStartsWithoutOneMasterServesWhenThatIsBack(t *testing.T) {
+	url, members, err := redistest.StartCluster("--appendonly", "yes", "--cluster-require-full-coverage", "no")
+	for _, m := range members {
+		t.Cleanup(m.Remove)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	members[0].Kill()
+	n := nodetest.StartWithoutStore(t, url)
+	if got := get(t, n.URL+"/healthz"); got != http.StatusOK {
+		t.Errorf("/healthz returned %d", got)
+	}
+	redistest.Eventually(t, "the node tries", func() bool { return strings.Contains(n.Log(), "waiting for the store") })
+	r := n.Must(t, http.StatusServiceUnavailable, http.MethodGet, "/readyz", "", nil)
+	if r.Code() != "store_unavailable" || !strings.Contains(string(r.Raw), `"name":"store","ok":false`) {
+		t.Errorf("/readyz returned %s", r)
+	}
+	if err := members[0].Restart(); err != nil {
+		t.Fatal(err)
+	}
+	n.WaitReady(http.StatusOK)
+	redistest.Eventually(t, "a game is made", func() bool {
+		r, err := n.Do(t.Context(), http.MethodPost, "/api/v1/admin/games", nodetest.AdminKey, map[string]any{"name": "X"})
+		return err == nil && r.Status == http.StatusCreated
+	})
+}
+
 func TestSIGHUPDrainsLikeSIGTERM(t *testing.T) {
 	n := nodetest.Start(t, redistest.StartFor(t, "--appendonly", "yes").URL(), "PARLOR_DRAIN_DELAY=1s")
 	if err := syscall.Kill(n.Pid(), syscall.SIGHUP); err != nil {

@@ -3,6 +3,7 @@ package assets
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -113,16 +114,18 @@ func (s store) readAssets(ctx context.Context, gameID int64, ids ...int64) ([]As
 	for i, id := range ids {
 		names[i] = keys.Asset(gameID, id)
 	}
-	hashes, err := s.db.ReadHashes(ctx, names)
-	if err != nil {
-		return nil, err
-	}
 	found := make([]Asset, 0, len(ids))
-	for i, hash := range hashes {
-		if len(hash) == 0 {
+	for i, hash := range s.db.ReadHashes(ctx, names) {
+		switch {
+		case redisdb.IsWrongType(hash.Err): // the others are shown
+			slog.ErrorContext(ctx, "an asset cannot be read", "game", gameID, "asset", ids[i], "error", hash.Err)
+			continue
+		case hash.Err != nil:
+			return nil, hash.Err
+		case len(hash.Fields) == 0:
 			continue
 		}
-		a, err := decodeAsset(gameID, ids[i], hash)
+		a, err := decodeAsset(gameID, ids[i], hash.Fields)
 		if err != nil {
 			return nil, err
 		}

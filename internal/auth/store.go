@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -235,8 +236,9 @@ func (s *store) takePermits(ctx context.Context, key bucketKey, limit Limit, wan
 	return decodeLease(reply)
 }
 
-// charge charges the permits of all reports in one pipeline. The i-th result is of the i-th report;
-// the error is the first one of any.
+// charge charges the permits of all reports in one pipeline. The i-th result is of the i-th report,
+// zero when that one failed. The error is store_unavailable when one could not be charged for that
+// reason; a bucket that cannot be read is logged and concerns nobody else.
 func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
@@ -245,13 +247,16 @@ func (s *store) charge(ctx context.Context, reports []usageReport) ([]lease, err
 		calls[i] = rateLimitCall(r.bucket.key, r.limit, 0, r.used)
 	}
 	leases := make([]lease, len(reports))
-	replies, err := s.db.RunScriptPipelined(ctx, scripts.RateLimitTake, calls)
-	if err != nil {
-		return leases, err
-	}
-	for i, reply := range replies {
-		if leases[i], err = decodeLease(reply); err != nil {
+	for i, result := range s.db.RunScriptPipelined(ctx, scripts.RateLimitTake, calls) {
+		err := result.Failure
+		if err == nil {
+			leases[i], err = decodeLease(result.Reply)
+		}
+		switch {
+		case errors.Is(err, apierror.StoreUnavailable), errors.Is(err, context.Canceled):
 			return leases, err
+		case err != nil:
+			slog.WarnContext(ctx, "a rate limit cannot be charged", "key", calls[i].Keys[0], "error", err)
 		}
 	}
 	return leases, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -129,17 +130,20 @@ func (s *store) load(ctx context.Context, id int64) (Game, error) {
 
 func (s *store) loadRange(ctx context.Context, from, to int64) ([]Game, error) {
 	replies := make([]*redis.MapStringStringCmd, 0, to-from+1)
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for id := from; id <= to; id++ {
 			replies = append(replies, p.HGetAll(ctx, keys.Game(id)))
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, redisdb.WrapError("read games", err)
-	}
 	var games []Game
 	for i, reply := range replies {
+		switch err := redisdb.WrapError("read a game", reply.Err()); {
+		case redisdb.IsWrongType(err): // the others are listed
+			slog.ErrorContext(ctx, "a game cannot be read", "game", from+int64(i), "error", err)
+		case err != nil:
+			return nil, err
+		}
 		if len(reply.Val()) == 0 {
 			continue
 		}

@@ -195,16 +195,6 @@ func SaveStateField(version int64) string { return id(version) }
 // SaveMarkField returns the field of Save with what is stored beside the state of a version.
 func SaveMarkField(version int64) string { return id(version) + saveMarkSuffix }
 
-// ParseSaveMarkField returns the version of a SaveMarkField. It returns false for other fields.
-func ParseSaveMarkField(field string) (version int64, ok bool) {
-	number, ok := strings.CutSuffix(field, saveMarkSuffix)
-	if !ok {
-		return 0, false
-	}
-	version, err := strconv.ParseInt(number, 10, 64)
-	return version, err == nil
-}
-
 // SavesBytesField is the field of Saves with the bytes of all versions' states. No slot has an
 // empty name.
 const SavesBytesField = ""

@@ -82,17 +82,6 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 	}
 }
 
-func TestTheVersionOfAMarkFieldIsFound(t *testing.T) {
-	if version, ok := keys.ParseSaveMarkField(keys.SaveMarkField(12)); !ok || version != 12 {
-		t.Errorf("got %d, %v", version, ok)
-	}
-	for _, field := range []string{keys.SaveVersionField, keys.SaveStateField(12), "x:mark", ":mark"} {
-		if version, ok := keys.ParseSaveMarkField(field); ok {
-			t.Errorf("%q has the version %d", field, version)
-		}
-	}
-}
-
 func TestTheRoomOfAListOfEventsIsFound(t *testing.T) {
 	shard := keys.FreeShard(3)
 	if id, ok := keys.ParseRoomEvents(keys.RoomEvents(shard, "a-b")); !ok || id != "a-b" {

@@ -21,7 +21,9 @@ const (
 	lease       = 10 * time.Second // of one election
 )
 
-// Handler does the work of some games and returns those with which it has to go on. fence is the
+// Handler does the work of some games and returns those with which it has to go on. With an error
+// it returns nil for all of them, or else those with which a look in a second may help; the others
+// have to wait for the next look at every game. fence is the
 // fencing token of this leader; the scripts of the work must reject lower ones. ctx ends when the
 // leader may have been replaced.
 type Handler func(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error)
@@ -104,7 +106,7 @@ func (w *Work) lead(ctx context.Context, fence int64) error {
 		return err
 	}
 	unfinished, err := w.handle(ctx, fence, games)
-	if err != nil { // some may be done; to look again is harmless
+	if err != nil && unfinished == nil { // some may be done; to look again is harmless
 		unfinished = games
 	}
 	for _, id := range unfinished {

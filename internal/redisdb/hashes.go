@@ -6,22 +6,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ReadHashes reads whole hashes in one round trip, in the order of keys; one that does not exist is
-// empty. It returns store_unavailable when the store cannot be reached.
-func (db *DB) ReadHashes(ctx context.Context, keys []string) ([]map[string]string, error) {
+// IsWrongType reports whether a key held another type than the command needs: somebody wrote to the
+// store by hand. Only what uses that key is affected.
+func IsWrongType(err error) bool { return redis.HasErrorPrefix(err, "WRONGTYPE") }
+
+// HashRead is what was read of one hash.
+type HashRead struct {
+	Fields map[string]string // empty when the hash does not exist
+	Err    error             // of this hash alone; store_unavailable when its server was not reached
+}
+
+// ReadHashes reads whole hashes in one round trip to each server, in the order of keys.
+func (db *DB) ReadHashes(ctx context.Context, keys []string) []HashRead {
 	commands := make([]*redis.MapStringStringCmd, len(keys))
-	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
 			commands[i] = p.HGetAll(ctx, key)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, WrapError("read hashes", err)
-	}
-	hashes := make([]map[string]string, len(keys))
+	hashes := make([]HashRead, len(keys))
 	for i, command := range commands {
-		hashes[i] = command.Val()
+		hashes[i] = HashRead{command.Val(), WrapError("read "+keys[i], command.Err())}
 	}
-	return hashes, nil
+	return hashes
 }

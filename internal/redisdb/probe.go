@@ -107,7 +107,7 @@ func (p *Prober) assess(name string, err error, info map[string]string) MasterHe
 		h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
 	}
 	// A store that is full still takes what ends, pays back or frees.
-	if err != nil && outageCode(err) != "OOM" {
+	if err != nil && !redis.HasErrorPrefix(err, "OOM") {
 		failed := failedProbe(name, err)
 		h.Detail, h.Cause = failed.Detail, failed.Cause
 		return h

@@ -104,9 +104,10 @@ func TestCommandsOfAUserWithoutPermissionAreStoreUnavailable(t *testing.T) {
 			err, apierror.StoreUnavailable) {
 			t.Errorf("%s: a script returns %v", name, err)
 		}
-		if _, err := fresh.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls); !errors.Is(
-			err, apierror.StoreUnavailable) {
-			t.Errorf("%s: a pipeline returns %v", name, err)
+		for _, r := range fresh.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls) {
+			if !errors.Is(r.Failure, apierror.StoreUnavailable) {
+				t.Errorf("%s: a pipeline returns %v", name, r.Failure)
+			}
 		}
 		_ = fresh.Close()
 	}
@@ -143,8 +144,8 @@ func TestNoCommandWaitsLongerThanThreeSecondsForAStoreThatHangs(t *testing.T) {
 				return err
 			},
 			"a pipeline": func(ctx context.Context) error {
-				_, err := db.RunScriptPipelined(ctx, scripts.RateLimitTake, []redisdb.ScriptCall{{Keys: key, Args: args}})
-				return err
+				calls := []redisdb.ScriptCall{{Keys: key, Args: args}}
+				return db.RunScriptPipelined(ctx, scripts.RateLimitTake, calls)[0].Failure
 			},
 			"a read": func(ctx context.Context) error {
 				_, err := db.AutoPipelined.HGetAll(ctx, key[0]).Result()
@@ -224,13 +225,19 @@ func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
 				key := fmt.Sprintf("{p%d}:%v", i, known)
 				calls[i] = redisdb.ScriptCall{Keys: []string{key}, Args: []any{1_000_000, 100, i + 1, 0}}
 			}
-			replies, err := db.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls)
-			if err != nil || len(replies) != len(calls) {
-				t.Fatalf("%d replies, %v", len(replies), err)
+			const spoiled = 7
+			if err := db.Client.LPush(t.Context(), calls[spoiled].Keys[0], "?").Err(); err != nil {
+				t.Fatal(err)
 			}
-			for i, reply := range replies {
+			for i, reply := range db.RunScriptPipelined(t.Context(), scripts.RateLimitTake, calls) {
+				if i == spoiled {
+					if !redisdb.IsWrongType(reply.Failure) {
+						t.Errorf("a key of a wrong type: %v", reply.Failure)
+					}
+					continue
+				}
 				want := fmt.Sprint([]int{i + 1, (i + 1) * 1_000_000})
-				if reply.Status != scripts.OK || fmt.Sprint(reply.Values) != want {
+				if reply.Failure != nil || reply.Status != scripts.OK || fmt.Sprint(reply.Values) != want {
 					t.Errorf("call %d returns %+v, want %s", i, reply, want)
 				}
 			}
@@ -238,8 +245,9 @@ func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		calls := []redisdb.ScriptCall{{Keys: []string{"{p}:x"}, Args: []any{1, 1, 1, 0}}}
-		if _, err := db.RunScriptPipelined(ended, scripts.RateLimitTake, calls); !errors.Is(err, context.Canceled) {
-			t.Errorf("a cancelled pipeline returns %v", err)
+		r := db.RunScriptPipelined(ended, scripts.RateLimitTake, calls)
+		if !errors.Is(r[0].Failure, context.Canceled) {
+			t.Errorf("a cancelled pipeline returns %v", r[0].Failure)
 		}
 	})
 }

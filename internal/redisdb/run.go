@@ -64,10 +64,15 @@ type ScriptCall struct {
 	Args []any
 }
 
+// ScriptResult is what one of several runs of a script returned.
+type ScriptResult struct {
+	Reply
+	Failure error // of this call alone, nil for a reply; store_unavailable when its server was not reached
+}
+
 // RunScriptPipelined runs a script once for each call, in one round trip to each server, and
-// returns the replies in their order. When it returns an error, some calls may have run. It returns
-// store_unavailable when the store cannot be reached.
-func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) ([]Reply, error) {
+// returns the results in their order. A call that failed may have run.
+func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) []ScriptResult {
 	source, sha := db.textOf(s)
 	commands := make([]*redis.Cmd, len(calls))
 	var missing []int // calls to servers that do not know the script yet
@@ -90,14 +95,12 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 			return nil
 		})
 	}
-	replies := make([]Reply, len(calls))
+	results := make([]ScriptResult, len(calls))
 	for i, command := range commands {
 		value, err := command.Result()
-		if replies[i], err = newReply(s, value, err); err != nil {
-			return nil, err
-		}
+		results[i].Reply, results[i].Failure = newReply(s, value, err)
 	}
-	return replies, nil
+	return results
 }
 
 // newReply decodes a reply: an array of texts, or one text for a status without values, which costs

@@ -162,3 +162,38 @@ func TestOnlyFriendsAndSentRequestsCount(t *testing.T) {
 		}
 	})
 }
+
+func TestARecordOfAWrongTypeHidesOneFriendOnly(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		ctx, s := t.Context(), users.New(db)
+		me := newPlayer(t, s, 1)
+		var others []int64
+		want := ""
+		for i := range 4 {
+			other := newPlayer(t, s, 1)
+			if _, err := s.AddFriend(ctx, me, other.UserID); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.AddFriend(ctx, other, me.UserID); err != nil {
+				t.Fatal(err)
+			}
+			if others = append(others, other.UserID); i >= 2 {
+				want += fmt.Sprintf("%d:friend ", other.UserID)
+			}
+		}
+		for _, key := range []string{
+			keys.User(others[0]), keys.PlayerPair(me.UserID, others[1]), keys.FriendRequests(me.UserID),
+		} {
+			if err := db.Client.Set(ctx, key, "?", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := statesOf(allFriends(t, s, me, 100)); got != want {
+			t.Errorf("the friends are %q, want %q", got, want)
+		}
+		are, err := s.AreFriends(ctx, me.UserID, others...)
+		if err != nil || are[others[1]] || !are[others[0]] || !are[others[3]] {
+			t.Errorf("the friends are %v, %v", are, err)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -231,7 +232,7 @@ func (s *Service) CreatedAt(ctx context.Context, id int64) (time.Time, error) {
 // Profiles returns the profiles of those players that exist, by id. It has no Caller: a profile is
 // what everybody may see.
 func (s *Service) Profiles(ctx context.Context, ids ...int64) (map[int64]Profile, error) {
-	found, err := s.store.loadAll(ctx, ids)
+	found, _, err := s.store.loadAll(ctx, ids)
 	profiles := make(map[int64]Profile, len(found))
 	for id, u := range found {
 		profiles[id] = u.Profile
@@ -349,18 +350,18 @@ func (s *Service) Friends(
 	if err != nil {
 		return nil, 0, err
 	}
-	profiles, err := s.Profiles(ctx, ids...)
+	found, unreadable, err := s.store.loadAll(ctx, ids)
 	if err != nil {
 		return nil, 0, err
 	}
 	friends = make([]Friend, 0, len(ids))
 	for _, other := range ids {
-		p, exists := profiles[other]
+		u, exists := found[other]
 		r, related := relations[other]
 		switch {
 		case exists && related:
-			friends = append(friends, Friend{Profile: p, State: r.state, Since: r.since})
-		case !exists: // a player who is gone must not take room
+			friends = append(friends, Friend{Profile: u.Profile, State: r.state, Since: r.since})
+		case !exists && !slices.Contains(unreadable, other): // a player who is gone must not take room
 			if err := s.store.deletePair(ctx, other, caller.UserID); err != nil {
 				return nil, 0, err
 			}
@@ -455,7 +456,7 @@ func (s *Service) findOther(ctx context.Context, caller principal.Caller, other 
 	if caller.UserID == other {
 		return User{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
-	both, err := s.store.loadAll(ctx, []int64{caller.UserID, other})
+	both, _, err := s.store.loadAll(ctx, []int64{caller.UserID, other})
 	if err != nil {
 		return User{}, err
 	}

@@ -3,6 +3,7 @@ package users
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,13 +135,13 @@ func (s *store) load(ctx context.Context, id int64) (User, error) {
 	return decodeUser(id, values)
 }
 
-// loadAll returns those of the players that exist, by id.
-func (s *store) loadAll(ctx context.Context, ids []int64) (map[int64]User, error) {
+// loadAll returns those of the players that exist, by id, and those that exist and cannot be read.
+func (s *store) loadAll(ctx context.Context, ids []int64) (found map[int64]User, unreadable []int64, err error) {
 	if len(ids) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	replies := make(map[int64]*redis.SliceCmd, len(ids))
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, id := range ids {
 			if replies[id] == nil {
 				replies[id] = p.HMGet(ctx, keys.User(id), userFields...)
@@ -148,20 +149,23 @@ func (s *store) loadAll(ctx context.Context, ids []int64) (map[int64]User, error
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, redisdb.WrapError("read players", err)
-	}
-	found := make(map[int64]User, len(ids))
+	found = make(map[int64]User, len(ids))
 	for id, reply := range replies {
+		if spoiled, err := checkReply(ctx, "read a player", reply); err != nil {
+			return nil, nil, err
+		} else if spoiled {
+			unreadable = append(unreadable, id)
+			continue
+		}
 		u, err := decodeUser(id, reply.Val())
 		switch {
 		case err == nil:
 			found[id] = u
 		case !errors.Is(err, apierror.UserNotFound):
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return found, nil
+	return found, unreadable, nil
 }
 
 // decodeUser decodes the values of userFields. It returns user_not_found when there are none.
@@ -342,21 +346,35 @@ func (s *store) pairRelations(ctx context.Context, a, b int64) (both [2]relation
 	return both, nil
 }
 
+// checkReply returns the error of a reply, but for a key that somebody overwrote with another type:
+// it logs that and reports that the key cannot be read, so that the others are returned.
+func checkReply(ctx context.Context, operation string, reply redis.Cmder) (unreadable bool, err error) {
+	switch err := redisdb.WrapError(operation, reply.Err()); {
+	case errors.Is(err, redis.Nil):
+		return false, nil
+	case redisdb.IsWrongType(err):
+		slog.ErrorContext(ctx, "a record of players cannot be read", "key", reply.Args()[1], "error", err)
+		return true, nil
+	default:
+		return false, err
+	}
+}
+
 // indexPage returns up to limit ids above after of those in a player's index, in order, and whether
 // there may be more.
 func (s *store) indexPage(ctx context.Context, id, after int64, limit int) (ids []int64, more bool, err error) {
 	above := &redis.ZRangeBy{Min: "(" + strconv.FormatInt(after, 10), Max: "+inf", Count: int64(limit) + 1}
 	var lists [3]*redis.StringSliceCmd
-	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		lists[0] = p.ZRangeByScore(ctx, keys.Friends(id), above)
 		lists[1] = p.ZRangeByScore(ctx, keys.BlockedPlayers(id), above)
 		lists[2] = p.ZRange(ctx, keys.FriendRequests(id), 0, -1) // few, and in order of time
 		return nil
 	})
-	if err != nil {
-		return nil, false, redisdb.WrapError("read friends", err)
-	}
 	for _, list := range lists {
+		if _, err := checkReply(ctx, "read friends", list); err != nil {
+			return nil, false, err
+		}
 		values := redisdb.NewValues("an index of friends", list.Val())
 		for range list.Val() {
 			if other := values.NextInt(); other > after {
@@ -390,17 +408,19 @@ func (s *store) relations(ctx context.Context, id int64, others []int64) (map[in
 	}
 	fields := []string{"rel", "since", blockField(id)}
 	replies := make([]*redis.SliceCmd, len(others))
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, other := range others {
 			replies[i] = p.HMGet(ctx, keys.PlayerPair(id, other), fields...)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, redisdb.WrapError("read pairs", err)
-	}
 	found := make(map[int64]relation, len(others))
 	for i, other := range others {
+		if unreadable, err := checkReply(ctx, "read a pair", replies[i]); err != nil {
+			return nil, err
+		} else if unreadable {
+			continue
+		}
 		r, err := decodeRelation(id, redisdb.NewFieldsFromHMGet("a pair", fields, replies[i].Val()))
 		if err != nil {
 			return nil, err
@@ -417,19 +437,16 @@ func (s *store) areFriends(ctx context.Context, id int64, others []int64) (map[i
 		return nil, nil
 	}
 	replies := make([]*redis.StringCmd, len(others))
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, other := range others {
 			replies[i] = p.HGet(ctx, keys.PlayerPair(id, other), "rel")
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) { // the first absent pair is the pipeline's error
-		return nil, redisdb.WrapError("read pairs", err)
-	}
 	friends := make(map[int64]bool, len(others))
 	for i, other := range others {
-		if err := replies[i].Err(); err != nil && !errors.Is(err, redis.Nil) {
-			return nil, redisdb.WrapError("read pairs", err)
+		if _, err := checkReply(ctx, "read a pair", replies[i]); err != nil {
+			return nil, err
 		}
 		friends[other] = replies[i].Val() == "friends"
 	}

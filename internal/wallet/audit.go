@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
 // Report shows whether money is conserved: in every game and for every token minted == wallets +
@@ -77,7 +80,10 @@ func (s *Service) reportOf(ctx context.Context, games []totals) (Report, error) 
 	r := Report{Balanced: true, CheckedAt: time.Now().UTC()}
 	sums := map[string]tokenTotals{}
 	for _, game := range games {
-		if game.folded > game.sequence { // the ledger has lost entries
+		if game.defect != nil {
+			slog.ErrorContext(ctx, "the money of a game cannot be counted", "game", game.gameID, "error", game.defect)
+		}
+		if game.defect != nil || game.folded > game.sequence { // the ledger has lost entries
 			r.Balanced = false
 		}
 		for code, of := range game.tokens {
@@ -116,6 +122,9 @@ func (s *Service) reportOf(ctx context.Context, games []totals) (Report, error) 
 	return r, nil
 }
 
+// ledgerAccount is the account of a defect of the ledger itself.
+const ledgerAccount = "ledger"
+
 // totalDelta is what is missing, summed over games; no store has it.
 const totalDelta = "delta"
 
@@ -148,7 +157,12 @@ func (s *Service) AuditDeep(ctx context.Context, gameID int64) (DeepReport, erro
 	all := make([]totals, 0, len(games))
 	for _, id := range games {
 		a := gameAudit{Service: s, gameID: id, players: players[id], replay: newLedgerReplay()}
-		if err := a.run(ctx); err != nil {
+		err := a.run(ctx)
+		switch {
+		case redisdb.IsWrongType(err): // the other games are counted
+			a.totals.defect, a.heldCounted = err, false
+			a.differences = append(a.differences, Difference{GameID: id, Account: ledgerAccount, Stored: err.Error()})
+		case err != nil:
 			return DeepReport{}, err
 		}
 		all = append(all, a.totals)
@@ -214,6 +228,9 @@ func (a *gameAudit) recount(ctx context.Context) error {
 		return err
 	}
 	a.totals = all[0]
+	if a.totals.defect != nil {
+		return a.totals.defect
+	}
 	if err := a.replayTo(ctx, a.totals.sequence); err != nil {
 		return err
 	}
@@ -241,6 +258,10 @@ func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 		for id, w := range at.wallets {
 			a.compared[id] = true
 			a.compareWallet(id, w.balances)
+			if w.defect != nil {
+				a.addDifference(walletAccount(id), "", w.defect.Error(), "a wallet and its lines")
+				continue
+			}
 			if err := a.compareLines(ctx, id, w); err != nil {
 				return err
 			}
@@ -379,7 +400,7 @@ func newLedgerReplay() ledgerReplay {
 }
 
 func (re *ledgerReplay) addDefect(code, stored, counted string) {
-	re.defects = append(re.defects, Difference{Account: "ledger", TokenCode: code, Stored: stored, Counted: counted})
+	re.defects = append(re.defects, Difference{Account: ledgerAccount, TokenCode: code, Stored: stored, Counted: counted})
 }
 
 // apply adds the postings of the next entry, which must sum to zero.

@@ -135,6 +135,9 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 	add := func(postings string) damage {
 		return func(t *testing.T, db *redisdb.DB) { addEntry(t, db, "GOLD", postings) }
 	}
+	overwrite := func(key string) damage { // as a careless SET does
+		return func(t *testing.T, db *redisdb.DB) { db.Client.Set(t.Context(), key, "?", 0) }
+	}
 	for name, c := range map[string]struct {
 		account string
 		damage  damage
@@ -162,6 +165,9 @@ func TestTheRecountFindsDefectsOfTheLedger(t *testing.T) {
 		"a text that is no entry": {"ledger", func(t *testing.T, db *redisdb.DB) {
 			db.Client.RPush(t.Context(), keys.Ledger(game), "x")
 		}},
+		"a ledger of a wrong type": {"ledger", overwrite(keys.Ledger(game))},
+		"a wallet of a wrong type": {"w1", overwrite(keys.Wallet(game, 1))},
+		"lines of a wrong type":    {"w1", overwrite(keys.WalletLines(game, 1))},
 		"a number of folded entries that is too low": {"wallets", func(t *testing.T, db *redisdb.DB) {
 			if err := newService(db).Fold(t.Context(), game); err != nil {
 				t.Fatal(err)

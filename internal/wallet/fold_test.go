@@ -279,3 +279,37 @@ func TestEntriesThatLeftTheLedgerBeforeTheyWereFoldedAreAnError(t *testing.T) {
 		t.Errorf("the fold returned %v", err)
 	}
 }
+
+func TestAGameOfAWrongTypeLeavesTheOtherGames(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		ctx, s := t.Context(), newService(db)
+		createToken(t, s, "GOLD", 2)
+		for _, g := range []int64{game, otherGame} {
+			entry := "1|nonce|GOLD|test|test|m:-5;h:5"
+			if err := db.Client.RPush(ctx, keys.Ledger(g), entry).Err(); err != nil {
+				t.Fatal(err)
+			}
+			addUnits(t, db, keys.Totals(g), "minted:GOLD", 5)
+		}
+		if err := db.Client.Set(ctx, keys.Ledger(game), "?", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Audit(ctx, 0)
+		if err != nil || r.Balanced || len(r.Tokens) != 1 || r.Tokens[0].HouseUnits != 5 {
+			t.Errorf("the report is %+v, %v", r, err)
+		}
+		if r, err := s.Audit(ctx, otherGame); err != nil || !r.Balanced {
+			t.Errorf("the report of the other game is %+v, %v", r, err)
+		}
+		runCtx, stop := context.WithCancel(ctx)
+		ended := make(chan error)
+		go func() { ended <- s.Run(runCtx) }()
+		redistest.Eventually(t, "the other game is folded", func() bool {
+			return db.Client.HGet(ctx, keys.Totals(otherGame), keys.TotalsFoldedField).Val() == "1"
+		})
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

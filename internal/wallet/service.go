@@ -3,6 +3,7 @@ package wallet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -66,14 +67,13 @@ func (s *Service) Run(ctx context.Context) error { return s.folding.Run(ctx) }
 // foldGames folds what there is of some games, as their leader. It returns the games that may have
 // more.
 func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
+	unfinished = []int64{} // also with an error
 	for len(gameIDs) > 0 && ctx.Err() == nil {
-		var stale []int64
-		if gameIDs, stale, err = s.store.foldPages(ctx, &fence, gameIDs); err != nil {
-			return nil, err
-		}
-		unfinished = append(unfinished, stale...)
+		left, foldErr := s.store.foldPages(ctx, &fence, gameIDs)
+		err = errors.Join(err, foldErr)
+		gameIDs, unfinished = left.more, append(unfinished, left.stale...)
 	}
-	return append(unfinished, gameIDs...), nil
+	return append(unfinished, gameIDs...), err
 }
 
 // Fold adds the ledger entries of a game that are not in its totals yet to them, all of them. It

@@ -1,6 +1,7 @@
 package wallet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
@@ -39,6 +41,7 @@ type totals struct {
 	sequence int64                  // number of the last ledger entry
 	folded   int64                  // number of the last entry that was folded
 	tokens   map[string]tokenTotals // by code; with the entries that were not folded yet
+	defect   error                  // why the game's money cannot be read; nil when it can
 }
 
 func (t totals) add(code, total string, units Units) {
@@ -72,78 +75,91 @@ type foldPage struct {
 	entries []string
 }
 
-// foldPages folds a page of the ledger of each game, all games in the same round trips. It returns
-// the games that may have more, and those that someone else folded meanwhile. fence is nil outside
-// of a leader's work; a leader that was followed by another one folds nothing.
-func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (more, stale []int64, err error) {
+// foldResult is what a fold of some games has left.
+type foldResult struct {
+	more  []int64 // games that may have more entries
+	stale []int64 // games that someone else folded meanwhile, and those whose server was not reached
+}
+
+// foldPages folds a page of the ledger of each game, all games in the same round trips. With an
+// error it has folded the other games. fence is nil outside of a leader's work; a leader that was
+// followed by another one folds nothing.
+func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (foldResult, error) {
 	holder := ""
 	if fence != nil {
 		holder = strconv.FormatInt(*fence, 10)
 	}
-	for some := range slices.Chunk(gameIDs, foldedGames) {
-		pages, err := s.readFoldPages(ctx, some)
-		if err != nil {
-			return nil, nil, err
+	var left foldResult
+	var errs []error
+	fail := func(gameID int64, err error) {
+		errs = append(errs, fmt.Errorf("fold the ledger of game %d: %w", gameID, err))
+		if errors.Is(err, apierror.StoreUnavailable) {
+			left.stale = append(left.stale, gameID)
 		}
+	}
+	for some := range slices.Chunk(gameIDs, foldedGames) {
+		pages := s.readFoldPages(ctx, some, fail)
 		calls := make([]redisdb.ScriptCall, len(pages))
 		for i, page := range pages {
 			calls[i].Keys = []string{keys.Totals(page.gameID), keys.LedgerBase(page.gameID), keys.TotalsFence(page.gameID)}
 			calls[i].Args = page.args(holder)
 		}
-		replies, err := s.db.RunScriptPipelined(ctx, scripts.LedgerFold, calls)
-		if err != nil {
-			return nil, nil, err
-		}
-		for i, reply := range replies {
-			if reply.Status == scripts.Stale {
-				stale = append(stale, pages[i].gameID)
-			} else if err := reply.Err(scripts.LedgerFold); err != nil {
-				return nil, nil, err
+		for i, result := range s.db.RunScriptPipelined(ctx, scripts.LedgerFold, calls) {
+			err := result.Failure
+			if err == nil && result.Status == scripts.Stale {
+				left.stale = append(left.stale, pages[i].gameID)
+				continue
+			}
+			if err == nil {
+				err = result.Err(scripts.LedgerFold)
+			}
+			if err != nil {
+				fail(pages[i].gameID, err)
 			} else if len(pages[i].entries) == foldPageSize {
-				more = append(more, pages[i].gameID)
+				left.more = append(left.more, pages[i].gameID)
 			}
 		}
 	}
-	return more, stale, nil
+	return left, errors.Join(errs...)
 }
 
-// readFoldPages returns a page for each game that has entries to fold.
-func (s store) readFoldPages(ctx context.Context, gameIDs []int64) ([]foldPage, error) {
+// readFoldPages returns a page for each game that has entries to fold. It calls fail for games that
+// cannot be read.
+func (s store) readFoldPages(ctx context.Context, gameIDs []int64, fail func(int64, error)) []foldPage {
 	type reads struct{ folded, base *redis.StringCmd }
 	starts := make([]reads, len(gameIDs))
-	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range gameIDs {
 			starts[i] = reads{p.HGet(ctx, keys.Totals(id), keys.TotalsFoldedField), p.Get(ctx, keys.LedgerBase(id))}
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) { // Nil: nothing was folded, or removed, yet
-		return nil, redisdb.WrapError("read what is folded", err)
-	}
-	pages := make([]foldPage, len(gameIDs))
-	lists := make([]*redis.StringSliceCmd, len(gameIDs))
-	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	var pages []foldPage
+	var lists []*redis.StringSliceCmd
+	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range gameIDs {
 			folded, foldedErr := optionalInt(starts[i].folded)
 			base, baseErr := optionalInt(starts[i].base)
-			if err := errors.Join(foldedErr, baseErr); err != nil {
-				return err
+			err := errors.Join(foldedErr, baseErr)
+			if err == nil && folded < base {
+				err = errors.New("entries left the ledger before they were folded")
 			}
-			if folded < base {
-				return fmt.Errorf("game %d: entries left the ledger before they were folded", id)
+			if err != nil {
+				fail(id, err)
+				continue
 			}
-			pages[i] = foldPage{gameID: id, folded: folded, base: base}
-			lists[i] = p.LRange(ctx, keys.Ledger(id), folded-base, folded-base+foldPageSize-1)
+			pages = append(pages, foldPage{gameID: id, folded: folded, base: base})
+			lists = append(lists, p.LRange(ctx, keys.Ledger(id), folded-base, folded-base+foldPageSize-1))
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, redisdb.WrapError("read the ledger", err)
-	}
 	for i := range pages {
 		pages[i].entries = lists[i].Val()
+		if err := lists[i].Err(); err != nil {
+			fail(pages[i].gameID, redisdb.WrapError("read the ledger", err))
+		}
 	}
-	return slices.DeleteFunc(pages, func(p foldPage) bool { return len(p.entries) == 0 }), nil
+	return slices.DeleteFunc(pages, func(p foldPage) bool { return len(p.entries) == 0 })
 }
 
 // args returns the arguments of scripts.LedgerFold.
@@ -166,11 +182,11 @@ func (page foldPage) args(holder string) []any {
 // fold folds all entries of a game that are there now.
 func (s store) fold(ctx context.Context, gameID int64) error {
 	for games := []int64{gameID}; len(games) > 0; {
-		more, stale, err := s.foldPages(ctx, nil, games)
+		left, err := s.foldPages(ctx, nil, games)
 		if err != nil {
 			return err
 		}
-		games = append(more, stale...)
+		games = slices.Concat(left.more, left.stale)
 	}
 	return nil
 }
@@ -185,20 +201,20 @@ func (s store) readTotals(ctx context.Context, gameIDs []int64) ([]totals, error
 			calls[i].Keys = []string{keys.Totals(id), keys.Ledger(id), keys.LedgerBase(id)}
 			calls[i].Args = []any{maxTailSize}
 		}
-		replies, err := s.db.RunScriptPipelined(ctx, scripts.TotalsRead, calls)
-		if err != nil {
-			return nil, err
-		}
-		for i, reply := range replies {
-			for reply.Status == scripts.Stale {
-				if err := s.fold(ctx, some[i]); err != nil {
-					return nil, err
-				}
-				if reply, err = s.db.RunScript(ctx, scripts.TotalsRead, calls[i].Keys, calls[i].Args...); err != nil {
-					return nil, err
+		for i, result := range s.db.RunScriptPipelined(ctx, scripts.TotalsRead, calls) {
+			reply, err := result.Reply, result.Failure
+			for err == nil && reply.Status == scripts.Stale {
+				if err = s.fold(ctx, some[i]); err == nil {
+					reply, err = s.db.RunScript(ctx, scripts.TotalsRead, calls[i].Keys, calls[i].Args...)
 				}
 			}
-			t, err := decodeTotals(some[i], reply)
+			var t totals
+			if err == nil {
+				t, err = decodeTotals(some[i], reply)
+			}
+			if redisdb.IsWrongType(err) { // the other games are reported
+				t, err = totals{gameID: some[i], defect: err}, nil
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -265,6 +281,7 @@ type storedWallet struct {
 	lineCount int64                   // in the list
 	base      int64                   // how many lines were removed before those
 	newest    []string                // oldest first
+	defect    error                   // why the wallet or its lines cannot be read; nil when they can
 }
 
 func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) (walletsRead, error) {
@@ -287,12 +304,12 @@ func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) 
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no entry was removed yet
+	if err != nil && !errors.Is(err, redis.Nil) && !redisdb.IsWrongType(err) { // Nil: no entry was removed yet
 		return walletsRead{}, redisdb.WrapError("read wallets", err)
 	}
 	removed, err := optionalInt(base)
-	if err != nil {
-		return walletsRead{}, err
+	if err = errors.Join(err, length.Err()); err != nil {
+		return walletsRead{}, redisdb.WrapError("read the ledger", err)
 	}
 	at := walletsRead{sequence: removed + length.Val(), wallets: make(map[int64]storedWallet, len(userIDs))}
 	for i, id := range userIDs {
@@ -300,6 +317,7 @@ func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) 
 		w := storedWallet{
 			seq: fields.Int(keys.WalletSeqField), base: fields.Int(keys.WalletBaseField),
 			lineCount: reads[i].count.Val(), newest: reads[i].newest.Val(),
+			defect: cmp.Or(reads[i].wallet.Err(), reads[i].count.Err()),
 		}
 		if w.balances, err = decodeWallet(reads[i].wallet.Val()); err != nil || fields.Err() != nil {
 			return walletsRead{}, fmt.Errorf("wallet of %d: %w", id, errors.Join(err, fields.Err()))

@@ -1,0 +1,55 @@
+package scripts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// endsForOthers reports whether an example gives back or pays out what is others'. An error
+// half-way would be repeated with each retry, by the sweep each second, and give it back again. A
+// finish is not checked: its check would cost the store more than its ceiling allows.
+func endsForOthers(e example) bool {
+	switch e.script {
+	case scripts.RoomSweep, scripts.RoomCancel, scripts.RoomKick:
+		return true
+	case scripts.RoomLeave:
+		return strings.Contains(e.name, "the last one") || strings.Contains(e.name, "is won then")
+	}
+	return false
+}
+
+// TestAKeyThatSetReplacedIsNoticedBeforeMoneyMoves overwrites each key of each example with a
+// string, as a careless SET does.
+func TestAKeyThatSetReplacedIsNoticedBeforeMoneyMoves(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		failed := map[*scripts.Script]int{}
+		for _, e := range examples {
+			if e.status == scripts.OK && endsForOthers(e) {
+				for place, left := 0, 1; place < left; place++ {
+					f := newFixture(t, db)
+					c := e.prepare(f)
+					names, args := c.build()
+					left = len(names)
+					if err := db.Client.Set(t.Context(), names[place], "?", 0).Err(); err != nil {
+						t.Fatal(err)
+					}
+					before := c.snapshot()
+					if _, err := db.RunScript(t.Context(), e.script, names, args...); err != nil {
+						failed[e.script]++
+						if diff := before.Diff(c.snapshot()); diff != "" {
+							t.Errorf("%s/%s fails with %v for %s and changes\n%s", e.script.Name, e.name, err, names[place], diff)
+						}
+					}
+					f.dropAll(c.tag())
+				}
+			}
+		}
+		if len(failed) != 4 {
+			t.Errorf("wrong types stop only %v", failed)
+		}
+	})
+}
