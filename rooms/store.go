@@ -246,6 +246,15 @@ func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
 func (st *store) runScript(
 	ctx context.Context, s *scripts.Script, c command, read location, names []string, args []any,
 ) (scriptResult, error) {
+	if refused := c.receipt.RefuseNew; refused != nil {
+		kept, err := st.db.Client.Exists(ctx, names[len(names)-1]).Result() // the receipt
+		if err != nil {
+			return scriptResult{}, redisdb.WrapError("find a receipt", err)
+		}
+		if kept == 0 {
+			return scriptResult{}, refused
+		}
+	}
 	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey(), names, args...)
 	st.changed(c.shard)
 	if err != nil {
