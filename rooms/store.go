@@ -425,9 +425,9 @@ func (st *store) cancel(ctx context.Context, c command, users []int64, reason st
 		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds())
 }
 
-// tryRematch tries one id and one code. Stale means that the code is taken, that room is not how the
-// command's room is now, or that the script must know what findEnded returns for the values behind
-// it.
+// tryRematch tries one id and one code. Stale means that the code is taken, that room is not how
+// the command's room is now, or that the script must know what findEnded returns for the values
+// behind it.
 func (st *store) tryRematch(
 	ctx context.Context, c command, room Room, profile, ended string,
 ) (scriptResult, error) {

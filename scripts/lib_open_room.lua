@@ -7,9 +7,9 @@
 -- resend, since nobody else makes a room of this id. first is where its keys begin in KEYS: room,
 -- events, code, next_id, due, all, created, started, open, player_rooms and rooms_made of the
 -- creator, then wallet, lines and ledger of a paid room, or free_rooms of a free one. reserved is
--- the number, as text, of the seats that the caller of open_room adds. ended are the ids, "," around
--- each, of the rooms in rooms_made that have ended, '' when that was not looked up: no script that
--- ends a room has the key of its creator.
+-- the number, as text, of the seats that the caller of open_room adds. ended are the ids, ","
+-- around each, of the rooms in rooms_made that have ended, '' when that was not looked up: no
+-- script that ends a room has the key of its creator.
 local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings,
   document, profile, reserved, max_seats, max_rooms, ended)
   local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key,

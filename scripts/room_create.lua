@@ -1,8 +1,8 @@
 -- room_create: opens a room, seats its creator and takes the stake, or changes nothing.
 -- INCLUDES  clock amounts balance receipt event take_stake open_room
 -- KEYS      1 room  2 events  3 code  4 next_id  5 due  6 all  7 created  8 started  9 open  10
---           player_rooms  11 rooms_made  then wallet, lines and ledger of a paid room or free_rooms of a free one,
---           and the receipt of a call with a key
+--           player_rooms  11 rooms_made  then wallet, lines and ledger of a paid room or
+--           free_rooms of a free one, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 room id  7 step between ids  8
 --           offset of the shard's ids  9 code  10 settings ('' to look up the receipt only)  11
 --           document  12 profile  13 most seats of a player, 0 for any number  14 most

@@ -16,9 +16,9 @@ import (
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
 // bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, those
-// of all callers in one pipeline each 200 ms, and those of a quota of a day each 10 s. Reported permits belong to the share again. Only when
-// the share is used up does a request wait for Redis. It then reports what was used and leases
-// permits, more at a time while the caller is busy.
+// of all callers in one pipeline each 200 ms, and those of a quota of a day each 10 s. Reported
+// permits belong to the share again. Only when the share is used up does a request wait for Redis.
+// It then reports what was used and leases permits, more at a time while the caller is busy.
 //
 // A node also computes from each reply when the bucket has its next permit, and refuses by itself
 // until then.

@@ -108,8 +108,10 @@ func (l Limits) Check() error {
 	const maxRate, maxBurst = 1_000_000, 1_000_000_000
 	for class, limit := range l {
 		rate := limit.PerSecond + limit.PerDay
-		if min(limit.PerSecond, limit.PerDay) != 0 || rate < 1 || rate > maxRate || limit.Burst < 1 || limit.Burst > maxBurst {
-			return fmt.Errorf("the limit of %s must be 1 to 1,000,000 a second or a day with a burst of 1 to 1,000,000,000", class)
+		if min(limit.PerSecond, limit.PerDay) != 0 || rate < 1 || rate > maxRate ||
+			limit.Burst < 1 || limit.Burst > maxBurst {
+			return fmt.Errorf(
+				"the limit of %s must be 1 to 1,000,000 a second or a day with a burst of 1 to 1,000,000,000", class)
 		}
 		if !slices.Contains([]Scope{ScopeUser, ScopeAddress}, limit.Scope) {
 			return fmt.Errorf("the limit of %s has the unknown scope %q", class, limit.Scope)

@@ -95,7 +95,7 @@ func (e *Execution) Release(ctx context.Context) error { return e.service.store.
 
 func (e *Execution) keyDigest() string { return secret.Digest(e.key) }
 
-// IsKnown reports whether Begin would not return an Execution: there is a record of the caller's key.
+// IsKnown reports whether there is a record of the caller's key: then Begin returns no Execution.
 func (s *Service) IsKnown(ctx context.Context, caller, key string) (bool, error) {
 	return s.store.exists(ctx, &Execution{callerID: caller, key: key})
 }

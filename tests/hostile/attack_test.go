@@ -23,7 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/wire/wiretest"
 )
 
-// target is what the attacker's process is told.
+// target is what the attacker's process gets.
 type target struct {
 	Nodes   []string `json:"nodes"` // URLs
 	Game    int64    `json:"game"`
@@ -39,8 +39,8 @@ const attackEnv = "PARLOR_HOSTILE_TARGET"
 // attackerAddress is the one address from which everything hostile comes.
 const attackerAddress = "203.0.113.66"
 
-// startAttack runs this test binary again, at the lowest priority, as the attacker. wait returns what
-// it reports.
+// startAttack runs this test binary again, at the lowest priority, as the attacker. wait returns
+// what it reports.
 func startAttack(t *testing.T, what target) (wait func() string) {
 	t.Helper()
 	encoded, err := wire.Marshal(what)
@@ -107,7 +107,7 @@ func attack(encoded string) int {
 	}
 	var group sync.WaitGroup
 	for worker := range workers {
-		for name, way := range a.ways() {
+		for name, way := range a.ways(worker) {
 			group.Go(func() {
 				for i := worker * workerCalls; ctx.Err() == nil; i++ {
 					way(name, i)
@@ -137,13 +137,13 @@ func (a *attacker) signUp(secret string) session {
 }
 
 // ways returns what the attacker does, each over and over in goroutines of its own.
-func (a *attacker) ways() map[string]func(way string, i int) {
+func (a *attacker) ways(worker int) map[string]func(way string, i int) {
 	const room, session = "/api/v1/game-session/", "/api/v1/auth/"
 	metadata := map[string]any{"x": strings.Repeat("y", 4000)}
 	paid := map[string]any{"entryTokenId": a.Token, "roomEntry": 0.01, "maxPlayers": 8, "metadata": metadata}
 	free := map[string]any{"maxPlayers": 200, "metadata": metadata}
 	mine := a.roomOf("its own room", a.friend, paid)
-	refresh := a.guest.refresh
+	refresh := a.signUp(fmt.Sprintf("secret-of-the-hostile-guest-1%05d", worker)).refresh // a token used twice ends it
 	saves, realtime := &floodSocket{a: a, path: "/api/v1/game-data/save"}, &floodSocket{a: a, path: "/api/v1/realtime"}
 	reads := &floodSocket{a: a, path: "/api/v1/game-data/load"}
 	state := `"` + strings.Repeat("s", 255<<10) + `"`
@@ -170,7 +170,8 @@ func (a *attacker) ways() map[string]func(way string, i int) {
 			a.post(way, a.guest.token, room+"create", []map[string]any{paid, free}[i%2])
 		},
 		"rooms with new keys, cancelled": func(way string, i int) {
-			body := a.post(way, a.guest.token, room+"create", []map[string]any{paid, free}[i%2], "Idempotency-Key", newKey(way, i))
+			body := a.post(way, a.guest.token, room+"create", []map[string]any{paid, free}[i%2],
+				"Idempotency-Key", newKey(way, i))
 			if id, ok := body["roomId"].(string); ok {
 				a.post(way, a.guest.token, room+"cancel", map[string]any{"roomId": id})
 			}
@@ -346,7 +347,8 @@ func (a *attacker) pause(d time.Duration) {
 
 func (a *attacker) dial(path string) (*websocket.Conn, int) {
 	header := http.Header{"Authorization": {"Bearer " + a.guest.token}, "X-Forwarded-For": {attackerAddress}}
-	conn, response, err := websocket.DefaultDialer.DialContext(a.ctx, "ws"+strings.TrimPrefix(a.node(), "http")+path, header)
+	url := "ws" + strings.TrimPrefix(a.node(), "http") + path
+	conn, response, err := websocket.DefaultDialer.DialContext(a.ctx, url, header)
 	if err != nil {
 		if response != nil {
 			return nil, response.StatusCode
