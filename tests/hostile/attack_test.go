@@ -170,10 +170,10 @@ func (a *attacker) ways(worker int) map[string]func(way string, i int) {
 			a.post(way, a.guest.token, room+"create", []map[string]any{paid, free}[i%2])
 		},
 		"rooms with new keys, cancelled": func(way string, i int) {
-			body := a.post(way, a.guest.token, room+"create", []map[string]any{paid, free}[i%2],
+			body := a.post(way, a.friend.token, room+"create", []map[string]any{paid, free}[i%2],
 				"Idempotency-Key", newKey(way, i))
 			if id, ok := body["roomId"].(string); ok {
-				a.post(way, a.guest.token, room+"cancel", map[string]any{"roomId": id})
+				a.post(way, a.friend.token, room+"cancel", map[string]any{"roomId": id})
 			}
 		},
 		"join and leave": func(way string, _ int) {

@@ -440,7 +440,6 @@ func (w *world) letADayPass() {
 		}
 	}
 	old := strconv.FormatInt(time.Now().Add(-48*time.Hour).UnixMilli(), 10)
-	at := slices.Index(scripts.RoomLive.Names, "changed")
 	err := redistest.Poll(2*time.Minute, func() error {
 		left := 0
 		for key := range w.scan("*:room:*") {
@@ -449,19 +448,9 @@ func (w *world) letADayPass() {
 				continue
 			}
 			left++
-			live := strings.Split(w.db.HGet(w.t.Context(), key, "live").Val(), "|")
-			if len(live) <= at {
-				continue
+			if err := age.Run(w.t.Context(), w.db, []string{key, tag + ":rooms:due"}, id, old).Err(); err != nil {
+				return err
 			}
-			live[at] = old
-			fields := []any{"live", strings.Join(live, "|"), "created", old}
-			for _, field := range []string{"started", "finished"} {
-				if w.db.HExists(w.t.Context(), key, field).Val() {
-					fields = append(fields, field, old)
-				}
-			}
-			w.db.HSet(w.t.Context(), key, fields...)
-			w.db.ZAdd(w.t.Context(), tag+":rooms:due", redis.Z{Score: 1, Member: id})
 		}
 		if left > 0 {
 			return fmt.Errorf("%d rooms are left", left)
@@ -472,6 +461,20 @@ func (w *world) letADayPass() {
 		w.t.Error(err)
 	}
 }
+
+// age makes a room, which may just have been removed, as old as its argument says.
+var age = redis.NewScript(`
+	local live, finished = unpack(redis.call('HMGET', KEYS[1], 'live', 'finished'))
+	if not live or (finished or string.match(live, '[^|]*$')) == ARGV[2] then return 0 end
+	local fields = {'live', (string.gsub(live, '[^|]*$', ARGV[2])), 'created', ARGV[2]}
+	for _, field in ipairs({'started', 'finished'}) do
+		if redis.call('HEXISTS', KEYS[1], field) == 1 then
+			fields[#fields + 1] = field
+			fields[#fields + 1] = ARGV[2]
+		end
+	end
+	redis.call('HSET', KEYS[1], unpack(fields))
+	return redis.call('ZADD', KEYS[2], 1, ARGV[1])`)
 
 // audit runs `parlor audit --deep`.
 func (w *world) audit(server *redistest.Server) {
