@@ -64,10 +64,7 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
   if max_rooms ~= '0' then
     redis.call('ZADD', made_key, '0', room_id)
     for id in string.gmatch(ended, '[^,]+') do redis.call('ZREM', made_key, id) end
-    local life_ms = age_ms + match_ms -- no room of this game that is made now lasts longer
-    if redis.call('PTTL', made_key) < life_ms then
-      redis.call('PEXPIRE', made_key, string.format('%d', life_ms))
-    end
+    redis.call('PEXPIRE', made_key, string.format('%d', age_ms + match_ms)) -- no room lasts longer
   end
   local wait_ms = starts and match_ms or math.min(tonumber(idle_ms), tonumber(age_ms))
   redis.call('ZADD', due_key, string.format('%d', now_ms + wait_ms), room_id)
