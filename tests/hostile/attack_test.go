@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,7 +147,7 @@ func (a *attacker) ways(worker int) map[string]func(way string, i int) {
 	refresh := a.signUp(fmt.Sprintf("secret-of-the-hostile-guest-1%05d", worker)).refresh // a token used twice ends it
 	saves, realtime := &floodSocket{a: a, path: "/api/v1/game-data/save"}, &floodSocket{a: a, path: "/api/v1/realtime"}
 	reads := &floodSocket{a: a, path: "/api/v1/game-data/load"}
-	state := `"` + strings.Repeat("s", 255<<10) + `"`
+	state := `{"a":"` + strings.Repeat("s", 255<<10) + `"}`
 	newKey := func(way string, i int) string { return fmt.Sprint(strings.ReplaceAll(way, " ", "-"), "-", i) }
 	cursor := ""
 	return map[string]func(string, int){
@@ -222,19 +223,19 @@ func (a *attacker) ways(worker int) map[string]func(way string, i int) {
 		"slow bodies":  func(way string, i int) { a.sendSlowly(way, i) },
 		"many sockets": func(way string, i int) { a.holdSockets(way, i) },
 		"saves of 255 KiB": func(way string, i int) {
-			saves.send(way, i, fmt.Sprintf(`{"id":"%d","type":"save","data":{"slot":"s%d","version":%d,"state":%s}}`,
+			saves.send(way, fmt.Sprintf(`{"id":"%d","type":"save","data":{"slot":"s%d","version":%d,"state":%s}}`,
 				i, i%16, i%workerCalls/16, state))
 		},
 		"reads of saves": func(way string, i int) {
 			kind := []string{"history", "load", "list"}[i%3]
-			reads.send(way, i, fmt.Sprintf(`{"id":"%d","type":%q,"data":{"slot":"s%d"}}`, i, kind, i%16))
+			reads.send(way, fmt.Sprintf(`{"id":"%d","type":%q,"data":{"slot":"s%d"}}`, i, kind, i%16))
 		},
 		"messages and subscriptions": func(way string, i int) {
 			kind := []string{
 				`"room.subscribe","data":{"roomId":%q,"after":"0-0"}`, `"room.send","data":{"roomId":%q,"data":"` +
 					strings.Repeat("w", 8000) + `"}`, `"room.unsubscribe","data":{"roomId":%q}`,
 			}[i%3]
-			realtime.send(way, i, fmt.Sprintf(`{"id":"%d","type":`+fmt.Sprintf(kind, mine)+`}`, i))
+			realtime.send(way, fmt.Sprintf(`{"id":"%d","type":`+fmt.Sprintf(kind, mine)+`}`, i))
 		},
 		"profiles": func(way string, i int) {
 			a.send(way, a.guest.token, http.MethodPatch, "/api/v1/me", map[string]any{"username": fmt.Sprint("Eve", i)})
@@ -370,6 +371,8 @@ func (a *attacker) holdSockets(way string, i int) {
 	}
 }
 
+var codeInFrame = regexp.MustCompile(`"code":"([a-z_]+)"`)
+
 // floodSocket is a socket that is opened again whenever the node closes it.
 type floodSocket struct {
 	a    *attacker
@@ -377,8 +380,8 @@ type floodSocket struct {
 	conn *websocket.Conn
 }
 
-// send sends a message and waits for a reply at every eighth one.
-func (f *floodSocket) send(way string, i int, message string) {
+// send sends a message and counts the reply, or another message, that comes first.
+func (f *floodSocket) send(way, message string) {
 	if f.conn == nil {
 		var status int
 		if f.conn, status = f.a.dial(f.path); f.conn == nil {
@@ -389,9 +392,10 @@ func (f *floodSocket) send(way string, i int, message string) {
 		conn := f.conn
 		context.AfterFunc(f.a.ctx, func() { _ = conn.Close() })
 	}
+	var frame []byte
 	err := f.conn.WriteMessage(websocket.TextMessage, []byte(message))
-	if err == nil && i%8 == 7 {
-		_, _, err = f.conn.ReadMessage()
+	if err == nil {
+		_, frame, err = f.conn.ReadMessage()
 	}
 	if err != nil {
 		_ = f.conn.Close()
@@ -401,5 +405,9 @@ func (f *floodSocket) send(way string, i int, message string) {
 		}
 		return
 	}
-	f.a.count(way, "sent")
+	code := "ok"
+	if m := codeInFrame.FindSubmatch(frame); m != nil {
+		code = string(m[1])
+	}
+	f.a.count(way, code)
 }
