@@ -49,6 +49,10 @@ bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle 
 	go run ./tests/cost -time
 	go test ./realtime -run '^$$' -bench . -benchtime 1x
 
+.PHONY: hostile
+hostile: servers ## Let one guest do its worst for a minute while others play for money
+	go test ./tests/hostile -count=1 -v -timeout 10m -attack 60s -baseline 20s -ratio 1.5
+
 .PHONY: cost
 cost: servers valgrind ## Count what each call costs the store, and fail above a ceiling of docs/cost.md
 	go run ./tests/cost

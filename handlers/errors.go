@@ -38,6 +38,9 @@ func (rt *route) commonErrors() errorList {
 	if rt.idempotency != keyIgnored {
 		list = append(list, apierror.IdempotencyKeyReused)
 	}
+	if rt.hasKeyQuota() {
+		list = append(list, apierror.LimitReached)
+	}
 	switch rt.idempotency {
 	case byReceiptKeyRequired:
 		list = append(list, apierror.IdempotencyKeyRequired)

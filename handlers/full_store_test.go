@@ -119,7 +119,7 @@ func TestAboveTheWatermarkMoneyGoesOnAndWhatIsNewIsRefused(t *testing.T) {
 func TestAPlayerHasABoundedNumberOfSeats(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixtureOn(t, db, func(d *handlers.Deps) {
-			d.Rooms = rooms.New(db, d.Wallet, d.Users, d.Games, rooms.Options{MaxSeats: 2})
+			d.Rooms = rooms.New(db, d.Wallet, d.Users, d.Games, rooms.Options{Quotas: rooms.Quotas{Seats: 2}})
 		}).createGame()
 		ann, bob := f.guest("Ann"), f.guest("Bob")
 		room, _ := f.createRoom(ann), f.createRoom(ann)

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -24,6 +25,7 @@ const (
 	keyIgnored           idempotencyMode = iota // the header is ignored: the operation is not a POST
 	byReceipt                                   // the script that makes the change stores its first reply
 	byReceiptKeyRequired                        // the same; without a key it is idempotency_key_required
+	byReceiptAlways                             // as byReceipt; a key is never refused for being one too many
 	byStoredResponse                            // the first response is stored, encrypted
 )
 
@@ -72,8 +74,18 @@ func (r *request) claimIdempotencyKey(in any) (first response, found bool, err e
 		return response{}, false, err
 	}
 	r.receipt = idempotency.Receipt{KeyDigest: shortDigest([]byte(key)), Fingerprint: fingerprint}
+	refuseNew, err := r.countKey()
+	if err != nil {
+		return response{}, false, err
+	}
 	if r.route.idempotency != byStoredResponse {
+		r.receipt.RefuseNew = refuseNew
 		return response{}, false, nil
+	}
+	if refuseNew != nil {
+		if known, err := r.server.Idempotency.IsKnown(r.ctx(), owner, key); !known || err != nil {
+			return response{}, false, cmp.Or(err, refuseNew)
+		}
 	}
 	execution, stored, err := r.server.Idempotency.Begin(r.ctx(), owner, key, fingerprint)
 	if err != nil || stored == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 )
@@ -56,6 +57,9 @@ func (r *request) problemResponse(err error) response {
 	}
 	if apiErr.Status == http.StatusUnauthorized {
 		r.Writer.Header()["Www-Authenticate"] = wwwAuthenticate
+	}
+	if seconds, ok := apiErr.ExtraMembers["retryAfterSeconds"].(int64); ok {
+		r.Writer.Header()["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}
 	}
 	return response{
 		status: apiErr.Status, contentType: mediaProblem, retryable: apiErr.Retryable,

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -28,6 +29,9 @@ func roomCreatedResponse(result rooms.ChangeResult, err error) (response, error)
 }
 
 func (s *Server) createRoom(r *request, in *rooms.CreateInput) (response, error) {
+	if err := r.countNew(auth.ClassRooms, "rooms_a_day"); err != nil {
+		return response{}, err
+	}
 	return roomCreatedResponse(s.Rooms.Create(r.ctx(), r.caller, *in, r.receipt))
 }
 
@@ -113,6 +117,9 @@ func (in *roomInput) Validate() error {
 }
 
 func (s *Server) joinRoom(r *request, in *roomInput) (response, error) {
+	if err := r.countNew(auth.ClassJoins, "joins_a_day"); err != nil {
+		return response{}, err
+	}
 	return roomChangedResponse(s.Rooms.Join(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 
@@ -129,6 +136,9 @@ func (s *Server) cancelRoom(r *request, in *roomInput) (response, error) {
 }
 
 func (s *Server) rematchRoom(r *request, in *roomInput) (response, error) {
+	if err := r.countNew(auth.ClassRooms, "rooms_a_day"); err != nil {
+		return response{}, err
+	}
 	return roomCreatedResponse(s.Rooms.Rematch(r.ctx(), r.caller, in.RoomID, r.receipt))
 }
 

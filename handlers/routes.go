@@ -145,7 +145,7 @@ func (s *Server) routes() []route {
 		{post, session + "join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{post, "/join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{
-			post, session + "leave", player, auth.ClassMoney, byReceipt, true, withBody(s.leaveRoom),
+			post, session + "leave", player, auth.ClassMoney, byReceiptAlways, true, withBody(s.leaveRoom),
 			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotParticipant, apierror.VersionConflict},
 		},
 		{

@@ -95,6 +95,11 @@
 // A room bans at most 256 players; the next one can be taken out, but not banned. To drop the
 // oldest ban instead would let a player back in whom the host has banned.
 //
+// A room counts for the player who made it until it ends. The list of the rooms that a player made
+// is written by the scripts that open one; it may name rooms that have ended, which are looked up
+// and dropped when it is full. To keep it exact, every script that ends a room would need the key
+// of a player whom its caller does not know.
+//
 // The store orders calls on one room. A script that needs the keys of players whom the caller did
 // not name returns "stale" and is called again with them.
 //

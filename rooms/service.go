@@ -43,13 +43,9 @@ type Options struct {
 	Shards     int           // for free rooms, fixed at installation; 0 means 1
 	Retention  time.Duration // how long an ended room can be read; 0 means 24 h
 	AdmitNew   func() error  // is called before each new room, which fails with its error; nil admits all
-	MaxSeats   int           // of a player in rooms that have not ended, on each shard; 0 for any number
+	Quotas     Quotas        // of each player; the zero Quotas limit nothing
 	ReceiptTTL time.Duration // how long the first reply to a request with a key is kept; 0 means 24 h
 }
-
-// DefaultMaxSeats is the MaxSeats of a node with limits: far more than a person plays at once, and
-// little enough that nobody fills the store with rooms.
-const DefaultMaxSeats = 32
 
 // Service has the verbs of rooms. It is safe for concurrent use.
 //
@@ -77,7 +73,7 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 		wallets: wallets, players: players, games: games, retention: cmp.Or(o.Retention, 24*time.Hour),
 		admitNew: o.AdmitNew,
 	}
-	s.store.maxSeats = o.MaxSeats
+	s.store.maxSeats, s.store.maxOpenRooms = o.Quotas.Seats, o.Quotas.OpenRooms
 	return s
 }
 
@@ -108,10 +104,14 @@ func (s *Service) Create(
 	if n.creatorProfileJSON, err = s.readProfileJSON(ctx, caller.UserID); err != nil {
 		return ChangeResult{}, err
 	}
+	ended := "" // of the player's rooms; not looked up yet
 	for range maxScriptAttempts {
-		r, err := s.store.tryCreate(ctx, caller, rc, n)
+		r, err := s.store.tryCreate(ctx, caller, rc, n, ended)
 		if err != nil || !r.isStale() {
 			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+		}
+		if ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
+			return ChangeResult{}, err
 		}
 	}
 	return ChangeResult{}, apierror.VersionConflict
@@ -353,7 +353,7 @@ func (s *Service) Cancel(
 // reserved seats.
 //
 // It returns room_not_found, not_participant, not_started and already_started (the room has not
-// ended), insufficient_funds.
+// ended), insufficient_funds, limit_reached, store_full.
 func (s *Service) Rematch(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -374,10 +374,14 @@ func (s *Service) Rematch(
 	if err != nil {
 		return ChangeResult{}, err
 	}
+	ended := "" // of the player's rooms; not looked up yet
 	for range maxScriptAttempts {
-		r, err := s.store.tryRematch(ctx, c, room, profile)
+		r, err := s.store.tryRematch(ctx, c, room, profile, ended)
 		if err != nil || !r.isStale() {
 			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+		}
+		if ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
+			return ChangeResult{}, err
 		}
 		// The code was taken, or somebody left while the game was still on.
 		if room, err = s.store.read(ctx, roomID); err != nil {
@@ -580,11 +584,15 @@ func toChangeResult(r scriptResult, err error) (ChangeResult, error) {
 			WithMember("players", seated).WithMember("minPlayers", required)
 	case apierror.LimitReached.Code:
 		limit, reason := "seats", "the player has as many seats in rooms that have not ended as one may have"
-		if r.script.Name == "room_kick" {
+		most := values.NextInt()
+		switch {
+		case r.script.Name == "room_kick":
 			limit, reason = "bans", "the room has its largest number of bans"
+		case values.Remaining() > 0:
+			limit, reason = values.NextText(), "the player has made as many rooms that have not ended as one may have"
 		}
 		detailed = apierror.LimitReached.WithReason("%s", reason).
-			WithMember("limit", limit).WithMember("max", values.NextInt())
+			WithMember("limit", limit).WithMember("max", most)
 	default:
 		return result, r.reply.Err(r.script)
 	}

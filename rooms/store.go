@@ -39,6 +39,7 @@ type store struct {
 	freeShardCount int // for free rooms
 	receiptTTL     time.Duration
 	maxSeats       int // of a player in the rooms of a shard that have not ended; 0 for any number
+	maxOpenRooms   int // that a player made on a shard and that have not ended; 0 for any number
 	ledgerChanged  func(gameID int64)
 	sweeping       *leader.Work
 }
@@ -204,7 +205,7 @@ func (k *keyList) addWallet(userID int64) {
 func (k *keyList) addNewRoom(code string) *keyList {
 	k.add(keys.RoomCode(k.shard, code), keys.RoomCounter(k.shard)).addDue()
 	k.addIndexes(allIndex, createdIndex, startedIndex, openIndex)
-	k.add(keys.PlayerRooms(k.shard, k.caller.UserID))
+	k.add(keys.PlayerRooms(k.shard, k.caller.UserID), keys.RoomsMade(k.shard, k.caller.UserID))
 	if !k.shard.Paid() {
 		return k.add(keys.FreeRooms(k.shard))
 	}
@@ -246,6 +247,15 @@ func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
 func (st *store) runScript(
 	ctx context.Context, s *scripts.Script, c command, read location, names []string, args []any,
 ) (scriptResult, error) {
+	if refused := c.receipt.RefuseNew; refused != nil {
+		kept, err := st.db.Client.Exists(ctx, names[len(names)-1]).Result() // the receipt
+		if err != nil {
+			return scriptResult{}, redisdb.WrapError("find a receipt", err)
+		}
+		if kept == 0 {
+			return scriptResult{}, refused
+		}
+	}
 	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey(), names, args...)
 	st.changed(c.shard)
 	if err != nil {
@@ -256,7 +266,7 @@ func (st *store) runScript(
 	if !r.isOK() && !r.isStale() {
 		return r, nil
 	}
-	if len(r.reply.Values) > 0 && r.reply.Values[0] != read.roomID {
+	if r.isOK() && len(r.reply.Values) > 0 && r.reply.Values[0] != read.roomID {
 		read.roomID = r.reply.Values[0]
 		if hash, err = st.db.AutoPipelined.HGetAll(ctx, read.roomKey()).Result(); err != nil {
 			return scriptResult{}, redisdb.WrapError("read a room", err)
@@ -275,12 +285,49 @@ func (st *store) run(ctx context.Context, s *scripts.Script, k *keyList, own ...
 	return st.runScript(ctx, s, k.command, k.location, k.withReceipt(), st.args(k.command, own...))
 }
 
-// tryCreate tries one id and one code. Stale means that the code is taken.
+// tryCreate tries one id and one code. Stale means that the code is taken, or that the script must
+// know what findEnded returns for the values behind it.
 func (st *store) tryCreate(
-	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n roomDraft,
+	ctx context.Context, caller principal.Caller, rc idempotency.Receipt, n roomDraft, ended string,
 ) (scriptResult, error) {
 	settings, document := n.encode(caller.UserID)
-	return st.runCreate(ctx, st.newRoomCommand(caller, n.entry > 0, rc), n.creatorProfileJSON, settings, document)
+	c := st.newRoomCommand(caller, n.entry > 0, rc)
+	return st.runCreate(ctx, c, n.creatorProfileJSON, settings, document, ended)
+}
+
+// findEnded returns which of these rooms have ended or are gone, as the scripts that open a room
+// want it: a room that has ended stays so. It returns "" for no rooms.
+func (st *store) findEnded(ctx context.Context, roomIDs []string) (string, error) {
+	if len(roomIDs) == 0 {
+		return "", nil
+	}
+	live := make([]*redis.StringCmd, len(roomIDs))
+	_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range roomIDs {
+			at, err := st.locate(id)
+			if err != nil {
+				return errors.New("a list of rooms contains " + strconv.Quote(id) + ", which is no room id")
+			}
+			live[i] = p.HGet(ctx, at.roomKey(), "live")
+		}
+		return nil
+	})
+	for _, reply := range live {
+		if reply != nil && reply.Err() != nil && !errors.Is(reply.Err(), redis.Nil) {
+			err = reply.Err()
+		}
+	}
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", redisdb.WrapError("find the rooms that have ended", err)
+	}
+	ended := ","
+	for i, id := range roomIDs {
+		now := liveLayout.Split(live[i].Val())
+		if live[i].Err() != nil || Status(now.Text("status")).Ended() { // redis.Nil: it was removed
+			ended += id + ","
+		}
+	}
+	return ended, nil
 }
 
 // replayCreate returns the first reply to a create. Stale means that there was none.
@@ -288,16 +335,16 @@ func (st *store) replayCreate(
 	ctx context.Context, caller principal.Caller, paid bool, rc idempotency.Receipt,
 ) (scriptResult, error) {
 	// Without settings the script only looks for a receipt.
-	return st.runCreate(ctx, st.newRoomCommand(caller, paid, rc), "", "", "")
+	return st.runCreate(ctx, st.newRoomCommand(caller, paid, rc), "", "", "", "")
 }
 
 func (st *store) runCreate(
-	ctx context.Context, c command, profile, settings, document string,
+	ctx context.Context, c command, profile, settings, document, ended string,
 ) (scriptResult, error) {
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	return st.run(ctx, scripts.RoomCreate, newKeyList(c).addNewRoom(code),
 		c.caller.UserID, c.roomID, st.freeShardCount+1, c.shard.Number(), code, settings, document, profile,
-		st.maxSeats)
+		st.maxSeats, st.maxOpenRooms, ended)
 }
 
 // newRoomCommand returns a command on a new room of a player.
@@ -379,9 +426,12 @@ func (st *store) cancel(ctx context.Context, c command, users []int64, reason st
 		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds())
 }
 
-// tryRematch tries one id and one code. Stale means that the code is taken, or that room is not how
-// the command's room is now.
-func (st *store) tryRematch(ctx context.Context, c command, room Room, profile string) (scriptResult, error) {
+// tryRematch tries one id and one code. Stale means that the code is taken, that room is not how
+// the command's room is now, or that the script must know what findEnded returns for the values
+// behind it.
+func (st *store) tryRematch(
+	ctx context.Context, c command, room Room, profile, ended string,
+) (scriptResult, error) {
 	next := c
 	next.roomID = keys.NewRoomID(c.shard, time.Now())
 	code := newCode(c.shard.Number(), st.freeShardCount)
@@ -389,7 +439,7 @@ func (st *store) tryRematch(ctx context.Context, c command, room Room, profile s
 	k := newKeyList(c).add(next.roomKey(), next.eventTopic()).addNewRoom(code).addPlayerRooms(others)
 	return st.runScript(ctx, scripts.RoomRematch, c, next.location, k.withReceipt(),
 		st.args(c, c.playerText(), c.gameID, next.roomID, st.freeShardCount+1, c.shard.Number(), code,
-			room.encodeRematchDocument(profile), profile, joinInts(others), st.maxSeats))
+			room.encodeRematchDocument(profile), profile, joinInts(others), st.maxSeats, st.maxOpenRooms, ended))
 }
 
 // read returns a room. It returns the codes of locate, and room_not_found.

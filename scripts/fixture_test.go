@@ -79,6 +79,8 @@ var argAliases = map[string]string{
 	"value of the lock":                               "value",
 	"lease in ms":                                     "lease_ms",
 	"most seats of a player":                          "max_seats",
+	"most rooms made by a player that have not ended": "max_rooms",
+	"ids of the player's rooms that have ended":       "ended",
 	"step between ids":                                "id_step",
 	"offset of the shard's ids":                       "id_offset",
 	"ids of the users whose keys are given":           "users",
@@ -141,7 +143,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 	args := values{
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
-		"key": "key", "max_seats": "0", "games": "",
+		"key": "key", "max_seats": "0", "max_rooms": "0", "ended": "", "games": "",
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
@@ -225,6 +227,8 @@ func (c call) keyOf(name string) string {
 		return keys.FreeRooms(c.shard)
 	case "player_rooms":
 		return keys.PlayerRooms(c.shard, c.number("user"))
+	case "rooms_made":
+		return keys.RoomsMade(c.shard, c.number("user"))
 	case "wallet":
 		return keys.Wallet(c.f.id, c.number("user"))
 	case "lines":

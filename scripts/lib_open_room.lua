@@ -1,16 +1,19 @@
 -- lib_open_room: writes a new room with its creator seated and the stake taken.
 -- INCLUDES  amounts balance event take_stake
 -- open_room writes the room and returns nil, or changes nothing and returns a reply: stale (the
--- code is taken), limit_reached (the creator has max_seats seats, '0' for any number, in rooms of
--- the shard that have not ended), insufficient_funds, or ok for a resend, since nobody else makes
--- a room of this id. first is where its keys begin in KEYS: room, events, code, next_id, due,
--- all, created, started, open, player_rooms of the creator, then wallet, lines and ledger of a
--- paid room, or free_rooms of a free one. reserved is the number, as text, of the seats that the
--- caller of open_room adds.
+-- code is taken; or, followed by ids of rooms, which of these have ended must be looked up),
+-- limit_reached (the creator has max_seats seats in rooms of the shard that have not ended; or,
+-- followed by "rooms", made max_rooms of them; '0' for any number), insufficient_funds, or ok for a
+-- resend, since nobody else makes a room of this id. first is where its keys begin in KEYS: room,
+-- events, code, next_id, due, all, created, started, open, player_rooms and rooms_made of the
+-- creator, then wallet, lines and ledger of a paid room, or free_rooms of a free one. reserved is
+-- the number, as text, of the seats that the caller of open_room adds. ended are the ids, ","
+-- around each, of the rooms in rooms_made that have ended, '' when that was not looked up: no
+-- script that ends a room has the key of its creator.
 local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings,
-  document, profile, reserved, max_seats)
-  local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key =
-    unpack(KEYS, first, first + 9)
+  document, profile, reserved, max_seats, max_rooms, ended)
+  local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key,
+    made_key = unpack(KEYS, first, first + 10)
   local entry, token, decimals, max_players, game, visibility, auto_start, match_ms, idle_ms, age_ms =
     string.match(settings, PATTERN(room_settings:
       entry token decimals max_players game visibility auto_start match_ms idle_ms age_ms))
@@ -21,7 +24,17 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
   if max_seats ~= '0' and redis.call('ZCARD', rooms_key) >= tonumber(max_seats) then
     return {'limit_reached', nonce, max_seats}
   end
-  local paid, money, free, held, line = entry ~= '0', first + 10
+  if max_rooms ~= '0' then
+    local made = redis.call('ZCARD', made_key)
+    if made >= tonumber(max_rooms) then
+      if ended == '' then return {'stale', nonce, unpack(redis.call('ZRANGE', made_key, '0', '-1'))} end
+      for id in string.gmatch(ended, '[^,]+') do
+        if redis.call('ZSCORE', made_key, id) then made = made - 1 end
+      end
+      if made >= tonumber(max_rooms) then return {'limit_reached', nonce, max_rooms, 'rooms'} end
+    end
+  end
+  local paid, money, free, held, line = entry ~= '0', first + 11
   if paid then
     free, held, line = read_balance(KEYS[money], token)
     if not has_at_least(free, entry) then return {'insufficient_funds', nonce, free, entry, token, decimals} end
@@ -48,6 +61,11 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
     'live', PACK(room_live), 's' .. user, 'active|0|' .. now .. '|' .. entry .. '|1000|' .. profile)
   redis.call('ZADD', all_key, '0', room_id)
   redis.call('ZADD', rooms_key, '0', room_id)
+  if max_rooms ~= '0' then
+    redis.call('ZADD', made_key, '0', room_id)
+    for id in string.gmatch(ended, '[^,]+') do redis.call('ZREM', made_key, id) end
+    redis.call('PEXPIRE', made_key, string.format('%d', age_ms + match_ms)) -- no room lasts longer
+  end
   local wait_ms = starts and match_ms or math.min(tonumber(idle_ms), tonumber(age_ms))
   redis.call('ZADD', due_key, string.format('%d', now_ms + wait_ms), room_id)
   if visibility == 'public' then

@@ -1,17 +1,20 @@
 -- room_create: opens a room, seats its creator and takes the stake, or changes nothing.
 -- INCLUDES  clock amounts balance receipt event take_stake open_room
 -- KEYS      1 room  2 events  3 code  4 next_id  5 due  6 all  7 created  8 started  9 open  10
---           player_rooms  then wallet, lines and ledger of a paid room or free_rooms of a free one,
---           and the receipt of a call with a key
+--           player_rooms  11 rooms_made  then wallet, lines and ledger of a paid room or
+--           free_rooms of a free one, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 room id  7 step between ids  8
 --           offset of the shard's ids  9 code  10 settings ('' to look up the receipt only)  11
---           document  12 profile  13 most seats of a player, 0 for any number
+--           document  12 profile  13 most seats of a player, 0 for any number  14 most
+--           rooms made by a player that have not ended, likewise  15 ids of the player's rooms that
+--           have ended, '' when not looked up
 -- RETURNS   ok replay stale idempotency_key_reused limit_reached insufficient_funds
 -- INVARIANT the pot is the sum of the stakes; a code names one room; ids are unique over the shards
--- Stale means that the code is taken, or that there is no receipt. The room id follows ok.
+-- Stale means that the code is taken, or that there is no receipt, or, with ids behind it, that it
+-- must be known which of these rooms have ended. The room id follows ok.
 local publish, nonce, fingerprint, ttl_ms, user, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local id_step, id_offset, code, settings, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local max_seats = ARGV[13]
+local max_seats, max_rooms, ended = ARGV[13], ARGV[14], ARGV[15]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -21,6 +24,6 @@ end
 if settings == '' then return {'stale', nonce} end
 local now_ms, now = read_clock()
 local reply = open_room(publish, nonce, now_ms, now, 1, room_id, user, id_step, id_offset, code, settings, document,
-  profile, '0', max_seats)
+  profile, '0', max_seats, max_rooms, ended)
 if reply and reply[1] == 'stale' then return reply end
 return save_receipt(receipt_key, fingerprint, ttl_ms, reply or {'ok', nonce, room_id})

@@ -13,6 +13,15 @@ var (
 	private = values{"visibility": "private"}
 )
 
+// secondRoom returns the call by which a player who may have one open room makes another.
+func (f *fixture) secondRoom(ended string) call {
+	f.setBalance(1, "1000", "0")
+	_, first := f.newRoom(nil)
+	first.with(values{"max_rooms": 1}).want(scripts.OK)
+	_, second := f.newRoom(nil)
+	return second.with(values{"max_rooms": 1, "ended": ended})
+}
+
 // roomExamples has calls of the room scripts.
 var roomExamples = []example{
 	{scripts.RoomCreate, "paid", "ok", func(f *fixture) call {
@@ -39,6 +48,16 @@ var roomExamples = []example{
 		f.openRoom(nil)
 		_, create := f.newRoom(nil)
 		return create.with(values{"max_seats": 1})
+	}},
+	{scripts.RoomCreate, "with as many rooms as one may have made", "stale", func(f *fixture) call {
+		return f.secondRoom("")
+	}},
+	{scripts.RoomCreate, "when none of them has ended", "limit_reached", func(f *fixture) call {
+		return f.secondRoom(",")
+	}},
+	{scripts.RoomCreate, "when one of them has ended", "ok", func(f *fixture) call {
+		create := f.secondRoom("")
+		return create.with(values{"ended": "," + create.want(scripts.Stale).Values[1] + ","})
 	}},
 	{scripts.RoomCreate, "a unit short", "insufficient_funds", func(f *fixture) call {
 		f.setBalance(1, "249", "1000")

@@ -5,7 +5,9 @@
 --           of each of the others, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 id of the new room  8
 --           step between ids  9 offset of the shard's ids  10 code  11 document of the new room  12
---           profile  13 ids of the others  14 most seats of a player, 0 for any number
+--           profile  13 ids of the others  14 most seats of a player, 0 for any number  15
+--           most rooms made by a player that have not ended, likewise  16 ids of the player's rooms
+--           that have ended, '' when not looked up
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
 --           already_started limit_reached insufficient_funds
 -- INVARIANT a room has one rematch, that of the first caller
@@ -15,7 +17,7 @@ local first_new = 3 -- where the keys of the new room begin
 local new_room_key = KEYS[first_new]
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local new_room_id, id_step, id_offset, code, document, profile = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
-local others, max_seats = ARGV[13], ARGV[14]
+local others, max_seats, max_rooms, ended = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -36,7 +38,7 @@ if not seat or string.byte(seat) ~= 97 then return refuse('not_participant', non
 if status == 'CREATED' then return refuse('not_started', nonce) end
 if status == 'STARTED' then return refuse('already_started', nonce) end
 if rematch then return refuse('ok', nonce, rematch) end
-local keys_of = collect_player_keys(others, entry ~= '0' and 16 or 14, false)
+local keys_of = collect_player_keys(others, entry ~= '0' and 17 or 15, false)
 local now_ms, now = read_clock()
 local held, lists = {}, {}
 for _, other in ipairs(read_seats(room_key)) do
@@ -50,7 +52,7 @@ end
 
 local reply = open_room(publish, nonce, now_ms, now, first_new, new_room_id, user, id_step, id_offset, code,
   REPLACE(room_settings: creator in settings by user), document, profile, string.format('%d', #lists),
-  max_seats)
+  max_seats, max_rooms, ended)
 if reply then return reply[1] == 'stale' and reply or refuse(unpack(reply)) end
 local changed = now
 if #lists > 0 then

@@ -53,13 +53,13 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
 		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
 	})
-	maxSeats := 0
+	var quotas rooms.Quotas
 	if s.RateLimitsEnabled {
-		maxSeats = rooms.DefaultMaxSeats
+		quotas = rooms.DefaultQuotas()
 	}
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
-		AdmitNew: d.memory.AdmitNew, MaxSeats: maxSeats,
+		AdmitNew: d.memory.AdmitNew, Quotas: quotas,
 	})
 	return d
 }

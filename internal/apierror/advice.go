@@ -49,10 +49,11 @@ var advice = map[string]string{
 	PriceChanged.Code:        "Show the new `price` and ask the player again.",
 	ResultConflict.Code:      "Read the room for the result that counts.",
 	RequestInProgress.Code:   "Send the same request again after a moment.",
-	LimitReached.Code:        "Do without: `limit` names what is limited, and `max` is how many there may be.",
-	TokenCodeTaken.Code:      "Choose another code, or patch the token that has it.",
-	MoneyHeld.Code:           "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
-	AccountSuspended.Code:    "Do not try again before `until`; without it there is no end. Sockets are closed with 4403.",
+	LimitReached.Code: "Do without: `limit` names what is limited, and `max` is how many there may be; beyond " +
+		"`keyed_requests`, send it without the Idempotency-Key.",
+	TokenCodeTaken.Code:   "Choose another code, or patch the token that has it.",
+	MoneyHeld.Code:        "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
+	AccountSuspended.Code: "Do not try again before `until`; without it there is no end. Sockets are closed with 4403.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 

@@ -16,9 +16,9 @@ import (
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
 // bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, those
-// of all callers in one pipeline each 200 ms. Reported permits belong to the share again. Only when
-// the share is used up does a request wait for Redis. It then reports what was used and leases
-// permits, more at a time while the caller is busy.
+// of all callers in one pipeline each 200 ms, and those of a quota of a day each 10 s. Reported
+// permits belong to the share again. Only when the share is used up does a request wait for Redis.
+// It then reports what was used and leases permits, more at a time while the caller is busy.
 //
 // A node also computes from each reply when the bucket has its next permit, and refuses by itself
 // until then.
@@ -59,6 +59,7 @@ const (
 	leaseGrowthFactor    = 4               // factor by which the next lease of a busy caller is larger
 	leaseTimeout         = 250 * time.Millisecond
 	reportInterval       = 200 * time.Millisecond
+	dailyReportInterval  = 10 * time.Second // for quotas of a day: their share lasts for longer
 	reportTimeout        = time.Second
 	maxReports           = 1024        // in one pipeline
 	storeDownPause       = time.Second // for which a store that failed is not asked
@@ -77,6 +78,7 @@ type bucket struct {
 	unreported    int64     // permits used from the share, without a reply to their report
 	reporting     int64     // of these, how many are in the report under way
 	listed        bool      // in Limiter.unreported
+	reportFrom    time.Time // before which a quota of a day is not reported
 }
 
 // usageReport is how many permits of a bucket are reported.
@@ -238,21 +240,24 @@ func (l *Limiter) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			l.report(context.WithoutCancel(ctx))
+			l.report(context.WithoutCancel(ctx), true)
 			return nil
 		case <-tick.C:
-			l.report(ctx)
+			l.report(ctx, false)
 		}
 	}
 }
 
-// report reports what was used before it was called. A report that fails is not repeated, because
-// the script may have run.
-func (l *Limiter) report(ctx context.Context) {
+// report reports what was used before it was called; quotas of a day only when it is time for them,
+// or for the last report. A report that fails is not repeated, because the script may have run.
+func (l *Limiter) report(ctx context.Context, isLast bool) {
 	l.unreportedMu.Lock()
 	listed := l.unreported
 	l.unreported = nil
 	l.unreportedMu.Unlock()
+	if !isLast {
+		listed = l.postponeDaily(listed)
+	}
 	for chunk := range slices.Chunk(listed, maxReports) {
 		reports := make([]usageReport, 0, len(chunk))
 		for _, b := range chunk {
@@ -280,6 +285,38 @@ func (l *Limiter) report(ctx context.Context) {
 			r.bucket.mu.Unlock()
 		}
 	}
+}
+
+// postponeDaily lists the buckets of quotas of a day again whose time has not come, and returns the
+// others.
+func (l *Limiter) postponeDaily(listed []*bucket) (now []*bucket) {
+	var later []*bucket
+	for _, b := range listed {
+		if l.limits[b.key.class].isDaily() && !b.isReportTime() {
+			later = append(later, b)
+		} else {
+			now = append(now, b)
+		}
+	}
+	l.unreportedMu.Lock()
+	l.unreported = append(l.unreported, later...)
+	l.unreportedMu.Unlock()
+	return now
+}
+
+// isReportTime reports whether the last report was an interval ago, and then begins another one.
+func (b *bucket) isReportTime() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if b.reportFrom.IsZero() { // the first permit
+		b.reportFrom = now.Add(dailyReportInterval)
+	}
+	if now.Before(b.reportFrom) {
+		return false
+	}
+	b.reportFrom = now.Add(dailyReportInterval)
+	return true
 }
 
 // startReport returns the permits of a listed bucket to report. There are none when a request has

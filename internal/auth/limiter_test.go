@@ -395,3 +395,29 @@ func BenchmarkAllowOfABusyCaller(b *testing.B) {
 		}
 	}
 }
+
+func TestAQuotaOfADayIsSharedByNodesAndRefilledSlowly(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		limits := auth.Limits{auth.ClassKeys: {PerDay: 40, Burst: 40, Scope: auth.ScopeUser}}
+		take := func(l *auth.Limiter) (allowed int, last auth.Decision) {
+			for {
+				d, err := l.Allow(t.Context(), auth.ClassKeys, "u1")
+				if err != nil {
+					return allowed, d
+				}
+				allowed++
+			}
+		}
+		l := auth.NewLimiter(db, limits)
+		allowed, last := take(l)
+		if allowed != 40 || last.RetryAfter > 36*time.Minute || last.RetryAfter < 35*time.Minute {
+			t.Errorf("%d were allowed; the next one in %s", allowed, last.RetryAfter)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		_ = l.Run(ended) // the last report of a node
+		if more, _ := take(auth.NewLimiter(db, limits)); more > 10 {
+			t.Errorf("another node allows %d more; its share is 10", more)
+		}
+	})
+}

@@ -23,6 +23,15 @@ const (
 	ClassSocket  Class = "socket"  // opening a socket
 )
 
+// The quotas of a day: what these requests make stays for a day or longer, whatever their rate.
+const (
+	ClassRooms         Class = "rooms-a-day"     // requests for a new room
+	ClassJoins         Class = "joins-a-day"     // requests for a seat
+	ClassKeys          Class = "keyed-requests"  // of a player, with a key that the operation does not need
+	ClassAnonymousKeys Class = "keyed-sign-ins"  // sign-ins with a key, by address
+	ClassRequiredKeys  Class = "keyed-must-work" // of a player, with a key that is never refused
+)
+
 // Scope is by what the requests of a class are counted.
 type Scope string
 
@@ -32,9 +41,10 @@ const (
 	ScopeAddress Scope = "ip"   // the client's address, see AddressKey
 )
 
-// Limit is a token bucket: Burst requests at once, refilled at PerSecond.
+// Limit is a token bucket: Burst requests at once, refilled at PerSecond or PerDay.
 type Limit struct {
-	PerSecond int64 // permits a second, 1 to 1,000,000
+	PerSecond int64 // permits a second, 1 to 1,000,000; 0 with PerDay
+	PerDay    int64 // permits a day, 1 to 1,000,000, for a quota of a day
 	Burst     int64 // permits, 1 to 1,000,000,000
 	Scope     Scope
 }
@@ -54,11 +64,25 @@ func DefaultLimits() Limits {
 		ClassMoney:   {PerSecond: 100, Burst: 2_000, Scope: ScopeUser},
 		ClassAdmin:   {PerSecond: 1_000, Burst: 10_000, Scope: ScopeUser},
 		ClassSocket:  {PerSecond: 20, Burst: 500, Scope: ScopeUser},
+
+		ClassRooms:         {PerDay: 2_000, Burst: 2_000, Scope: ScopeUser},
+		ClassJoins:         {PerDay: 5_000, Burst: 5_000, Scope: ScopeUser},
+		ClassKeys:          {PerDay: 3_000, Burst: 3_000, Scope: ScopeUser},
+		ClassAnonymousKeys: {PerDay: 10_000, Burst: 10_000, Scope: ScopeAddress},
+		ClassRequiredKeys:  {PerSecond: 1, Burst: 10_000, Scope: ScopeUser},
 	}
 }
 
 // microsPerPermit returns the time in which one permit is refilled, in microseconds.
-func (l Limit) microsPerPermit() int64 { return 1_000_000 / l.PerSecond }
+func (l Limit) microsPerPermit() int64 {
+	if l.isDaily() {
+		return 24 * time.Hour.Microseconds() / l.PerDay
+	}
+	return 1_000_000 / l.PerSecond
+}
+
+// isDaily reports whether the limit is a quota of a day.
+func (l Limit) isDaily() bool { return l.PerDay > 0 }
 
 // share returns the permits of a bucket that one node may use before it reports them: a quarter of
 // the burst. For sign-ins there are none, because each permit is a chance to guess a credential,
@@ -71,7 +95,7 @@ func (l Limit) share(class Class) int64 {
 }
 
 // maxLeasePermits returns the most permits that a node leases at once: a sixteenth of the burst, at
-// most the refill of a second.
+// most the refill of a second, of a quota of a day 1.
 func (l Limit) maxLeasePermits() int64 { return max(1, min(l.Burst/16, l.PerSecond)) }
 
 // refillTime returns the time in which an empty bucket is full again.
@@ -81,10 +105,13 @@ func (l Limit) refillTime() time.Duration {
 
 // Check returns an error that names the first limit that is out of range.
 func (l Limits) Check() error {
-	const maxPerSecond, maxBurst = 1_000_000, 1_000_000_000
+	const maxRate, maxBurst = 1_000_000, 1_000_000_000
 	for class, limit := range l {
-		if limit.PerSecond < 1 || limit.PerSecond > maxPerSecond || limit.Burst < 1 || limit.Burst > maxBurst {
-			return fmt.Errorf("the limit of %s must be 1 to 1,000,000 a second with a burst of 1 to 1,000,000,000", class)
+		rate := limit.PerSecond + limit.PerDay
+		if min(limit.PerSecond, limit.PerDay) != 0 || rate < 1 || rate > maxRate ||
+			limit.Burst < 1 || limit.Burst > maxBurst {
+			return fmt.Errorf(
+				"the limit of %s must be 1 to 1,000,000 a second or a day with a burst of 1 to 1,000,000,000", class)
 		}
 		if !slices.Contains([]Scope{ScopeUser, ScopeAddress}, limit.Scope) {
 			return fmt.Errorf("the limit of %s has the unknown scope %q", class, limit.Scope)

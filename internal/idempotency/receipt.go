@@ -15,6 +15,7 @@ import (
 type Receipt struct {
 	KeyDigest   string // digest of the Idempotency-Key; "" when the request has none
 	Fingerprint string // digest of the request; another one under the same key is idempotency_key_reused
+	RefuseNew   error  // when set, a request that has no receipt yet changes nothing and returns it
 }
 
 // nonceDigits is the length of a nonce in digits of base 36.

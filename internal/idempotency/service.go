@@ -95,6 +95,11 @@ func (e *Execution) Release(ctx context.Context) error { return e.service.store.
 
 func (e *Execution) keyDigest() string { return secret.Digest(e.key) }
 
+// IsKnown reports whether there is a record of the caller's key: then Begin returns no Execution.
+func (s *Service) IsKnown(ctx context.Context, caller, key string) (bool, error) {
+	return s.store.exists(ctx, &Execution{callerID: caller, key: key})
+}
+
 // newCipher returns the cipher for one request. The key depends on the caller, and on the
 // Idempotency-Key in clear: who has the store, even with the signing key, still cannot decrypt it.
 func newCipher(signingKey []byte, e *Execution) (cipher.AEAD, error) {

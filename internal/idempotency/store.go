@@ -28,6 +28,12 @@ func (s *store) begin(ctx context.Context, e *Execution, lease time.Duration) (e
 	return "", reply.Err(scripts.IdempotencyBegin)
 }
 
+// exists reports whether there is a record of a request.
+func (s *store) exists(ctx context.Context, e *Execution) (bool, error) {
+	n, err := s.db.Client.Exists(ctx, e.recordKey()).Result()
+	return n > 0, redisdb.WrapError("find a stored response", err)
+}
+
 var errSuperseded = errors.New("another execution of the request has begun")
 
 func (s *store) finish(ctx context.Context, e *Execution, encrypted string, ttl time.Duration) error {

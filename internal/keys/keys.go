@@ -317,6 +317,11 @@ func FreeRooms(s Shard) string { return s.key("rooms") }
 // player has a seat.
 func PlayerRooms(s Shard, userID int64) string { return s.key("player:", id(userID), ":rooms") }
 
+// RoomsMade (zset as RoomIndex, until the room that was made last must have ended) lists the rooms
+// of a shard that a player made and that may not have ended: who reads it looks at each of them.
+// What has ended is removed when the list is full. A node without limits does not write it.
+func RoomsMade(s Shard, userID int64) string { return s.key("player:", id(userID), ":made") }
+
 // RoomsDue (zset of room ids by ms) is when the sweep checks each room next, never later than the
 // room's time is over.
 func RoomsDue(s Shard) string { return s.key("rooms:due") }

@@ -62,6 +62,7 @@ func TestKeysOfOneScriptShareATag(t *testing.T) {
 		names := []string{
 			keys.Room(shard, "a"), keys.RoomEvents(shard, "a"), keys.RoomReceipt(shard, "u1", "k"), keys.RoomsDue(shard),
 			keys.RoomIndex(shard, 1, "open"), keys.PlayerRooms(shard, 1), keys.RoomsFence(shard),
+			keys.RoomsMade(shard, 1),
 			keys.RoomCounter(shard), keys.RoomCode(shard, "c"),
 		}
 		if shard.Paid() {
