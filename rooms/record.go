@@ -66,13 +66,14 @@ func formatBool(b bool) string {
 }
 
 // decodeRoom returns the room of a hash. An empty hash is the zero Room.
-func decodeRoom(roomID string, hash map[string]string) (Room, error) {
+func decodeRoom(roomID string, hash redisdb.Hash) (Room, error) {
 	if len(hash) == 0 {
 		return Room{}, nil
 	}
 	r := Room{RoomID: roomID}
 	err := errors.Join(
-		r.decodeSettings(hash["settings"]), r.decodeLive(hash["live"]), r.decodeDocument(hash["document"]),
+		r.decodeSettings(hash.Text("settings")), r.decodeLive(hash.Text("live")),
+		r.decodeDocument(hash.Text("document")),
 		r.decodePlayers(hash), r.decodeFields(hash),
 	)
 	if err != nil {
@@ -112,13 +113,16 @@ func (r *Room) decodeDocument(text string) (err error) {
 
 // decodePlayers reads the fields that are there for each seat and for each ban, and the host's
 // profile.
-func (r *Room) decodePlayers(hash map[string]string) error {
+func (r *Room) decodePlayers(hash redisdb.Hash) error {
 	var errs []error
 	r.Seats = make([]Seat, 0, 8)
-	for field, text := range hash {
+	for field, text := range hash.All {
 		if user, ok := parseUserField(field, seatFieldPrefix); ok {
 			seat, err := decodeSeat(user, text)
-			r.Seats, errs = append(r.Seats, seat), append(errs, err)
+			if err != nil {
+				errs = append(errs, err)
+			}
+			r.Seats = append(r.Seats, seat)
 		} else if user, ok := parseUserField(field, banFieldPrefix); ok {
 			if r.bannedUsers == nil {
 				r.bannedUsers = map[int64]bool{}
@@ -127,7 +131,7 @@ func (r *Room) decodePlayers(hash map[string]string) error {
 		}
 	}
 	slices.SortFunc(r.Seats, func(a, b Seat) int { return cmp.Compare(a.order, b.order) })
-	if r.hostProfileJSON = hash["host_profile"]; r.hostProfileJSON == "" {
+	if r.hostProfileJSON = hash.Text("host_profile"); r.hostProfileJSON == "" {
 		if host, seated := r.Seat(r.HostID); seated {
 			r.hostProfileJSON = host.profileJSON
 		}
@@ -155,8 +159,8 @@ func decodeSeat(userID int64, text string) (Seat, error) {
 }
 
 // decodeFields reads the fields that are not packed, and the result of a room that has ended.
-func (r *Room) decodeFields(hash map[string]string) (err error) {
-	f := redisdb.NewFields("the fields of a room", hash)
+func (r *Room) decodeFields(hash redisdb.Hash) (err error) {
+	f := redisdb.NewFieldsOfHash("the fields of a room", hash)
 	r.ID, r.Code = f.Int("id"), f.Text("code")
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
 	r.CancelReason, r.RematchID, r.Rake = f.Text("reason"), f.Text("rematch"), wallet.Units(f.Int("rake"))

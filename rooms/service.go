@@ -569,6 +569,9 @@ func scriptError(r scriptResult) error {
 	if r.isStale() {
 		return apierror.VersionConflict
 	}
+	if r.isOK() {
+		return nil
+	}
 	var detailed error
 	values := redisdb.NewValues("the reply of "+r.script.Name, r.reply.Values)
 	switch r.reply.Status {

@@ -69,7 +69,7 @@ func (r *PackedRecord) Text(name string) string {
 
 // Int returns a value as an integer.
 func (r *PackedRecord) Int(name string) int64 {
-	return r.parseInt("value "+name+": ", r.Text(name))
+	return r.parseInt("value", name, r.Text(name))
 }
 
 // Bool reports whether a value is "1".

@@ -301,7 +301,7 @@ func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) 
 			seq: fields.Int(keys.WalletSeqField), base: fields.Int(keys.WalletBaseField),
 			lineCount: reads[i].count.Val(), newest: reads[i].newest.Val(),
 		}
-		if w.balances, err = decodeWallet(reads[i].wallet.Val()); err != nil || fields.Err() != nil {
+		if w.balances, err = decodeWallet(redisdb.HashOf(reads[i].wallet.Val())); err != nil || fields.Err() != nil {
 			return walletsRead{}, fmt.Errorf("wallet of %d: %w", id, errors.Join(err, fields.Err()))
 		}
 		at.wallets[id] = w
