@@ -26,25 +26,30 @@ const (
 
 // encode returns the settings and the document of a new room as they are stored.
 func (n *roomDraft) encode(creator int64) (settings, document string) {
-	settings = settingsLayout.Join(map[string]any{
-		"entry": int64(n.entry), "token": n.token.Code, "decimals": n.token.Decimals,
-		"max_players": n.maxPlayers, "min_players": n.minPlayers, "game": n.gameID, "creator": creator,
-		"visibility": n.visibility, "friends_only": formatBool(n.friendsOnly), "auto_start": formatBool(n.autoStart),
-		"match_ms": n.matchTimeout.Milliseconds(), "idle_ms": n.idleTimeout.Milliseconds(),
-		"age_ms": n.maxAge.Milliseconds(), "keep_ms": n.retention.Milliseconds(),
-	})
-	return settings, documentLayout.Join(map[string]any{
-		"settlement": n.settledBy, "rakeBps": n.rakeBps, "payout": joinInts(n.payoutBps), "tie": n.tie,
-		"metadata": n.metadataJSON, "entryToken": n.entryTokenJSON, "creatorProfile": n.creatorProfileJSON,
-	})
+	number, text := redisdb.PackedInt, redisdb.PackedText
+	settings = settingsLayout.Join(
+		number("entry", int64(n.entry)), text("token", n.token.Code), number("decimals", int64(n.token.Decimals)),
+		number("max_players", int64(n.maxPlayers)), number("min_players", int64(n.minPlayers)),
+		number("game", n.gameID), number("creator", creator), text("visibility", string(n.visibility)),
+		text("friends_only", formatBool(n.friendsOnly)), text("auto_start", formatBool(n.autoStart)),
+		number("match_ms", n.matchTimeout.Milliseconds()), number("idle_ms", n.idleTimeout.Milliseconds()),
+		number("age_ms", n.maxAge.Milliseconds()), number("keep_ms", n.retention.Milliseconds()),
+	)
+	return settings, documentLayout.Join(
+		text("settlement", n.settledBy), number("rakeBps", int64(n.rakeBps)), text("payout", joinInts(n.payoutBps)),
+		text("tie", string(n.tie)), text("metadata", n.metadataJSON), text("entryToken", n.entryTokenJSON),
+		text("creatorProfile", n.creatorProfileJSON),
+	)
 }
 
 // encodeRematchDocument returns the document of a room with the same settings and another creator.
 func (r *Room) encodeRematchDocument(creatorProfileJSON string) string {
-	return documentLayout.Join(map[string]any{
-		"settlement": r.SettledBy, "rakeBps": r.RakeBps, "payout": joinInts(r.PayoutBps), "tie": r.Tie,
-		"metadata": r.metadataJSON, "entryToken": r.entryTokenJSON, "creatorProfile": creatorProfileJSON,
-	})
+	number, text := redisdb.PackedInt, redisdb.PackedText
+	return documentLayout.Join(
+		text("settlement", r.SettledBy), number("rakeBps", int64(r.RakeBps)), text("payout", joinInts(r.PayoutBps)),
+		text("tie", string(r.Tie)), text("metadata", r.metadataJSON), text("entryToken", r.entryTokenJSON),
+		text("creatorProfile", creatorProfileJSON),
+	)
 }
 
 func joinInts[N int | int64](list []N) string {
@@ -180,10 +185,13 @@ func (r *Room) decodeFields(hash redisdb.Hash) (err error) {
 }
 
 func decodeInts(text string) ([]int, error) {
-	v := redisdb.NewValues("a list of numbers", strings.Split(text, ","))
-	list := make([]int, v.Remaining())
-	for i := range list {
-		list[i] = int(v.NextInt())
+	list := make([]int, 0, 1+strings.Count(text, ","))
+	for one := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(one)
+		if err != nil {
+			return nil, fmt.Errorf("decode a list of numbers: %w", err)
+		}
+		list = append(list, n)
 	}
-	return list, v.Err()
+	return list, nil
 }
