@@ -197,9 +197,9 @@ const (
 	storeResponseTimeout = 2800 * time.Millisecond
 )
 
-// limitTime sets the context of the work for the request. It ends after storeTimeout. That of a read
-// also ends when the client goes away. A change goes on: it was sent to the store maybe, and nothing
-// can call it back.
+// limitTime sets the context of the work for the request. It ends after storeTimeout. That of a
+// read also ends when the client goes away. A change goes on: it may have been sent to the store,
+// and nothing can call it back.
 func (r *request) limitTime() (cancel func()) {
 	if r.Request.Method != http.MethodGet {
 		r.storeCtx = r.server.storeContexts.at(r.startedAt)
@@ -210,8 +210,7 @@ func (r *request) limitTime() (cancel func()) {
 }
 
 // storeContexts gives the changes of a tenth of a second one context, which ends storeTimeout after
-// the first of them began. With a context and a timer for each, a cycle of create, join, leave and
-// leave made 40 allocations more.
+// the first of them began: not each has a context and a timer of its own.
 type storeContexts struct{ current atomic.Pointer[storeContext] }
 
 type storeContext struct {

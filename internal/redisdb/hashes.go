@@ -7,8 +7,8 @@ import (
 )
 
 // Hash has the fields of a hash and their values as the store returns them: field, value, field,
-// value, … It is no map, because every change of a room reads a hash of a dozen fields once: to make
-// the map would cost more than to search the list.
+// value, … It is no map, because every change of a room reads a hash of a dozen fields once: to
+// make the map would cost more than to search the list.
 type Hash []string
 
 // HashOf returns the fields of a map.
