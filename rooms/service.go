@@ -14,7 +14,6 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // Wallets finds the token of an entry and keeps the books. *wallet.Service implements it.
@@ -539,8 +538,7 @@ func (s *Service) readProfileJSON(ctx context.Context, userID int64) (string, er
 	if err != nil {
 		return "", err
 	}
-	text, err := wire.Marshal(p)
-	return string(text), err
+	return string(p.AppendJSON(make([]byte, 0, 256))), nil
 }
 
 // toChangeResult returns the result of a verb for that of its script. A replay shows the room as it
