@@ -448,6 +448,6 @@ func (s *Server) auditWallets(r *request) (response, error) {
 			return response{}, err
 		}
 	}
-	report, err := s.Wallet.Audit(r.clientCtx, game)
+	report, err := s.Wallet.Audit(r.clientCtx(), game)
 	return response{status: http.StatusOK, body: &report}, err
 }

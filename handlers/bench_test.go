@@ -6,7 +6,9 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // BenchmarkHotRoutes measures handlers and domains together, without a network to the client.
@@ -43,4 +45,44 @@ func BenchmarkHotRoutes(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkCycle measures what one cycle of make bench costs this process, without a network to the
+// client: a room is created, and two players join and leave it.
+func BenchmarkCycle(b *testing.B) {
+	f := newGameFixture(b)
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	send := func(token, verb, body string) string {
+		r := httptest.NewRequest("POST", "/api/v1/game-session/"+verb, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		got := httptest.NewRecorder()
+		f.server.ServeHTTP(got, r)
+		if got.Code != http.StatusOK && got.Code != http.StatusCreated {
+			b.Fatal(got.Body.String())
+		}
+		return got.Body.String()
+	}
+	b.ReportAllocs()
+	before := usedCPU(b)
+	for b.Loop() {
+		room := send(ann.token, "create", fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":0.01,"maxPlayers":2}`, f.gold))
+		_, id, _ := strings.Cut(room, `"roomId":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		send(bob.token, "join", roomBody(id))
+		send(bob.token, "leave", roomBody(id))
+		send(ann.token, "leave", roomBody(id))
+	}
+	b.ReportMetric(float64((usedCPU(b)-before).Microseconds())/float64(b.N), "µs-CPU/op")
+}
+
+// usedCPU returns the CPU time that this process has used: the load of the machine counts less in
+// it than in elapsed time.
+func usedCPU(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -35,7 +35,11 @@ func (r *request) decode(in any, rule bodyRule) error {
 	}
 	buffer := getBuffer()
 	defer putBuffer(buffer)
-	if _, err := buffer.ReadFrom(http.MaxBytesReader(r.Writer, r.Request.Body, rule.maxBytes)); err != nil {
+	body := r.Request.Body
+	if r.Request.ContentLength < 0 { // unknown; net/http reads no more than a known length
+		body = http.MaxBytesReader(r.Writer, body, rule.maxBytes)
+	}
+	if _, err := buffer.ReadFrom(body); err != nil {
 		return fromReadError(err)
 	}
 	if buffer.Len() == 0 {

@@ -100,7 +100,7 @@ func (r *request) write(resp *response, body []byte) {
 		h["Idempotent-Replayed"] = headerTrue
 	}
 	if resp.etag != "" {
-		h["Etag"] = []string{resp.etag}
+		r.setHeader("Etag", resp.etag)
 	} else if h["Cache-Control"] == nil {
 		h["Cache-Control"] = headerNoStore
 	}
@@ -112,7 +112,7 @@ func (r *request) write(resp *response, body []byte) {
 		h["Content-Type"] = contentType
 	}
 	if resp.status != http.StatusNoContent && resp.status != http.StatusNotModified {
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+		r.setHeader("Content-Length", strconv.Itoa(len(body)))
 	}
 	r.Writer.WriteHeader(resp.status)
 	if len(body) == 0 {

@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -68,6 +70,7 @@ type Server struct {
 	requestMetrics         *requestMetrics
 	saveEndpoint           *socketEndpoint
 	realtimeEndpoint       *socketEndpoint
+	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
 	draining               atomic.Bool
@@ -139,10 +142,31 @@ type request struct {
 	execution  *idempotency.Execution // that stores the response, or nil
 	staffWrite *staffWrite            // that the trail will have; nil for players, and for reads
 	startedAt  time.Time
-	clientCtx  context.Context // ends when the client goes away, not after storeTimeout
+	storeCtx   context.Context // ends after storeTimeout
+
+	headerValues [5]string // of headers that setHeader has set
+	headerCount  int
 }
 
-func (r *request) ctx() context.Context { return r.Request.Context() }
+// ctx returns the context of the work for the request, see limitTime.
+func (r *request) ctx() context.Context { return r.storeCtx }
+
+// clientCtx returns a context that ends when the client goes away, and not after storeTimeout: a
+// report about all games may take longer while each of its commands is fast.
+func (r *request) clientCtx() context.Context { return r.Request.Context() }
+
+// setHeader sets a header of the response by its canonical name. It allocates nothing, as a slice
+// for each value would.
+func (r *request) setHeader(name, value string) {
+	h, i := r.Writer.Header(), r.headerCount
+	if i == len(r.headerValues) {
+		h[name] = []string{value}
+		return
+	}
+	r.headerValues[i] = value
+	h[name] = r.headerValues[i : i+1 : i+1]
+	r.headerCount++
+}
 
 // ginHandler returns gin's handler of a route: it handles the request, sends the response, counts
 // and logs it.
@@ -152,8 +176,9 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 		start := time.Now()
 		s.requestMetrics.inFlight.Inc()
 		req := &request{Context: c, server: s, route: rt, requestID: requestID(c.Request), startedAt: start}
+		defer req.limitTime()()
 		header := c.Writer.Header()
-		header["X-Request-Id"] = []string{req.requestID}
+		req.setHeader("X-Request-Id", req.requestID)
 		setSecurityHeaders(header)
 		header["Vary"] = headerVaryOrigin
 		defer func() {
@@ -168,7 +193,6 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 			req.respondToPreflight()
 			return
 		}
-		defer req.limitTime()()
 		resp, err := req.authorizeAndHandle()
 		req.respond(resp, err)
 	}
@@ -181,13 +205,41 @@ const (
 	storeResponseTimeout = 2800 * time.Millisecond
 )
 
-// limitTime ends the request's context after storeTimeout. A report about all games may take
-// longer than that while each of its commands is fast: it uses clientCtx.
+// limitTime sets the context of the work for the request. It ends after storeTimeout. That of a
+// read also ends when the client goes away. A change goes on: it may have been sent to the store,
+// and nothing can call it back.
 func (r *request) limitTime() (cancel func()) {
-	r.clientCtx = r.ctx()
-	ctx, cancel := context.WithDeadline(r.ctx(), r.startedAt.Add(storeTimeout))
-	r.Request = r.Request.WithContext(ctx)
+	if r.Request.Method != http.MethodGet {
+		r.storeCtx = r.server.storeContexts.at(r.startedAt)
+		return func() {}
+	}
+	r.storeCtx, cancel = context.WithDeadline(r.Request.Context(), r.startedAt.Add(storeTimeout))
 	return cancel
+}
+
+// storeContexts gives the changes of a tenth of a second one context, which ends storeTimeout after
+// the first of them began: not each has a context and a timer of its own.
+type storeContexts struct{ current atomic.Pointer[storeContext] }
+
+type storeContext struct {
+	context.Context
+	from time.Time
+}
+
+const storeContextSpan = 100 * time.Millisecond // for which requests share a context
+
+func (s *storeContexts) at(now time.Time) context.Context {
+	current := s.current.Load()
+	if current != nil && now.Sub(current.from) < storeContextSpan {
+		return current.Context
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), now.Add(storeTimeout))
+	context.AfterFunc(ctx, cancel)
+	if s.current.CompareAndSwap(current, &storeContext{ctx, now}) {
+		return ctx
+	}
+	cancel() // another request was faster
+	return s.current.Load().Context
 }
 
 // authorizeAndHandle checks who is calling and how often, and calls the handler of the route.
@@ -273,7 +325,18 @@ func requestID(r *http.Request) string {
 	if header := r.Header["X-Request-Id"]; len(header) == 1 && isVisibleASCII(header[0], 128) {
 		return header[0]
 	}
-	return uuid.NewString()
+	return newRequestID()
+}
+
+// newRequestID returns a UUID of version 4 (RFC 9562, 5.4). It is unique and no secret, so it needs
+// no random bits of the system.
+func newRequestID() string {
+	var id uuid.UUID
+	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
 }
 
 // authenticate sets the caller. It returns forbidden when the operation is not for the caller's
@@ -347,11 +410,10 @@ func (r *request) takeRateLimit(class auth.Class) error {
 	if class == auth.ClassAddress && err == nil {
 		return nil // the headers show the limit of the operation
 	}
-	h := r.Writer.Header()
-	h["Ratelimit-Policy"] = r.server.rateLimitPolicyHeader(decision)
-	h["Ratelimit"] = []string{decision.RateLimitHeader()}
+	r.Writer.Header()["Ratelimit-Policy"] = r.server.rateLimitPolicyHeader(decision)
+	r.setHeader("Ratelimit", decision.RateLimitHeader())
 	if err != nil {
-		h["Retry-After"] = []string{strconv.FormatInt(decision.RetryAfterSeconds(), 10)}
+		r.setHeader("Retry-After", strconv.FormatInt(decision.RetryAfterSeconds(), 10))
 	}
 	return err
 }
@@ -360,7 +422,7 @@ func (r *request) takeRateLimit(class auth.Class) error {
 func (r *request) chargeRateLimit(permits int64) {
 	if key, limited := r.rateLimitKey(r.route.rateLimitClass); limited {
 		decision := r.server.Limiter.Charge(r.route.rateLimitClass, key, permits)
-		r.Writer.Header()["Ratelimit"] = []string{decision.RateLimitHeader()}
+		r.setHeader("Ratelimit", decision.RateLimitHeader())
 	}
 }
 

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -518,5 +519,23 @@ func TestABodyThatEndsEarlyReturns400(t *testing.T) {
 	_ = got.Body.Close()
 	if got.StatusCode != 413 {
 		t.Errorf("a body of 70 KiB in chunks returned %d", got.StatusCode)
+	}
+}
+
+// A change that was begun is made whole: the client that went away will ask with its key what
+// became of it.
+func TestAChangeGoesOnWhenItsClientGoesAway(t *testing.T) {
+	f := newGameFixture(t)
+	ann := f.guest("Ann")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	body := strings.NewReader(`{"maxPlayers":2}`)
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/game-session/create", body)
+	request.Header.Set("Authorization", "Bearer "+ann.token)
+	request.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	f.server.ServeHTTP(recorder, request)
+	if recorder.Code != http.StatusCreated {
+		t.Errorf("returns %d %s", recorder.Code, recorder.Body)
 	}
 }

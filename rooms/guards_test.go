@@ -95,14 +95,14 @@ func TestATakenCodeIsNotOverwritten(t *testing.T) {
 		var taken atomic.Pointer[string]
 		f.db.Client.AddHook(scriptHook(func(ctx context.Context, cmd redis.Cmder) {
 			for _, arg := range cmd.Args() {
-				key, _ := arg.(string)
-				if !strings.Contains(key, "}:code:") || !armed.CompareAndSwap(true, false) {
+				key, ok := arg.(*string) // as RunScript passes keys
+				if !ok || !strings.Contains(*key, "}:code:") || !armed.CompareAndSwap(true, false) {
 					continue
 				}
-				if err := f.db.Client.Set(ctx, key, "another room", 0).Err(); err != nil {
+				if err := f.db.Client.Set(ctx, *key, "another room", 0).Err(); err != nil {
 					t.Error(err)
 				}
-				taken.Store(&key)
+				taken.Store(key)
 			}
 		}))
 		requireOtherCode := func(do func() (rooms.ChangeResult, error)) rooms.Room {

@@ -26,25 +26,30 @@ const (
 
 // encode returns the settings and the document of a new room as they are stored.
 func (n *roomDraft) encode(creator int64) (settings, document string) {
-	settings = settingsLayout.Join(map[string]any{
-		"entry": int64(n.entry), "token": n.token.Code, "decimals": n.token.Decimals,
-		"max_players": n.maxPlayers, "min_players": n.minPlayers, "game": n.gameID, "creator": creator,
-		"visibility": n.visibility, "friends_only": formatBool(n.friendsOnly), "auto_start": formatBool(n.autoStart),
-		"match_ms": n.matchTimeout.Milliseconds(), "idle_ms": n.idleTimeout.Milliseconds(),
-		"age_ms": n.maxAge.Milliseconds(), "keep_ms": n.retention.Milliseconds(),
-	})
-	return settings, documentLayout.Join(map[string]any{
-		"settlement": n.settledBy, "rakeBps": n.rakeBps, "payout": joinInts(n.payoutBps), "tie": n.tie,
-		"metadata": n.metadataJSON, "entryToken": n.entryTokenJSON, "creatorProfile": n.creatorProfileJSON,
-	})
+	number, text := redisdb.PackedInt, redisdb.PackedText
+	settings = settingsLayout.Join(
+		number("entry", int64(n.entry)), text("token", n.token.Code), number("decimals", int64(n.token.Decimals)),
+		number("max_players", int64(n.maxPlayers)), number("min_players", int64(n.minPlayers)),
+		number("game", n.gameID), number("creator", creator), text("visibility", string(n.visibility)),
+		text("friends_only", formatBool(n.friendsOnly)), text("auto_start", formatBool(n.autoStart)),
+		number("match_ms", n.matchTimeout.Milliseconds()), number("idle_ms", n.idleTimeout.Milliseconds()),
+		number("age_ms", n.maxAge.Milliseconds()), number("keep_ms", n.retention.Milliseconds()),
+	)
+	return settings, documentLayout.Join(
+		text("settlement", n.settledBy), number("rakeBps", int64(n.rakeBps)), text("payout", joinInts(n.payoutBps)),
+		text("tie", string(n.tie)), text("metadata", n.metadataJSON), text("entryToken", n.entryTokenJSON),
+		text("creatorProfile", n.creatorProfileJSON),
+	)
 }
 
 // encodeRematchDocument returns the document of a room with the same settings and another creator.
 func (r *Room) encodeRematchDocument(creatorProfileJSON string) string {
-	return documentLayout.Join(map[string]any{
-		"settlement": r.SettledBy, "rakeBps": r.RakeBps, "payout": joinInts(r.PayoutBps), "tie": r.Tie,
-		"metadata": r.metadataJSON, "entryToken": r.entryTokenJSON, "creatorProfile": creatorProfileJSON,
-	})
+	number, text := redisdb.PackedInt, redisdb.PackedText
+	return documentLayout.Join(
+		text("settlement", r.SettledBy), number("rakeBps", int64(r.RakeBps)), text("payout", joinInts(r.PayoutBps)),
+		text("tie", string(r.Tie)), text("metadata", r.metadataJSON), text("entryToken", r.entryTokenJSON),
+		text("creatorProfile", creatorProfileJSON),
+	)
 }
 
 func joinInts[N int | int64](list []N) string {
@@ -66,13 +71,14 @@ func formatBool(b bool) string {
 }
 
 // decodeRoom returns the room of a hash. An empty hash is the zero Room.
-func decodeRoom(roomID string, hash map[string]string) (Room, error) {
+func decodeRoom(roomID string, hash redisdb.Hash) (Room, error) {
 	if len(hash) == 0 {
 		return Room{}, nil
 	}
 	r := Room{RoomID: roomID}
 	err := errors.Join(
-		r.decodeSettings(hash["settings"]), r.decodeLive(hash["live"]), r.decodeDocument(hash["document"]),
+		r.decodeSettings(hash.Text("settings")), r.decodeLive(hash.Text("live")),
+		r.decodeDocument(hash.Text("document")),
 		r.decodePlayers(hash), r.decodeFields(hash),
 	)
 	if err != nil {
@@ -112,13 +118,16 @@ func (r *Room) decodeDocument(text string) (err error) {
 
 // decodePlayers reads the fields that are there for each seat and for each ban, and the host's
 // profile.
-func (r *Room) decodePlayers(hash map[string]string) error {
+func (r *Room) decodePlayers(hash redisdb.Hash) error {
 	var errs []error
 	r.Seats = make([]Seat, 0, 8)
-	for field, text := range hash {
+	for field, text := range hash.All {
 		if user, ok := parseUserField(field, seatFieldPrefix); ok {
 			seat, err := decodeSeat(user, text)
-			r.Seats, errs = append(r.Seats, seat), append(errs, err)
+			if err != nil {
+				errs = append(errs, err)
+			}
+			r.Seats = append(r.Seats, seat)
 		} else if user, ok := parseUserField(field, banFieldPrefix); ok {
 			if r.bannedUsers == nil {
 				r.bannedUsers = map[int64]bool{}
@@ -127,7 +136,7 @@ func (r *Room) decodePlayers(hash map[string]string) error {
 		}
 	}
 	slices.SortFunc(r.Seats, func(a, b Seat) int { return cmp.Compare(a.order, b.order) })
-	if r.hostProfileJSON = hash["host_profile"]; r.hostProfileJSON == "" {
+	if r.hostProfileJSON = hash.Text("host_profile"); r.hostProfileJSON == "" {
 		if host, seated := r.Seat(r.HostID); seated {
 			r.hostProfileJSON = host.profileJSON
 		}
@@ -155,8 +164,8 @@ func decodeSeat(userID int64, text string) (Seat, error) {
 }
 
 // decodeFields reads the fields that are not packed, and the result of a room that has ended.
-func (r *Room) decodeFields(hash map[string]string) (err error) {
-	f := redisdb.NewFields("the fields of a room", hash)
+func (r *Room) decodeFields(hash redisdb.Hash) (err error) {
+	f := redisdb.NewFieldsOfHash("the fields of a room", hash)
 	r.ID, r.Code = f.Int("id"), f.Text("code")
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
 	r.CancelReason, r.RematchID, r.Rake = f.Text("reason"), f.Text("rematch"), wallet.Units(f.Int("rake"))
@@ -176,10 +185,13 @@ func (r *Room) decodeFields(hash map[string]string) (err error) {
 }
 
 func decodeInts(text string) ([]int, error) {
-	v := redisdb.NewValues("a list of numbers", strings.Split(text, ","))
-	list := make([]int, v.Remaining())
-	for i := range list {
-		list[i] = int(v.NextInt())
+	list := make([]int, 0, 1+strings.Count(text, ","))
+	for one := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(one)
+		if err != nil {
+			return nil, fmt.Errorf("decode a list of numbers: %w", err)
+		}
+		list = append(list, n)
 	}
-	return list, v.Err()
+	return list, nil
 }

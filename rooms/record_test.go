@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
@@ -46,7 +47,7 @@ func storedRoom(seats int) map[string]string {
 func TestAStoredRoomIsDecodedByName(t *testing.T) {
 	hash := storedRoom(2)
 	hash["b5"], hash["bans"] = "1", "1"
-	r, err := decodeRoom(testRoomID, hash)
+	r, err := decodeRoom(testRoomID, redisdb.HashOf(hash))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestSeatsAreInTheOrderInWhichTheyWereTaken(t *testing.T) {
 	for user, order := range map[int]int{30: 1000, 10: 1001, 20: 2000, 5: 10000} {
 		hash[fmt.Sprintf("s%d", user)] = fmt.Sprintf("active|0|1700000000000|250|%d|%s", order, testProfile(user))
 	}
-	r, err := decodeRoom(testRoomID, hash)
+	r, err := decodeRoom(testRoomID, redisdb.HashOf(hash))
 	if err != nil || fmt.Sprint(r.seatedUsers()) != "[30 10 20 5]" {
 		t.Errorf("%v, %v", r.seatedUsers(), err)
 	}
@@ -78,12 +79,12 @@ func TestSeatsAreInTheOrderInWhichTheyWereTaken(t *testing.T) {
 
 func TestTheHostIsShownAsSeatedAndAfterTheLastOneLeftAsStored(t *testing.T) {
 	hash := storedRoom(2)
-	if r, err := decodeRoom(testRoomID, hash); err != nil || r.hostProfileJSON != testProfile(1) {
+	if r, err := decodeRoom(testRoomID, redisdb.HashOf(hash)); err != nil || r.hostProfileJSON != testProfile(1) {
 		t.Errorf("%s, %v", r.hostProfileJSON, err)
 	}
 	delete(hash, "s1")
 	hash["host_profile"] = testProfile(1)
-	if r, err := decodeRoom(testRoomID, hash); err != nil || r.hostProfileJSON != testProfile(1) {
+	if r, err := decodeRoom(testRoomID, redisdb.HashOf(hash)); err != nil || r.hostProfileJSON != testProfile(1) {
 		t.Errorf("%s, %v", r.hostProfileJSON, err)
 	}
 }
@@ -107,7 +108,7 @@ func TestResultsPayoutsAndRefundsAreDecoded(t *testing.T) {
 	} {
 		hash := storedRoom(3)
 		hash[c.field] = c.text
-		r, err := decodeRoom(testRoomID, hash)
+		r, err := decodeRoom(testRoomID, redisdb.HashOf(hash))
 		if err != nil || r.placementsJSON != c.results || r.payoutsJSON != c.payouts || r.refundsJSON != c.refunds {
 			t.Errorf("%s: %s, %s, %s, %v", name, r.placementsJSON, r.payoutsJSON, r.refundsJSON, err)
 		}
@@ -121,7 +122,7 @@ func TestARoomWithMissingOrWrongValuesIsNotDecoded(t *testing.T) {
 	} {
 		hash := storedRoom(2)
 		hash[field] = text
-		if r, err := decodeRoom(testRoomID, hash); err == nil {
+		if r, err := decodeRoom(testRoomID, redisdb.HashOf(hash)); err == nil {
 			t.Errorf("%s %q is decoded: %+v", field, text, r)
 		}
 	}
@@ -129,7 +130,7 @@ func TestARoomWithMissingOrWrongValuesIsNotDecoded(t *testing.T) {
 
 // BenchmarkDecodeRoom decodes a room of eight seats.
 func BenchmarkDecodeRoom(b *testing.B) {
-	hash := storedRoom(8)
+	hash := redisdb.HashOf(storedRoom(8))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := decodeRoom(testRoomID, hash); err != nil {

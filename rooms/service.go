@@ -14,7 +14,6 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
-	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // Wallets finds the token of an entry and keeps the books. *wallet.Service implements it.
@@ -108,7 +107,7 @@ func (s *Service) Create(
 	for range maxScriptAttempts {
 		r, err := s.store.tryCreate(ctx, caller, rc, n, ended)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		if ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
 			return ChangeResult{}, err
@@ -127,7 +126,7 @@ func (s *Service) replayCreate(
 	}
 	r, replayErr := s.store.replayCreate(ctx, caller, in.EntryTokenID != 0, rc)
 	if replayErr != nil || !r.isStale() {
-		return s.checkReplay(ctx, caller)(toChangeResult(r, replayErr))
+		return s.toChangeResult(ctx, caller, r, replayErr)
 	}
 	return ChangeResult{}, err
 }
@@ -154,7 +153,7 @@ func (s *Service) Join(
 	for range maxScriptAttempts {
 		r, err := s.store.join(ctx, c, options)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		options.mayStart = r.room.AutoStart
 		if r.room.FriendsOnly || r.room.Visibility == Private {
@@ -183,7 +182,7 @@ func (s *Service) Leave(
 	for range maxScriptAttempts {
 		r, err := s.store.leave(ctx, c, payouts)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		payouts = r.room.settleWithout(caller.UserID)
 	}
@@ -204,7 +203,7 @@ func (s *Service) Ready(
 	for range maxScriptAttempts {
 		r, err := s.store.ready(ctx, c, ready, reserved)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		reserved = r.room.reservedUsers()
 	}
@@ -240,7 +239,7 @@ func (s *Service) Kick(
 	for range maxScriptAttempts {
 		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		users = r.room.seatedUsers()
 	}
@@ -261,7 +260,8 @@ func (s *Service) TransferHost(
 	if userID < 1 {
 		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be a player")
 	}
-	return s.checkReplay(ctx, caller)(toChangeResult(s.store.transferHost(ctx, c, userID)))
+	r, err := s.store.transferHost(ctx, c, userID)
+	return s.toChangeResult(ctx, caller, r, err)
 }
 
 // Start begins the game and locks the stakes. The host and the game's server may.
@@ -278,7 +278,7 @@ func (s *Service) Start(
 	for range maxScriptAttempts {
 		r, err := s.store.start(ctx, c, reserved)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		reserved = r.room.reservedUsers()
 	}
@@ -313,7 +313,7 @@ func (s *Service) Finish(
 		// version is not that of a started one.
 		r, err := s.store.finish(ctx, c, payouts)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		if invalid != nil && r.room.Version == room.Version {
 			return ChangeResult{}, invalid
@@ -340,7 +340,7 @@ func (s *Service) Cancel(
 	for range maxScriptAttempts {
 		r, err := s.store.cancel(ctx, c, room.seatedUsers(), reasons[caller.Role])
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		room = r.room
 	}
@@ -378,7 +378,7 @@ func (s *Service) Rematch(
 	for range maxScriptAttempts {
 		r, err := s.store.tryRematch(ctx, c, room, profile, ended)
 		if err != nil || !r.isStale() {
-			return s.checkReplay(ctx, caller)(toChangeResult(r, err))
+			return s.toChangeResult(ctx, caller, r, err)
 		}
 		if ended, err = s.store.findEnded(ctx, r.reply.Values); err != nil {
 			return ChangeResult{}, err
@@ -422,22 +422,6 @@ func (s *Service) authorizeRead(ctx context.Context, caller principal.Caller, ro
 		err = apierror.RoomNotFound
 	}
 	return err
-}
-
-// checkReplay returns a function that passes a result on, except that a replay shows the room as it
-// is now: who may not see it any more gets room_not_found.
-func (s *Service) checkReplay(
-	ctx context.Context, caller principal.Caller,
-) func(ChangeResult, error) (ChangeResult, error) {
-	return func(result ChangeResult, err error) (ChangeResult, error) {
-		if err != nil || !result.Replayed {
-			return result, err
-		}
-		if err := s.authorizeRead(ctx, caller, &result.Room); err != nil {
-			return ChangeResult{Replayed: true}, err
-		}
-		return result, nil
-	}
 }
 
 // GetByCode returns the room with a code, in upper or lower case. A code gives no permission: it is
@@ -558,18 +542,37 @@ func (s *Service) readProfileJSON(ctx context.Context, userID int64) (string, er
 	if err != nil {
 		return "", err
 	}
-	text, err := wire.Marshal(p)
-	return string(text), err
+	return string(p.AppendJSON(make([]byte, 0, 256))), nil
 }
 
-// toChangeResult returns the result of a verb for that of its script.
-func toChangeResult(r scriptResult, err error) (ChangeResult, error) {
+// toChangeResult returns the result of a verb for that of its script. A replay shows the room as it
+// is now: a caller who may not see it any more gets room_not_found.
+func (s *Service) toChangeResult(
+	ctx context.Context, caller principal.Caller, r scriptResult, err error,
+) (ChangeResult, error) {
 	if err != nil {
 		return ChangeResult{}, err
 	}
 	result := ChangeResult{Room: r.room, Replayed: r.replayed}
+	if err := scriptError(r); err != nil {
+		return result, err
+	}
+	if r.replayed {
+		if err := s.authorizeRead(ctx, caller, &r.room); err != nil {
+			return ChangeResult{Replayed: true}, err
+		}
+	}
+	return result, nil
+}
+
+// scriptError returns nil when a script changed the room, and otherwise the error of its status
+// with what the values after it mean.
+func scriptError(r scriptResult) error {
 	if r.isStale() {
-		return result, apierror.VersionConflict
+		return apierror.VersionConflict
+	}
+	if r.isOK() {
+		return nil
 	}
 	var detailed error
 	values := redisdb.NewValues("the reply of "+r.script.Name, r.reply.Values)
@@ -594,10 +597,10 @@ func toChangeResult(r scriptResult, err error) (ChangeResult, error) {
 		detailed = apierror.LimitReached.WithReason("%s", reason).
 			WithMember("limit", limit).WithMember("max", most)
 	default:
-		return result, r.reply.Err(r.script)
+		return r.reply.Err(r.script)
 	}
 	if err := values.Err(); err != nil {
-		return result, err
+		return err
 	}
-	return result, detailed
+	return detailed
 }

@@ -49,7 +49,7 @@ func TestEveryStatusOfEveryScriptHasAnExample(t *testing.T) {
 
 // TestExamples runs every example, and checks that
 //
-//   - what is refused or stale changes nothing, but for the receipt of a refusal with a key;
+//   - what is refused or stale changes nothing, but for the receipt of an error with a key;
 //   - a call that is sent again changes nothing more and has the same outcome;
 //   - another request with the same key is rejected;
 //   - what changes is among the keys that were passed, and these share a hash tag;

@@ -1,5 +1,6 @@
 -- room_cancel: ends a room without a result and gives every stake back, or changes nothing.
--- INCLUDES  clock amounts balance receipt event marks seats players stake refund end_room
+-- INCLUDES  clock amounts balance receipt event marks save_change seats players stake refund
+--           end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
@@ -51,10 +52,6 @@ emit_event(publish, events_key, seq, nonce, now, 'room.cancelled',
   version .. '|' .. decimals .. '|' .. reason .. '|' .. refunds)
 close_room(is_open and created_key or started_key, cancelled_key, is_open and open_key, due_key, visibility, room_id,
   now_ms, keep_ms, events_ms)
-redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'reason', reason, 'refunds', refunds)
-if receipt_key then
-  save_success(receipt_key, fingerprint, ttl_ms, nonce)
-else
-  redis.call('HSET', room_key, 'marks', add_mark(marks, nonce))
-end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), 'finished', now,
+  'reason', reason, 'refunds', refunds)
 return 'ok'

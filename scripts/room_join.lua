@@ -1,5 +1,5 @@
 -- room_join: seats a player and takes the stake, or changes nothing.
--- INCLUDES  clock amounts balance receipt event marks take_stake start_room
+-- INCLUDES  clock amounts balance receipt event marks save_change take_stake start_room
 -- KEYS      1 room  2 events  3 open  4 player_rooms  then created, started and due when the join
 --           may start the room, wallet, lines and ledger of a paid room, and the receipt of a call
 --           with a key
@@ -80,12 +80,6 @@ if starts then
 elseif visibility == 'public' and not seat and taken == tonumber(max_players) then
   redis.call('ZREM', open_key, room_id)
 end
-local new_live = PACK(room_live)
-local new_seat = 'active|0|' .. now .. '|' .. entry .. '|' .. version .. '000|' .. new_profile
-if receipt_key then
-  redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat)
-  save_success(receipt_key, fingerprint, ttl_ms, nonce)
-else
-  redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat, 'marks', add_mark(marks, nonce))
-end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), seat_field,
+  'active|0|' .. now .. '|' .. entry .. '|' .. version .. '000|' .. new_profile)
 return 'ok'

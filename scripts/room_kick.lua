@@ -1,7 +1,7 @@
 -- room_kick: takes a player out before the start, gives the stake back and may ban the player; or
 -- changes nothing.
--- INCLUDES  clock amounts balance receipt event marks seats find_host players stake remove_seat
---           start_room drop_reserved end_room
+-- INCLUDES  clock amounts balance receipt event marks save_change seats pass_host players stake
+--           remove_seat start_room drop_reserved end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
@@ -69,13 +69,7 @@ if ban == '1' then redis.call('HSET', room_key, 'b' .. target, '1', 'bans', stri
 emit_event(publish, events_key, seq, nonce, now, 'room.left', version .. '|' .. target .. '|' ..
   (ban == '1' and 'banned' or 'kicked') .. '|' .. active .. '|' .. pot .. '|' .. decimals)
 if target == host then
-  local next_host = find_host(seats, target)
-  if next_host then
-    host, seq = next_host, string.format('%d', seq + 1)
-    emit_event(publish, events_key, seq, nonce, now, 'room.host_changed', version .. '|' .. host)
-  else
-    redis.call('HSET', room_key, 'host_profile', profile) -- the last host of an empty room stays its host
-  end
+  host, seq = pass_host(publish, room_key, events_key, seq, nonce, now, version, seats, host, profile)
 end
 if is_empty then -- what is left are reserved seats, without stakes
   for _, held in ipairs(seats) do redis.call('ZREM', keys_of[held.user][1], room_id) end
@@ -92,10 +86,5 @@ elseif starts then
 elseif visibility == 'public' and active + reserved + 1 == tonumber(max_players) then
   redis.call('ZADD', open_key, '0', room_id)
 end
-if receipt_key then
-  redis.call('HSET', room_key, 'live', PACK(room_live))
-  save_success(receipt_key, fingerprint, ttl_ms, nonce)
-else
-  redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
-end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live))
 return 'ok'

@@ -1,8 +1,8 @@
 -- room_leave: takes a player out before the start and gives the stake back; forfeits the seat after
 -- it; ends a room that is left to nobody, and a paid one that is left to one player; or changes
 -- nothing.
--- INCLUDES  clock amounts balance receipt event marks seats find_host players stake refund payout
---           remove_seat start_room drop_reserved end_room
+-- INCLUDES  clock amounts balance receipt event marks save_change seats pass_host players stake
+--           refund payout remove_seat start_room drop_reserved end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  then
 --           the ledger of a paid room, player_rooms of each of the users, in a paid room with
@@ -82,13 +82,7 @@ end
 emit_event(publish, events_key, seq, nonce, now, 'room.left',
   version .. '|' .. user .. '|' .. reason .. '|' .. active .. '|' .. pot .. '|' .. decimals)
 if user == host then
-  local next_host = find_host(seats, user)
-  if next_host then
-    host, seq = next_host, string.format('%d', seq + 1)
-    emit_event(publish, events_key, seq, nonce, now, 'room.host_changed', version .. '|' .. host)
-  else
-    redis.call('HSET', room_key, 'host_profile', profile) -- the last host of an empty room stays its host
-  end
+  host, seq = pass_host(publish, room_key, events_key, seq, nonce, now, version, seats, host, profile)
 end
 if is_empty then
   local refunds = refund_seats(publish, seats, keys_of, ledger_key, nonce, now, token, decimals, pot, room_id)
@@ -114,10 +108,5 @@ elseif starts then
 elseif is_open and visibility == 'public' and active + reserved + 1 == tonumber(max_players) then
   redis.call('ZADD', open_key, '0', room_id)
 end
-if receipt_key then
-  redis.call('HSET', room_key, 'live', PACK(room_live))
-  save_success(receipt_key, fingerprint, ttl_ms, nonce)
-else
-  redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
-end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live))
 return 'ok'

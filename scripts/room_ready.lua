@@ -1,5 +1,5 @@
 -- room_ready: records that a player is ready, or no longer ready; or changes nothing.
--- INCLUDES  clock receipt event marks seats players start_room drop_reserved
+-- INCLUDES  clock receipt event marks save_change seats players start_room drop_reserved
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 due  then player_rooms of each of the
 --           users, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 ready: 1 or 0
@@ -56,11 +56,6 @@ if starts then
     visibility, room_id, now_ms + match_ms)
   redis.call('HSET', room_key, 'started', now)
 end
-local new_live, new_seat = PACK(room_live), 'active|' .. is_ready .. rest
-if receipt_key then
-  redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat)
-  save_success(receipt_key, fingerprint, ttl_ms, nonce)
-else
-  redis.call('HSET', room_key, 'live', new_live, seat_field, new_seat, 'marks', add_mark(marks, nonce))
-end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), seat_field,
+  'active|' .. is_ready .. rest)
 return 'ok'

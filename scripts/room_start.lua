@@ -1,5 +1,5 @@
 -- room_start: starts the game and locks the stakes, or changes nothing.
--- INCLUDES  clock receipt event marks seats players start_room drop_reserved
+-- INCLUDES  clock receipt event marks save_change seats players start_room drop_reserved
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 due  then player_rooms of each of the
 --           users, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
@@ -47,10 +47,5 @@ status, reserved = 'STARTED', '0'
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
 start_room(publish, events_key, open_key, created_key, started_key, due_key, seq, nonce, now, version,
   user ~= '' and 'host' or 'server', visibility, room_id, now_ms + match_ms)
-if receipt_key then
-  redis.call('HSET', room_key, 'live', PACK(room_live), 'started', now)
-  save_success(receipt_key, fingerprint, ttl_ms, nonce)
-else
-  redis.call('HSET', room_key, 'live', PACK(room_live), 'started', now, 'marks', add_mark(marks, nonce))
-end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), 'started', now)
 return 'ok'

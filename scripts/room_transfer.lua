@@ -1,5 +1,5 @@
 -- room_transfer: makes a seated player the host, or changes nothing.
--- INCLUDES  clock receipt event marks
+-- INCLUDES  clock receipt event marks save_change
 -- KEYS      1 room  2 events  then the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
 --           7 target
@@ -34,10 +34,5 @@ local _, now = read_clock()
 local changed = now
 version, seq, host = string.format('%d', version + 1), string.format('%d', seq + 1), target
 emit_event(publish, events_key, seq, nonce, now, 'room.host_changed', version .. '|' .. target)
-if receipt_key then
-  redis.call('HSET', room_key, 'live', PACK(room_live))
-  save_success(receipt_key, fingerprint, ttl_ms, nonce)
-else
-  redis.call('HSET', room_key, 'live', PACK(room_live), 'marks', add_mark(marks, nonce))
-end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live))
 return 'ok'

@@ -27,9 +27,9 @@ type store struct {
 var livePacked = redisdb.PackedLayout{Name: "an asset", Separator: "|", Names: scripts.AssetLive.Names}
 
 // decodeAsset returns the asset in the fields of keys.Asset, which are not empty.
-func decodeAsset(gameID, id int64, hash map[string]string) (Asset, error) {
+func decodeAsset(gameID, id int64, hash redisdb.Hash) (Asset, error) {
 	name := "asset " + strconv.FormatInt(id, 10)
-	f, live := redisdb.NewFields(name, hash), livePacked.Split(hash[keys.AssetLiveField])
+	f, live := redisdb.NewFieldsOfHash(name, hash), livePacked.Split(hash.Text(keys.AssetLiveField))
 	bounds := redisdb.NewValues(name, []string{live.Text("stock"), live.Text("limit")})
 	a := Asset{
 		ID: id, GameID: gameID, Name: f.Text(keys.AssetNameField), TokenCode: f.Text(keys.AssetTokenField),
@@ -204,7 +204,7 @@ func (s store) purchase(ctx context.Context, c purchaseCall) (purchase PurchaseR
 }
 
 // decodePurchase returns the purchase in the values of the reply, with the asset in a hash.
-func (c purchaseCall) decodePurchase(values []string, hash map[string]string) (PurchaseResult, error) {
+func (c purchaseCall) decodePurchase(values []string, hash redisdb.Hash) (PurchaseResult, error) {
 	v := redisdb.NewValues("a purchase", values)
 	p := PurchaseResult{
 		PurchaseID: v.NextInt(), PriceUnits: wallet.Units(v.NextInt()), OwnedAfter: v.NextInt(), Quantity: c.quantity,

@@ -137,7 +137,8 @@ func networkKey(address netip.Addr, bitsIPv6 int) string {
 			return "ip:" + prefix.String()
 		}
 	}
-	return "ip:" + address.String()
+	var buffer [64]byte
+	return string(address.AppendTo(append(buffer[:0], "ip:"...)))
 }
 
 // Decision is the result of Allow for one request. Limit is 0 when the class has no limit.
@@ -160,8 +161,10 @@ func (d Decision) PolicyHeader() string {
 
 // RateLimitHeader returns the value of the RateLimit header (draft-ietf-httpapi-ratelimit-headers).
 func (d Decision) RateLimitHeader() string {
-	return strconv.Quote(string(d.Class)) +
-		";r=" + strconv.FormatInt(d.Remaining, 10) + ";t=" + strconv.FormatInt(CeilSeconds(d.UntilFull), 10)
+	var buffer [64]byte // every response has this header: made at once
+	b := strconv.AppendQuote(buffer[:0], string(d.Class))
+	b = strconv.AppendInt(append(b, ";r="...), d.Remaining, 10)
+	return string(strconv.AppendInt(append(b, ";t="...), CeilSeconds(d.UntilFull), 10))
 }
 
 // RetryAfterSeconds returns the value of the Retry-After header (RFC 9110), at least 1.

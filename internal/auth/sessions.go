@@ -12,7 +12,7 @@ import (
 )
 
 // This file ends sessions. A session is over on this node at once, on others within two seconds:
-// its access tokens and tickets are refused, and whoever watches it is told.
+// its access tokens and tickets are refused, and those who watch it are called.
 
 var errSessionEnded = apierror.Unauthenticated.WithReason("the session was ended; sign in again")
 

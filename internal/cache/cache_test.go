@@ -27,7 +27,7 @@ func TestAValueExpires(t *testing.T) {
 		time.Sleep(time.Second) // of the fake clock of synctest: time is the subject
 		has("a", true)
 		has("b", false)
-		time.Sleep(time.Minute) // of the fake clock
+		time.Sleep(time.Minute) // of the fake clock: time is the subject
 		has("a", false)
 		has("c", false)
 	})

@@ -27,12 +27,12 @@ func newAutoPipeline(client pipeliningClient) (AutoPipeline, error) {
 	return AutoPipeline{pipeliner}, nil
 }
 
-// EvalSha queues a run of a script that the server knows.
+// EvalSha queues a run of a script that the server knows. The keys must not be changed afterwards.
 func (p AutoPipeline) EvalSha(ctx context.Context, sha string, keys []string, args []any) Pending[any] {
 	return p.queueScript(ctx, "evalsha", sha, keys, args)
 }
 
-// Eval queues a run of a script.
+// Eval queues a run of a script. The keys must not be changed afterwards.
 func (p AutoPipeline) Eval(ctx context.Context, source string, keys []string, args []any) Pending[any] {
 	return p.queueScript(ctx, "eval", source, keys, args)
 }
@@ -43,8 +43,8 @@ func (p AutoPipeline) queueScript(
 	const beforeKeys = 3
 	line := make([]any, beforeKeys, beforeKeys+len(keys)+len(args))
 	line[0], line[1], line[2] = name, script, len(keys)
-	for _, key := range keys {
-		line = append(line, key)
+	for i := range keys {
+		line = append(line, &keys[i]) // a pointer is no allocation, as the text in an interface is
 	}
 	command := redis.NewCmd(ctx, append(line, args...)...)
 	if len(keys) > 0 {
@@ -53,10 +53,10 @@ func (p AutoPipeline) queueScript(
 	return Pending[any]{ctx, command, p.pipeliner.Submit(ctx, command)}
 }
 
-// HGetAll queues the reading of a hash.
-func (p AutoPipeline) HGetAll(ctx context.Context, key string) Pending[map[string]string] {
-	command := redis.NewMapStringStringCmd(ctx, "hgetall", key)
-	return Pending[map[string]string]{ctx, command, p.pipeliner.Submit(ctx, command)}
+// HGetAll queues the reading of a whole hash; the result is a Hash.
+func (p AutoPipeline) HGetAll(ctx context.Context, key string) Pending[[]string] {
+	command := newHGetAll(ctx, key)
+	return Pending[[]string]{ctx, command, p.pipeliner.Submit(ctx, command)}
 }
 
 // HMGet queues the reading of some fields of a hash.

@@ -22,11 +22,14 @@ func (d *decoding) fail(err error) {
 	}
 }
 
-// parseInt returns a text as an integer. place is put in front of an error: "field seq: ".
-func (d *decoding) parseInt(place, text string) int64 {
+// parseInt returns a text as an integer. An error names its place when it has a name: "field seq".
+func (d *decoding) parseInt(kind, name, text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		d.fail(fmt.Errorf("%s%w", place, err))
+		if name != "" {
+			err = fmt.Errorf("%s %s: %w", kind, name, err)
+		}
+		d.fail(err)
 	}
 	return n
 }
@@ -63,7 +66,7 @@ func (v *Values) NextText() string {
 
 // NextInt returns the next value as an integer.
 func (v *Values) NextInt() int64 {
-	return v.parseInt("", v.NextText())
+	return v.parseInt("", "", v.NextText())
 }
 
 // NextOptionalInt returns the next value as an integer, nil when it is empty.
@@ -72,7 +75,7 @@ func (v *Values) NextOptionalInt() *int64 {
 	if text == "" {
 		return nil
 	}
-	return new(v.parseInt("", text))
+	return new(v.parseInt("", "", text))
 }
 
 // NextTime returns the next value, in milliseconds since 1970.
@@ -84,47 +87,50 @@ func (v *Values) Remaining() int { return len(v.rest) }
 // Fields decodes the fields of a hash. Err returns the first one that could not be decoded.
 type Fields struct {
 	decoding
-	hash map[string]string
+	hash Hash
 }
 
 // NewFields returns a decoder. name describes in errors what is decoded: "a wallet".
-func NewFields(name string, hash map[string]string) *Fields {
-	return &Fields{decoding{name: name}, hash}
+func NewFields(name string, fields map[string]string) *Fields {
+	return NewFieldsOfHash(name, HashOf(fields))
 }
+
+// NewFieldsOfHash is NewFields for a Hash.
+func NewFieldsOfHash(name string, hash Hash) *Fields { return &Fields{decoding{name: name}, hash} }
 
 // NewFieldsFromHMGet returns a decoder of the reply to HMGET for the named fields.
 func NewFieldsFromHMGet(name string, fields []string, reply []any) *Fields {
-	hash := make(map[string]string, len(fields))
+	hash := make(Hash, 0, 2*len(fields))
 	for i, field := range fields {
 		if value, ok := reply[i].(string); ok {
-			hash[field] = value
+			hash = append(hash, field, value)
 		}
 	}
-	return NewFields(name, hash)
+	return NewFieldsOfHash(name, hash)
 }
 
 // Has reports whether the field is there.
 func (f *Fields) Has(field string) bool {
-	_, ok := f.hash[field]
+	_, ok := f.hash.Get(field)
 	return ok
 }
 
 // Text returns a field, "" when it is absent.
-func (f *Fields) Text(field string) string { return f.hash[field] }
+func (f *Fields) Text(field string) string { return f.hash.Text(field) }
 
 // Int returns a field as an integer, 0 when it is absent or empty.
 func (f *Fields) Int(field string) int64 {
-	text := f.hash[field]
+	text := f.hash.Text(field)
 	if text == "" {
 		return 0
 	}
-	return f.parseInt("field "+field+": ", text)
+	return f.parseInt("field", field, text)
 }
 
 // Time returns a field that holds milliseconds since 1970, the zero time when it is absent or
 // empty.
 func (f *Fields) Time(field string) time.Time {
-	if f.hash[field] == "" {
+	if f.hash.Text(field) == "" {
 		return time.Time{}
 	}
 	return time.UnixMilli(f.Int(field)).UTC()

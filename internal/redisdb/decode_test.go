@@ -2,6 +2,8 @@ package redisdb_test
 
 import (
 	"errors"
+	"iter"
+	"maps"
 	"testing"
 	"time"
 
@@ -63,5 +65,24 @@ func TestAnEmptyNumberIsOptional(t *testing.T) {
 	}
 	if v.NextOptionalInt(); v.Err() == nil {
 		t.Error("a text was decoded as a number")
+	}
+}
+
+func TestAFieldIsFoundInAHash(t *testing.T) {
+	h := redisdb.Hash{"a", "1", "b", "", "c", "3"}
+	for field, want := range map[string]bool{"a": true, "b": true, "c": true, "1": false, "d": false} {
+		if _, ok := h.Get(field); ok != want {
+			t.Errorf("%s is there: %v", field, ok)
+		}
+	}
+	if h.Text("c") != "3" || h.Text("d") != "" {
+		t.Error(h.Text("c"), h.Text("d"))
+	}
+	fields := maps.Collect(iter.Seq2[string, string](h.All))
+	if want := map[string]string{"a": "1", "b": "", "c": "3"}; !maps.Equal(fields, want) {
+		t.Error(fields)
+	}
+	if got := redisdb.HashOf(fields); len(got) != len(h) || got.Text("a") != "1" {
+		t.Error(got)
 	}
 }

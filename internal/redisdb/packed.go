@@ -3,6 +3,7 @@ package redisdb
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,20 +19,41 @@ type PackedLayout struct {
 
 const maxPackedValues = 24
 
-// Join returns the values as one text. It panics when a name of the layout has no value.
-func (p *PackedLayout) Join(values map[string]any) string {
-	var b []byte
+// Join returns the values as one text. It panics when a name of the layout has no value, and when a
+// value has no name.
+func (p *PackedLayout) Join(values ...PackedValue) string {
+	var buffer [512]byte // a room is made with two such texts
+	b := buffer[:0]
 	for i, name := range p.Names {
-		value, ok := values[name]
-		if !ok {
-			panic("redisdb: " + p.Name + " lack the value " + name)
+		at := slices.IndexFunc(values, func(v PackedValue) bool { return v.name == name })
+		if at < 0 || len(values) != len(p.Names) {
+			panic("redisdb: " + p.Name + " lack the value " + name + ", or have others")
 		}
 		if i > 0 {
 			b = append(b, p.Separator...)
 		}
-		b = fmt.Append(b, value)
+		if value := &values[at]; value.isNumber {
+			b = strconv.AppendInt(b, value.number, 10)
+		} else {
+			b = append(b, value.text...)
+		}
 	}
 	return string(b)
+}
+
+// PackedValue is a value of a layout with its name.
+type PackedValue struct {
+	name, text string
+	number     int64
+	isNumber   bool
+}
+
+// PackedText returns a value that is a text.
+func PackedText(name, text string) PackedValue { return PackedValue{name: name, text: text} }
+
+// PackedInt returns a value that is an integer.
+func PackedInt(name string, n int64) PackedValue {
+	return PackedValue{name: name, number: n, isNumber: true}
 }
 
 // Split returns the values of a text. When their number is wrong, the record has an error.
@@ -69,7 +91,7 @@ func (r *PackedRecord) Text(name string) string {
 
 // Int returns a value as an integer.
 func (r *PackedRecord) Int(name string) int64 {
-	return r.parseInt("value "+name+": ", r.Text(name))
+	return r.parseInt("value", name, r.Text(name))
 }
 
 // Bool reports whether a value is "1".

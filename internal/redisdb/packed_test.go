@@ -9,7 +9,8 @@ import (
 var point = redisdb.PackedLayout{Name: "a point", Separator: "|", Names: []string{"x", "at", "label"}}
 
 func TestPackedValuesAreReadByNameAndTheLastMayContainTheSeparator(t *testing.T) {
-	text := point.Join(map[string]any{"x": -3, "label": "a|b", "at": 1_700_000_000_123})
+	text := point.Join(
+		redisdb.PackedInt("x", -3), redisdb.PackedText("label", "a|b"), redisdb.PackedInt("at", 1_700_000_000_123))
 	if text != "-3|1700000000123|a|b" {
 		t.Fatal(text)
 	}

@@ -20,7 +20,7 @@ import (
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
 	source, sha := db.textOf(s)
 	value, err := db.AutoPipelined.EvalSha(ctx, sha, keys, args).Result()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if isUnknownScript(err) {
 		value, err = db.AutoPipelined.Eval(ctx, source, keys, args).Result()
 	}
 	return newReply(s, value, err)
@@ -32,12 +32,12 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 // have run then.
 func (db *DB) RunScriptAndRead(
 	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
-) (Reply, map[string]string, error) {
+) (Reply, Hash, error) {
 	source, sha := db.textOf(s)
 	run := db.AutoPipelined.EvalSha(ctx, sha, keys, args)
 	read := db.AutoPipelined.HGetAll(ctx, hash)
 	value, err := run.Result()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if isUnknownScript(err) {
 		run = db.AutoPipelined.Eval(ctx, source, keys, args)
 		read = db.AutoPipelined.HGetAll(ctx, hash)
 		value, err = run.Result()
@@ -47,8 +47,15 @@ func (db *DB) RunScriptAndRead(
 		return Reply{}, nil, err
 	}
 	fields, err := read.Result()
-	return reply, fields, WrapError("read after "+s.Name, err)
+	if err != nil {
+		return reply, nil, WrapError("read after "+s.Name, err)
+	}
+	return reply, fields, nil
 }
+
+// isUnknownScript reports whether the server must get the text of the script. To ask go-redis about
+// nil costs an allocation.
+func isUnknownScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // textOf returns the text of a script that the store understands, and its sum.
 func (db *DB) textOf(s *scripts.Script) (source, sha string) {
@@ -83,7 +90,7 @@ func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls [
 		return nil
 	})
 	for i, command := range commands {
-		if err != nil && redis.HasErrorPrefix(command.Err(), "NOSCRIPT") {
+		if err != nil && isUnknownScript(command.Err()) {
 			missing = append(missing, i)
 		}
 	}

@@ -39,6 +39,17 @@ func makeCertificates(t *testing.T) redistest.Certificates {
 	return certs
 }
 
+// startTLS starts a server that talks TLS only, until the test ends.
+func startTLS(t *testing.T, certs redistest.Certificates, arguments ...string) *redistest.Server {
+	t.Helper()
+	server, err := redistest.StartTLS(certs, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Remove)
+	return server
+}
+
 // expectUsable checks that a script and a message go through the store at a URL.
 func expectUsable(t *testing.T, storeURL string) {
 	t.Helper()
@@ -84,11 +95,7 @@ func expectUnusable(t *testing.T, storeURL string) {
 func TestASingleStoreOverTLS(t *testing.T) {
 	t.Parallel()
 	certs := makeCertificates(t)
-	server, err := redistest.StartTLS(certs, storeUserRights...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Remove)
+	server := startTLS(t, certs, storeUserRights...)
 	expectUsable(t, "rediss://"+storeCredentials+server.Addr+"/1?ca="+certs.CA)
 	expectUsable(t, "rediss://"+storeCredentials+server.Addr+"?db=1&ca="+certs.CA+"&cert="+certs.Cert+"&key="+certs.Key)
 	expectUsable(t, "rediss://"+storeCredentials+server.Addr+"?skip_verify=true")
@@ -105,11 +112,7 @@ func portOf(s *redistest.Server) string { return s.Addr[strings.LastIndex(s.Addr
 func TestAStoreThatAsksForACertificateOfItsClients(t *testing.T) {
 	t.Parallel()
 	certs := makeCertificates(t)
-	server, err := redistest.StartTLS(certs, "--tls-auth-clients", "yes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Remove)
+	server := startTLS(t, certs, "--tls-auth-clients", "yes")
 	expectUsable(t, "rediss://"+server.Addr+"?ca="+certs.CA+"&cert="+certs.Cert+"&key="+certs.Key)
 	expectUnusable(t, "rediss://"+server.Addr+"?ca="+certs.CA)
 }
@@ -132,11 +135,7 @@ func TestAClusterOverTLS(t *testing.T) {
 func TestMessagesOverTLS(t *testing.T) {
 	t.Parallel()
 	certs := makeCertificates(t)
-	server, err := redistest.StartTLS(certs, storeUserRights...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Remove)
+	server := startTLS(t, certs, storeUserRights...)
 	db, err := redisdb.Open("rediss://" + storeCredentials + server.Addr + "?ca=" + certs.CA)
 	if err != nil {
 		t.Fatal(err)
@@ -158,11 +157,7 @@ func TestMessagesOverTLS(t *testing.T) {
 func TestAStoreBehindSentinelsWithUsersOfTheirOwnOverTLS(t *testing.T) {
 	t.Parallel()
 	certs := makeCertificates(t)
-	master, err := redistest.StartTLS(certs, storeUserRights...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(master.Remove)
+	master := startTLS(t, certs, storeUserRights...)
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	settings := "sentinel monitor parlor 127.0.0.1 " + portOf(master) + " 1\n" +
 		"user default off\nuser watcher on >guard-the-guards ~* &* +@all\n"

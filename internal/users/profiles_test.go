@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
@@ -53,5 +54,17 @@ func TestARecentProfileIsThatOfTheLastChangeOnThisNode(t *testing.T) {
 	}
 	if _, err := here.RecentProfile(t.Context(), 999); !errors.Is(err, apierror.UserNotFound) {
 		t.Errorf("the profile of nobody: %v", err)
+	}
+}
+
+func TestAProfileIsAppendedAsItIsMarshalled(t *testing.T) {
+	avatar := `https://a.example/?x=<1>&y="2"`
+	for _, p := range []users.Profile{
+		{ID: 1, Username: "Ann"}, {ID: 1 << 50, Username: "a|b\"\\\u2028é\n<&>", Avatar: &avatar}, {},
+	} {
+		want, err := wire.Marshal(p)
+		if got := string(p.AppendJSON([]byte("x"))); err != nil || got != "x"+string(want) {
+			t.Errorf("%s; want %s, %v", got, want, err)
+		}
 	}
 }

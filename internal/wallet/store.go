@@ -212,9 +212,9 @@ func (s store) readWallet(ctx context.Context, gameID, userID int64) (map[string
 	return decodeWallet(hash)
 }
 
-func decodeWallet(hash map[string]string) (map[string]tokenBalance, error) {
+func decodeWallet(hash redisdb.Hash) (map[string]tokenBalance, error) {
 	balances := map[string]tokenBalance{}
-	for field, text := range hash {
+	for field, text := range hash.All {
 		if !keys.IsTokenField(field) {
 			continue
 		}

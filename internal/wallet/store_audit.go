@@ -319,7 +319,7 @@ func (s store) readSnapshot(ctx context.Context, gameID int64, userIDs []int64) 
 			lineCount: reads[i].count.Val(), newest: reads[i].newest.Val(),
 			defect: cmp.Or(reads[i].wallet.Err(), reads[i].count.Err()),
 		}
-		if w.balances, err = decodeWallet(reads[i].wallet.Val()); err != nil || fields.Err() != nil {
+		if w.balances, err = decodeWallet(redisdb.HashOf(reads[i].wallet.Val())); err != nil || fields.Err() != nil {
 			return walletsRead{}, fmt.Errorf("wallet of %d: %w", id, errors.Join(err, fields.Err()))
 		}
 		at.wallets[id] = w

@@ -389,7 +389,7 @@ func (b *bench) measurePass(pass int, rows []*row) error {
 		}
 		rows[i].baselineRatios = append(rows[i].baselineRatios, perCPU/baseline)
 	}
-	return nil
+	return b.cancelRooms(rooms)
 }
 
 // measureRow measures one row.
@@ -533,6 +533,18 @@ func (b *bench) openRooms(pass int) ([]string, error) {
 		return nil, fmt.Errorf("pass %d: %w", pass, err)
 	}
 	return rooms, nil
+}
+
+// cancelRooms ends the rooms of a pass: a player may have only so many seats at a time.
+func (b *bench) cancelRooms(rooms []string) error {
+	return b.forEachWorker(func(worker int) (err error) {
+		host := b.workerPlayers(worker)[0]
+		for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
+			r := host.post("/api/v1/game-session/cancel", roomBody(rooms[i]))
+			err = wantStatus(http.StatusOK)(b.nodeConns[worker].send(r))
+		}
+		return err
+	})
 }
 
 // audit checks that the load neither made nor lost money.
