@@ -542,7 +542,7 @@ func (s *Service) readProfileJSON(ctx context.Context, userID int64) (string, er
 	if err != nil {
 		return "", err
 	}
-	return string(p.AppendJSON(make([]byte, 0, 256))), nil
+	return string(users.AppendProfile(make([]byte, 0, 256), p)), nil
 }
 
 // toChangeResult returns the result of a verb for that of its script. A replay shows the room as it

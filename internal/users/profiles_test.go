@@ -63,7 +63,7 @@ func TestAProfileIsAppendedAsItIsMarshalled(t *testing.T) {
 		{ID: 1, Username: "Ann"}, {ID: 1 << 50, Username: "a|b\"\\\u2028é\n<&>", Avatar: &avatar}, {},
 	} {
 		want, err := wire.Marshal(p)
-		if got := string(p.AppendJSON([]byte("x"))); err != nil || got != "x"+string(want) {
+		if got := string(users.AppendProfile([]byte("x"), p)); err != nil || got != "x"+string(want) {
 			t.Errorf("%s; want %s, %v", got, want, err)
 		}
 	}
