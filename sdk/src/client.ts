@@ -36,7 +36,8 @@ export function createClient(options: Options, base: string, onClose: () => void
         clockIsExact ||= !!exact;
       }
     },
-    onUser(user: User) {
+    onUser({ id, username, avatar }: User) {
+      const user = { id, username, avatar };
       const known = JSON.stringify(c.user) === JSON.stringify(user);
       c.user = user;
       if (known) return;

@@ -17,8 +17,7 @@ export function createFriends(c: Context): Friends {
 export function createAccount(c: Context, close: () => void): OwnAccount {
   async function changed(change: Promise<Account>) {
     const account = await change;
-    const { id, username, avatar } = account;
-    c.onUser({ id, username, avatar });
+    c.onUser(account);
     return account;
   }
   return {

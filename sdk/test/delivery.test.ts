@@ -11,7 +11,7 @@ const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom("join", "leave", "ready" as const), n: fc.nat(5), delivery }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("close" as const), n: fc.constantFrom(1001, 1006, 1012, 4001, 4008, 4009) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget" as const) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("loseReply" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("loseReply" as const), when: fc.constantFrom("before", "after" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("loseHttp" as const), n: fc.nat(2) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("snapshot" as const) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("wait" as const), n: fc.integer({ min: 1, max: 3000 }) }) },
@@ -45,7 +45,11 @@ describe("delivery", () => {
         else if (s.kind === "forget") fake.oldest = fake.state.seq;
         else if (s.kind === "loseReply") {
           let lost = false;
-          service.loseReply = () => !lost && (lost = true);
+          service.loseFrame = () => {
+            if (lost) return undefined;
+            lost = true;
+            return s.when;
+          };
         } else if (s.kind === "loseHttp") {
           let left = s.n;
           service.fault = () => (left-- > 0 ? "reply" : undefined);
@@ -61,7 +65,7 @@ describe("delivery", () => {
           }
         } else happen(service, fake, s.kind, s.n, s.delivery);
       }
-      service.loseReply = () => false;
+      service.loseFrame = () => undefined;
       service.fault = () => undefined;
       await run(40_000);
       happen(service, fake, "ready", 1, [1]); // shows a connection that it missed something

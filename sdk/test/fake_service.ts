@@ -45,14 +45,13 @@ export class FakeService {
   buyRefusal: any;
   /** Decides about the next HTTP call: lose the request, or its reply. */
   fault: (method: string, path: string) => Fault = () => undefined;
-  /** Whether the reply to the next socket request is lost, with the connection. */
-  loseReply: (type: string) => boolean = () => false;
+  /** Whether a frame is lost with the connection, before it had its effect or after. */
+  loseFrame: (type: string) => "before" | "after" | undefined = () => undefined;
   failure: (method: string, path: string) => any = () => undefined;
   private readonly tickets = new Map<string, number>();
   private readonly refreshTokens = new Map<string, number>();
   private readonly sessions = new Set<string>();
-  private readonly answers = new Map<string, { status: number; body: any }>();
-  private readonly running = new Set<string>();
+  private readonly answers = new Map<string, { status: number; body?: any }>();
   private readonly users = new Map<number, any>();
   private ids = 0;
 
@@ -337,7 +336,9 @@ export class FakeService {
       }
 
       handle({ id, type, data }: any) {
-        if (service.loseReply(type)) return this.end(1006);
+        const lost = service.loseFrame(type);
+        if (lost === "before") return this.end(1006);
+        if (lost) setTimeout(() => this.end(1006)); // before its reply arrives
         const reply = (value: any) => this.say({ replyTo: id, ok: true, data: value });
         const refuse = (status: number, code: string, more?: object) =>
           this.say({ replyTo: id ?? null, ok: false, error: service.problem(status, code, more).body });
