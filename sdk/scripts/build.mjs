@@ -31,7 +31,7 @@ async function bundle(entry, format) {
   });
   const { code } = await minify(result.outputFiles[0].text, {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
-    compress: { passes: 3, ecma: 2020, unsafe_arrows: true, unsafe_methods: true },
+    compress: { passes: 3, ecma: 2020, unsafe_arrows: true, pure_getters: true, hoist_funs: true },
     mangle: { toplevel: format !== "cjs" }, format: { ecma: 2020 },
   });
   return `/*! Parlor SDK ${version} | Apache-2.0 */\n${code}\n`;

@@ -76,7 +76,6 @@ export function createClient(options: Options, base: string, onClose: () => void
       wasOnline = true;
       setState("online");
       roomEvents.onUp();
-      saves.onUp();
       if (!first) resumeUserEvents();
       else {
         delete (parlor as any).then; // so that `ready` can settle with the client itself

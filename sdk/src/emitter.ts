@@ -74,44 +74,33 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
         reject(e);
       });
     }),
-    events: (o = {}) => ({
-      [Symbol.asyncIterator]() {
-        const unread: any[] = [];
-        let wake: (() => void) | undefined;
-        let end: Error | undefined;
-        const finish = (e?: Error) => {
-          end ||= e;
-          off();
-          wake?.();
-        };
-        const off = on(all, (value) => {
-          if (unread.push(value) > maxUnread) finish(queueFull(`${maxUnread} events wait to be read`));
-          wake?.();
-        });
-        const forget = onEnd(o, finish);
-        const done = () => {
+    events(o = {}) {
+      const unread: any[] = [];
+      let wake = () => {};
+      let end: any;
+      const finish = (e: unknown) => {
+        end = e;
+        wake();
+      };
+      const off = on(all, (value) => {
+        if (unread.push(value) > maxUnread) finish(queueFull(`${maxUnread} events wait to be read`));
+        wake();
+      });
+      const forget = onEnd(o, finish);
+      return (async function* () {
+        try {
+          for (;;) {
+            while (unread.length) yield unread.shift();
+            if (end?.code === "queue_full") throw end;
+            if (end) return;
+            await new Promise<void>((resolve) => { wake = resolve; });
+          }
+        } finally {
           off();
           forget();
-          return { done: true, value: undefined } as const;
-        };
-        return {
-          async next() {
-            for (;;) {
-              if (unread.length) return { done: false, value: unread.shift() };
-              if (end) {
-                done();
-                if ((end as any).code === "queue_full") throw end;
-                return done();
-              }
-              await new Promise<void>((resolve) => { wake = resolve; });
-            }
-          },
-          async return() {
-            return done();
-          },
-        };
-      },
-    }),
+        }
+      })();
+    },
     emit(event, value) {
       const heard = call(event, value);
       if (event !== "change") call(all, value);

@@ -1,6 +1,6 @@
 import type { Context } from "./context.js";
 import { aborted, closed, offline, ParlorError, problemError, timeout } from "./errors.js";
-import { jitter, randomHex } from "./random.js";
+import { jitter, randomHex, sleep } from "./random.js";
 
 const attemptTimeoutMs = 10_000;
 const maxRetryAfterMs = 15_000;
@@ -21,21 +21,9 @@ export interface Call {
 /** Reports whether the browser says that there is no network. */
 export const isOffline = () => globalThis.navigator?.onLine === false;
 
-const sleep = (ms: number, signal?: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const timer = setTimeout(done, ms);
-    function done() {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    }
-    signal?.addEventListener("abort", done);
-  });
-
-function queryString(query: object = {}): string {
-  const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
-  return pairs.length ? `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}` : "";
-}
+const queryString = (query: object = {}): string =>
+  new URLSearchParams(
+    Object.entries(query).filter(([, value]) => value != null).map(([name, value]) => [name, `${value}`])).toString();
 
 /**
  * Returns the function that calls the HTTP interface. A call that may succeed later is repeated with
@@ -44,18 +32,16 @@ function queryString(query: object = {}): string {
 export function createHttp(c: Context) {
   async function attempt(method: string, path: string, call: Call, headers: Record<string, string>) {
     const controller = new AbortController();
-    const abort = () => controller.abort();
     let late = false;
     const timer = setTimeout(() => {
       late = true;
-      abort();
+      controller.abort();
     }, attemptTimeoutMs);
-    call.signal?.addEventListener("abort", abort);
     try {
-      if (call.body !== undefined) headers["Content-Type"] = "application/json";
-      const response = await (c.options.fetch || fetch)(`${c.base}${path}${queryString(call.query)}`, {
-        method, headers, body: call.body === undefined ? undefined : JSON.stringify(call.body),
-        signal: controller.signal, credentials: "omit",
+      const body = call.body ? JSON.stringify(call.body) : undefined;
+      if (body) headers["Content-Type"] = "application/json";
+      const response = await (c.options.fetch || fetch)(`${c.base}/api/v1/${path}?${queryString(call.query)}`, {
+        method, headers, body, signal: controller.signal, credentials: "omit",
       });
       const text = await response.text();
       let value: any;
@@ -64,43 +50,50 @@ export function createHttp(c: Context) {
       } catch {} // a page of something between us and the service
       c.syncClock(Date.parse(response.headers.get("Date") || ""));
       if (response.ok) return value;
-      const status = response.status;
-      const problem = value?.code ? value : {
-        code: status === 429 ? "rate_limited" : "internal", status, detail: `the answer has status ${status}`,
-        retryable: status === 429 || status >= 500,
-      };
-      throw problemError(c.base, problem, response.headers.get("Retry-After"));
+      const { status } = response;
+      throw problemError(c.base, value?.code ? value : {
+        code: status === 429 ? "rate_limited" : "internal", status, title: `status ${status}`,
+        retryable: status === 429 || status > 499,
+      }, response.headers.get("Retry-After"));
     } catch (e) {
       if (e instanceof ParlorError) throw e;
-      throw late ? timeout() : call.signal?.aborted ? aborted() : offline();
+      throw late ? timeout() : offline();
     } finally {
       clearTimeout(timer);
-      call.signal?.removeEventListener("abort", abort);
     }
   }
 
-  return async function http(method: string, path: string, call: Call = {}): Promise<any> {
+  async function repeat(method: string, path: string, call: Call): Promise<any> {
     const headers: Record<string, string> = {};
     const key = call.key ?? (method === "POST" ? randomHex(16) : "");
     if (key) headers["Idempotency-Key"] = key;
     for (let n = 0, renewed = false; ;) {
       if (c.state === "closed" && call.token === undefined) throw closed();
       if (call.signal?.aborted) throw aborted();
-      let token = call.token;
+      let { token } = call;
       try {
         token ??= await c.session.token();
         if (token) headers.Authorization = `Bearer ${token}`;
-        return await attempt(method, `/api/v1/${path}`, call, headers);
+        return await attempt(method, path, call, headers);
       } catch (e: any) {
-        if (e.status === 401 && token && call.token === undefined && !renewed) {
+        if (e.status === 401 && call.token === undefined && token && !renewed) {
           renewed = true;
           c.session.refuse(token);
           continue;
         }
         const wait = Math.max(e.retryAfterMs || 0, jitter(n));
         if (!e.retryable || n++ >= (call.retries ?? 3) || isOffline() || wait > maxRetryAfterMs) throw e;
-        await sleep(wait, call.signal);
+        await sleep(wait);
       }
     }
+  }
+
+  return (method: string, path: string, call: Call = {}): Promise<any> => {
+    const work = repeat(method, path, call);
+    const { signal } = call;
+    if (!signal) return work;
+    return Promise.race([work, new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(aborted()));
+    })]);
   };
 }

@@ -1,10 +1,8 @@
-import { randomHex } from "./random.js";
+import { randomHex, sleep } from "./random.js";
 import type { KeyValue } from "./storage.js";
 
 const leaseMs = 15_000; // longer than a refresh may take with its retries' first attempt
 const settleMs = 40; // for another tab's write to become visible
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Runs `f` while no other tab of the same storage runs one under the same name: by Web Locks, or
@@ -32,10 +30,10 @@ export async function withLock<T>(name: string, storage: KeyValue, f: () => Prom
     const lease = await current();
     if (!(lease.until > Date.now() && lease.until < Date.now() + 2 * leaseMs)) {
       await storage.set(key, JSON.stringify({ owner, until: Date.now() + leaseMs }));
-      await pause(settleMs);
+      await sleep(settleMs);
       if ((await current()).owner === owner) break;
     }
-    await pause(settleMs + Math.random() * settleMs);
+    await sleep(settleMs + Math.random() * settleMs);
   }
   try {
     return await f();

@@ -7,3 +7,5 @@ export const randomHex = (bytes: number): string =>
  * that doubles up to 15 s, so that the clients of a node that stopped do not come back together.
  */
 export const jitter = (n: number): number => 250 + Math.random() * (Math.min(15_000, 500 * 2 ** n) - 250);
+
+export const sleep = (ms: number) => new Promise<void>((resolve) => { setTimeout(resolve, ms); });

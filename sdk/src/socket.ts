@@ -30,7 +30,7 @@ export interface Socket {
 
 interface Handlers {
   /** Whether a frame `hello` begins the connection. */
-  expectsHello: boolean;
+  expectsHello?: boolean;
   onUp(): void;
   onDown(): void;
   /** Called when an attempt failed before there was a socket. */
