@@ -1,5 +1,5 @@
 import type { Context } from "./context.js";
-import { createEmitter } from "./emitter.js";
+import { createEmitter, listen } from "./emitter.js";
 import { closed, isRefusal, ParlorError } from "./errors.js";
 import { createHttp, isOffline } from "./http.js";
 import { createAccount, createFriends } from "./people.js";
@@ -15,11 +15,11 @@ import { createWallet } from "./wallet.js";
 /** Makes a client. It connects by itself from the next microtask on. */
 export function createClient(options: Options, base: string, onClose: () => void): Parlor {
   const emitter = createEmitter(report);
-  let clockOffset = 0; // of the service, in ms
-  let clockIsExact = false;
+  let clockOffset = -Infinity; // of the service, in ms
   let wasOnline = false;
-  let settleReady!: { resolve(p: Parlor): void; reject(e: unknown): void };
-  const ready = new Promise<Parlor>((resolve, reject) => { settleReady = { resolve, reject }; });
+  let isReady!: (p: Parlor) => void;
+  let isLost!: (e: unknown) => void;
+  const ready = new Promise<Parlor>((...both) => { [isReady, isLost] = both; });
   ready.catch(() => {}); // it is reported on the console as well
 
   const c = {
@@ -27,14 +27,11 @@ export function createClient(options: Options, base: string, onClose: () => void
     prefix: `parlor:${base}:${options.gameId}`,
     shelf: Promise.resolve().then(() => openStorage(options.storage)),
     emit: emitter.emit,
-    time: () => Date.now() + clockOffset,
+    time: () => Date.now() + (isFinite(clockOffset) ? clockOffset : 0),
     syncClock(ms, exact) {
       const offset = ms - Date.now();
       // What was written earlier only shows that the service's clock is not behind it.
-      if (exact || (!Number.isNaN(ms) && (!clockIsExact || offset > clockOffset))) {
-        clockOffset = offset;
-        clockIsExact ||= !!exact;
-      }
+      if (exact || !(offset <= clockOffset || isNaN(offset))) clockOffset = offset;
     },
     onUser({ id, username, avatar }: User) {
       const user = { id, username, avatar };
@@ -57,8 +54,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   const { store, ...purchases } = createStore(c, balances.learn);
 
   function report(e: unknown) {
-    const heard = emitter.emit("error", e);
-    if (!heard) console.error("parlor:", e);
+    if (!emitter.emit("error", e)) console.error(e);
   }
 
   function setState(state: Context["state"]) {
@@ -79,7 +75,7 @@ export function createClient(options: Options, base: string, onClose: () => void
       if (!first) resumeUserEvents();
       else {
         delete (parlor as any).then; // so that `ready` can settle with the client itself
-        settleReady.resolve(parlor);
+        isReady(parlor);
         saves.recover().catch(report);
       }
       purchases.settle().catch(report);
@@ -88,31 +84,22 @@ export function createClient(options: Options, base: string, onClose: () => void
     async onFailure(e: any) {
       lost();
       if (e.code === "offline" && !isOffline() && !wasOnline && (await isForbiddenOrigin())) {
-        const { origin } = location;
-        const call = `PATCH ${base}/api/v1/admin/games/${options.gameId} {"origins": ["${origin}"]}`;
-        console.error(`parlor: game ${options.gameId} does not list the origin ${origin} of this page. Allow it: ${call}`);
-        fail(new ParlorError("forbidden", `the game does not list the origin ${origin}: ${call}`, { status: 403 }));
-      } else if (isRefusal(e) && e.status !== 401) {
-        fail(e);
-      } else if (!e.retryable && e.code !== "closed") {
-        report(e); // such as an error of getToken
+        const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${location.origin}"]}`;
+        e = new ParlorError("forbidden", `the game does not list the origin ${location.origin}: ${call}`, { status: 403 });
+        console.error(e.message);
       }
+      if (isRefusal(e) && e.status !== 401) fail(e);
+      else if (!e.retryable && e.code !== "closed") report(e); // such as an error of getToken
     },
     onEvent(frame) {
       if (frame.roomId) roomEvents.onEvent(frame);
-      else if (/^user\./.test(frame.type)) onUserEvent(frame);
+      else if (/^user/.test(frame.type)) onUserEvent(frame);
     },
   });
 
   /** Reports whether the service is there, and only this page may not read its answers. */
-  async function isForbiddenOrigin() {
-    try {
-      await (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors", credentials: "omit" });
-      return typeof location === "object" && location.origin !== base;
-    } catch {
-      return false;
-    }
-  }
+  const isForbiddenOrigin = () =>
+    (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).then(() => !!globalThis.location, () => false);
 
   function onUserEvent({ type, seq, position, at, data }: any) {
     const name = type.slice(5);
@@ -120,20 +107,20 @@ export function createClient(options: Options, base: string, onClose: () => void
     if (seq <= userSeqs[stream]?.seq) return; // heard already
     userSeqs[stream] = { seq, position };
     c.syncClock(Date.parse(at));
-    if (name === "balance") balances.onBalance(data);
+    if (name === "balance") balances.note(data);
     emitter.emit(name, data);
   }
 
   /** Asks for the player's events since the last connection, or reads the balances anew. */
-  function resumeUserEvents() {
+  async function resumeUserEvents() {
     const after: Record<string, string> = {};
-    for (const [stream, { position }] of Object.entries(userSeqs)) after[stream] = position;
-    c.socket.request("user.subscribe", { after }).catch(() => balances.catchUp()).catch(() => {});
+    for (const stream in userSeqs) after[stream] = userSeqs[stream].position;
+    await c.socket.request("user.subscribe", { after }).catch(() => balances.catchUp()).catch(() => {});
   }
 
   function fail(e: ParlorError) {
     if (c.state === "closed") return;
-    settleReady.reject(e);
+    isLost(e);
     report(e);
     close();
   }
@@ -148,24 +135,23 @@ export function createClient(options: Options, base: string, onClose: () => void
     c.socket.wake();
     saves.wake();
   };
-  const watched: [EventTarget | undefined, string, () => void][] = [
-    [globalThis.window, "online", wake],
-    [globalThis.window, "pageshow", wake],
-    [globalThis.window, "pagehide", saves.flush],
-    [globalThis.window, "offline", () => (c.socket.isUp() ? c.socket.drop() : lost())],
-    [globalThis.document, "visibilitychange", () => (document.visibilityState === "visible" ? wake() : saves.flush())],
+  const page = globalThis.document;
+  const unlisten = [
+    ...["online", "pageshow"].map((type) => listen(globalThis.window, type, wake)),
+    listen(globalThis.window, "pagehide", saves.flush),
+    listen(globalThis.window, "offline", () => (c.socket.isUp() ? c.socket.drop() : lost())),
+    listen(page, "visibilitychange", () => (page.visibilityState === "visible" ? wake() : saves.flush())),
   ];
-  for (const [target, type, fn] of watched) target?.addEventListener?.(type, fn);
 
   function close() {
     if (c.state === "closed") return;
     setState("closed");
-    for (const [target, type, fn] of watched) target?.removeEventListener?.(type, fn);
+    unlisten.forEach((off) => off());
     freshness.stop();
     c.socket.close();
     saves.close();
     roomEvents.close();
-    settleReady.reject(closed());
+    isLost(closed());
     emitter.end();
     onClose();
   }

@@ -8,107 +8,95 @@ export interface Emitter {
   on(event: string, fn: Listener, o?: ListenOptions): () => void;
   once(event: string, o?: ListenOptions): Promise<any>;
   events(o?: ListenOptions): AsyncIterable<any>;
+  /** Returns whether anybody listened. */
   emit(event: string, value: any): boolean;
   /** Ends what waits for events, with the error `closed`. */
   end(): void;
 }
 
-const all = "*"; // of events(): every event but change
 const maxUnread = 1000;
 
-export function createEmitter(report: (e: unknown) => void): Emitter {
-  const listeners = new Map<string, Set<Listener>>();
-  const endings = new Set<() => void>();
+/** Listens to an event of the browser. Returns the function that stops it. */
+export function listen(target: any, type: string, fn: () => void): () => void {
+  target?.addEventListener?.(type, fn);
+  return () => target?.removeEventListener?.(type, fn);
+}
 
-  function on(event: string, fn: Listener, o: ListenOptions = {}) {
+export function createEmitter(report: (e: unknown) => void): Emitter {
+  // A listener of "" hears every event but change.
+  const listeners = new Set<{ event: string; fn: Listener }>();
+  const endings = new Set<(e: unknown) => void>();
+
+  /** Adds a listener. `onEnd` is called when it can hear no more, by the signal or the client. */
+  function add(event: string, fn: Listener, { signal }: ListenOptions = {}, onEnd?: (e: unknown) => void) {
     if (typeof fn !== "function") throw new TypeError(`on("${event}", …) needs a function`);
-    const own: Listener = (value) => fn(value); // so that the same function can be added twice
+    const listener = { event, fn };
     const off = () => {
-      listeners.get(event)?.delete(own);
-      o.signal?.removeEventListener("abort", off);
+      listeners.delete(listener);
+      endings.delete(end);
+      unlisten();
     };
-    if (o.signal?.aborted) return off;
-    if (!listeners.has(event)) listeners.set(event, new Set());
-    listeners.get(event)!.add(own);
-    o.signal?.addEventListener("abort", off);
+    const end = (e: unknown) => {
+      off();
+      onEnd?.(e);
+    };
+    const unlisten = listen(signal, "abort", () => end(aborted()));
+    listeners.add(listener);
+    endings.add(end);
+    if (signal?.aborted) end(aborted());
     return off;
   }
 
-  function call(event: string, value: any) {
-    const set = listeners.get(event);
-    for (const fn of [...(set || [])]) {
-      if (!set!.has(fn)) continue; // another listener removed it
-      try {
-        const result: any = fn(value);
-        if (result?.then) result.then(undefined, report);
-      } catch (e) {
-        report(e);
-      }
-    }
-    return !!set?.size;
-  }
-
-  /** Calls `fn` when the client closes or the signal aborts. Returns the function that forgets it. */
-  function onEnd(o: ListenOptions, fn: (e: Error) => void) {
-    const byClose = () => fn(closed());
-    const bySignal = () => fn(aborted());
-    endings.add(byClose);
-    o.signal?.addEventListener("abort", bySignal);
-    if (o.signal?.aborted) bySignal();
-    return () => {
-      endings.delete(byClose);
-      o.signal?.removeEventListener("abort", bySignal);
-    };
-  }
-
   return {
-    on,
-    once: (event, o = {}) => new Promise((resolve, reject) => {
-      const off = on(event, (value) => {
-        forget();
+    on: (event, fn, o) => add(event, fn, o),
+    once: (event, o) => new Promise((resolve, reject) => {
+      const off = add(event, (value) => {
         off();
         resolve(value);
-      });
-      const forget = onEnd(o, (e) => {
-        off();
-        reject(e);
-      });
+      }, o, reject);
     }),
-    events(o = {}) {
+    events(o) {
       const unread: any[] = [];
       let wake = () => {};
       let end: any;
       const finish = (e: unknown) => {
-        end = e;
+        end ||= e;
         wake();
       };
-      const off = on(all, (value) => {
+      const off = add("", (value) => {
         if (unread.push(value) > maxUnread) finish(queueFull(`${maxUnread} events wait to be read`));
         wake();
-      });
-      const forget = onEnd(o, finish);
+      }, o, finish);
       return (async function* () {
         try {
           for (;;) {
             while (unread.length) yield unread.shift();
-            if (end?.code === "queue_full") throw end;
+            if (end?.retryable) throw end;
             if (end) return;
             await new Promise<void>((resolve) => { wake = resolve; });
           }
         } finally {
           off();
-          forget();
         }
       })();
     },
     emit(event, value) {
-      const heard = call(event, value);
-      if (event !== "change") call(all, value);
+      let heard = false;
+      for (const listener of [...listeners]) {
+        const isNamed = listener.event === event;
+        if (!listeners.has(listener) || !(isNamed || (!listener.event && event !== "change"))) continue;
+        heard ||= isNamed;
+        try {
+          const result: any = listener.fn(value);
+          result?.then?.(undefined, report);
+        } catch (e) {
+          report(e);
+        }
+      }
       return heard;
     },
     end() {
-      for (const fn of [...endings]) fn();
-      listeners.clear();
+      for (const end of endings) end(closed());
     },
   };
 }

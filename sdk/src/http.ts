@@ -1,4 +1,5 @@
 import type { Context } from "./context.js";
+import { listen } from "./emitter.js";
 import { aborted, closed, offline, ParlorError, problemError, timeout } from "./errors.js";
 import { jitter, randomHex, sleep } from "./random.js";
 
@@ -92,8 +93,6 @@ export function createHttp(c: Context) {
     const work = repeat(method, path, call);
     const { signal } = call;
     if (!signal) return work;
-    return Promise.race([work, new Promise((_, reject) => {
-      signal.addEventListener("abort", () => reject(aborted()));
-    })]);
+    return Promise.race([work, new Promise((_, reject) => listen(signal, "abort", () => reject(aborted())))]);
   };
 }

@@ -22,20 +22,11 @@ export function setScriptOrigin(address: string | undefined) {
  */
 export function init<Messages = any>(options: Options): Parlor<Messages> & PromiseLike<Parlor<Messages>> {
   const gameId = Number(options?.gameId);
-  if (!(Number.isInteger(gameId) && gameId > 0)) {
-    throw new TypeError('init needs the id of the game: init({ gameId: "1" })');
-  }
-  const pageOrigin = globalThis.location?.origin;
-  const address = options.baseUrl || scriptOrigin || (/^http/.test(pageOrigin) ? pageOrigin : "");
-  if (!/^https?:\/\//.test(address)) {
-    throw new TypeError('init needs the address of the service: init({ gameId, baseUrl: "https://api.example" })');
-  }
-  if (options.getToken && typeof options.getToken !== "function") {
-    throw new TypeError("getToken must be a function that returns a promise of an access token");
-  }
-  if (!(options.WebSocket || globalThis.WebSocket)) {
-    throw new TypeError('there is no WebSocket here: init({ gameId, WebSocket }) with that of the package "ws"');
-  }
+  if (!(gameId > 0) || gameId % 1) throw new TypeError('init needs the game: init({ gameId: "1" })');
+  const address = options.baseUrl || scriptOrigin || globalThis.location?.origin;
+  if (!/^https?:\/\//.test(address)) throw new TypeError("init needs baseUrl, the address of the service");
+  if (options.getToken && typeof options.getToken !== "function") throw new TypeError("getToken must be a function");
+  if (!(options.WebSocket || globalThis.WebSocket)) throw new TypeError('init needs WebSocket, that of the package "ws"');
   const base = address.replace(/\/+$/, "");
   const name = `${gameId} ${base}`;
   let client = clients.get(name);

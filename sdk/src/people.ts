@@ -2,33 +2,33 @@ import type { Context } from "./context.js";
 import type { Account, Friends, OwnAccount } from "./types.js";
 
 export function createFriends(c: Context): Friends {
-  const of = (userId: number, rest = "") => {
-    if (!Number.isInteger(userId)) throw new TypeError("name the player by the id of the user");
-    return `friends/${userId}${rest}`;
+  const call = async (method: string, userId: number, rest = "") => {
+    if (!Number.isInteger(userId)) throw new TypeError("a player is named by the user's id");
+    return c.http(method, `friends/${userId}${rest}`);
   };
   return {
-    list: (query = {}) => c.http("GET", "friends", { query }),
-    add: async (userId) => c.http("POST", of(userId)),
-    remove: async (userId) => c.http("DELETE", of(userId)),
-    block: async (userId) => c.http("POST", of(userId, "/block")),
+    list: (query) => c.http("GET", "friends", { query }),
+    add: (userId) => call("POST", userId),
+    remove: (userId) => call("DELETE", userId),
+    block: (userId) => call("POST", userId, "/block"),
   };
 }
 
 export function createAccount(c: Context, close: () => void): OwnAccount {
-  async function changed(change: Promise<Account>) {
-    const account = await change;
+  async function change(method: string, path: string, body: object): Promise<Account> {
+    const account = await c.http(method, path, { body });
     c.onUser(account);
     return account;
   }
   return {
-    rename: (username) => changed(c.http("PATCH", "me", { body: { username } })),
-    avatar: (avatar) => changed(c.http("PATCH", "me", { body: { avatar } })),
-    link: (proof) => changed(c.http("POST", "auth/link", { body: proof })),
+    rename: (username) => change("PATCH", "me", { username }),
+    avatar: (avatar) => change("PATCH", "me", { avatar }),
+    link: (proof) => change("POST", "auth/link", proof),
     async signOut() {
       const token = c.session.currentToken();
-      const refreshToken = (await c.session.forget()) || undefined;
+      const refreshToken = await c.session.forget();
       close();
-      if (refreshToken || token) await c.http("POST", "auth/logout", { body: { refreshToken }, token, key: "" });
+      if (token) await c.http("POST", "auth/logout", { body: { refreshToken }, token, key: "" });
     },
     async remove() {
       await c.http("DELETE", "me");

@@ -56,7 +56,7 @@ export function createProgress(c: Context) {
     if (!attempt && !next) return storage.remove(prefix + name);
     const { id, state, version } = attempt || {};
     await storage.set(prefix + name, JSON.stringify({
-      userId: c.user!.id, attempt: attempt && { id, state, version }, next: next?.state,
+      userId: c.user?.id, attempt: attempt && { id, state, version }, next: next?.state,
     }));
   }
 
@@ -101,7 +101,10 @@ export function createProgress(c: Context) {
           }
         }
         callers.forEach((caller) => caller.reject(error));
-        if (e.code === "closed") return; // it stays stored
+        if (e.code === "closed") { // it stays stored
+          slot.next?.callers.forEach((caller) => caller.reject(e));
+          return;
+        }
         if (!callers.length) c.report(error);
       }
       slot.attempt = undefined;

@@ -64,7 +64,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
 
   function settle(id: string): Waiting | undefined {
     const call = waiting.get(id);
-    if (call) clearTimeout(call.timer);
+    clearTimeout(call?.timer);
     waiting.delete(id);
     return call;
   }
@@ -119,17 +119,10 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     for (const [id, call] of [...waiting]) if (call.sent) settle(id)!.reject(offline());
     if (code === 4001) c.session.refuse(c.session.currentToken());
     if (wasUp) handlers.onDown();
-    if (code === 4403) {
-      c.fail(new ParlorError("forbidden", `${reason || "the service closed the connection"}: do not come back`, {
-        status: 403, docs: `${c.base}/docs/close/4403`,
-      }));
-    } else if (code === 4426) {
-      c.fail(new ParlorError("protocol_too_old", "load a newer version of the SDK, such as /sdk/v1.js", {
-        docs: `${c.base}/docs/close/4426`,
-      }));
-    } else {
-      retry();
-    }
+    const docs = `${c.base}/docs/close/${code}`;
+    if (code === 4403) c.fail(new ParlorError("forbidden", `${reason || "closed"}: do not come back`, { docs }));
+    else if (code === 4426) c.fail(new ParlorError("protocol_too_old", "load a newer SDK: /sdk/v1.js", { docs }));
+    else retry();
   }
 
   function retry(e?: ParlorError) {

@@ -9,41 +9,26 @@ export interface KeyValue {
   persistent(): boolean;
 }
 
-interface Backend {
-  get(key: string): any;
-  set(key: string, value: string): any;
-  remove(key: string): any;
-  keys(): any;
-}
+/** A storage behind the names that IndexedDB has for its operations. */
+type Backend = (operation: "get" | "put" | "delete" | "getAllKeys", ...values: string[]) => any;
 
-function webStorage(s: Storage): Backend {
-  return {
-    get: (key) => s.getItem(key),
-    set: (key, value) => s.setItem(key, value),
-    remove: (key) => s.removeItem(key),
-    keys: () => Array.from({ length: s.length }, (_, i) => s.key(i)),
-  };
-}
+const webStorage = (s: Storage): Backend => (operation, ...[value, key = value]) =>
+  operation === "get" ? s.getItem(key)
+    : operation === "put" ? s.setItem(key, value)
+    : operation === "delete" ? s.removeItem(key)
+    : Array.from({ length: s.length }, (_, i) => s.key(i));
 
-const settled = <T>(r: IDBRequest<T>) =>
-  new Promise<T>((resolve, reject) => {
-    r.onsuccess = () => resolve(r.result);
-    r.onerror = (r as any).onblocked = () => reject(r.error);
-  });
+const settled = (r: IDBRequest<any>) => new Promise<any>((resolve, reject) => {
+  r.onsuccess = () => resolve(r.result);
+  r.onerror = (r as any).onblocked = reject;
+});
 
 async function indexedDatabase(): Promise<Backend> {
-  const name = "parlor";
-  const opening = indexedDB.open(name);
-  opening.onupgradeneeded = () => opening.result.createObjectStore(name);
-  const db = await settled(opening);
-  const run = (mode: IDBTransactionMode, f: (s: IDBObjectStore) => IDBRequest<any>) =>
-    settled(f(db.transaction(name, mode).objectStore(name)));
-  return {
-    get: (key) => run("readonly", (s) => s.get(key)),
-    set: (key, value) => run("readwrite", (s) => s.put(value, key)),
-    remove: (key) => run("readwrite", (s) => s.delete(key)),
-    keys: () => run("readonly", (s) => s.getAllKeys()),
-  };
+  const opening = indexedDB.open("parlor");
+  opening.onupgradeneeded = () => opening.result.createObjectStore("parlor");
+  const db: IDBDatabase = await settled(opening);
+  return (operation, ...values) =>
+    settled((db.transaction("parlor", "readwrite").objectStore("parlor") as any)[operation](...values));
 }
 
 /**
@@ -54,39 +39,34 @@ async function indexedDatabase(): Promise<Backend> {
 export async function openStorage(custom: Storage | false | undefined): Promise<KeyValue> {
   const kept = new Map<string, string>();
   let backend: Backend | undefined;
-  const candidates = custom ? [() => webStorage(custom)]
-    : custom === false ? []
-    : [() => webStorage(localStorage), indexedDatabase];
-  for (const open of candidates) {
+  for (const open of custom === false ? [] : [() => webStorage(custom || localStorage), indexedDatabase]) {
     try {
       const candidate = await open();
-      await candidate.set("parlor:probe", "1");
-      await candidate.remove("parlor:probe");
+      await candidate("put", "1", "parlor:probe");
+      await candidate("delete", "parlor:probe");
       backend = candidate;
       break;
     } catch {} // the next one may work
   }
-  async function attempt<T>(f: (b: Backend) => T) {
+  const attempt: Backend = async (...call) => {
     try {
-      return backend && (await f(backend));
-    } catch {} // as if it held nothing
-  }
+      return backend && (await backend(...call));
+    } catch {
+      return null; // as if it held nothing
+    }
+  };
   return {
-    get: async (key) => kept.get(key) ?? (await attempt((b) => b.get(key))) ?? null,
+    get: async (key) => kept.get(key) ?? (await attempt("get", key)) ?? null,
     async set(key, value) {
       kept.set(key, value);
-      await attempt(async (b) => {
-        await b.set(key, value);
-        if (kept.get(key) === value) kept.delete(key);
-      });
+      if ((await attempt("put", value, key)) !== null && backend) kept.delete(key);
     },
     async remove(key) {
       kept.delete(key);
-      await attempt((b) => b.remove(key));
+      await attempt("delete", key);
     },
-    keys: async (prefix) =>
-      [...new Set<string>([...kept.keys(), ...((await attempt((b) => b.keys())) || [])])]
-        .filter((key) => key.startsWith(prefix)),
+    keys: async (prefix) => [...new Set<string>([...kept.keys(), ...((await attempt("getAllKeys")) || [])])]
+      .filter((key) => key.startsWith(prefix)),
     persistent: () => !!backend && !kept.size,
   };
 }

@@ -2,24 +2,19 @@ import type { Context } from "./context.js";
 import { isRefusal, offline, ParlorError } from "./errors.js";
 import { isOffline } from "./http.js";
 import { randomHex } from "./random.js";
-import type { PendingPurchase, Purchase, Store } from "./types.js";
+import type { EntryToken, PendingPurchase, Purchase, Store } from "./types.js";
 
 // The service keeps the outcome of a key for 24 hours. A purchase that is older might happen twice.
-const maxPendingMs = 23 * 60 * 60 * 1000;
+const maxPendingMs = 23 * 3_600_000;
 
-export function createStore(c: Context, learn: (tokens: any[]) => void) {
+export function createStore(c: Context, learn: (token: EntryToken) => void) {
   const prefix = `${c.prefix}:buy:`;
   const running = new Set<string>();
 
-  async function stored(): Promise<PendingPurchase[]> {
+  async function pending(): Promise<PendingPurchase[]> {
     const storage = await c.shelf;
-    const list: PendingPurchase[] = [];
-    for (const name of await storage.keys(prefix)) {
-      try {
-        list.push(JSON.parse((await storage.get(name))!));
-      } catch {} // not ours
-    }
-    return list.filter((p) => p?.userId === c.user?.id).sort((a, b) => a.at - b.at);
+    const texts = await Promise.all((await storage.keys(prefix)).map(storage.get));
+    return texts.map((text) => JSON.parse(text || "{}")).filter((p) => p.userId === c.user?.id).sort((a, b) => a.at - b.at);
   }
 
   const remove = async (key: string) => (await c.shelf).remove(prefix + key);
@@ -30,12 +25,11 @@ export function createStore(c: Context, learn: (tokens: any[]) => void) {
     try {
       const body = { quantity, expectedPrice };
       const purchase = await c.http<Purchase>("POST", `user-assets/add/game-asset/${assetId}`, { body, key });
-      learn([purchase.entryToken]);
+      learn(purchase.entryToken);
       await remove(key);
       return purchase;
     } catch (e: any) {
-      // An ended session says nothing about the purchase, and an aborted one may have happened.
-      if (isRefusal(e) && e.status !== 401) await remove(key);
+      if (isRefusal(e) && e.status !== 401) await remove(key); // an ended session says nothing about it
       throw e;
     } finally {
       running.delete(key);
@@ -43,36 +37,33 @@ export function createStore(c: Context, learn: (tokens: any[]) => void) {
   }
 
   const store: Store = {
-    assets: (query = {}) => c.http("GET", "game-assets", { query }),
+    assets: (query) => c.http("GET", "game-assets", { query }),
     async buy(assetId, { quantity = 1, expectedPrice } = {}) {
-      if (!Number.isInteger(assetId)) throw new TypeError("buy needs the id of an asset: store.buy(3)");
+      if (!Number.isInteger(assetId)) throw new TypeError("buy needs an asset's id: buy(3)");
       if (isOffline()) throw offline(); // money does not wait
-      await c.session.token(); // before the key, so that the purchase has its player
+      await c.session.token(); // the purchase has its player before its key
       const key = randomHex(16);
       const purchase = { key, assetId, quantity, expectedPrice, userId: c.user!.id, at: Math.round(c.time()) };
       running.add(key);
       await (await c.shelf).set(prefix + key, JSON.stringify(purchase));
       return send(purchase);
     },
-    owned: (query = {}) => c.http("GET", "user-assets", { query }),
-    pending: stored,
+    owned: (query) => c.http("GET", "user-assets", { query }),
+    pending,
   };
 
   return {
     store,
     /** Finds out what became of the purchases whose outcome is not known. */
     async settle() {
-      for (const purchase of await stored()) {
-        if (running.has(purchase.key)) continue;
-        try {
-          if (c.time() - purchase.at > maxPendingMs) {
-            await remove(purchase.key);
-            throw new ParlorError("outcome_unknown", "a purchase is too old to ask for", { data: purchase });
-          }
-          await send(purchase);
-        } catch (e: any) {
-          if (e.code !== "closed") c.report(e);
-          if (!isRefusal(e) && e.code !== "outcome_unknown") return; // the next connection tries again
+      for (const purchase of await pending()) {
+        const { key } = purchase;
+        if (running.has(key)) continue;
+        if (c.time() - purchase.at < maxPendingMs) {
+          await send(purchase).catch((e) => e.code === "closed" || c.report(e));
+        } else {
+          await remove(key);
+          c.report(new ParlorError("outcome_unknown", "a purchase is too old to ask for", { data: purchase }));
         }
       }
     },

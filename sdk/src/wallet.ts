@@ -2,59 +2,55 @@ import type { Context } from "./context.js";
 import { ParlorError } from "./errors.js";
 import type { Balance, EntryToken, Wallet } from "./types.js";
 
-type Named = Pick<EntryToken, "tokenId" | "tokenName" | "metadata">;
-
 export function createWallet(c: Context) {
-  const tokens = new Map<string, Named>();
-  let last: Balance[] | undefined;
+  const tokens = new Map<string, EntryToken>();
+  const known = new Map<string, string>(); // what was shown of a token, by its code
+  const note = ({ tokenId, amount, heldAmount }: Balance) => {
+    const text = `${amount} ${heldAmount}`;
+    const isNew = known.get(tokenId) !== text;
+    known.set(tokenId, text);
+    return isNew;
+  };
+  const learn = (token: EntryToken) => tokens.set(token.tokenId, token);
 
-  const learn = (list: Named[]) => list.forEach((token) => tokens.set(token.tokenId, token));
+  async function read(onNew = (_: Balance) => {}): Promise<Balance[]> {
+    const { balances } = await c.http("GET", "user-balance/token-balances");
+    balances.forEach(learn);
+    balances.filter(note).forEach(onNew);
+    return balances;
+  }
+
+  const unknown = (tokenId: string) => new ParlorError("token_not_found", `no balance of ${tokenId} was read`);
 
   const wallet: Wallet = {
-    async balances() {
-      const { balances, asOf } = await c.http("GET", "user-balance/token-balances");
-      c.syncClock(Date.parse(asOf));
-      learn(balances);
-      return (last = balances);
-    },
+    balances: () => read(),
     async balance(tokenId) {
-      const found = (await wallet.balances()).find((b) => b.tokenId === tokenId);
-      if (!found) throw new ParlorError("token_not_found", `the player has never had ${tokenId}`, { status: 404 });
+      const found = (await read()).find((b) => b.tokenId === tokenId);
+      if (!found) throw unknown(tokenId);
       return found;
     },
-    ledger: (query = {}) => c.http("GET", "user-balance/ledger", { query }),
+    ledger: (query) => c.http("GET", "user-balance/ledger", { query }),
     format(amount, tokenId) {
       const token = tokens.get(tokenId);
-      if (!token) throw new ParlorError("token_not_found", `call wallet.balances() before format(…, "${tokenId}")`);
-      const decimals = Number(token.metadata.decimals);
+      if (!token) throw unknown(tokenId);
+      const decimals = +token.metadata.decimals;
       let text = typeof amount === "number" ? amount.toFixed(decimals) : amount;
-      if (!/^-?\d+(\.\d+)?$/.test(text)) throw new TypeError("format needs a number or a text of digits");
-      if (typeof amount !== "number" && decimals && !text.includes(".")) {
-        const digits = text.replace("-", "").padStart(decimals + 1, "0");
-        text = `${text[0] === "-" ? "-" : ""}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+      if (decimals && /^-?\d+$/.test(text)) { // minor units
+        text = text.replace(/\d+/, (digits) => digits.padStart(decimals + 1, "0"));
+        text = `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
       }
       return `${text} ${token.tokenName}`;
     },
-    limits: (change) => c.http(change ? "PUT" : "GET", "me/limits", { body: change }),
+    limits: (body) => c.http(body ? "PUT" : "GET", "me/limits", { body }),
   };
 
   return {
     wallet,
     learn,
+    note,
     /** Emits the balances that changed while nobody listened. */
     async catchUp() {
-      if (!last) return;
-      const before = new Map(last.map((b) => [b.tokenId, b]));
-      for (const b of await wallet.balances()) {
-        const old = before.get(b.tokenId);
-        if (old?.amount !== b.amount || old?.heldAmount !== b.heldAmount) c.emit("balance", b);
-      }
-    },
-    /** Keeps what `catchUp` compares with. */
-    onBalance(event: any) {
-      last = last?.map((b) => (b.tokenId === event.tokenId ? { ...b, ...pick(event) } : b));
+      if (known.size) await read((b) => c.emit("balance", b));
     },
   };
 }
-
-const pick = ({ volume, amount, held, heldAmount }: Balance) => ({ volume, amount, held, heldAmount });

@@ -131,7 +131,7 @@ describe("connection", () => {
     await run(100);
     expect(client.state).toBe("online");
     client.close();
-    expect(removed.mock.calls.length).toBe(4);
+    expect(removed.mock.calls.length).toBe(4); // and one of the document
   });
 
   it("notices a connection that died in silence", async () => {

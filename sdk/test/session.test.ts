@@ -133,7 +133,7 @@ describe("signing in", () => {
     await expect(settle(client.ready)).rejects.toMatchObject({ code: "forbidden" });
     await run(60_000);
     expect(log).toHaveBeenCalledTimes(1);
-    expect(log.mock.calls[0][0]).toContain('admin/games/1 {"origins": ["https://game.example"]}');
+    expect(log.mock.calls[0][0]).toContain('/api/v1/admin/games/1 {"origins": ["https://game.example"]}');
     log.mockRestore();
   });
 });
