@@ -15,9 +15,9 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // Names of properties that only the SDK itself sees, so that they may be shortened. None of them may
 // be on the wire, in storage, in the surface or of the browser.
 const internalNames = [
-  "shelf", "http", "session", "socket", "syncClock", "onUser", "report", "fail", "prefix", "options", "emit",
-  "token", "refuse", "currentToken", "forget", "keepFresh", "check", "stop",
-  "isUp", "request", "post", "buffered", "wake", "drop", "rest", "expectsHello", "onUp", "onDown", "onEvent",
+  "shelf", "http", "session", "socket", "syncClock", "onUser", "reportError", "fail", "prefix", "options", "emit",
+  "bearer", "freshToken", "refuse", "currentToken", "forget", "keepFresh", "check", "stop",
+  "isUp", "request", "postFrame", "buffered", "wake", "drop", "rest", "expectsHello", "onUp", "onDown", "onEvent",
   "onFailure", "sent", "timer", "frame", "reject", "retries",
   "emitter", "syncing", "waits", "sharedVersion", "touched", "forgotten", "inner",
   "callers", "note", "settle", "recover", "flush", "catchUp", "onBalance", "learn", "end",

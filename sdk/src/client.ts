@@ -23,7 +23,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   ready.catch(() => {}); // it is reported on the console as well
 
   const c = {
-    options, base, gameId: Number(options.gameId), state: "idle", user: null, report, fail,
+    options, base, gameId: Number(options.gameId), state: "idle", user: null, reportError: report, fail,
     prefix: `parlor:${base}:${options.gameId}`,
     shelf: Promise.resolve().then(() => openStorage(options.storage)),
     emit: emitter.emit,

@@ -24,7 +24,7 @@ export function createOutbox(c: Context) {
     permitsAt = now;
     if (!c.socket.isUp() || permits < 1) return false;
     permits--;
-    c.socket.post(text);
+    c.socket.postFrame(text);
     return true;
   }
 
@@ -37,7 +37,7 @@ export function createOutbox(c: Context) {
       late += +isLate;
       queue.shift();
     }
-    if (late) c.report(new ParlorError("timeout", `${late} messages waited for more than 10 s`));
+    if (late) c.reportError(new ParlorError("timeout", `${late} messages waited for more than 10 s`));
     if (queue.length && c.socket.isUp()) timer = setTimeout(flush, 1000 / framesPerSecond);
   }
 

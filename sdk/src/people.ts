@@ -28,7 +28,7 @@ export function createAccount(c: Context, close: () => void): OwnAccount {
       const token = c.session.currentToken();
       const refreshToken = await c.session.forget();
       close();
-      if (token) await c.http("POST", "auth/logout", { body: { refreshToken }, token, key: "" });
+      if (token) await c.http("POST", "auth/logout", { body: { refreshToken }, bearer: token, key: "" });
     },
     async remove() {
       await c.http("DELETE", "me");

@@ -75,7 +75,7 @@ export function createProgress(c: Context) {
       const { attempt } = slot;
       const { id, state, version, merge, callers } = attempt;
       try {
-        if (!c.user) await c.session.token(); // known without a connection where a session is stored
+        if (!c.user) await c.session.freshToken(); // known without a connection where a session is stored
         await persist(name, slot);
         const saved = await ask("save", { slot: name, state, version }, id);
         callers.forEach((caller) => caller.resolve(saved));
@@ -105,7 +105,7 @@ export function createProgress(c: Context) {
           slot.next?.callers.forEach((caller) => caller.reject(e));
           return;
         }
-        if (!callers.length) c.report(error);
+        if (!callers.length) c.reportError(error);
       }
       slot.attempt = undefined;
     }

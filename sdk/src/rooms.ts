@@ -83,7 +83,7 @@ export function createRooms(c: Context) {
   });
 
   function createRoom(roomId: string): Followed {
-    const emitter = createEmitter(c.report);
+    const emitter = createEmitter(c.reportError);
     const f: Followed = { room: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
 
     /** Calls a verb and resolves once its events have been heard: fields change in their order only. */
@@ -186,7 +186,7 @@ export function createRooms(c: Context) {
         setTimeout(subscribe, e.retryAfterMs || 1000, f);
       } else if (!f.forgotten) {
         forget(f); // it is gone, or may not be seen any more
-        c.report(e);
+        c.reportError(e);
       }
     }
   }

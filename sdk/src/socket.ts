@@ -16,7 +16,7 @@ export interface Socket {
   /** Sends a request and resolves with the data of its reply. Waits for the connection, 10 s at most. */
   request(type: string, data: object, id?: string): Promise<any>;
   /** Sends a frame without a reply. The connection must be up. */
-  post(frame: string): void;
+  postFrame(frame: string): void;
   /** The bytes that the browser has not sent yet. */
   buffered(): number;
   /** Connects now, if not connected; else finds out whether the connection still lives. */
@@ -147,7 +147,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
         const error = frame.error && problemError(c.base, frame.error);
         const call = settle(frame.replyTo);
         if (call) error ? call.reject(error) : call.resolve(frame.data);
-        else if (error && frame.replyTo === null) c.report(error);
+        else if (error && frame.replyTo === null) c.reportError(error);
       } else if (frame.type === "hello") {
         c.syncClock(Date.parse(frame.data.serverTime), true);
         opened();
@@ -198,7 +198,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
         open();
       }
     }),
-    post: (frame) => ws!.send(frame),
+    postFrame: (frame) => ws!.send(frame),
     buffered: () => ws!.bufferedAmount,
     wake() {
       wanted = true;
