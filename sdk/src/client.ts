@@ -85,7 +85,7 @@ export function createClient(options: Options, base: string, onClose: () => void
       lost();
       if (e.code === "offline" && !isOffline() && !wasOnline && (await isForbiddenOrigin())) {
         const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${location.origin}"]}`;
-        e = new ParlorError("forbidden", `the game does not list the origin ${location.origin}: ${call}`, { status: 403 });
+        e = new ParlorError("forbidden", `the origin ${location.origin} is not allowed: ${call}`, { status: 403 });
         console.error(e.message);
       }
       if (isRefusal(e) && e.status !== 401) fail(e);
@@ -101,12 +101,11 @@ export function createClient(options: Options, base: string, onClose: () => void
   const isForbiddenOrigin = () =>
     (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).then(() => !!globalThis.location, () => false);
 
-  function onUserEvent({ type, seq, position, at, data }: any) {
+  function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);
     const stream = name === "progress" ? name : "money";
     if (seq <= userSeqs[stream]?.seq) return; // heard already
     userSeqs[stream] = { seq, position };
-    c.syncClock(Date.parse(at));
     if (name === "balance") balances.note(data);
     emitter.emit(name, data);
   }

@@ -53,10 +53,8 @@ export function createHttp(c: Context) {
       c.syncClock(Date.parse(response.headers.get("Date") || ""));
       if (response.ok) return value;
       const { status } = response;
-      throw problemError(c.base, value?.code ? value : {
-        code: status === 429 ? "rate_limited" : "internal", status, title: `status ${status}`,
-        retryable: status === 429 || status > 499,
-      }, response.headers.get("Retry-After"));
+      const problem = value?.code ? value : { code: "internal", status, title: `status ${status}`, retryable: status > 428 };
+      throw problemError(c.base, problem, response.headers.get("Retry-After"));
     } catch (e) {
       if (e instanceof ParlorError) throw e;
       throw late ? timeout() : offline();
