@@ -114,7 +114,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   async function resumeUserEvents() {
     const after: Record<string, string> = {};
     for (const stream in userSeqs) after[stream] = userSeqs[stream].position;
-    await c.socket.request("user.subscribe", { after }).catch(() => balances.catchUp()).catch(() => {});
+    await c.socket.ask("user.subscribe", { after }).catch(() => balances.catchUp()).catch(() => {});
   }
 
   function fail(e: ParlorError) {
@@ -127,7 +127,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   // What tells that the network may be back, the machine was asleep, or the page will end.
   const freshness = c.session.keepFresh((accessToken) => {
     // A service that does not know the message closes the socket when its token expires. It comes back.
-    if (c.socket.isUp()) c.socket.request("auth.refresh", { accessToken }).catch(() => {});
+    if (c.socket.isUp()) c.socket.ask("auth.refresh", { accessToken }).catch(() => {});
   });
   const wake = () => {
     freshness.check();

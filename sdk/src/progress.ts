@@ -42,7 +42,7 @@ export function createProgress(c: Context) {
     clearTimeout(idleTimer);
     requests++;
     try {
-      const answer = await socket.request(type, data, id);
+      const answer = await socket.ask(type, data, id);
       if (answer.version) versions.set(answer.slot, answer.version);
       return answer;
     } finally {

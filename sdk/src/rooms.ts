@@ -98,7 +98,7 @@ export function createRooms(c: Context) {
         for (let n = 0; ; n++) {
           const version = f.sharedVersion;
           try {
-            const done = await c.socket.request("room.state.set", { roomId, version, patch, delete: o.delete });
+            const done = await c.socket.ask("room.state.set", { roomId, version, patch, delete: o.delete });
             await heard(f, () => f.sharedVersion >= done.version);
             return done.version;
           } catch (e: any) {
@@ -158,7 +158,7 @@ export function createRooms(c: Context) {
       !hasEnded(room) && room.participants.some((u: any) => u.id === c.user?.id);
     const [least] = [...known.values()].sort((a, b) => +isPlaying(a) - +isPlaying(b) || a.touched - b.touched);
     forget(least);
-    if (c.socket.isUp()) c.socket.request("room.unsubscribe", { roomId: least.room.roomId }).catch(() => {});
+    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.room.roomId }).catch(() => {});
   }
 
   function forget(f: Followed) {
@@ -172,7 +172,7 @@ export function createRooms(c: Context) {
     f.syncing = true;
     const { roomId, position } = f.room;
     try {
-      const reply = await c.socket.request("room.subscribe", { roomId, after: position });
+      const reply = await c.socket.ask("room.subscribe", { roomId, after: position });
       f.syncing = false;
       if (reply.room) applySnapshot(f, reply);
     } catch (e: any) {

@@ -14,7 +14,7 @@ export interface Socket {
   /** Whether frames can be sent. */
   isUp(): boolean;
   /** Sends a request and resolves with the data of its reply. Waits for the connection, 10 s at most. */
-  request(type: string, data: object, id?: string): Promise<any>;
+  ask(type: string, data: object, id?: string): Promise<any>;
   /** Sends a frame without a reply. The connection must be up. */
   postFrame(frame: string): void;
   /** The bytes that the browser has not sent yet. */
@@ -185,7 +185,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
 
   return {
     isUp: () => isUp,
-    request: (type, data, id = `${nextId++}`) => new Promise((resolve, reject) => {
+    ask: (type, data, id = `${nextId++}`) => new Promise((resolve, reject) => {
       if (c.state === "closed") return reject(closed());
       if (waiting.size >= maxWaiting) return reject(queueFull());
       const call: Waiting = {
