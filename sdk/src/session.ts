@@ -2,9 +2,10 @@ import type { Context } from "./context.js";
 import { isRefusal } from "./errors.js";
 import { isOffline } from "./http.js";
 import { withLock } from "./lock.js";
-import { randomHex } from "./random.js";
+import { randomHex, sleep } from "./random.js";
 import type { User } from "./types.js";
 
+const visibleMs = 100;
 const tickMs = 20_000; // how late a timer may notice that the machine slept
 
 /** Who the player is, and the access token that says so. */
@@ -70,7 +71,10 @@ export function createSession(c: Context): Session {
     const { accessToken, refreshToken, user } = await c.http("POST", `auth/${path}`, { body, bearer: "", retries: 1 });
     const { from } = lifetime(accessToken);
     if (from > 0) c.syncClock(from);
-    await (await c.shelf).set(c.prefix, JSON.stringify({ accessToken, refreshToken, user }));
+    const storage = await c.shelf;
+    await storage.set(c.prefix, JSON.stringify({ accessToken, refreshToken, user }));
+    // A browser shows other tabs what was stored a moment later: keep the lock until then.
+    if (storage.persistent()) await sleep(visibleMs);
     return adopt(accessToken, user);
   }
 
