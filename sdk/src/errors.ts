@@ -22,7 +22,8 @@ export class ParlorError extends Error {
   constructor(code: Code, detail: string, o: Partial<ParlorError> = {}) {
     super(`${code}: ${detail}`);
     const name = "ParlorError";
-    Object.assign(this, { status: 0, retryable: false, docs: `/docs/errors/${code}`, data: {} }, o, { name, code, detail });
+    const docs = `/docs/errors/${code}`;
+    Object.assign(this, { status: 0, retryable: false, docs, data: {} }, o, { name, code, detail });
   }
 }
 

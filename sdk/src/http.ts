@@ -53,7 +53,8 @@ export function createHttp(c: Context) {
       c.syncClock(Date.parse(response.headers.get("Date") || ""));
       if (response.ok) return value;
       const { status } = response;
-      const problem = value?.code ? value : { code: "internal", status, title: `status ${status}`, retryable: status > 428 };
+      const other = { code: "internal", status, title: `status ${status}`, retryable: status > 428 };
+      const problem = value?.code ? value : other;
       throw problemError(c.base, problem, response.headers.get("Retry-After"));
     } catch (e) {
       if (e instanceof ParlorError) throw e;

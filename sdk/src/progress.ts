@@ -77,7 +77,8 @@ export function createProgress(c: Context) {
       try {
         if (theirs) {
           const { version } = theirs;
-          attempt = { ...attempt, id: randomHex(16), state: await merge!(attempt.state, theirs.state), version, theirs: undefined };
+          const state = await merge!(attempt.state, theirs.state);
+          attempt = { ...attempt, id: randomHex(16), state, version, theirs: undefined };
           slot.attempt = attempt;
         }
         if (!c.user) await c.session.freshToken(); // known without a connection where a session is stored

@@ -45,7 +45,8 @@ function applyChange(room: any, name: string, data: any, at: string) {
     room.seats.push({ userId, state: "active", ready: false, joinedAt: at });
   }
   if (isForfeit || name === "ready") {
-    room.seats = room.seats.map((s: any) => (s.userId !== userId ? s : isForfeit ? { ...s, state: reason } : { ...s, ready }));
+    room.seats = room.seats.map((s: any) =>
+      (s.userId !== userId ? s : isForfeit ? { ...s, state: reason } : { ...s, ready }));
   }
   if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
   if (newRoomId) room.rematchRoomId = newRoomId;

@@ -14,7 +14,8 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
   async function pending(): Promise<PendingPurchase[]> {
     const storage = await c.shelf;
     const texts = await Promise.all((await storage.keys(prefix)).map(storage.get));
-    return texts.map((text) => JSON.parse(text || "{}")).filter((p) => p.userId === c.user?.id).sort((a, b) => a.at - b.at);
+    const all = texts.map((text) => JSON.parse(text || "{}"));
+    return all.filter((p) => p.userId === c.user?.id).sort((a, b) => a.at - b.at);
   }
 
   const remove = async (key: string) => (await c.shelf).remove(prefix + key);
