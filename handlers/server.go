@@ -91,6 +91,9 @@ func New(deps Deps) (*Server, error) {
 	for _, rt := range s.routes() {
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
 	}
+	for prefix, section := range s.pages() {
+		s.handlePages(prefix, section)
+	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
 	return s, nil
@@ -207,7 +210,7 @@ func (r *request) authorizeAndHandle() (response, error) {
 // respond encodes the response or the error, stores it if its Idempotency-Key asks for that, and
 // sends it.
 func (r *request) respond(resp response, err error) {
-	if resp.upgraded {
+	if resp.written {
 		return
 	}
 	if err != nil {

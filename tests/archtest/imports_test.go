@@ -29,6 +29,7 @@ var importTable = []importRow{
 	{"secret", nil, "random texts and digests have no state"},
 	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
+	{"web", nil, "built files with their headers; what a page shows comes from the API, as for every client"},
 
 	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
 
@@ -83,6 +84,7 @@ var importTable = []importRow{
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
 			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness",
+			"web",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},
@@ -99,7 +101,7 @@ var (
 )
 
 // standardLibraryOnly lists the packages that import no library.
-var standardLibraryOnly = []string{"principal", "apierror", "keys", "events", "scripts", "config", "secret"}
+var standardLibraryOnly = []string{"principal", "apierror", "keys", "events", "scripts", "config", "secret", "web"}
 
 // libraryRow is the place of one library, or of one package of the project ("./keys").
 type libraryRow struct {

@@ -1,0 +1,3 @@
+import { startTheme } from "../shared/theme";
+
+startTheme(document.querySelector<HTMLButtonElement>("[data-act=theme]"));
