@@ -11,7 +11,7 @@ import (
 // They are no operations: they are for anyone, and openapi.yaml does not list them.
 func (s *Server) pages() map[string]*web.Site {
 	return map[string]*web.Site{
-		"/docs": web.Docs(),
+		"/docs": web.Docs(s.DevPages),
 	}
 }
 

@@ -51,6 +51,7 @@ type Deps struct {
 	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
+	DevPages         bool                 // pages for developers only are served: /docs/try
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
 }

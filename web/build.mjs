@@ -13,10 +13,15 @@ const web = dirname(fileURLToPath(import.meta.url));
 /**
  * The sections of a node. `entries` are bundled to assets/ under names with a hash. `pages` returns
  * the HTML files by name; without it they are the HTML files of the section's folder. In both,
- * {{asset main.js}} is the address of an entry, and {{asset theme.css}} that of the shared style.
+ * {{asset main.js}} is the address of an entry. Every section has {{asset theme.css}}, the shared style,
+ * and {{asset early.js}}, which a page loads in its head before anything is shown.
  */
 const sections = [
-  { name: "docs", entries: { docs: "src/docs/docs.ts", "docs-style": "src/docs/docs.css" }, pages: renderDocs },
+  {
+    name: "docs",
+    entries: { docs: "src/docs/docs.ts", try: "src/docs/try.ts", "docs-style": "src/docs/docs.css" },
+    pages: renderDocs,
+  },
 ];
 
 const compressible = /\.(html|css|js|mjs|svg|json|txt|map)$/;
@@ -26,7 +31,7 @@ async function buildSection(section) {
   const folder = join(web, "src", section.name);
   const result = await esbuild.build({
     absWorkingDir: web,
-    entryPoints: { theme: "src/shared/theme.css", ...section.entries },
+    entryPoints: { theme: "src/shared/theme.css", early: "src/shared/early.ts", ...section.entries },
     outdir: join(web, "dist", section.name, "assets"),
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",

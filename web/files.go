@@ -21,8 +21,8 @@ type Site struct {
 	prefix   string
 	files    map[string]*file // by path below the prefix: "", "errors/room_full", "assets/docs-1A2B3C4D.js"
 	notFound *file            // the page of a 404, or nil
-	policy   policy
-	open     bool // other origins may load the files: the SDK
+	policy   policy           // of most files
+	open     bool             // other origins may load the files: the SDK
 }
 
 // file is a file in the encodings in which it can be sent.
@@ -32,6 +32,7 @@ type file struct {
 	identity     []byte // nil when only compressed forms are embedded
 	gzip, brotli []byte // nil when compression gains nothing
 	hash         string // of the content, the first part of every ETag
+	policy       policy
 }
 
 // hashedName matches the names that the build gives to files whose content never changes.
@@ -91,7 +92,7 @@ func (s *Site) fileOf(name string) *file {
 	}
 	f, ok := s.files[key]
 	if !ok {
-		f = &file{contentType: typeOf(name), cacheControl: cacheRevalidate}
+		f = &file{contentType: typeOf(name), cacheControl: cacheRevalidate, policy: s.policy}
 		if hashedName.MatchString(name) {
 			f.cacheControl = cacheForever
 		}
@@ -154,18 +155,19 @@ func (s *Site) find(urlPath string) (*file, bool) {
 // ServeHTTP sends a file. An unknown path is 404, with the page of the section if it has one.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	s.policy.set(h, r)
-	if s.open {
-		h.Set("Access-Control-Allow-Origin", "*")
-		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	}
 	f, status := s.notFound, http.StatusNotFound
 	if found, ok := s.find(r.URL.Path); ok {
 		f, status = found, http.StatusOK
 	}
 	if f == nil {
+		s.policy.set(h, r)
 		http.Error(w, "404 page not found", status)
 		return
+	}
+	f.policy.set(h, r)
+	if s.open {
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	}
 	body, encoding := f.body(acceptedEncodings(r.Header))
 	etag := `"` + f.hash + encoding + `"`

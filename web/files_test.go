@@ -185,7 +185,7 @@ func TestAPolicyNamesOnlyValidHosts(t *testing.T) {
 
 // Every file that is built can be read in every encoding.
 func TestBuiltFilesAreReadable(t *testing.T) {
-	for _, s := range []*Site{Docs()} {
+	for _, s := range []*Site{Docs(false), Docs(true)} {
 		if !s.Has(s.prefix) {
 			t.Errorf("%s has no first page", s.prefix)
 		}
@@ -196,6 +196,20 @@ func TestBuiltFilesAreReadable(t *testing.T) {
 			if body, _ := f.body(nil); len(body) == 0 {
 				t.Errorf("%s/%s is empty", s.prefix, name)
 			}
+		}
+	}
+}
+
+func TestOnlyDeveloperModeSendsRequestsFromDocs(t *testing.T) {
+	for _, dev := range []bool{false, true} {
+		for path, connects := range map[string]bool{"/docs": false, "/docs/try": dev, "/docs/try.dev": false} {
+			policy := get(Docs(dev), path).Header.Get("Content-Security-Policy")
+			if strings.Contains(policy, "connect-src") != connects {
+				t.Errorf("dev %v: %s has the policy %s", dev, path, policy)
+			}
+		}
+		if Docs(dev).Has("/docs/try.dev") {
+			t.Errorf("dev %v: the page has two addresses", dev)
 		}
 	}
 }

@@ -119,8 +119,8 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Readiness:   n.monitor,
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
-		ProfilingEnabled: s.ProfilingEnabled,
-		MetricsRegistry:  metrics, Log: log,
+		ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		MetricsRegistry: metrics, Log: log,
 	})
 	return n, err
 }

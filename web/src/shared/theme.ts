@@ -11,25 +11,20 @@ function stored(): Theme | null {
   }
 }
 
-function apply(theme: Theme | null): void {
-  if (theme) document.documentElement.dataset.theme = theme;
-}
-
 /** Returns the theme that is shown now. */
 export function shownTheme(): Theme {
   return stored() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 
-/** Shows the stored theme, and makes a button change it. */
+/** Makes a button change the theme. early.ts has shown the stored one. */
 export function startTheme(button: HTMLButtonElement | null): void {
-  apply(stored());
   if (!button) return;
   button.hidden = false;
   const label = () => button.setAttribute("aria-label", `Switch to the ${shownTheme() === "dark" ? "light" : "dark"} theme`);
   label();
   button.addEventListener("click", () => {
     const next = shownTheme() === "dark" ? "light" : "dark";
-    apply(next);
+    document.documentElement.dataset.theme = next;
     try {
       localStorage.setItem(key, next);
     } catch {
