@@ -12,6 +12,7 @@ import (
 func (s *Server) pages() map[string]*web.Site {
 	return map[string]*web.Site{
 		"/docs": web.Docs(s.DevPages),
+		"/sdk":  web.SDK(),
 	}
 }
 

@@ -50,6 +50,19 @@ func TestPagesAreServedWithTheirOwnPolicy(t *testing.T) {
 	f.expectError(http.StatusMethodNotAllowed, "method_not_allowed", "POST", "/docs", "", "")
 }
 
+func TestTheSDKIsServedToOtherOrigins(t *testing.T) {
+	f := newFixture(t)
+	script, body := f.getPage("GET", "/sdk/v1.js", "Origin", "https://game.example")
+	if script.StatusCode != http.StatusOK || !strings.Contains(body, "Parlor") {
+		t.Fatalf("/sdk/v1.js is %d %.80s", script.StatusCode, body)
+	}
+	if script.Header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("/sdk/v1.js cannot be loaded by another origin: %v", script.Header)
+	}
+	f.expectError(http.StatusNotFound, "not_found", "GET", "/sdk/9.9.9.js", "", "")
+	f.expectError(http.StatusNotFound, "not_found", "GET", "/sdk", "", "")
+}
+
 func TestAnUnknownPageIsAProblemForPrograms(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{"/docs/unknown", "/docs/../pages.go", "/docs/%2e%2e/pages.go"} {

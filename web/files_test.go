@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha512"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -196,6 +198,55 @@ func TestBuiltFilesAreReadable(t *testing.T) {
 			if body, _ := f.body(nil); len(body) == 0 {
 				t.Errorf("%s/%s is empty", s.prefix, name)
 			}
+		}
+	}
+}
+
+func TestTheSDKMayBeLoadedByEveryOrigin(t *testing.T) {
+	numbered := ""
+	for _, path := range SDK().Paths() {
+		if numberedVersion.MatchString(strings.TrimPrefix(path, "/sdk/")) && strings.HasSuffix(path, ".js") {
+			numbered = path
+		}
+	}
+	if numbered == "" {
+		t.Fatal("there is no file of a release")
+	}
+	for path, want := range map[string]struct{ kind, cache string }{
+		"/sdk/v1.js":          {"text/javascript; charset=utf-8", cacheMoving},
+		"/sdk/v1.mjs":         {"text/javascript; charset=utf-8", cacheMoving},
+		"/sdk/v1.d.ts":        {"text/plain; charset=utf-8", cacheMoving},
+		"/sdk/integrity.json": {"application/json", cacheMoving},
+		numbered:              {"text/javascript; charset=utf-8", cacheForever},
+	} {
+		resp := get(SDK(), path, "Accept-Encoding", "gzip, br", "Origin", "https://game.example")
+		h := resp.Header
+		if resp.StatusCode != http.StatusOK || h.Get("Content-Type") != want.kind || h.Get("Cache-Control") != want.cache ||
+			h.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s: %d %v", path, resp.StatusCode, h)
+		}
+		if h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Cross-Origin-Resource-Policy") != "cross-origin" {
+			t.Errorf("%s cannot be loaded by another origin: %v", path, h)
+		}
+		if again := get(SDK(), path, "If-None-Match", h.Get("Etag")); again.StatusCode != http.StatusNotModified ||
+			again.Header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%s again: %d %v", path, again.StatusCode, again.Header)
+		}
+	}
+}
+
+// A browser compares the digest with the file that it got.
+func TestTheSDKHasTheDigestsOfItsFiles(t *testing.T) {
+	listed := bodyOf(t, get(SDK(), "/sdk/integrity.json"))
+	for _, path := range SDK().Paths() {
+		name := strings.TrimPrefix(path, "/sdk/")
+		if !numberedVersion.MatchString(name) {
+			continue
+		}
+		sum := sha512.Sum384([]byte(bodyOf(t, get(SDK(), path))))
+		want := `"` + name + `": "sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`
+		if !strings.Contains(listed, want) {
+			t.Errorf("integrity.json lacks %s:\n%s", want, listed)
 		}
 	}
 }

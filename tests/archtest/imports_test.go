@@ -29,7 +29,8 @@ var importTable = []importRow{
 	{"secret", nil, "random texts and digests have no state"},
 	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
-	{"web", nil, "built files with their headers; what a page shows comes from the API, as for every client"},
+	{"sdk", nil, "built files"},
+	{"web", []string{"sdk"}, "built files with their headers; what a page shows comes from the API, as for every client"},
 
 	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
 
@@ -101,7 +102,9 @@ var (
 )
 
 // standardLibraryOnly lists the packages that import no library.
-var standardLibraryOnly = []string{"principal", "apierror", "keys", "events", "scripts", "config", "secret", "web"}
+var standardLibraryOnly = []string{
+	"principal", "apierror", "keys", "events", "scripts", "config", "secret", "sdk", "web",
+}
 
 // libraryRow is the place of one library, or of one package of the project ("./keys").
 type libraryRow struct {

@@ -39,7 +39,7 @@ function ChannelEntry({ channel }: { channel: Channel }) {
             {request.replies.map((reply) => (
               <li>
                 <HTML as="span" html={renderInline(reply.summary)} />
-                <Examples message={reply} />
+                {reply.name === "refused" ? <>: a <a href="/docs/errors">problem</a> as <code>error</code></> : <Examples message={reply} />}
               </li>
             ))}
           </ul>
@@ -63,6 +63,7 @@ export function EventsPage({ contract }: { contract: Contract }) {
         {" "}<a href="/docs/guide/events">Events in short</a>.
       </p>
       <HTML html={renderText(description)} />
+      <p>See <a href="/docs/close">all close codes</a> and <a href="/docs/errors">all errors</a>.</p>
       <h2 id="realtime">Requests on <code>{realtime.address}</code></h2>
       <p>{realtime.description}.</p>
       <ChannelEntry channel={realtime} />
