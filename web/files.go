@@ -132,15 +132,6 @@ func (s *Site) Has(urlPath string) bool {
 	return ok
 }
 
-// Paths returns the paths of all files, in no order.
-func (s *Site) Paths() []string {
-	var list []string
-	for name := range s.files {
-		list = append(list, strings.TrimSuffix(s.prefix+"/"+name, "/"))
-	}
-	return list
-}
-
 // find returns the file at a path. Files are looked up by name and never read from a disk, so a
 // path with ".." names nothing.
 func (s *Site) find(urlPath string) (*file, bool) {

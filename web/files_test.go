@@ -204,9 +204,9 @@ func TestBuiltFilesAreReadable(t *testing.T) {
 
 func TestTheSDKMayBeLoadedByEveryOrigin(t *testing.T) {
 	numbered := ""
-	for _, path := range SDK().Paths() {
-		if numberedVersion.MatchString(strings.TrimPrefix(path, "/sdk/")) && strings.HasSuffix(path, ".js") {
-			numbered = path
+	for name := range SDK().files {
+		if numberedVersion.MatchString(name) && strings.HasSuffix(name, ".js") {
+			numbered = "/sdk/" + name
 		}
 	}
 	if numbered == "" {
@@ -238,12 +238,11 @@ func TestTheSDKMayBeLoadedByEveryOrigin(t *testing.T) {
 // A browser compares the digest with the file that it got.
 func TestTheSDKHasTheDigestsOfItsFiles(t *testing.T) {
 	listed := bodyOf(t, get(SDK(), "/sdk/integrity.json"))
-	for _, path := range SDK().Paths() {
-		name := strings.TrimPrefix(path, "/sdk/")
+	for name := range SDK().files {
 		if !numberedVersion.MatchString(name) {
 			continue
 		}
-		sum := sha512.Sum384([]byte(bodyOf(t, get(SDK(), path))))
+		sum := sha512.Sum384([]byte(bodyOf(t, get(SDK(), "/sdk/"+name))))
 		want := `"` + name + `": "sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`
 		if !strings.Contains(listed, want) {
 			t.Errorf("integrity.json lacks %s:\n%s", want, listed)
