@@ -15,9 +15,9 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // Names of properties that only the SDK itself sees, so that they may be shortened. None of them may
 // be on the wire, in storage, in the surface or of the browser.
 const internalNames = [
-  "shelf", "http", "session", "socket", "syncClock", "onUser", "report", "fail", "prefix", "options", "emit",
-  "token", "refuse", "currentToken", "forget", "keepFresh", "check", "stop",
-  "isUp", "request", "post", "buffered", "wake", "drop", "rest", "expectsHello", "onUp", "onDown", "onEvent",
+  "shelf", "http", "session", "socket", "syncClock", "onUser", "reportError", "fail", "prefix", "options", "emit",
+  "bearer", "freshToken", "refuse", "currentToken", "forget", "keepFresh", "check", "stop",
+  "isUp", "ask", "postFrame", "buffered", "wake", "drop", "rest", "expectsHello", "onUp", "onDown", "onEvent",
   "onFailure", "sent", "timer", "frame", "reject", "retries",
   "emitter", "syncing", "waits", "sharedVersion", "touched", "forgotten", "inner",
   "callers", "note", "settle", "recover", "flush", "catchUp", "onBalance", "learn", "end",
@@ -32,7 +32,7 @@ async function bundle(entry, format) {
   // One keyword for all variables compresses better; the compiler has checked what is constant.
   const { code } = await minify(result.outputFiles[0].text.replace(/\bconst /g, "let "), {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
-    compress: { passes: 3, ecma: 2020, unsafe_arrows: true, pure_getters: true, hoist_funs: true },
+    compress: { passes: 3, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true },
     mangle: { toplevel: format !== "cjs" }, format: { ecma: 2020 },
   });
   return `/*! Parlor SDK ${version} | Apache-2.0 */\n${code}\n`;

@@ -23,7 +23,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   ready.catch(() => {}); // it is reported on the console as well
 
   const c = {
-    options, base, gameId: Number(options.gameId), state: "idle", user: null, report, fail,
+    options, base, gameId: Number(options.gameId), state: "idle", user: null, reportError: report, fail,
     prefix: `parlor:${base}:${options.gameId}`,
     shelf: Promise.resolve().then(() => openStorage(options.storage)),
     emit: emitter.emit,
@@ -85,7 +85,7 @@ export function createClient(options: Options, base: string, onClose: () => void
       lost();
       if (e.code === "offline" && !isOffline() && !wasOnline && (await isForbiddenOrigin())) {
         const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${location.origin}"]}`;
-        e = new ParlorError("forbidden", `the game does not list the origin ${location.origin}: ${call}`, { status: 403 });
+        e = new ParlorError("forbidden", `the origin ${location.origin} is not allowed: ${call}`, { status: 403 });
         console.error(e.message);
       }
       if (isRefusal(e) && e.status !== 401) fail(e);
@@ -101,12 +101,11 @@ export function createClient(options: Options, base: string, onClose: () => void
   const isForbiddenOrigin = () =>
     (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).then(() => !!globalThis.location, () => false);
 
-  function onUserEvent({ type, seq, position, at, data }: any) {
+  function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);
     const stream = name === "progress" ? name : "money";
     if (seq <= userSeqs[stream]?.seq) return; // heard already
     userSeqs[stream] = { seq, position };
-    c.syncClock(Date.parse(at));
     if (name === "balance") balances.note(data);
     emitter.emit(name, data);
   }
@@ -115,7 +114,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   async function resumeUserEvents() {
     const after: Record<string, string> = {};
     for (const stream in userSeqs) after[stream] = userSeqs[stream].position;
-    await c.socket.request("user.subscribe", { after }).catch(() => balances.catchUp()).catch(() => {});
+    await c.socket.ask("user.subscribe", { after }).catch(() => balances.catchUp()).catch(() => {});
   }
 
   function fail(e: ParlorError) {
@@ -128,7 +127,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   // What tells that the network may be back, the machine was asleep, or the page will end.
   const freshness = c.session.keepFresh((accessToken) => {
     // A service that does not know the message closes the socket when its token expires. It comes back.
-    if (c.socket.isUp()) c.socket.request("auth.refresh", { accessToken }).catch(() => {});
+    if (c.socket.isUp()) c.socket.ask("auth.refresh", { accessToken }).catch(() => {});
   });
   const wake = () => {
     freshness.check();

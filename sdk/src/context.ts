@@ -21,7 +21,7 @@ export interface Context {
   socket: Socket;
   emit(event: string, value: unknown): boolean;
   /** Emits an error that no call can report; without a listener it goes to the console. */
-  report(e: unknown): void;
+  reportError(e: unknown): void;
   /** Ends the client with an error that will not mend. */
   fail(e: ParlorError): void;
   time(): number;

@@ -29,7 +29,7 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
 
   /** Adds a listener. `onEnd` is called when it can hear no more, by the signal or the client. */
   function add(event: string, fn: Listener, { signal }: ListenOptions = {}, onEnd?: (e: unknown) => void) {
-    if (typeof fn !== "function") throw new TypeError(`on("${event}", …) needs a function`);
+    if (typeof fn !== "function") throw new TypeError("a listener is a function");
     const listener = { event, fn };
     const off = () => {
       listeners.delete(listener);
@@ -64,7 +64,7 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
         wake();
       };
       const off = add("", (value) => {
-        if (unread.push(value) > maxUnread) finish(queueFull(`${maxUnread} events wait to be read`));
+        if (unread.push(value) > maxUnread) finish(queueFull());
         wake();
       }, o, finish);
       return (async function* () {

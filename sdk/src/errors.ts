@@ -37,9 +37,9 @@ export function problemError(base: string, problem: any, retryAfter?: string | n
 /** Reports whether the outcome of a failed call is certain: the service refused it. */
 export const isRefusal = (e: any): boolean => e instanceof ParlorError && e.status >= 400 && !e.retryable;
 
-const retryable = true;
-export const offline = () => new ParlorError("offline", "the service cannot be reached", { retryable });
-export const timeout = () => new ParlorError("timeout", "no answer in time", { retryable });
-export const closed = () => new ParlorError("closed", "the client was closed");
-export const aborted = () => new ParlorError("aborted", "the signal ended the call");
-export const queueFull = (detail: string) => new ParlorError("queue_full", detail, { retryable });
+const own = (code: Code, detail: string, retryable = false) => new ParlorError(code, detail, { retryable });
+export const offline = () => own("offline", "the service cannot be reached", true);
+export const timeout = () => own("timeout", "no answer in time", true);
+export const closed = () => own("closed", "the client was closed");
+export const aborted = () => own("aborted", "by the signal of the call");
+export const queueFull = () => own("queue_full", "too much waits already", true);

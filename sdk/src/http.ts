@@ -14,7 +14,7 @@ export interface Call {
   key?: string;
   signal?: AbortSignal;
   /** The credential; "" sends none. By default the session's. */
-  token?: string;
+  bearer?: string;
   /** How often it is tried again. */
   retries?: number;
 }
@@ -22,9 +22,10 @@ export interface Call {
 /** Reports whether the browser says that there is no network. */
 export const isOffline = () => globalThis.navigator?.onLine === false;
 
-const queryString = (query: object = {}): string =>
-  new URLSearchParams(
-    Object.entries(query).filter(([, value]) => value != null).map(([name, value]) => [name, `${value}`])).toString();
+function queryString(query: object = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value != null);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
 
 /**
  * Returns the function that calls the HTTP interface. A call that may succeed later is repeated with
@@ -41,7 +42,7 @@ export function createHttp(c: Context) {
     try {
       const body = call.body ? JSON.stringify(call.body) : undefined;
       if (body) headers["Content-Type"] = "application/json";
-      const response = await (c.options.fetch || fetch)(`${c.base}/api/v1/${path}?${queryString(call.query)}`, {
+      const response = await (c.options.fetch || fetch)(c.base + "/api/v1/" + path + queryString(call.query), {
         method, headers, body, signal: controller.signal, credentials: "omit",
       });
       const text = await response.text();
@@ -52,10 +53,8 @@ export function createHttp(c: Context) {
       c.syncClock(Date.parse(response.headers.get("Date") || ""));
       if (response.ok) return value;
       const { status } = response;
-      throw problemError(c.base, value?.code ? value : {
-        code: status === 429 ? "rate_limited" : "internal", status, title: `status ${status}`,
-        retryable: status === 429 || status > 499,
-      }, response.headers.get("Retry-After"));
+      const problem = value?.code ? value : { code: "internal", status, title: `status ${status}`, retryable: status > 428 };
+      throw problemError(c.base, problem, response.headers.get("Retry-After"));
     } catch (e) {
       if (e instanceof ParlorError) throw e;
       throw late ? timeout() : offline();
@@ -69,15 +68,15 @@ export function createHttp(c: Context) {
     const key = call.key ?? (method === "POST" ? randomHex(16) : "");
     if (key) headers["Idempotency-Key"] = key;
     for (let n = 0, renewed = false; ;) {
-      if (c.state === "closed" && call.token === undefined) throw closed();
+      if (c.state === "closed" && call.bearer === undefined) throw closed();
       if (call.signal?.aborted) throw aborted();
-      let { token } = call;
+      let token = call.bearer;
       try {
-        token ??= await c.session.token();
+        token ??= await c.session.freshToken();
         if (token) headers.Authorization = `Bearer ${token}`;
         return await attempt(method, path, call, headers);
       } catch (e: any) {
-        if (e.status === 401 && call.token === undefined && token && !renewed) {
+        if (e.status === 401 && call.bearer === undefined && token && !renewed) {
           renewed = true;
           c.session.refuse(token);
           continue;

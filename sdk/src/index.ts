@@ -22,11 +22,11 @@ export function setScriptOrigin(address: string | undefined) {
  */
 export function init<Messages = any>(options: Options): Parlor<Messages> & PromiseLike<Parlor<Messages>> {
   const gameId = Number(options?.gameId);
-  if (!(gameId > 0) || gameId % 1) throw new TypeError('init needs the game: init({ gameId: "1" })');
+  if (!(gameId > 0) || gameId % 1) throw new TypeError("init needs gameId");
   const address = options.baseUrl || scriptOrigin || globalThis.location?.origin;
-  if (!/^https?:\/\//.test(address)) throw new TypeError("init needs baseUrl, the address of the service");
+  if (!/^https?:\/\//.test(address)) throw new TypeError("init needs baseUrl");
   if (options.getToken && typeof options.getToken !== "function") throw new TypeError("getToken must be a function");
-  if (!(options.WebSocket || globalThis.WebSocket)) throw new TypeError('init needs WebSocket, that of the package "ws"');
+  if (!(options.WebSocket || globalThis.WebSocket)) throw new TypeError("init needs WebSocket, such as ws");
   const base = address.replace(/\/+$/, "");
   const name = `${gameId} ${base}`;
   let client = clients.get(name);

@@ -24,7 +24,7 @@ export function createOutbox(c: Context) {
     permitsAt = now;
     if (!c.socket.isUp() || permits < 1) return false;
     permits--;
-    c.socket.post(text);
+    c.socket.postFrame(text);
     return true;
   }
 
@@ -37,22 +37,22 @@ export function createOutbox(c: Context) {
       late += +isLate;
       queue.shift();
     }
-    if (late) c.report(new ParlorError("timeout", `${late} messages waited for more than 10 s`));
+    if (late) c.reportError(new ParlorError("timeout", `${late} messages waited for 10 s`));
     if (queue.length && c.socket.isUp()) timer = setTimeout(flush, 1000 / framesPerSecond);
   }
 
   return {
     send(roomId: string, op: string, payload: unknown, { to, volatile }: SendOptions) {
-      if (!op || typeof op !== "string") throw new TypeError('send needs a name: send("move", { x: 3 })');
+      if (!op || typeof op !== "string") throw new TypeError("a message needs a name: send(\"move\", { x: 3 })");
       const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to } });
       const size = new TextEncoder().encode(text).length;
-      if (size > maxFrameBytes) throw new ParlorError("payload_too_large", `a message has at most ${maxFrameBytes} bytes`);
+      if (size > maxFrameBytes) throw new ParlorError("payload_too_large", `at most ${maxFrameBytes} bytes`);
       if (volatile) {
         if (!queue.length && c.socket.buffered() < maxBuffered) transmit(text);
       } else if (queue.length || !transmit(text)) {
         const at = Date.now();
         if (queue.length >= maxQueued || queue.reduce((sum, q) => sum + q.size, size) > maxQueuedBytes ||
-          at - (queue[0]?.at ?? at) > maxWaitMs) throw queueFull(`${queue.length} messages wait`);
+          at - (queue[0]?.at ?? at) > maxWaitMs) throw queueFull();
         queue.push({ text, size, at });
         flush();
       }

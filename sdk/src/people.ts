@@ -3,7 +3,7 @@ import type { Account, Friends, OwnAccount } from "./types.js";
 
 export function createFriends(c: Context): Friends {
   const call = async (method: string, userId: number, rest = "") => {
-    if (!Number.isInteger(userId)) throw new TypeError("a player is named by the user's id");
+    if (!Number.isInteger(userId)) throw new TypeError("a player is named by a user id");
     return c.http(method, `friends/${userId}${rest}`);
   };
   return {
@@ -28,7 +28,7 @@ export function createAccount(c: Context, close: () => void): OwnAccount {
       const token = c.session.currentToken();
       const refreshToken = await c.session.forget();
       close();
-      if (token) await c.http("POST", "auth/logout", { body: { refreshToken }, token, key: "" });
+      if (token) await c.http("POST", "auth/logout", { body: { refreshToken }, bearer: token, key: "" });
     },
     async remove() {
       await c.http("DELETE", "me");

@@ -20,7 +20,7 @@ interface Save {
 /** A slot with something to save. All of it is stored until the outcome is known. */
 interface Slot {
   /** What is on its way. Repeating a message with the same id is one save. */
-  attempt?: Save & { id: string; version: number };
+  attempt?: Save & { id: string; version: number; theirs?: { state: object; version: number } };
   /** The newest state that is not on its way yet. */
   next?: Save;
   timer?: any;
@@ -42,7 +42,7 @@ export function createProgress(c: Context) {
     clearTimeout(idleTimer);
     requests++;
     try {
-      const answer = await socket.request(type, data, id);
+      const answer = await socket.ask(type, data, id);
       if (answer.version) versions.set(answer.slot, answer.version);
       return answer;
     } finally {
@@ -72,40 +72,39 @@ export function createProgress(c: Context) {
         slot.next = undefined;
         conflicts = 0;
       }
-      const { attempt } = slot;
-      const { id, state, version, merge, callers } = attempt;
+      let { attempt } = slot;
+      const { callers, merge, theirs } = attempt;
       try {
-        if (!c.user) await c.session.token(); // known without a connection where a session is stored
+        if (theirs) {
+          const { version } = theirs;
+          attempt = { ...attempt, id: randomHex(16), state: await merge!(attempt.state, theirs.state), version, theirs: undefined };
+          slot.attempt = attempt;
+        }
+        if (!c.user) await c.session.freshToken(); // known without a connection where a session is stored
         await persist(name, slot);
-        const saved = await ask("save", { slot: name, state, version }, id);
+        const saved = await ask("save", { slot: name, state: attempt.state, version: attempt.version }, attempt.id);
         callers.forEach((caller) => caller.resolve(saved));
       } catch (e: any) {
         let error = e;
-        const current = e.code === "version_conflict" && e.data.current;
         if (e.retryable) {
           await sleep(e.retryAfterMs || jitter(failures++));
           continue;
         }
+        const current = e.code === "version_conflict" && e.data.current;
+        if (current && merge && conflicts++ < maxConflicts) {
+          attempt.theirs = current;
+          continue;
+        }
         if (current) {
-          try {
-            if (merge && conflicts++ < maxConflicts) {
-              slot.attempt = {
-                ...attempt, id: randomHex(16), state: await merge(state, current.state), version: current.version,
-              };
-              continue;
-            }
-            const data = { mine: state, theirs: current.state, version: current.version };
-            error = new ParlorError(e.code, e.detail, { ...e, data });
-          } catch (thrown) {
-            error = thrown; // by merge
-          }
+          const data = { mine: attempt.state, theirs: current.state, version: current.version };
+          error = new ParlorError(e.code, e.detail, { ...e, data });
         }
         callers.forEach((caller) => caller.reject(error));
         if (e.code === "closed") { // it stays stored
           slot.next?.callers.forEach((caller) => caller.reject(e));
           return;
         }
-        if (!callers.length) c.report(error);
+        if (!callers.length) c.reportError(error);
       }
       slot.attempt = undefined;
     }
@@ -114,7 +113,7 @@ export function createProgress(c: Context) {
   }
 
   function check(slot: string): string {
-    if (!/^[\w.-]{1,64}$/.test(slot)) throw new TypeError("a slot is named by 1 to 64 of A-Z a-z 0-9 _ . -");
+    if (!/^[\w.-]{1,64}$/.test(slot)) throw new TypeError("a slot is named by A-Z a-z 0-9 _ . -, at most 64");
     return slot;
   }
 
@@ -123,10 +122,10 @@ export function createProgress(c: Context) {
       const text = JSON.stringify(state);
       if (text?.[0] !== "{") throw new TypeError("a state is an object");
       if (new TextEncoder().encode(text).length > maxStateBytes) {
-        throw new ParlorError("payload_too_large", `a state has at most ${maxStateBytes} bytes`);
+        throw new ParlorError("payload_too_large", `at most ${maxStateBytes} bytes`);
       }
       const slot = slots.get(check(name)) || {} as Slot;
-      if (slots.size >= maxSlots && !slots.has(name)) throw queueFull(`saves of ${maxSlots} slots wait`);
+      if (slots.size >= maxSlots && !slots.has(name)) throw queueFull();
       slots.set(name, slot);
       return new Promise<Saved>((resolve, reject) => {
         const callers = [...(slot.next?.callers || []), { resolve, reject }];

@@ -33,26 +33,25 @@ const hasEnded = (room: RoomData) => room.status === "FINISHED" || room.status =
 function applyChange(room: any, name: string, data: any, at: string) {
   const { reason, code, ...fields } = data; // of a player who left, of another room
   for (const field in fields) if (field in room) room[field] = fields[field];
-  const id = data.user?.id ?? data.userId;
-  const seats: RoomData["seats"] = room.seats;
-  const others = room.participants.filter((u: any) => u.id !== id);
-  const otherSeats = seats.filter((s) => s.userId !== id);
-  const changeSeat = (change: object) => seats.map((s) => (s.userId === id ? { ...s, ...change } : s));
-  if (name === "joined") {
-    room.participants = [...others, data.user];
-    room.seats = [...otherSeats, { userId: id, state: "active", ready: false, joinedAt: at }]; // or it was reserved
-  } else if (name === "left") {
-    room.participants = others;
-    room.seats = reason === "forfeited" ? changeSeat({ state: reason }) : otherSeats;
-  } else if (name === "ready") {
-    room.seats = changeSeat({ ready: data.ready });
-  } else if (name === "hostChanged") {
-    room.host = room.participants.find((u: any) => u.id === id) || room.host;
-  } else if (name === "rematch") {
-    room.rematchRoomId = data.newRoomId;
-  } else if (statuses[name]) {
+  const { user, userId = user?.id, ready, newRoomId } = data;
+  const isJoin = name === "joined";
+  const isForfeit = reason === "forfeited";
+  if (isJoin || name === "left") {
+    room.participants = room.participants.filter((u: any) => u.id !== userId);
+    if (!isForfeit) room.seats = room.seats.filter((s: any) => s.userId !== userId); // or it was reserved
+  }
+  if (isJoin) {
+    room.participants.push(user);
+    room.seats.push({ userId, state: "active", ready: false, joinedAt: at });
+  }
+  if (isForfeit || name === "ready") {
+    room.seats = room.seats.map((s: any) => (s.userId !== userId ? s : isForfeit ? { ...s, state: reason } : { ...s, ready }));
+  }
+  if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
+  if (newRoomId) room.rematchRoomId = newRoomId;
+  if (statuses[name]) {
     room.status = statuses[name];
-    room.seats = seats.filter((s) => s.state !== "reserved");
+    room.seats = room.seats.filter((s: any) => s.state !== "reserved");
     if (hasEnded(room)) room.finishedAt = at;
     if (reason) room.reason = reason;
   }
@@ -83,7 +82,7 @@ export function createRooms(c: Context) {
   });
 
   function createRoom(roomId: string): Followed {
-    const emitter = createEmitter(c.report);
+    const emitter = createEmitter(c.reportError);
     const f: Followed = { room: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
 
     /** Calls a verb and resolves once its events have been heard: fields change in their order only. */
@@ -99,16 +98,12 @@ export function createRooms(c: Context) {
         for (let n = 0; ; n++) {
           const version = f.sharedVersion;
           try {
-            const done = await c.socket.request("room.state.set", { roomId, version, patch, delete: o.delete });
+            const done = await c.socket.ask("room.state.set", { roomId, version, patch, delete: o.delete });
             await heard(f, () => f.sharedVersion >= done.version);
             return done.version;
           } catch (e: any) {
             if (e.code !== "version_conflict" || n >= maxMerges) throw e;
-            const { current } = e.data;
-            if (f.sharedVersion === version && current) { // else its event was faster
-              f.sharedVersion = current.version ?? current;
-              shared.value = current.value || shared.value;
-            }
+            await heard(f, () => f.sharedVersion > version); // the event of who was first
           }
         }
       },
@@ -163,7 +158,7 @@ export function createRooms(c: Context) {
       !hasEnded(room) && room.participants.some((u: any) => u.id === c.user?.id);
     const [least] = [...known.values()].sort((a, b) => +isPlaying(a) - +isPlaying(b) || a.touched - b.touched);
     forget(least);
-    if (c.socket.isUp()) c.socket.request("room.unsubscribe", { roomId: least.room.roomId }).catch(() => {});
+    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.room.roomId }).catch(() => {});
   }
 
   function forget(f: Followed) {
@@ -177,7 +172,7 @@ export function createRooms(c: Context) {
     f.syncing = true;
     const { roomId, position } = f.room;
     try {
-      const reply = await c.socket.request("room.subscribe", { roomId, after: position });
+      const reply = await c.socket.ask("room.subscribe", { roomId, after: position });
       f.syncing = false;
       if (reply.room) applySnapshot(f, reply);
     } catch (e: any) {
@@ -186,7 +181,7 @@ export function createRooms(c: Context) {
         setTimeout(subscribe, e.retryAfterMs || 1000, f);
       } else if (!f.forgotten) {
         forget(f); // it is gone, or may not be seen any more
-        c.report(e);
+        c.reportError(e);
       }
     }
   }
@@ -218,7 +213,6 @@ export function createRooms(c: Context) {
     if (seq) {
       if (seq <= room.seq) return; // heard already
       if (seq > room.seq + 1) return subscribe(f); // a hole: everything after the position again
-      c.syncClock(Date.parse(at));
       Object.assign(room, { seq, position });
     }
     if (name === "state") {
@@ -236,11 +230,11 @@ export function createRooms(c: Context) {
   function query(room: any) {
     if (room && typeof room === "string") return { roomId: room };
     if (room?.code) return { code: room.code };
-    throw new TypeError('a room is named by its roomId or as { code: "K7QX2M" }');
+    throw new TypeError("a room is named by its roomId or { code }");
   }
 
   function check(input: any) {
-    if (!(input?.maxPlayers > 0)) throw new TypeError("a room needs maxPlayers: { maxPlayers: 2 }");
+    if (!(input?.maxPlayers > 0)) throw new TypeError("a room needs maxPlayers");
   }
 
   const rooms: Rooms = {
@@ -259,10 +253,9 @@ export function createRooms(c: Context) {
       check(input);
       const { entryTokenId, roomEntry = 0 } = input;
       const { items } = await read("list", { entryTokenId, hasSeat: true, limit: 100 });
-      const fits = (room: any) => !room.entryToken === !entryTokenId && !room.isFriendsOnly &&
-        Number(room.roomEntry) === Number(roomEntry) &&
-        ["maxPlayers", "minPlayers", "settlement", "autoStart"].every((member) =>
-          ((input as any)[member] ?? room[member]) === room[member]);
+      const fits = (room: any) => room.maxPlayers === input.maxPlayers && !room.isFriendsOnly &&
+        !room.entryToken === !entryTokenId && +room.roomEntry === +roomEntry &&
+        (input.settlement ?? room.settlement) === room.settlement;
       for (const room of items.filter(fits).slice(0, maxCandidates)) {
         try {
           return await rooms.join(room.roomId, { signal: o?.signal });

@@ -10,7 +10,7 @@ const tickMs = 20_000; // how late a timer may notice that the machine slept
 /** Who the player is, and the access token that says so. */
 export interface Session {
   /** Returns a token that is valid for a while; renews it or signs in first where needed. */
-  token(): Promise<string>;
+  freshToken(): Promise<string>;
   /** Says that the service refused a token, so that the next one is new. */
   refuse(token: string): void;
   /** The token at hand, if any. */
@@ -67,7 +67,7 @@ export function createSession(c: Context): Session {
   }
 
   async function signIn(path: string, body: object): Promise<string> {
-    const { accessToken, refreshToken, user } = await c.http("POST", `auth/${path}`, { body, token: "", retries: 1 });
+    const { accessToken, refreshToken, user } = await c.http("POST", `auth/${path}`, { body, bearer: "", retries: 1 });
     const { from } = lifetime(accessToken);
     if (from > 0) c.syncClock(from);
     await (await c.shelf).set(c.prefix, JSON.stringify({ accessToken, refreshToken, user }));
@@ -100,7 +100,7 @@ export function createSession(c: Context): Session {
     if (!getToken) return withLock(c.prefix, await c.shelf, renewStored);
     const token = await getToken();
     if (typeof token !== "string" || !token) throw new TypeError("getToken must resolve with an access token");
-    return adopt(token, await c.http("GET", "me", { token, retries: 1 }));
+    return adopt(token, await c.http("GET", "me", { bearer: token, retries: 1 }));
   }
 
   async function token(): Promise<string> {
@@ -115,7 +115,7 @@ export function createSession(c: Context): Session {
   }
 
   return {
-    token,
+    freshToken: token,
     refuse(refused) { rejected = refused; },
     currentToken: () => access,
     async forget() {

@@ -14,9 +14,9 @@ export interface Socket {
   /** Whether frames can be sent. */
   isUp(): boolean;
   /** Sends a request and resolves with the data of its reply. Waits for the connection, 10 s at most. */
-  request(type: string, data: object, id?: string): Promise<any>;
+  ask(type: string, data: object, id?: string): Promise<any>;
   /** Sends a frame without a reply. The connection must be up. */
-  post(frame: string): void;
+  postFrame(frame: string): void;
   /** The bytes that the browser has not sent yet. */
   buffered(): number;
   /** Connects now, if not connected; else finds out whether the connection still lives. */
@@ -69,10 +69,10 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     return call;
   }
 
-  function transmit(call: Waiting) {
+  const transmit = (call: Waiting) => {
     call.sent = true;
     ws!.send(call.frame);
-  }
+  };
 
   async function open() {
     clearTimeout(retryTimer);
@@ -116,7 +116,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     isUp = false;
     for (const timer of [calmTimer, beatTimer, drainTimer]) clearTimeout(timer);
     old?.close();
-    for (const [id, call] of [...waiting]) if (call.sent) settle(id)!.reject(offline());
+    for (const [id, call] of waiting) if (call.sent) settle(id)!.reject(offline());
     if (code === 4001) c.session.refuse(c.session.currentToken());
     if (wasUp) handlers.onDown();
     const docs = `${c.base}/docs/close/${code}`;
@@ -147,15 +147,13 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
         const error = frame.error && problemError(c.base, frame.error);
         const call = settle(frame.replyTo);
         if (call) error ? call.reject(error) : call.resolve(frame.data);
-        else if (error && frame.replyTo === null) c.report(error);
+        else if (error && frame.replyTo === null) c.reportError(error);
       } else if (frame.type === "hello") {
         c.syncClock(Date.parse(frame.data.serverTime), true);
         opened();
       } else if (frame.type === "server.draining") {
-        const own = ws;
-        const ms = frame.data.reconnectInMs;
-        reconnectAt = Date.now() + ms;
-        drainTimer = setTimeout(() => own === ws && down(1012), ms);
+        reconnectAt = Date.now() + frame.data.reconnectInMs;
+        drainTimer = setTimeout(down, frame.data.reconnectInMs, 1012);
         if (handlers.expectsHello) c.emit("draining", frame.data);
       } else {
         handlers.onEvent(frame);
@@ -178,11 +176,18 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     beatTimer = setTimeout(() => (heard === since ? down(1006) : beat()), probeMs);
   }
 
+  /** Ends the connection until it is wanted again. */
+  function rest() {
+    wanted = false;
+    clearTimeout(retryTimer);
+    if (ws) down(1000);
+  }
+
   return {
     isUp: () => isUp,
-    request: (type, data, id = String(nextId++)) => new Promise((resolve, reject) => {
+    ask: (type, data, id = `${nextId++}`) => new Promise((resolve, reject) => {
       if (c.state === "closed") return reject(closed());
-      if (waiting.size >= maxWaiting) return reject(queueFull(`${maxWaiting} requests wait for a connection`));
+      if (waiting.size >= maxWaiting) return reject(queueFull());
       const call: Waiting = {
         frame: JSON.stringify({ id, type, data }), sent: false, resolve, reject,
         timer: setTimeout(() => {
@@ -192,30 +197,22 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
         }, replyTimeoutMs),
       };
       waiting.set(id, call);
+      wanted = true;
       if (isUp) transmit(call);
-      else {
-        wanted = true;
-        open();
-      }
+      else open();
     }),
-    post: (frame) => ws!.send(frame),
-    buffered: () => ws!.bufferedAmount,
+    postFrame: (frame) => ws!.send(frame),
+    buffered: () => (isUp ? ws!.bufferedAmount : 0),
     wake() {
       wanted = true;
       if (isUp) probe();
       else open();
     },
     drop: () => down(1006),
-    rest() {
-      wanted = false;
-      clearTimeout(retryTimer);
-      if (ws) down(1000);
-    },
+    rest,
     close() {
-      wanted = false;
-      clearTimeout(retryTimer);
-      for (const id of [...waiting.keys()]) settle(id)!.reject(closed());
-      if (ws) down(1000);
+      rest();
+      for (const id of waiting.keys()) settle(id)!.reject(closed());
     },
   };
 }

@@ -41,7 +41,7 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
     async buy(assetId, { quantity = 1, expectedPrice } = {}) {
       if (!Number.isInteger(assetId)) throw new TypeError("buy needs an asset's id: buy(3)");
       if (isOffline()) throw offline(); // money does not wait
-      await c.session.token(); // the purchase has its player before its key
+      await c.session.freshToken(); // the purchase has its player before its key
       const key = randomHex(16);
       const purchase = { key, assetId, quantity, expectedPrice, userId: c.user!.id, at: Math.round(c.time()) };
       running.add(key);
@@ -60,10 +60,10 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
         const { key } = purchase;
         if (running.has(key)) continue;
         if (c.time() - purchase.at < maxPendingMs) {
-          await send(purchase).catch((e) => e.code === "closed" || c.report(e));
+          await send(purchase).catch((e) => e.code === "closed" || c.reportError(e));
         } else {
           await remove(key);
-          c.report(new ParlorError("outcome_unknown", "a purchase is too old to ask for", { data: purchase }));
+          c.reportError(new ParlorError("outcome_unknown", "a purchase is too old to ask for", { data: purchase }));
         }
       }
     },

@@ -136,7 +136,6 @@ describe("amounts", () => {
       [2.5, "2.50 Gold"], ["250", "2.50 Gold"], ["5", "0.05 Gold"], ["-5", "-0.05 Gold"], ["2.5", "2.5 Gold"],
       ["9007199254740991", "90071992547409.91 Gold"], [0, "0.00 Gold"],
     ] as const) expect(client.wallet.format(amount, "GOLD")).toBe(text);
-    expect(() => client.wallet.format("1e3", "GOLD")).toThrow(TypeError);
     await expect(settle(client.wallet.balance("GEM"))).rejects.toMatchObject({ code: "token_not_found" });
   });
 });
