@@ -38,7 +38,7 @@ test: servers ## Run all tests, those of Go with the race detector and on real R
 
 .PHONY: test-web
 test-web: build modules chromium ## Run the tests of the SDK and of the pages, in Node and in Chromium
-	@for f in $(FRONTENDS); do (cd $$f && PARLOR_BIN=$(CURDIR)/bin/parlor npm test); done
+	@for f in $(FRONTENDS); do (cd $$f && export PARLOR_BIN=$(CURDIR)/bin/parlor && npm test && npm run --if-present test:browser); done
 
 .PHONY: web
 web: modules ## Build the SDK and the pages that a node serves; commit what changed
