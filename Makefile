@@ -42,7 +42,7 @@ test-web: build modules chromium ## Run the tests of the SDK and of the pages, i
 
 .PHONY: web
 web: modules ## Build the SDK and the pages that a node serves; commit what changed
-	@for f in $(FRONTENDS); do (cd $$f && npm run --silent build); done
+	@for f in $(FRONTENDS); do (cd $$f && npm run --silent --if-present generate && npm run --silent build); done
 
 .PHONY: check
 check: modules ## Check format, vet, staticcheck, types, architecture rules (line width included) and built files

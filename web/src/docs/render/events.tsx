@@ -20,9 +20,14 @@ function Data({ message }: { message: Message }) {
   );
 }
 
-const Examples = ({ message }: { message: Message }) => (
-  <>{message.examples.slice(0, 1).map((one) => <HTML html={highlight(formatJSON(one), "json")} />)}</>
-);
+/** Example shows the first example of a message, folded where it is long. */
+function Example({ message }: { message: Message }) {
+  if (message.examples.length === 0) return null;
+  const text = formatJSON(message.examples[0]);
+  const block = <HTML html={highlight(text, "json")} />;
+  if (text.split("\n").length <= 16) return block;
+  return <details><summary>Example<span class="visually-hidden"> of {message.name}</span></summary>{block}</details>;
+}
 
 function ChannelEntry({ channel }: { channel: Channel }) {
   return (
@@ -33,13 +38,13 @@ function ChannelEntry({ channel }: { channel: Channel }) {
           <p>{request.summary}.</p>
           {request.description && <HTML html={renderText(request.description)} />}
           <Data message={request.message} />
-          <Examples message={request.message} />
+          <Example message={request.message} />
           <p>Replies:</p>
           <ul class="replies">
             {request.replies.map((reply) => (
               <li>
                 <HTML as="span" html={renderInline(reply.summary)} />
-                {reply.name === "refused" ? <>: a <a href="/docs/errors">problem</a> as <code>error</code></> : <Examples message={reply} />}
+                {reply.name === "refused" ? <>: a <a href="/docs/errors">problem</a> as <code>error</code></> : <Example message={reply} />}
               </li>
             ))}
           </ul>
@@ -73,7 +78,7 @@ export function EventsPage({ contract }: { contract: Contract }) {
           <h3 id={message.name}><code>{message.name}</code></h3>
           <p><HTML as="span" html={renderInline(message.summary)} />.</p>
           <Data message={message} />
-          <Examples message={message} />
+          <Example message={message} />
         </section>
       ))}
       <h2 id="saves">Requests on <code>{saves.address}</code> and <code>{load.address}</code></h2>
