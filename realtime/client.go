@@ -359,8 +359,8 @@ func (c *Client) isDone() bool {
 	}
 }
 
-// The close codes of the protocol. The server sends all of them but CloseGoingAway and
-// CloseForbidden, which are reserved.
+// The close codes of the protocol. The server sends all of them but CloseGoingAway, which is
+// reserved.
 const (
 	CloseGoingAway      = 1001
 	CloseInternal       = 1011

@@ -158,8 +158,8 @@ func TestAPromiseThatTheStoreBreaksLaterIsNoticedAndSoIsItsReturn(t *testing.T) 
 			set("maxmemory-policy", "allkeys-lru"), set("maxmemory-policy", "noeviction"), "set maxmemory-policy noeviction",
 		},
 		"a replica": {
-			func() *redis.StatusCmd { return server.SlaveOf(t.Context(), "127.0.0.1", "1") },
-			func() *redis.StatusCmd { return server.SlaveOf(t.Context(), "NO", "ONE") }, "refuses writes: READONLY",
+			func() *redis.StatusCmd { return server.ReplicaOf(t.Context(), "127.0.0.1", "1") },
+			func() *redis.StatusCmd { return server.ReplicaOf(t.Context(), "NO", "ONE") }, "refuses writes: READONLY",
 		},
 	} {
 		waitFor := func(ready bool) {
