@@ -99,8 +99,11 @@ func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (mo
 				stale = append(stale, pages[i].gameID)
 			} else if err := reply.Err(scripts.LedgerFold); err != nil {
 				return nil, nil, err
-			} else if len(pages[i].entries) == foldPageSize {
-				more = append(more, pages[i].gameID)
+			} else {
+				s.moved.add(pages[i].entries)
+				if len(pages[i].entries) == foldPageSize {
+					more = append(more, pages[i].gameID)
+				}
 			}
 		}
 	}
