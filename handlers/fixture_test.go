@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -129,6 +130,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
 		Trail:           trail.New(db, log),
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
+		Nodes: nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
 	}
 	var err error
 	if f.deps.Progress, err = progress.New(db, gameService, userService,

@@ -18,7 +18,7 @@ import (
 
 // socketOnly are the errors that only messages on a WebSocket get; asyncapi.yaml describes them.
 var socketOnly = []*apierror.Error{
-	apierror.SlotNotFound, apierror.SaveVersionNotFound,
+	apierror.SaveVersionNotFound,
 }
 
 // withoutOperation are the errors of requests that no operation matches. One that /balancez

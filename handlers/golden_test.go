@@ -156,6 +156,19 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 			fmt.Sprintf("/api/v1/admin/users/%d/saves/main", cid.id), f.serverKey, `{"state":{"level":7},"version":0}`))
 		goldenOnSingle("save_conflict", f.expectError(409, "version_conflict", "PUT",
 			fmt.Sprintf("/api/v1/admin/users/%d/saves/main", cid.id), adminKey, `{"state":{"level":8},"version":0}`))
+		ofCid := fmt.Sprintf("/api/v1/admin/users/%d", cid.id)
+		for name, path := range map[string]string{
+			"user_save": ofCid + "/saves/main", "user_saves": ofCid + "/saves", "user_ledger": ofCid + "/ledger?limit=2",
+			"user_sessions": fmt.Sprintf("/api/v1/admin/users/%d/sessions", bob.id),
+			"users":         fmt.Sprintf("/api/v1/admin/users?gameId=%d&limit=2", f.game),
+			"room_events":   "/api/v1/admin/rooms/" + other + "/events",
+			"game_ledger":   fmt.Sprintf("/api/v1/admin/games/%d/ledger?limit=3", f.game),
+		} {
+			goldenOnSingle(name, f.expect(200, "GET", path, adminKey, ""))
+		}
+		goldenOnSingle("nodes", f.expect(200, "GET", "/api/v1/admin/nodes", adminKey, ""))
+		goldenOnSingle("console_link", f.expect(201, "POST", "/api/v1/admin/console-links", adminKey, ""))
+		f.expect(204, "DELETE", "/api/v1/admin/console-sessions", adminKey, "")
 		f.expectBalancedAudit()
 		if t.Name() == "TestEveryOperationReturnsTheGoldenResponse/single" {
 			goldenOnSingle("audit", f.audit(""))

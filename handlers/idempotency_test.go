@@ -65,6 +65,7 @@ var postCases = []struct{ operation, as, body, other string }{
 		"POST /api/v1/admin/tokens", "operator", `{"tokenId":"GEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`,
 		`{"tokenId":"JEM<n>","tokenName":"Gem","metadata":{"decimals":"0"}}`,
 	},
+	{"POST /api/v1/admin/console-links", "operator", ``, ``},
 	{"POST /api/v1/admin/users/<ann>/suspend", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
 	{"POST /api/v1/admin/users/<ann>/unsuspend", "operator", ``, ``},
 	{

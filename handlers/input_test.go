@@ -71,6 +71,7 @@ var validBodies = []struct {
 	{"POST /api/v1/auth/logout", "ann", `{"refreshToken":"x"}`, true},
 	{"POST /api/v1/auth/link", "ann", `{"deviceSecret":"0123456789abcdef0123456789abcdef"}`, false},
 	{"POST /api/v1/auth/ticket", "ann", `{}`, true},
+	{"POST /api/v1/admin/console-links", "operator", `{}`, true},
 	{"PATCH /api/v1/me", "ann", `{"username":"Anna","avatar":null}`, false},
 	{"POST /api/v1/friends/<bob>", "ann", `{}`, true},
 	{"POST /api/v1/friends/<bob>/block", "ann", `{}`, true},

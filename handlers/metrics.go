@@ -61,13 +61,16 @@ func (rm *routeMetrics) observe(status int, duration time.Duration) {
 }
 
 // InternalHandler returns the handler of the internal listener: /metrics, /healthz, /readyz,
-// /balancez and, if profiling is enabled, /debug/pprof/. Nothing serves the command line.
+// /balancez, the API of the operator, the console and, if profiling is enabled, /debug/pprof/.
+// Nothing serves the command line.
 func (s *Server) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.MetricsRegistry, promhttp.HandlerOpts{Registry: s.MetricsRegistry}))
-	for _, path := range []string{"/healthz", "/readyz", "/balancez"} {
+	for _, path := range []string{"/healthz", "/readyz", "/balancez", "/api/v1/admin/"} {
 		mux.Handle(path, s)
 	}
+	mux.Handle(consolePath, s.console)
+	mux.Handle(consolePath+"/", s.console)
 	if s.ProfilingEnabled {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", http.NotFound)

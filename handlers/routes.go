@@ -268,6 +268,26 @@ func (s *Server) routes() []route {
 			errorList{apierror.UserNotFound},
 		},
 		{
+			get, admin + "users", staff, auth.ClassAdmin, keyIgnored, false, s.listUsers,
+			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+		},
+		{
+			get, admin + "users/{userId}/ledger", staff, auth.ClassAdmin, keyIgnored, true, s.listUserLedger,
+			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
+		},
+		{
+			get, admin + "users/{userId}/sessions", operator, auth.ClassAdmin, keyIgnored, false, s.listUserSessions,
+			errorList{apierror.UserNotFound},
+		},
+		{
+			get, admin + "users/{userId}/saves", staff, auth.ClassAdmin, keyIgnored, false, s.listUserSaves,
+			errorList{apierror.UserNotFound},
+		},
+		{
+			get, admin + "users/{userId}/saves/{slot}", staff, auth.ClassAdmin, keyIgnored, false, s.getUserSave,
+			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.SlotNotFound, apierror.SaveTampered},
+		},
+		{
 			post, admin + "users/{userId}/suspend", operator, auth.ClassAdmin, byStoredResponse, false,
 			withBody(s.suspendUser),
 			errorList{apierror.UserNotFound},
@@ -297,6 +317,22 @@ func (s *Server) routes() []route {
 			},
 		},
 		{get, admin + "rooms", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomsAsAdmin, listErrors},
+		{
+			get, admin + "rooms/{roomId}/events", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomEvents,
+			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+		},
+		{
+			get, admin + "games/{gameId}/ledger", operator, auth.ClassAdmin, keyIgnored, true, s.listGameLedger,
+			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+		},
+		{get, admin + "nodes", operator, auth.ClassAdmin, keyIgnored, false, s.listNodes, nil},
+		{
+			post, admin + "console-links", operator, auth.ClassAdmin, byStoredResponse, false,
+			withoutBody(s.createConsoleLink), nil,
+		},
+		{
+			del, admin + "console-sessions", operator, auth.ClassAdmin, keyIgnored, false, s.closeConsoleSessions, nil,
+		},
 		{get, admin + "trail", operator, auth.ClassAdmin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
 		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, auditErrors},
 

@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
@@ -51,11 +52,12 @@ type Deps struct {
 	Accounts    *accounts.Service
 	Trail       *trail.Service
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
+	Nodes       *nodes.Service
 
 	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
-	DevPages         bool                 // pages for developers only are served: /docs/try
+	DevPages         bool                 // the public listener serves what is for developers: /docs/try and /console
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
 }
@@ -67,6 +69,7 @@ type Readiness interface{ Report() readiness.Report }
 type Server struct {
 	Deps
 	engine                 *gin.Engine
+	console                http.Handler
 	log                    *slog.Logger
 	requestMetrics         *requestMetrics
 	saveEndpoint           *socketEndpoint
@@ -75,6 +78,7 @@ type Server struct {
 	outageLogLimit         rate.Sometimes
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
 	draining               atomic.Bool
+	requests, failures     atomic.Int64 // since the start
 }
 
 // New returns the server of a node. It returns an error for metrics that are registered already.
@@ -107,6 +111,7 @@ func New(deps Deps) (*Server, error) {
 	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
+	s.console = s.newConsoleHandler()
 	return s, nil
 }
 
@@ -116,6 +121,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(r.Context()) // a copy
 		r.Method = http.MethodGet
 	}
+	if s.DevPages && isConsolePath(r.URL.Path) {
+		s.console.ServeHTTP(w, r)
+		return
+	}
 	s.engine.ServeHTTP(w, r)
 }
 
@@ -123,6 +132,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // return 503 draining, and every connection closes after its response. Requests are still served.
 // The hub drains the sockets that are open.
 func (s *Server) Drain() { s.draining.Store(true) }
+
+// IsDraining reports whether Drain was called.
+func (s *Server) IsDraining() bool { return s.draining.Load() }
+
+// RequestCounts returns how many requests were answered since the start, and how many of them with
+// a status of 500 or more.
+func (s *Server) RequestCounts() (all, failed int64) { return s.requests.Load(), s.failures.Load() }
 
 // ginPath returns a path of openapi.yaml, "/users/{userId}", as gin spells it, "/users/:userId".
 func ginPath(path string) string {
@@ -191,6 +207,10 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 			}
 			s.requestMetrics.inFlight.Dec()
 			routeMetrics.observe(c.Writer.Status(), time.Since(start))
+			s.requests.Add(1)
+			if c.Writer.Status() >= http.StatusInternalServerError {
+				s.failures.Add(1)
+			}
 			s.logRequest(req, time.Since(start))
 		}()
 		if req.isPreflight() {
@@ -357,13 +377,16 @@ func (r *request) authenticate() error {
 	return nil
 }
 
-// verifyCredential returns the credential of a ticket, where the operation accepts one, or of a
-// bearer token.
+// verifyCredential returns the credential of a ticket, where the operation accepts one, of a
+// session of the console, or of a bearer token.
 func (r *request) verifyCredential() (auth.Authentication, error) {
 	if r.route.callers&orTicket != 0 {
 		if credential, given, err := r.redeemTicket(); given || err != nil {
 			return credential, err
 		}
+	}
+	if call := r.consoleCall(); call != nil {
+		return call.authenticate(r)
 	}
 	token := r.bearerToken()
 	if token == "" {

@@ -208,6 +208,8 @@ var variableParts = []struct {
 	{regexp.MustCompile(`"accessToken": "[^"]+"`), `"accessToken": "<jwt>"`},
 	{regexp.MustCompile(`"refreshToken": "[^"]+"`), `"refreshToken": "<secret>"`},
 	{regexp.MustCompile(`"ticket": "[^"]+"`), `"ticket": "<secret>"`},
+	{regexp.MustCompile(`"link": "[^"]+"`), `"link": "<secret>"`},
+	{regexp.MustCompile(`#link=[^"]+"`), `#link=<secret>"`},
 	{regexp.MustCompile(`"serverKey": "[^"]+"`), `"serverKey": "<secret>"`},
 	{regexp.MustCompile(`"[0-9a-f]{16}"`), `"<key id>"`},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), `<uuid>`},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -54,6 +55,8 @@ func (s *Server) staffActions() map[string]staffAction {
 		"POST " + admin + "users/{userId}/credit":            {"credit", nil},
 		"POST " + admin + "users/{userId}/debit":             {"debit", nil},
 		"PUT " + admin + "users/{userId}/saves/{slot}":       {"replaceSave", nil},
+		"POST " + admin + "console-links":                    {"createConsoleLink", nil},
+		"DELETE " + admin + "console-sessions":               {"closeConsoleSessions", nil},
 	}
 }
 
@@ -162,6 +165,9 @@ func (w *staffWrite) target(r *request, body any) string {
 	case *rooms.Room:
 		return "room:" + b.RoomID
 	}
+	if strings.HasPrefix(r.route.path, consoleAdminPath) {
+		return consoleTarget
+	}
 	for _, p := range []struct{ param, kind string }{
 		{"assetId", "asset"}, {"gameId", "game"}, {"userId", "user"}, {"tokenId", "token"},
 	} {
@@ -200,7 +206,9 @@ func (w *staffWrite) describe(body any) (before, after any) {
 		return w.describeBalance(b)
 	case *rooms.Room:
 		return w.describeRoom(b)
-	case nil: // of endUserSessions
+	case *consoleLinkView: // the link is a secret
+		return nil, map[string]any{"expiresIn": b.ExpiresIn}
+	case nil: // of endUserSessions and closeConsoleSessions
 		return nil, map[string]any{"sessions": "ended"}
 	default:
 		return nil, nil

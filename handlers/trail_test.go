@@ -127,6 +127,14 @@ var staffWriteCases = []struct {
 		path: "/api/v1/admin/users/<cid>/saves/main", body: `{"state":{"a":1}}`,
 		target: "user:<cid>", before: `"version":0`, after: `"version":1`, invalid: `{"state":{},"version":9}`,
 	},
+	{
+		operation: "POST /api/v1/admin/console-links", as: "operator", target: "console", before: "null",
+		after: `{"expiresIn":60}`, invalid: `{"x":1}`,
+	},
+	{
+		operation: "DELETE /api/v1/admin/console-sessions", as: "operator", target: "console", before: "null",
+		after: `{"sessions":"ended"}`,
+	},
 }
 
 // trail returns the newest records that a query selects.

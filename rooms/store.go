@@ -458,6 +458,16 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	return decodeRoom(at.roomID, hash)
 }
 
+// listEvents returns the stored events of a room, oldest first.
+func (st *store) listEvents(ctx context.Context, roomID string) ([]string, error) {
+	at, err := st.locate(roomID)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := st.db.Client.LRange(ctx, at.eventTopic(), 0, -1).Result()
+	return entries, redisdb.WrapError("read the events of a room", err)
+}
+
 // roomIDByCode returns the id of the room with a code, which is a free room or one of the game's
 // economy; with game 0, a free room. It returns room_not_found.
 func (st *store) roomIDByCode(ctx context.Context, gameID int64, code string) (string, error) {

@@ -22,6 +22,7 @@ const sections = [
     entries: { docs: "src/docs/docs.ts", try: "src/docs/try.ts", "docs-style": "src/docs/docs.css" },
     pages: renderDocs,
   },
+  { name: "console", entries: { console: "src/console/console.tsx", style: "src/console/style.css" } },
 ];
 
 const compressible = /\.(html|css|js|mjs|svg|json|txt|map)$/;

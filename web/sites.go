@@ -39,6 +39,11 @@ func enableTryPage(s *Site) {
 	delete(s.files, devTryPage)
 }
 
+// Console returns the operator's console, at /console.
+func Console() *Site { return console() }
+
+var console = section("console", policy{connect: true})
+
 // SDK returns the browser SDK, at /sdk, which pages of every origin may load.
 func SDK() *Site { return sdkFiles() }
 

@@ -57,7 +57,12 @@ func devCommand() *cobra.Command {
 				}
 			}
 			return n.run(c.Context(), func(public string) {
-				n.printExamples(c.OutOrStdout(), "http://"+dialAddress(public), example, tokens)
+				url := "http://" + dialAddress(public)
+				console, err := n.devConsoleLink(c.Context(), url)
+				if err != nil {
+					console = "parlor console --url " + url
+				}
+				n.printExamples(c.OutOrStdout(), url, console, example, tokens)
 			})
 		},
 	}
@@ -74,7 +79,7 @@ func randomDevKey() config.Secret {
 }
 
 // printExamples prints commands to paste: at most 16 lines, each a comment or a complete command.
-func (n *node) printExamples(out io.Writer, url string, s seedResult, tokens []string) {
+func (n *node) printExamples(out io.Writer, url, console string, s seedResult, tokens []string) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	if n.db.Kind() == redisdb.KindEmbedded {
 		line("# Parlor is at %s  ·  ALL DATA IS LOST when this process ends; keep it with --redis-url", url)
@@ -82,6 +87,7 @@ func (n *node) printExamples(out io.Writer, url string, s seedResult, tokens []s
 		line("# Parlor is at %s  ·  for development, on the store of --redis-url", url)
 	}
 	line("# API: %s/openapi.yaml", url)
+	line("# console, a link for one use within ten minutes: %s", console)
 	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKeys[0].Reveal())
 	if s.serverKey != "" {
 		line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)

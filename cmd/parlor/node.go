@@ -12,6 +12,7 @@ import (
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -87,6 +88,7 @@ type node struct {
 	log       *slog.Logger
 	apiServer *handlers.Server
 	limiter   *auth.Limiter
+	nodes     *nodes.Service
 	hub       *realtime.Hub
 	monitor   *readiness.Monitor
 }
@@ -113,6 +115,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
+	n.nodes = n.newNodes()
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Limiter:     n.limiter,
@@ -121,7 +124,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Trail:       trail.New(db, log),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
-		ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		Nodes: n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		MetricsRegistry: metrics, Log: log,
 	})
 	return n, err

@@ -469,6 +469,9 @@ func TestDevPrintsCommandsThatWorkWhenPasted(t *testing.T) {
 	if curls < 3 {
 		t.Errorf("%d curl lines:\n%s", curls, all)
 	}
+	if !strings.Contains(all, "/console#link=") {
+		t.Errorf("no link to the console:\n%s", all)
+	}
 
 	_ = dev.Process.Signal(syscall.SIGTERM)
 	for read.Scan() { // Wait closes the pipe, so it must be read to its end before
@@ -543,6 +546,41 @@ func TestATokenIsValidForItsPlayer(t *testing.T) {
 	status, _, stderr := command(t, "token", "--redis-url", store, "--game", "2", "--user", "2")
 	if status != 1 || !strings.Contains(stderr, "user_not_found") {
 		t.Errorf("a player of another game: exits %d: %s", status, stderr)
+	}
+}
+
+func TestConsolePrintsALinkOfTheInternalListener(t *testing.T) {
+	store := redistest.StartFor(t, "--appendonly", "yes").URL()
+	n := nodetest.Start(t, store)
+	n.WaitReady(http.StatusOK)
+	t.Setenv("PARLOR_ADMIN_KEY", nodetest.AdminKey)
+	t.Setenv("PARLOR_INTERNAL_LISTEN", strings.TrimPrefix(n.InternalURL, "http://"))
+	link := strings.TrimSpace(must(t, "console"))
+	page, secret, ok := strings.Cut(link, "#link=")
+	if !ok || page != n.InternalURL+"/console" || len(secret) < 40 {
+		t.Fatalf("printed %q", link)
+	}
+	if again := strings.TrimSpace(must(t, "console", "--url", n.InternalURL+"/")); again == link {
+		t.Error("two links are the same")
+	}
+	response, err := http.Get(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	policy := response.Header.Get("Content-Security-Policy")
+	if response.StatusCode != http.StatusOK || !strings.Contains(policy, "script-src 'self'") {
+		t.Errorf("the console is %d with %v", response.StatusCode, response.Header)
+	}
+	n.Must(t, http.StatusNotFound, http.MethodGet, "/console", "", nil)
+
+	t.Setenv("PARLOR_ADMIN_KEY", "another key, of which no node knows anything")
+	if status, _, stderr := command(t, "console"); status != 1 || !strings.Contains(stderr, "401") {
+		t.Errorf("with another key it exits %d: %s", status, stderr)
+	}
+	if status, _, stderr := command(t, "console", "--url", "http://127.0.0.1:1"); status != 1 ||
+		!strings.Contains(stderr, "no node answers") {
+		t.Errorf("without a node it exits %d: %s", status, stderr)
 	}
 }
 

@@ -49,7 +49,7 @@ type Settings struct {
 var docs = map[string]string{
 	"config":          "YAML file with settings: their names without the leading dashes as keys. Not a key itself.",
 	"listen":          "Public address. Port 0 takes a free one, which the log names.",
-	"internal-listen": "Address for metrics and profiling. Keep it away from the internet: it asks for no key.",
+	"internal-listen": "Address for metrics, profiling and the operator's console. Keep it away from the internet.",
 	"redis-url": "The store: redis:// or rediss://user:pass@host:port/db, unix:///path, " +
 		"redis-cluster:// or rediss-cluster://user:pass@host:port,host:port, redis-sentinel:// or " +
 		"rediss-sentinel://user:pass@host:port,host:port/master?sentinelUser=…&sentinelPassword=…. Those that start with " +

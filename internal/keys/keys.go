@@ -105,6 +105,18 @@ func FenceCounter(name string) string { return "{l:" + name + "}:fence" }
 // Ticket (string, 60 s) is a one-time ticket that opens a socket, by the SHA-256 of its secret.
 func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 
+// ConsoleLink (string, 60 s; 10 minutes in development) is the fingerprint of the operator's key
+// that made a one-time link to the console, by the SHA-256 of the link's secret.
+func ConsoleLink(digest string) string { return "{t:" + digest + "}:console" }
+
+// ConsoleSessions (hash, 8 h after the last sign-in) maps the SHA-256 of a console session's secret
+// to "<start ms>|<end ms>|<fingerprint of the operator's key>".
+func ConsoleSessions() string { return "{p}:console" }
+
+// Nodes (hash, a minute after the last write) maps the id of each node to what the node last said
+// of itself, as JSON.
+func Nodes() string { return "{p}:nodes" }
+
 // RateLimit (string, until the bucket is full again) is the state of one rate limit for one caller.
 func RateLimit(class, caller string) string { return "{q:" + caller + "}:rate:" + class }
 

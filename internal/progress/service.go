@@ -119,15 +119,9 @@ func (s *Service) Save(ctx context.Context, caller principal.Caller, in SaveInpu
 // same state over the same version is stored once, however often the same caller sends it.
 // It returns forbidden for players, user_not_found for users of other games, and what Save returns.
 func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in ReplaceInput) (SaveInfo, error) {
-	if caller.Role != principal.Server && caller.Role != principal.Operator {
-		return SaveInfo{}, apierror.Forbidden
-	}
-	game, err := s.users.Game(ctx, in.UserID)
+	game, err := s.authorizeStaff(ctx, caller, in.UserID)
 	if err != nil {
 		return SaveInfo{}, err
-	}
-	if !caller.CanAccessGame(game) {
-		return SaveInfo{}, apierror.UserNotFound
 	}
 	save, err := SaveInput{Slot: in.Slot, State: in.State, BaseVersion: in.BaseVersion}.normalized()
 	if err != nil {
@@ -140,6 +134,19 @@ func (s *Service) ReplaceState(ctx context.Context, caller principal.Caller, in 
 	id := slotID{in.UserID, game, in.Slot}
 	message := messageDigest(caller.ActorID(), "replace", in.BaseVersion, save.State)
 	return s.saveVersion(ctx, id, rules.withoutServerOnly(), save, message)
+}
+
+// authorizeStaff returns the user's game when the caller is its server or the operator. It returns
+// forbidden for players and user_not_found for users of other games.
+func (s *Service) authorizeStaff(ctx context.Context, caller principal.Caller, user int64) (game int64, err error) {
+	if caller.Role != principal.Server && caller.Role != principal.Operator {
+		return 0, apierror.Forbidden
+	}
+	game, err = s.users.Game(ctx, user)
+	if err == nil && !caller.CanAccessGame(game) {
+		err = apierror.UserNotFound
+	}
+	return game, err
 }
 
 // saveVersion stores a normalized state as the version after in.Version.
@@ -347,6 +354,31 @@ func (s *Service) List(ctx context.Context, caller principal.Caller) ([]SaveInfo
 		return nil, apierror.Forbidden
 	}
 	return s.store.list(ctx, caller.UserID, caller.GameID)
+}
+
+// ListOf is List for the server of the user's game and the operator. It returns forbidden for
+// players and user_not_found for users of other games.
+func (s *Service) ListOf(ctx context.Context, caller principal.Caller, user int64) ([]SaveInfo, error) {
+	game, err := s.authorizeStaff(ctx, caller, user)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.list(ctx, user, game)
+}
+
+// LoadOf is Load for the server of the user's game and the operator. It returns what ListOf and
+// Load return.
+func (s *Service) LoadOf(ctx context.Context, caller principal.Caller, user int64, slot string) (LoadedSave, error) {
+	game, err := s.authorizeStaff(ctx, caller, user)
+	if err != nil {
+		return LoadedSave{}, err
+	}
+	var invalid apierror.FieldErrors
+	checkSlotName(&invalid, slot)
+	if err := invalid.Err(); err != nil {
+		return LoadedSave{}, err
+	}
+	return s.load(ctx, slotID{user, game, slot})
 }
 
 // DeleteAll deletes all saves of the calling player in the player's game. Repeating it changes

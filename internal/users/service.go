@@ -207,6 +207,71 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, id int64) (U
 	return u, err
 }
 
+// ListQuery selects a page of players.
+type ListQuery struct {
+	GameID int64 // only players of this game, or 0 for all
+	Before int64 // only players with a lower id, or 0 for the newest
+	Limit  int   // players in the page, at least 1
+}
+
+// A list of players reads as many ids as the page shall have, then more while players of other
+// games or deleted ones leave room, at most maxScannedUsers. A page that meets this bound may be
+// short, or empty, and still have a next page.
+const maxScannedUsers = 500
+
+// List returns players, newest first, and the id before which the next page begins, 0 at the end.
+// It is for the operator and, about the own game, for a server. It returns forbidden.
+func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery) (page []User, next int64, err error) {
+	switch {
+	case caller.Role == principal.Server && (q.GameID == 0 || q.GameID == caller.GameID):
+		q.GameID = caller.GameID
+	case caller.Role != principal.Operator:
+		return nil, 0, apierror.Forbidden
+	}
+	before := q.Before
+	last, err := s.store.lastID(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if before == 0 || before > last {
+		before = last + 1
+	}
+	page = []User{}
+	for scanned := 0; before > 1 && scanned < maxScannedUsers; {
+		ids := idsBefore(before, q.Limit)
+		found, _, err := s.store.loadAll(ctx, ids) // the list leaves out whom it cannot read
+		if err != nil {
+			return nil, 0, err
+		}
+		scanned += len(ids)
+		for _, id := range ids {
+			if u, ok := found[id]; ok && (q.GameID == 0 || u.GameID == q.GameID) {
+				page = append(page, u)
+			}
+			before = id
+			if len(page) == q.Limit {
+				break
+			}
+		}
+		if len(page) == q.Limit {
+			break
+		}
+	}
+	if before > 1 {
+		return page, before, nil
+	}
+	return page, 0, nil
+}
+
+// idsBefore returns up to count ids below before, the largest first.
+func idsBefore(before int64, count int) []int64 {
+	ids := make([]int64, 0, count)
+	for id := before - 1; id >= 1 && len(ids) < count; id-- {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
 // Find returns a player. It has no Caller: authentication needs the player before it knows the
 // caller. It returns user_not_found.
 func (s *Service) Find(ctx context.Context, id int64) (User, error) { return s.store.load(ctx, id) }

@@ -25,6 +25,15 @@ func (s *store) nextID(ctx context.Context) (int64, error) {
 	return id, redisdb.WrapError("number a player", err)
 }
 
+// lastID returns the last id that was given, 0 before the first.
+func (s *store) lastID(ctx context.Context) (int64, error) {
+	id, err := s.db.Client.Get(ctx, keys.UserIDCounter()).Int64()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	return id, redisdb.WrapError("read the number of players", err)
+}
+
 // create stores a player, with the digest of the identity that signed in, "" for none.
 func (s *store) create(
 	ctx context.Context, id, game int64, kind Kind, identityDigest, username string, avatar *string,

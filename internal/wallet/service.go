@@ -46,7 +46,7 @@ const defaultReceiptTTL = 24 * time.Hour
 // reads.
 func New(db *redisdb.DB, players Players, o Options) *Service {
 	s := &Service{
-		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL)},
+		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), moved: &movedCounter{}},
 		players:   players,
 		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
 		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),

@@ -24,6 +24,7 @@ import (
 type store struct {
 	db         *redisdb.DB
 	receiptTTL time.Duration
+	moved      *movedCounter
 }
 
 // EventTopic returns the topic of a player's user.balance and user.asset events in a game.

@@ -115,7 +115,10 @@ func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (fo
 			}
 			if err != nil {
 				fail(pages[i].gameID, err)
-			} else if len(pages[i].entries) == foldPageSize {
+				continue
+			}
+			s.moved.add(pages[i].entries)
+			if len(pages[i].entries) == foldPageSize {
 				left.more = append(left.more, pages[i].gameID)
 			}
 		}

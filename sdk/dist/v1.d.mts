@@ -359,6 +359,114 @@ interface components {
 			/** @description What it belongs to: a room, a purchase, or the operator's text */
 			ref: string;
 		};
+		PlayerSession: {
+			startedAt: components["schemas"]["Time"];
+			/**
+			 * Format: date-time
+			 * @description Null when it never was
+			 */
+			refreshedAt: string | null;
+			expiresAt: components["schemas"]["Time"];
+			/** @description The server key that made it; null when the player signed in */
+			serverKeyId: string | null;
+		};
+		LoadedSave: {
+			slot: string;
+			/** Format: int64 */
+			version: number;
+			state: Record<string, never>;
+			savedAt: components["schemas"]["Time"];
+			/** @description Bytes of the state */
+			size: number;
+		};
+		/** @description asyncapi.yaml describes the data of each type */
+		RoomEvent: {
+			/** @example room.joined */
+			type: string;
+			roomId: components["schemas"]["RoomId"];
+			/** Format: int64 */
+			seq: number;
+			position: string;
+			at: components["schemas"]["Time"];
+			data: Record<string, never>;
+		};
+		GameLedgerEntry: {
+			/**
+			 * Format: int64
+			 * @description The number of the entry
+			 */
+			id: number;
+			at: components["schemas"]["Time"];
+			tokenId: components["schemas"]["TokenCode"];
+			/** @example stake */
+			reason: string;
+			/** @description A room, `asset:7`, or the caller of a credit or debit */
+			ref: string;
+			postings: {
+				/** @enum {string} */
+				account: "wallet" | "escrow" | "prizes" | "house" | "minted";
+				/**
+				 * Format: int64
+				 * @description The player of a wallet
+				 */
+				userId: number | null;
+				delta: components["schemas"]["Amount"];
+				deltaAmount: components["schemas"]["Units"];
+			}[];
+		};
+		Counts: number[];
+		Node: {
+			id: string;
+			host: string;
+			version: string;
+			startedAt: components["schemas"]["Time"];
+			at: components["schemas"]["Time"];
+			draining: boolean;
+			sockets: number;
+			topics: number;
+			goroutines: number;
+			/** Format: int64 */
+			memoryBytes: number;
+			/**
+			 * Format: int64
+			 * @description Microseconds from publish to receipt
+			 */
+			lagMicros: number;
+			/**
+			 * Format: int64
+			 * @description Since the start of the node
+			 */
+			requests: number;
+			/**
+			 * Format: int64
+			 * @description Of the requests those with a status of 500 or more
+			 */
+			failures: number;
+			/**
+			 * Format: int64
+			 * @description Events handed to sockets since the start of the node
+			 */
+			deliveries: number;
+			/** @description Counts of the last 60 intervals at most, oldest first; all lists are equally long */
+			recent: {
+				intervalSeconds: number;
+				/**
+				 * Format: date-time
+				 * @description The end of the last interval
+				 */
+				until: string;
+				requests: components["schemas"]["Counts"];
+				failures: components["schemas"]["Counts"];
+				deliveries: components["schemas"]["Counts"];
+				sockets: components["schemas"]["Counts"];
+				lagMicros: components["schemas"]["Counts"];
+				ledgerEntries: components["schemas"]["Counts"];
+				/** @description For each token the minor units that came into an account. Each entry counts on one node */
+				moved: {
+					[key: string]: components["schemas"]["Units"][];
+				};
+			};
+		};
 		/** @enum {string} */
 		RoomStatus: "CREATED" | "STARTED" | "FINISHED" | "CANCELLED" | "DISPUTED";
 		CreateRoom: {
@@ -759,18 +867,6 @@ interface components {
 			mode: "snapshot";
 			room: components["schemas"]["Room"];
 			position: components["schemas"]["Position"];
-		};
-		RoomEvent: {
-			type: string;
-			roomId: components["schemas"]["RoomId"];
-			/**
-			 * Format: int64
-			 * @description Gap-free and ascending in the room
-			 */
-			seq: number;
-			position: components["schemas"]["Position"];
-			at: components["schemas"]["Time"];
-			data: Record<string, never>;
 		};
 		UserEvent: {
 			type: string;

@@ -49,6 +49,11 @@ var importTable = []importRow{
 	},
 
 	{
+		"nodes",
+		[]string{"principal", "apierror", "keys", "wire", "redisdb"},
+		"what a node says of itself comes from cmd as numbers, so that it knows no domain",
+	},
+	{
 		"trail",
 		[]string{"principal", "apierror", "keys", "scripts", "wire", "redisdb", "idempotency"},
 		"a record names what was changed by text, so the trail knows no domain",
@@ -89,7 +94,7 @@ var importTable = []importRow{
 		"handlers",
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
-			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness",
+			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness", "nodes",
 			"trail", "web",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",

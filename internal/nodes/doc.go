@@ -1,0 +1,6 @@
+// Package nodes shows the operator what each node last said of itself.
+//
+// A node writes one report every five seconds to one hash in the store, with what it counted in the
+// last five minutes, so that a plot is there at once and a reader needs no node but the one that it
+// asks. A node that stops removes its report; one that was killed is shown for a minute.
+package nodes

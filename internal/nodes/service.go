@@ -1,0 +1,191 @@
+package nodes
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
+)
+
+const (
+	// Interval is how often a node reports.
+	Interval = 5 * time.Second
+	// shownFor is how long a node that reports no more is shown.
+	shownFor = time.Minute
+
+	keptSamples    = 60 // of Recent
+	maxMovedTokens = 8  // of Recent.Moved: those that moved last
+	pruneEvery     = 12 // reports
+	writeTimeout   = 3 * time.Second
+)
+
+// Reading is what a node measures of itself. The totals count from the start of the node.
+type Reading struct {
+	Sockets    int
+	Topics     int
+	Goroutines int
+	Memory     int64         // bytes that the node has of the system
+	Lag        time.Duration // from publish to receipt, measured by the last probe
+	Draining   bool
+
+	Requests      int64            // total
+	Failures      int64            // total of requests with a status of 500 or more
+	Deliveries    int64            // total of events handed to sockets
+	LedgerEntries int64            // total of ledger entries that the node has folded
+	Moved         map[string]int64 // total of the minor units in them, by code of the token
+}
+
+// Report is what a node last said of itself.
+type Report struct {
+	ID         string    `json:"id"`
+	Host       string    `json:"host"`
+	Version    string    `json:"version"`
+	StartedAt  time.Time `json:"startedAt"`
+	At         time.Time `json:"at"`
+	Draining   bool      `json:"draining"`
+	Sockets    int       `json:"sockets"`
+	Topics     int       `json:"topics"`
+	Goroutines int       `json:"goroutines"`
+	Memory     int64     `json:"memoryBytes"`
+	LagMicros  int64     `json:"lagMicros"`
+	Requests   int64     `json:"requests"`   // since the start
+	Failures   int64     `json:"failures"`   // of them with a status of 500 or more
+	Deliveries int64     `json:"deliveries"` // events handed to sockets since the start
+	Recent     Recent    `json:"recent"`
+}
+
+// Recent is what a node counted in each of the last intervals, oldest first; all lists are equally
+// long.
+type Recent struct {
+	IntervalSeconds int                 `json:"intervalSeconds"`
+	Until           time.Time           `json:"until"` // end of the last interval
+	Requests        []int64             `json:"requests"`
+	Failures        []int64             `json:"failures"`
+	Deliveries      []int64             `json:"deliveries"`
+	Sockets         []int64             `json:"sockets"`       // at the end of the interval
+	LagMicros       []int64             `json:"lagMicros"`     // at the end of the interval
+	LedgerEntries   []int64             `json:"ledgerEntries"` // each entry counts on one node
+	Moved           map[string][]string `json:"moved"`         // minor units by code of the token
+}
+
+// Service writes the reports of one node and reads those of all.
+type Service struct {
+	store   store
+	options Options
+	report  Report
+	last    Reading
+	moved   map[string][]int64 // minor units in each interval
+}
+
+// Options are what a node says of itself. All but Read may be zero in a service that only reads.
+type Options struct {
+	ID      string // random, unique
+	Host    string
+	Version string
+	Read    func() Reading
+}
+
+// New returns a service on a store.
+func New(db *redisdb.DB, o Options) *Service {
+	s := &Service{store: store{db}, options: o, moved: map[string][]int64{}}
+	s.report = Report{ID: o.ID, Host: o.Host, Version: o.Version, StartedAt: time.Now().UTC()}
+	s.report.Recent.IntervalSeconds = int(Interval / time.Second)
+	return s
+}
+
+// Run reports every Interval until ctx ends, and then removes the report. A report that cannot be
+// written is not missed: the next one has what it had.
+func (s *Service) Run(ctx context.Context) error {
+	s.last = s.options.Read()
+	s.report.set(s.last)
+	tick := time.NewTicker(Interval)
+	defer tick.Stop()
+	for number := 0; ; number++ {
+		s.write(ctx, number%pruneEvery == 0)
+		select {
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+			defer cancel()
+			_ = s.store.remove(ctx, s.options.ID)
+			return nil
+		case <-tick.C:
+			s.sample(s.options.Read(), time.Now().UTC())
+		}
+	}
+}
+
+func (s *Service) write(ctx context.Context, prune bool) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	s.report.At = time.Now().UTC()
+	_ = s.store.write(ctx, s.report)
+	if prune {
+		_, _ = s.store.list(ctx) // removes the old ones
+	}
+}
+
+// set sets what a node measures at an instant.
+func (r *Report) set(now Reading) {
+	r.Draining, r.Sockets, r.Topics, r.Goroutines = now.Draining, now.Sockets, now.Topics, now.Goroutines
+	r.Memory, r.LagMicros = now.Memory, now.Lag.Microseconds()
+	r.Requests, r.Failures, r.Deliveries = now.Requests, now.Failures, now.Deliveries
+}
+
+// sample adds an interval that ended now.
+func (s *Service) sample(now Reading, at time.Time) {
+	s.report.set(now)
+	recent := &s.report.Recent
+	recent.Until = at
+	recent.Requests = push(recent.Requests, now.Requests-s.last.Requests)
+	recent.Failures = push(recent.Failures, now.Failures-s.last.Failures)
+	recent.Deliveries = push(recent.Deliveries, now.Deliveries-s.last.Deliveries)
+	recent.Sockets = push(recent.Sockets, int64(now.Sockets))
+	recent.LagMicros = push(recent.LagMicros, now.Lag.Microseconds())
+	recent.LedgerEntries = push(recent.LedgerEntries, now.LedgerEntries-s.last.LedgerEntries)
+	s.sampleMoved(now, len(recent.Requests))
+	s.last = now
+}
+
+// sampleMoved adds an interval for each token that moved in any of the kept intervals.
+func (s *Service) sampleMoved(now Reading, intervals int) {
+	for code, total := range now.Moved {
+		if moved := total - s.last.Moved[code]; moved != 0 && s.moved[code] == nil && len(s.moved) < maxMovedTokens {
+			s.moved[code] = make([]int64, intervals-1, keptSamples)
+		}
+	}
+	s.report.Recent.Moved = map[string][]string{}
+	for code, list := range s.moved {
+		list = push(list, now.Moved[code]-s.last.Moved[code])
+		if !slices.ContainsFunc(list, func(units int64) bool { return units != 0 }) {
+			delete(s.moved, code)
+			continue
+		}
+		s.moved[code] = list
+		texts := make([]string, len(list))
+		for i, units := range list {
+			texts[i] = strconv.FormatInt(units, 10)
+		}
+		s.report.Recent.Moved[code] = texts
+	}
+}
+
+// push appends a value and drops the oldest beyond keptSamples.
+func push(list []int64, value int64) []int64 {
+	list = append(list, value)
+	return slices.Clone(list[max(0, len(list)-keptSamples):])
+}
+
+// List returns the reports of all nodes, the one that started first first. It is for the operator.
+// It returns forbidden.
+func (s *Service) List(ctx context.Context, caller principal.Caller) ([]Report, error) {
+	if caller.Role != principal.Operator {
+		return nil, apierror.Forbidden
+	}
+	list, err := s.store.list(ctx)
+	slices.SortFunc(list, func(a, b Report) int { return a.StartedAt.Compare(b.StartedAt) })
+	return list, err
+}

@@ -1,0 +1,135 @@
+package wallet
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/events"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/redis/go-redis/v9"
+)
+
+// accountNames are the kinds of accounts as the operator reads them.
+var accountNames = map[string]string{
+	keys.AccountWallet: "wallet", keys.AccountEscrow: "escrow", keys.AccountPrizes: "prizes",
+	keys.AccountHouse: "house", keys.AccountMint: "minted",
+}
+
+// userID returns the player of a wallet, nil for other accounts.
+func (p posting) userID() *int64 {
+	if p.kind != keys.AccountWallet {
+		return nil
+	}
+	id, err := strconv.ParseInt(p.owner, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &id
+}
+
+// detailedEntry is a ledgerEntry with the rest of its text.
+type detailedEntry struct {
+	ledgerEntry
+	at          time.Time
+	reason, ref string
+}
+
+// readNewestEntries returns up to count entries below the number before, or the newest when that is
+// 0; newest first. base is the number of the last entry that left the store.
+func (s store) readNewestEntries(
+	ctx context.Context, gameID, before, count int64,
+) (entries []detailedEntry, base int64, err error) {
+	for {
+		first, last := -count, int64(-1) // places in the list, from 0; negative ones count from its end
+		if before > 0 {
+			last = before - base - 2
+			first = max(0, last+1-count)
+			if last < 0 {
+				return nil, base, nil
+			}
+		}
+		var baseReply *redis.StringCmd
+		var length *redis.IntCmd
+		var page *redis.StringSliceCmd
+		_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			baseReply = p.Get(ctx, keys.LedgerBase(gameID))
+			length = p.LLen(ctx, keys.Ledger(gameID))
+			page = p.LRange(ctx, keys.Ledger(gameID), first, last)
+			return nil
+		})
+		if err != nil && !errors.Is(err, redis.Nil) { // Nil: no entry was removed yet
+			return nil, 0, redisdb.WrapError("read the ledger", err)
+		}
+		newBase, err := optionalInt(baseReply)
+		if err != nil {
+			return nil, 0, err
+		}
+		if before > 0 && newBase != base { // entries were removed: the places are others
+			base = newBase
+			continue
+		}
+		newest := newBase + first + int64(len(page.Val()))
+		if before == 0 {
+			newest = newBase + length.Val()
+		}
+		entries = make([]detailedEntry, 0, len(page.Val()))
+		for i := len(page.Val()) - 1; i >= 0; i-- {
+			entries = append(entries, decodeDetailedEntry(newest-int64(len(entries)), page.Val()[i]))
+		}
+		return entries, newBase, nil
+	}
+}
+
+// decodeDetailedEntry decodes an entry of keys.Ledger, as decodeEntry does.
+func decodeDetailedEntry(number int64, text string) detailedEntry {
+	e := detailedEntry{ledgerEntry: decodeEntry(number, text)}
+	parts := strings.Split(text, "|")
+	if len(parts) != 6 {
+		return e
+	}
+	if ms, err := strconv.ParseInt(parts[0], 10, 64); err == nil {
+		e.at = time.UnixMilli(ms).UTC()
+	}
+	e.reason, e.ref = events.Unescape(parts[3]), events.Unescape(parts[4])
+	return e
+}
+
+// movedCounter adds up what this node folds. It is safe for concurrent use.
+type movedCounter struct {
+	mu      sync.Mutex
+	entries int64
+	units   map[string]Units
+}
+
+// add counts ledger entries that this node has folded.
+func (m *movedCounter) add(entries []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries += int64(len(entries))
+	for _, text := range entries {
+		e := decodeEntry(0, text)
+		if _, known := m.units[e.code]; !known && len(m.units) >= maxMovedTokens {
+			continue
+		}
+		if m.units == nil {
+			m.units = map[string]Units{}
+		}
+		for _, p := range e.postings {
+			if p.units > 0 {
+				m.units[e.code] = addUnits(m.units[e.code], p.units)
+			}
+		}
+	}
+}
+
+func (m *movedCounter) snapshot() Moved {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Moved{Entries: m.entries, Units: maps.Clone(m.units)}
+}

@@ -1,0 +1,59 @@
+import { useState } from "preact/hooks";
+import { withQuery } from "./api";
+import { formatTime } from "./format";
+import { GameSelect } from "./rooms";
+import type { Audit, AuditPart, Entry } from "./types";
+import { Amount, More, PlayerLink, ProblemNote, Ref, Section, Table, Time, usePages, useRead, useTokens } from "./ui";
+
+const parts: [AuditPart, string][] = [
+  ["minted", "Minted"], ["wallets", "In wallets"], ["escrow", "In rooms"], ["prizes", "Prizes"], ["house", "House"], ["delta", "Difference"],
+];
+
+export function LedgerScreen() {
+  const [game, setGame] = useState("");
+  const { decimals } = useTokens();
+  const audit = useRead<Audit>(withQuery("/api/v1/admin/audit", { gameId: game }));
+  const entries = usePages<Entry>(game ? `/api/v1/admin/games/${game}/ledger?limit=25` : null);
+  return (
+    <>
+      <div class="head"><h1>Ledger</h1><div class="actions">
+        <button type="button" onClick={() => { audit.reload(); entries.reload(); }}>Check again</button></div></div>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}><GameSelect value={game} first onChange={setGame} /></form>
+      <Section title="Conservation of money">
+        <ProblemNote problem={audit.problem} retry={audit.reload} />
+        {audit.value ? (
+          <p class={"notice " + (audit.value.balanced ? "good" : "bad")} role="status">
+            {audit.value.balanced ? "Balanced: no unit was made or lost." : "Not balanced: stop money and look into it, this is a defect of Parlor."}
+            {" "}<span class="muted">Checked {formatTime(audit.value.checkedAt)}.</span>
+          </p>
+        ) : null}
+        <Table label="Totals of each token" items={audit.value?.tokens ?? null} id={(t) => t.tokenId} empty="No money was ever made."
+          columns={[
+            { head: "Token", cell: (t) => <code>{t.tokenId}</code> },
+            ...parts.map(([part, head]) => ({
+              head, num: true,
+              cell: (t: Audit["tokens"][number]) => <Amount units={t[`${part}Amount`]} decimals={decimals(t.tokenId)} />,
+            })),
+          ]} />
+      </Section>
+      <Section title="Entries">
+        <ProblemNote problem={entries.problem} retry={entries.reload} />
+        {game === "" ? <p class="empty">Each game has its own ledger: choose one.</p> : <Table label="Entries of the game, newest first" items={entries.value} id={(e) => e.id} empty="No entry is in the store." columns={[
+          { head: "No.", num: true, cell: (e) => e.id },
+          { head: "At", cell: (e) => <Time at={e.at} /> },
+          { head: "Reason", cell: (e) => e.reason },
+          {
+            head: "Postings", cell: (e) => e.postings.length === 0 ? "free of charge" : (
+              <ul class="postings">{e.postings.map((p, i) => (
+                <li key={i}><Amount units={p.deltaAmount} decimals={decimals(e.tokenId)} code={e.tokenId} signed />{" "}
+                  {p.userId ? <PlayerLink id={p.userId} /> : p.account}</li>
+              ))}</ul>
+            ),
+          },
+          { head: "About", cell: (e) => <Ref text={e.ref} /> },
+        ]} />}
+        <More more={entries.more} />
+      </Section>
+    </>
+  );
+}

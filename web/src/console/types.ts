@@ -1,0 +1,62 @@
+// What the console reads of the API; openapi.yaml has the whole.
+export interface Page<T> { items: T[]; nextCursor: string | null }
+export interface User { id: number; username: string; avatar: string | null }
+export interface Player extends User {
+  gameId: number; kind: string; createdAt: string; suspended: { reason: string; until: string | null } | null;
+}
+export interface Token {
+  id: number; tokenId: string; tokenName: string; logoUrl: string | null; volume: number;
+  metadata: { assetName: string; policyId: string; decimals: string };
+  games?: { gameId: number; mintLimitPerDay: number }[];
+}
+export interface Balance extends Token { amount: string; held: number; heldAmount: string }
+export interface Seat { userId: number; state: string; ready: boolean; joinedAt: string }
+export interface Room {
+  id: number; roomId: string; gameId: number; entryToken: Token | null; roomEntry: number; totalWager: number;
+  roomEntryAmount?: string; totalWagerAmount?: string; creator: User; host: User; participants: User[]; seats: Seat[];
+  maxPlayers: number; minPlayers: number; isFriendsOnly: boolean; visibility?: string; status: string; code?: string;
+  createdAt: string; startedAt: string | null; finishedAt: string | null; version: number; seq: number;
+  settlement: string; metadata: object; reason?: string | null; rakeAmount?: string;
+  payouts?: { userId: number; place: number | null; payout: number; amount: string }[] | null;
+  refunds?: { userId: number; refund: number; amount: string }[] | null;
+}
+export interface RoomEvent { type: string; seq: number; at: string; data: Record<string, unknown> }
+export interface Line {
+  id: number; at: string; tokenId: string; delta: number; deltaAmount: string; balanceAfter: number;
+  balanceAfterAmount: string; reason: string; ref: string;
+}
+export interface Save { slot: string; version: number; savedAt: string; size: number }
+export interface PlayerSession {
+  startedAt: string; refreshedAt: string | null; expiresAt: string; serverKeyId: string | null;
+}
+export interface Game {
+  id: number; name: string; origins: string[]; createdAt: string; version: number;
+  welcomeGrant: { tokenId: string; amount: number; for: string } | null;
+  settings: Record<string, unknown>; serverKeys: { id: string; createdAt: string }[];
+}
+export interface Asset {
+  id: number; gameId: number; name: string; tokenId: string; price: number; priceAmount: string; stock: number | null;
+  perUserLimit: number | null; sold: number; active: boolean; metadata: object; version: number; createdAt: string;
+}
+export interface Audit {
+  balanced: boolean; checkedAt: string;
+  tokens: ({ tokenId: string } & Record<`${AuditPart}Amount`, string>)[];
+}
+export type AuditPart = "minted" | "wallets" | "escrow" | "prizes" | "house" | "delta";
+export interface Entry {
+  id: number; at: string; tokenId: string; reason: string; ref: string;
+  postings: { account: string; userId: number | null; delta: number; deltaAmount: string }[];
+}
+export interface Act {
+  id: number; at: string; actor: string; gameId: number | null; action: string; target: string; before: unknown; after: unknown;
+  requestId: string; outcome: "done" | "unknown";
+}
+export interface Node {
+  id: string; host: string; version: string; startedAt: string; at: string; draining: boolean; sockets: number;
+  topics: number; goroutines: number; memoryBytes: number; lagMicros: number; requests: number; failures: number;
+  deliveries: number;
+  recent: {
+    intervalSeconds: number; until: string; requests: number[]; failures: number[]; deliveries: number[];
+    sockets: number[]; lagMicros: number[]; ledgerEntries: number[]; moved: Record<string, string[]>;
+  };
+}

@@ -1,0 +1,260 @@
+// The console in Chromium, against a node in development.
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findViolations } from "./axe";
+import { startBrowser } from "./node";
+
+const web = join(dirname(fileURLToPath(import.meta.url)), "..");
+const shots = process.env.CONSOLE_SCREENSHOTS; // a folder: every screen is stored there
+
+interface Node { process: ChildProcess; url: string; adminKey: string; tokens: Record<string, string>; consoleLink: string }
+
+/** Starts `parlor dev` and reads what it prints. */
+async function startNode(binary: string): Promise<Node> {
+  const process_ = spawn(binary, ["dev"], {
+    env: { ...process.env, PARLOR_LISTEN: "127.0.0.1:0", PARLOR_INTERNAL_LISTEN: "127.0.0.1:0", PARLOR_LOG_LEVEL: "warn" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const node: Node = { process: process_, url: "", adminKey: "", tokens: {}, consoleLink: "" };
+  for await (const line of createInterface({ input: process_.stdout! })) {
+    node.consoleLink ||= /http:\S+\/console#link=\S+/.exec(line)?.[0] ?? "";
+    node.url ||= /\bURL=(\S+)/.exec(line)?.[1] ?? "";
+    node.adminKey ||= /\bADMIN_KEY=(\S+)/.exec(line)?.[1] ?? "";
+    const token = /\b(\w+)_TOKEN=(\S+)/.exec(line);
+    if (token) node.tokens[token[1]!.toLowerCase()] = token[2]!;
+    if (node.url && node.adminKey && node.consoleLink && Object.keys(node.tokens).length === 3) break;
+  }
+  return node;
+}
+
+let folder: string;
+let node: Node;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+const faults: string[] = []; // what a browser complains about, and requests that leave the host
+
+function watch(opened: Page): Page {
+  opened.on("request", (r) => { if (new URL(r.url()).origin !== node.url && !r.url().startsWith("data:")) faults.push(`request to ${r.url()}`); });
+  opened.on("pageerror", (error) => faults.push(String(error)));
+  opened.on("console", (m) => { if (m.type() === "error" && !/status of 4\d\d/.test(m.text())) faults.push(m.text()); });
+  return opened;
+}
+
+/** Calls the API as a player, or as the operator. */
+async function api(method: string, path: string, bearer: string, body?: unknown): Promise<any> {
+  const response = await fetch(node.url + path, {
+    method, body: body === undefined ? undefined : JSON.stringify(body),
+    headers: { Authorization: `Bearer ${bearer}`, "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID() },
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return text ? JSON.parse(text) : undefined;
+}
+
+const createRoom = () => api("POST", "/api/v1/game-session/create", node.tokens.ada!, { entryTokenId: 1, roomEntry: 2.5, maxPlayers: 2 });
+
+async function goTo(hash: string, heading: string | RegExp): Promise<void> {
+  await page.goto(`${node.url}/console#/${hash}`);
+  await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "parlor-console-"));
+  const binary = process.env.PARLOR_BIN ?? join(folder, "parlor");
+  if (!process.env.PARLOR_BIN) execFileSync("go", ["build", "-o", binary, "./cmd/parlor"], { cwd: join(web, "..") });
+  node = await startNode(binary);
+  browser = await startBrowser();
+  context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  page = watch(await context.newPage());
+}, 300_000);
+
+afterAll(async () => {
+  await browser?.close();
+  node?.process.kill("SIGTERM");
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+test("the whole console is under 80 KB gzipped", () => {
+  const dist = join(web, "dist/console");
+  const files = (readdirSync(dist, { recursive: true }) as string[]).filter((name) => name.endsWith(".gz"));
+  const bytes = files.reduce((sum, name) => sum + statSync(join(dist, name)).size, 0);
+  expect(files.length).toBeGreaterThan(2);
+  expect(bytes).toBeLessThan(80_000);
+});
+
+describe("an operator", () => {
+  test("signs in by a link, which is good once and leaves no trace in the address", async () => {
+    await page.goto(`${node.url}/console`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.goto(node.consoleLink);
+    await page.getByRole("heading", { name: "Rooms" }).waitFor();
+    expect(page.url()).toBe(`${node.url}/console#/rooms`);
+    const cookie = (await context.cookies()).find((c) => c.name === "parlor_console")!;
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/console" });
+    expect(await page.evaluate(() => document.cookie)).toBe("");
+
+    const stranger = await browser.newContext();
+    const other = watch(await stranger.newPage());
+    await other.goto(node.consoleLink);
+    await other.getByRole("alert").getByText("The link is used", { exact: false }).or(other.getByText(/link is used/)).first().waitFor();
+    await stranger.close();
+  });
+
+  test("sees a room appear, and cancels it by keyboard", async () => {
+    await goTo("rooms", "Rooms");
+    const room = await createRoom();
+    await page.getByRole("row").filter({ has: page.locator(`[title="${room.roomId}"]`) }).getByRole("link").first().click();
+    await page.getByRole("heading", { level: 1, name: "CREATED" }).waitFor();
+    await page.getByRole("row", { name: /room\.created/ }).waitFor();
+    const cancel = page.getByRole("button", { name: "Cancel…" });
+    await cancel.focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Cancel the room" });
+    await dialog.waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    expect(await cancel.evaluate((button) => button === document.activeElement)).toBe(true);
+
+    await page.keyboard.press("Enter");
+    await dialog.getByText("The API call").click();
+    await dialog.getByText("game-session/cancel").waitFor();
+    await dialog.getByRole("button", { name: "Cancel and return every stake" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("The room is cancelled.").waitFor();
+    await page.getByRole("heading", { level: 1, name: "CANCELLED" }).waitFor();
+    await page.getByRole("row", { name: /room\.cancelled/ }).waitFor();
+    expect((await api("GET", `/api/v1/game-session/get?roomId=${room.roomId}`, node.adminKey)).status).toBe("CANCELLED");
+  });
+
+  test("credits a player once, suspends the player and reads it in the trail", async () => {
+    const { user } = await api("GET", "/api/v1/admin/users/3", node.adminKey);
+    await goTo("players", "Players");
+    await page.getByLabel("Player's number").fill(String(user.id));
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: user.username }).waitFor();
+    await page.getByRole("button", { name: "Credit…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Amount").fill("nothing");
+    await dialog.getByLabel("Reason").fill("an apology");
+    await dialog.getByRole("button", { name: "Credit", exact: true }).click();
+    await dialog.getByRole("alert").getByText("invalid_amount").waitFor();
+    await dialog.getByLabel("Amount").fill("5.25");
+    await dialog.getByRole("button", { name: "Credit", exact: true }).click();
+    await page.getByText("The player is credited.").waitFor();
+    await page.getByRole("row", { name: /\+5\.25 GOLD.*an apology/ }).waitFor();
+    const gold = (await api("GET", `/api/v1/admin/users/${user.id}`, node.adminKey)).balances
+      .find((b: { tokenId: string }) => b.tokenId === "GOLD");
+    expect(gold.amount).toBe("10525");
+
+    await page.getByRole("button", { name: "Debit…" }).click();
+    await dialog.getByLabel("Amount").fill("1000");
+    await dialog.getByLabel("Reason").fill("taken back");
+    await dialog.getByRole("button", { name: "Debit", exact: true }).click();
+    await dialog.getByRole("alert").getByText("insufficient_funds").waitFor();
+    await dialog.getByLabel("Amount").fill("0.25"); // what was refused does not bind the next try
+    await dialog.getByRole("button", { name: "Debit", exact: true }).click();
+    await page.getByRole("row", { name: /−0\.25 GOLD.*taken back/ }).waitFor();
+
+    await page.getByRole("button", { name: "Suspend…" }).click();
+    await dialog.getByLabel("Reason").fill("a test");
+    await dialog.getByRole("button", { name: "Suspend", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "suspended" }).waitFor();
+    expect((await api("GET", `/api/v1/admin/users/${user.id}`, node.adminKey)).user.suspended.reason).toBe("a test");
+
+    await goTo("trail", "Trail");
+    await page.getByRole("row", { name: /operator:1 openConsoleSession/ }).waitFor();
+    await page.getByLabel("About").fill(`user:${user.id}`);
+    await page.keyboard.press("Enter");
+    await page.getByRole("row", { name: /operator:1 suspendUser.*a test/ }).waitFor();
+    await page.getByRole("row", { name: /operator:1 credit.*an apology/ }).waitFor();
+    expect(await page.getByRole("row").count()).toBe(4); // with the heads
+  });
+
+  test("sees the money balanced and each entry", async () => {
+    await goTo("ledger", "Ledger");
+    await page.getByText("Balanced: no unit was made or lost.").waitFor();
+    await page.getByRole("row", { name: /an apology/ }).waitFor();
+  });
+
+  test("edits a game, an asset and a token", async () => {
+    await goTo("games/1", /Arcade/);
+    await page.getByRole("button", { name: "Edit…" }).first().click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("Arcade two");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { level: 1, name: "Arcade two" }).waitFor();
+    await page.getByRole("row", { name: /Lantern/ }).getByRole("button", { name: "Edit…" }).click();
+    await dialog.getByLabel("Price").fill("13.50");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("row", { name: /Lantern.*13\.5 GOLD/ }).waitFor();
+    await goTo("tokens", "Tokens");
+    await page.getByRole("row", { name: /GEM/ }).getByRole("button", { name: "Edit…" }).click();
+    await dialog.getByLabel("Name").fill("Ruby");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("row", { name: /Ruby/ }).waitFor();
+  });
+
+  test("sees each node and four plots", async () => {
+    await goTo("nodes", "Nodes");
+    await page.getByRole("row", { name: /serves/ }).waitFor();
+    await page.locator(".plot canvas").nth(3).waitFor();
+    await expect.poll(() => page.getByRole("img", { name: /Requests of the last five minutes.*now all \d/ }).count(), { timeout: 15_000 })
+      .toBe(1);
+  });
+
+  test("finds the API call behind every screen", async () => {
+    for (const [hash, heading, path] of [
+      ["rooms", "Rooms", "/api/v1/admin/rooms"], ["players", "Players", "/api/v1/admin/users"], ["games", "Games", "/api/v1/admin/games"],
+      ["tokens", "Tokens", "/api/v1/admin/tokens"], ["ledger", "Ledger", "/api/v1/admin/audit"], ["trail", "Trail", "/api/v1/admin/trail"],
+      ["nodes", "Nodes", "/api/v1/admin/nodes"],
+    ] as const) {
+      await goTo(hash, heading);
+      if (hash === "rooms") await page.getByText("API calls behind this screen").click(); // it stays open
+      await page.locator(".behind pre", { hasText: `curl -s "$URL${path}` }).first().waitFor();
+    }
+  });
+
+  test.each(["light", "dark"] as const)("finds no serious fault of accessibility in the %s theme", async (theme) => {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+    const room = await createRoom();
+    for (const [name, hash, heading] of [
+      ["rooms", "rooms", "Rooms"], ["room", `rooms/${room.roomId}`, "CREATED"], ["players", "players", "Players"], ["player", "players/3", "suspended"],
+      ["games", "games", "Games"], ["game", "games/1", "Arcade"], ["tokens", "tokens", "Tokens"], ["ledger", "ledger", "Ledger"],
+      ["trail", "trail", "Trail"], ["nodes", "nodes", "Nodes"], ["dialog", "players/1", "ada"],
+    ] as const) {
+      await goTo(hash, new RegExp(heading));
+      await page.locator("table").first().waitFor();
+      if (name === "dialog") await page.getByRole("button", { name: "Credit…" }).click();
+      expect(await findViolations(page), `${name}, ${theme}`).toEqual([]);
+      for (const width of shots ? [1280, 390] : []) {
+        mkdirSync(shots!, { recursive: true });
+        await page.setViewportSize({ width, height: 900 });
+        await page.screenshot({ path: join(shots!, `${name}-${theme}-${width}.png`), fullPage: name !== "dialog" });
+      }
+      await page.setViewportSize({ width: 390, height: 900 });
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(overflow, `${name} is wider than a narrow screen`).toBeLessThanOrEqual(0);
+      await page.setViewportSize({ width: 1280, height: 900 });
+      if (name === "dialog") await page.keyboard.press("Escape");
+    }
+  }, 180_000);
+
+  test("signs out, and the session is over for whoever has the cookie", async () => {
+    const cookies = await context.cookies();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await context.addCookies(cookies);
+    await page.reload();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    if (shots) await page.screenshot({ path: join(shots, "sign-in.png") });
+  });
+
+  test("saw no complaint of the browser and no request to another host", () => expect(faults).toEqual([]));
+});
