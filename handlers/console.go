@@ -92,7 +92,7 @@ type consoleCallKey struct{}
 
 // consoleCall returns how a request came through the console, nil when it did not.
 func (r *request) consoleCall() *consoleCall {
-	call, _ := r.ctx().Value(consoleCallKey{}).(*consoleCall)
+	call, _ := r.Request.Context().Value(consoleCallKey{}).(*consoleCall)
 	return call
 }
 
