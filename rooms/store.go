@@ -27,10 +27,10 @@ const eventsRetention = 10 * time.Minute
 // scripts. doc.go describes them.
 var (
 	settingsLayout = redisdb.PackedLayout{
-		Name: "the settings of a room", Separator: "|", Names: scripts.RoomSettings.Names,
+		Name: "the settings of a room", Separator: '|', Names: scripts.RoomSettings.Names,
 	}
-	liveLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
-	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
+	liveLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: '|', Names: scripts.RoomLive.Names}
+	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: '|', Names: scripts.RoomSeat.Names}
 )
 
 // store reads rooms from Redis and runs the room scripts.
@@ -69,10 +69,10 @@ type location struct {
 // room_not_found for one that no room can have.
 func (st *store) locate(roomID string) (location, error) {
 	roomID = strings.ToLower(roomID) // RFC 9562, section 4: upper case is the same id
-	if !isUUID(roomID) {
+	shard, ok := keys.RoomShard(roomID)
+	if !ok && !isUUID(roomID) {
 		return location{}, apierror.InvalidRequest.WithField("roomId", "format", "must be a UUID")
 	}
-	shard, ok := keys.RoomShard(roomID)
 	if !ok || shard.Number() > st.freeShardCount {
 		return location{}, apierror.RoomNotFound
 	}
@@ -301,29 +301,26 @@ func (st *store) findEnded(ctx context.Context, roomIDs []string) (string, error
 	if len(roomIDs) == 0 {
 		return "", nil
 	}
-	live := make([]*redis.StringCmd, len(roomIDs))
-	_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, id := range roomIDs {
-			at, err := st.locate(id)
-			if err != nil {
-				return errors.New("a list of rooms contains " + strconv.Quote(id) + ", which is no room id")
-			}
-			live[i] = p.HGet(ctx, at.roomKey(), "live")
+	names := make([]string, len(roomIDs))
+	for i, id := range roomIDs {
+		at, err := st.locate(id)
+		if err != nil {
+			return "", errors.New("a list of rooms contains " + strconv.Quote(id) + ", which is no room id")
 		}
-		return nil
-	})
-	for _, reply := range live {
-		if reply != nil && reply.Err() != nil && !errors.Is(reply.Err(), redis.Nil) {
-			err = reply.Err()
-		}
+		names[i] = at.roomKey()
 	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", redisdb.WrapError("find the rooms that have ended", err)
+	live := make([]redisdb.Pending[string], len(names))
+	for i, name := range names {
+		live[i] = st.db.AutoPipelined.HGet(ctx, name, "live")
 	}
 	ended := ","
 	for i, id := range roomIDs {
-		now := liveLayout.Split(live[i].Val())
-		if live[i].Err() != nil || Status(now.Text("status")).Ended() { // redis.Nil: it was removed
+		text, err := live[i].Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return "", redisdb.WrapError("find the rooms that have ended", err)
+		}
+		now := liveLayout.Split(text)
+		if err != nil || Status(now.Text("status")).Ended() { // redis.Nil: it was removed
 			ended += id + ","
 		}
 	}
