@@ -12,6 +12,13 @@ func ClientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return clientAddress(r, trusted)
 }
 
+// DecodePlainRoom returns the roomId of a body that is decoded without the JSON library.
+func DecodePlainRoom(body string) (roomID string, ok bool) {
+	var in roomInput
+	ok = in.decodePlain([]byte(body))
+	return in.RoomID, ok
+}
+
 // Operation is a route with every error that it returns.
 type Operation struct {
 	Method, Path string

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // storeDigest returns a digest of everything in the store. Hashes and sets are sorted: while Redis
@@ -444,5 +447,23 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 				t.Error("it returned an error and changed the store")
 			}
 		})
+	}
+}
+
+func TestThePlainSpellingOfARoomMeansWhatTheLibraryDecodes(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"roomId":"0190A-z9"}`: true, `{"roomId":""}`: true,
+		``: false, `{"roomId":"`: false, `{"roomId":"}`: false, `{"roomId":"a"`: false, ` {"roomId":"a"}`: false,
+		`{"roomId":"a"} `: false, `{"roomId":"a\u0062"}`: false, `{"roomId":"a b"}`: false, `{"roomId":"é"}`: false,
+		"{\"roomId\":\"\xff\"}": false, `{"roomId":"a","roomId":"b"}`: false, `{"roomid":"a"}`: false, `{"roomId":null}`: false,
+	} {
+		got, plain := handlers.DecodePlainRoom(body)
+		var in struct {
+			RoomID string `json:"roomId"`
+		}
+		err := wire.UnmarshalStrict([]byte(body), &in)
+		if plain != want || plain && (err != nil || got != in.RoomID) || !plain && got != "" {
+			t.Errorf("%s: %q, %v; the library has %q, %v", body, got, plain, in.RoomID, err)
+		}
 	}
 }

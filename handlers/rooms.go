@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 
@@ -110,6 +111,23 @@ func (s *Server) listRoomsAsAdmin(r *request) (response, error) {
 // roomInput is the body of the operations that need only a room.
 type roomInput struct {
 	RoomID string `json:"roomId"`
+}
+
+// decodePlain decodes {"roomId":"…"} with letters, digits and hyphens.
+func (in *roomInput) decodePlain(body []byte) bool {
+	id, ok := bytes.CutPrefix(body, []byte(`{"roomId":"`))
+	if ok {
+		id, ok = bytes.CutSuffix(id, []byte(`"}`))
+	}
+	if !ok || bytes.ContainsFunc(id, isNotPlain) {
+		return false
+	}
+	in.RoomID = string(id)
+	return true
+}
+
+func isNotPlain(r rune) bool {
+	return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
 func (in *roomInput) Validate() error {

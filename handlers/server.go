@@ -77,6 +77,7 @@ type Server struct {
 	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
+	durabilityHeader       []string
 	draining               atomic.Bool
 	requests, failures     atomic.Int64 // since the start
 }
@@ -84,7 +85,10 @@ type Server struct {
 // New returns the server of a node. It returns an error for metrics that are registered already.
 func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
-	s := &Server{Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second}}
+	s := &Server{
+		Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second},
+		durabilityHeader: []string{deps.Durability},
+	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
 	s.engine.ForwardedByClientIP = false // clientAddress reads the header
@@ -157,6 +161,7 @@ type request struct {
 	requestID  string
 	caller     principal.Caller // zero when the operation is for anyone
 	credential auth.Authentication
+	actorID    string                 // of the caller; "" until callerIdentity was called
 	corsGameID int64                  // whose origins are allowed; 0 while it is not known
 	receipt    idempotency.Receipt    // of the Idempotency-Key, or the zero Receipt
 	execution  *idempotency.Execution // that stores the response, or nil
@@ -308,7 +313,7 @@ func (r *request) respond(resp response, err error) {
 		r.storeResponse(&resp, buffer.Bytes())
 	}
 	if r.route.durabilityHeader {
-		r.Writer.Header()["Parlor-Durability"] = []string{r.server.Durability}
+		r.Writer.Header()["Parlor-Durability"] = r.server.durabilityHeader
 	}
 	r.allowOrigin()
 	r.write(&resp, buffer.Bytes())
@@ -411,7 +416,10 @@ func (r *request) callerIdentity() string {
 	if r.caller.Role == "" {
 		return r.addressIdentity()
 	}
-	return r.caller.ActorID()
+	if r.actorID == "" { // several limits and the key ask for it
+		r.actorID = r.caller.ActorID()
+	}
+	return r.actorID
 }
 
 // addressIdentity identifies the client's address for rate limits. X-Forwarded-For counts only from

@@ -105,11 +105,7 @@ func (s *Service) prepareEntry(
 		fieldErrors.Add("roomEntry", "required", "is required with an entry token")
 		return nil
 	}
-	text, err := wire.Marshal(token)
-	if err != nil {
-		return err
-	}
-	n.token, n.entryTokenJSON = token, string(text)
+	n.token, n.entryTokenJSON = token, string(wallet.AppendToken(make([]byte, 0, 256), token))
 	if n.entry, err = in.RoomEntry.ToPositiveUnits(token.Decimals); err != nil {
 		return err
 	}

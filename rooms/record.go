@@ -14,7 +14,7 @@ import (
 )
 
 // documentLayout is what never changes in a room and only nodes read.
-var documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: "\t", Names: []string{
+var documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separator: '\t', Names: []string{
 	"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
 }}
 
@@ -29,9 +29,10 @@ func (n *roomDraft) encode(creator int64) (settings, document string) {
 	number, text := redisdb.PackedInt, redisdb.PackedText
 	settings = settingsLayout.Join(
 		number("entry", int64(n.entry)), text("token", n.token.Code), number("decimals", int64(n.token.Decimals)),
-		number("max_players", int64(n.maxPlayers)), number("min_players", int64(n.minPlayers)),
+		number("max_players", int64(n.maxPlayers)),
 		number("game", n.gameID), number("creator", creator), text("visibility", string(n.visibility)),
 		text("friends_only", formatBool(n.friendsOnly)), text("auto_start", formatBool(n.autoStart)),
+		number("min_players", int64(n.minPlayers)),
 		number("match_ms", n.matchTimeout.Milliseconds()), number("idle_ms", n.idleTimeout.Milliseconds()),
 		number("age_ms", n.maxAge.Milliseconds()), number("keep_ms", n.retention.Milliseconds()),
 	)
@@ -88,29 +89,31 @@ func decodeRoom(roomID string, hash redisdb.Hash) (Room, error) {
 }
 
 func (r *Room) decodeSettings(text string) error {
-	settings := settingsLayout.Split(text)
-	r.GameID, r.CreatorID = settings.Int("game"), settings.Int("creator")
-	r.TokenCode, r.TokenDecimals = settings.Text("token"), int(settings.Int("decimals"))
+	settings := settingsLayout.Split(text) // read in the order of the layout, as below: that is fastest
 	r.Entry = wallet.Units(settings.Int("entry"))
-	r.MaxPlayers, r.MinPlayers = int(settings.Int("max_players")), int(settings.Int("min_players"))
-	r.FriendsOnly, r.AutoStart = settings.Bool("friends_only"), settings.Bool("auto_start")
+	r.TokenCode, r.TokenDecimals = settings.Text("token"), int(settings.Int("decimals"))
+	r.MaxPlayers = int(settings.Int("max_players"))
+	r.GameID, r.CreatorID = settings.Int("game"), settings.Int("creator")
 	r.Visibility = Visibility(settings.Text("visibility"))
+	r.FriendsOnly, r.AutoStart = settings.Bool("friends_only"), settings.Bool("auto_start")
+	r.MinPlayers = int(settings.Int("min_players"))
 	return settings.Err()
 }
 
 func (r *Room) decodeLive(text string) error {
 	live := liveLayout.Split(text)
-	r.Status, r.HostID, r.Version = Status(live.Text("status")), live.Int("host"), live.Int("version")
-	r.Seq, r.Position = live.Int("seq"), live.Text("seq")+"-"+live.Text("nonce")
-	r.Pot = wallet.Units(live.Int("pot"))
+	r.Status, r.Version = Status(live.Text("status")), live.Int("version")
+	r.Seq = live.Int("seq")
+	r.Position = strconv.FormatInt(r.Seq, 10) + "-" + live.Text("nonce")
+	r.Pot, r.HostID = wallet.Units(live.Int("pot")), live.Int("host")
 	return live.Err()
 }
 
 func (r *Room) decodeDocument(text string) (err error) {
 	document := documentLayout.Split(text)
-	r.SettledBy, r.Tie = document.Text("settlement"), Tie(document.Text("tie"))
-	r.RakeBps = int(document.Int("rakeBps"))
+	r.SettledBy, r.RakeBps = document.Text("settlement"), int(document.Int("rakeBps"))
 	r.PayoutBps, err = decodeInts(document.Text("payout"))
+	r.Tie = Tie(document.Text("tie"))
 	r.metadataJSON, r.entryTokenJSON = document.Text("metadata"), document.Text("entryToken")
 	r.creatorProfileJSON = document.Text("creatorProfile")
 	return errors.Join(document.Err(), err)

@@ -460,7 +460,7 @@ func (s *Service) EventTopic(roomID string) (topic string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return at.eventTopic(), nil
+	return at.eventTopic, nil
 }
 
 // Sweep looks once at each room that is due, of every game: it cancels rooms whose time is over,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/leader"
@@ -27,10 +28,10 @@ const eventsRetention = 10 * time.Minute
 // scripts. doc.go describes them.
 var (
 	settingsLayout = redisdb.PackedLayout{
-		Name: "the settings of a room", Separator: "|", Names: scripts.RoomSettings.Names,
+		Name: "the settings of a room", Separator: '|', Names: scripts.RoomSettings.Names,
 	}
-	liveLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: "|", Names: scripts.RoomLive.Names}
-	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: "|", Names: scripts.RoomSeat.Names}
+	liveLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: '|', Names: scripts.RoomLive.Names}
+	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: '|', Names: scripts.RoomSeat.Names}
 )
 
 // store reads rooms from Redis and runs the room scripts.
@@ -42,10 +43,15 @@ type store struct {
 	maxOpenRooms   int // that a player made on a shard and that have not ended; 0 for any number
 	ledgerChanged  func(gameID int64)
 	sweeping       *leader.Work
+
+	sharedKeysCache *cache.Cache[sharedKeysID, *sharedKeys]
 }
 
 func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledgerChanged func(int64)) *store {
-	st := &store{db: db, freeShardCount: freeShardCount, receiptTTL: receiptTTL, ledgerChanged: ledgerChanged}
+	st := &store{
+		db: db, freeShardCount: freeShardCount, receiptTTL: receiptTTL, ledgerChanged: ledgerChanged,
+		sharedKeysCache: cache.New[sharedKeysID, *sharedKeys]("room_keys", sharedKeysCacheSize, 0),
+	}
 	st.sweeping = leader.New(db, sweepWork, st.sweepGames)
 	return st
 }
@@ -59,24 +65,31 @@ func (st *store) changed(shard keys.Shard) {
 	}
 }
 
-// location is where a room is stored.
+// location is where a room is stored. newLocation makes it.
 type location struct {
-	shard  keys.Shard
-	roomID string
+	shard      keys.Shard
+	roomID     string
+	roomKey    string
+	eventTopic string // the list of the room's events and the channel of the same name
+}
+
+func newLocation(shard keys.Shard, roomID string) location {
+	room, events := keys.RoomWithEvents(shard, roomID)
+	return location{shard, roomID, room, events}
 }
 
 // locate returns the location of a room. It returns invalid_request for an id that is no UUID, and
 // room_not_found for one that no room can have.
 func (st *store) locate(roomID string) (location, error) {
 	roomID = strings.ToLower(roomID) // RFC 9562, section 4: upper case is the same id
-	if !isUUID(roomID) {
+	shard, ok := keys.RoomShard(roomID)
+	if !ok && !isUUID(roomID) {
 		return location{}, apierror.InvalidRequest.WithField("roomId", "format", "must be a UUID")
 	}
-	shard, ok := keys.RoomShard(roomID)
 	if !ok || shard.Number() > st.freeShardCount {
 		return location{}, apierror.RoomNotFound
 	}
-	return location{shard, roomID}, nil
+	return newLocation(shard, roomID), nil
 }
 
 // isUUID reports whether a text has the form of a UUID.
@@ -95,11 +108,6 @@ func isUUID(text string) bool {
 	}
 	return true
 }
-
-func (l location) roomKey() string { return keys.Room(l.shard, l.roomID) }
-
-// eventTopic is the list of the room's events and the channel of the same name.
-func (l location) eventTopic() string { return keys.RoomEvents(l.shard, l.roomID) }
 
 // command is one call of a verb: who changes which room, under which receipt.
 type command struct {
@@ -142,15 +150,51 @@ func (st *store) args(c command, own ...any) []any {
 	return append(list, own...)
 }
 
+// sharedKeys are the keys that all rooms of a game on a shard share. They are made once: every
+// change of a room names several of them.
+type sharedKeys struct {
+	indexes              map[string]string // by openIndex, …
+	due, counter, ledger string            // ledger is "" on a shard of free rooms
+}
+
+// sharedKeysID is whose sharedKeys they are.
+type sharedKeysID struct {
+	shard  keys.Shard
+	gameID int64
+}
+
+// sharedKeysCacheSize is for how many games and shards the keys are kept; they are some 500 bytes.
+const sharedKeysCacheSize = 4096
+
+// sharedKeys returns the keys that the command's room shares with others.
+func (st *store) sharedKeys(c *command) *sharedKeys {
+	of := sharedKeysID{c.shard, c.gameID}
+	if found, ok := st.sharedKeysCache.Get(of); ok {
+		return found
+	}
+	shared := &sharedKeys{
+		indexes: map[string]string{}, due: keys.RoomsDue(c.shard), counter: keys.RoomCounter(c.shard),
+	}
+	for _, state := range []string{openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex, allIndex} {
+		shared.indexes[state] = keys.RoomIndex(c.shard, c.gameID, state)
+	}
+	if c.shard.Paid() {
+		shared.ledger = keys.Ledger(c.shard.GameID())
+	}
+	st.sharedKeysCache.Add(of, shared)
+	return shared
+}
+
 // keyList collects the keys of a script in the order of its header.
 type keyList struct {
 	command
-	names []string
+	shared *sharedKeys
+	names  []string
 }
 
 // newKeyList starts with the room and its events.
-func newKeyList(c command) *keyList {
-	return &keyList{c, append(make([]string, 0, 24), c.roomKey(), c.eventTopic())}
+func (st *store) newKeyList(c command) *keyList {
+	return &keyList{c, st.sharedKeys(&c), append(make([]string, 0, 24), c.roomKey, c.eventTopic)}
 }
 
 func (k *keyList) add(names ...string) *keyList {
@@ -161,17 +205,17 @@ func (k *keyList) add(names ...string) *keyList {
 // addIndexes adds the game's indexes with these names.
 func (k *keyList) addIndexes(states ...string) *keyList {
 	for _, state := range states {
-		k.names = append(k.names, keys.RoomIndex(k.shard, k.gameID, state))
+		k.names = append(k.names, k.shared.indexes[state])
 	}
 	return k
 }
 
-func (k *keyList) addDue() *keyList { return k.add(keys.RoomsDue(k.shard)) }
+func (k *keyList) addDue() *keyList { return k.add(k.shared.due) }
 
 // addLedger adds the ledger of a paid room.
 func (k *keyList) addLedger() *keyList {
 	if k.shard.Paid() {
-		k.names = append(k.names, keys.Ledger(k.shard.GameID()))
+		k.names = append(k.names, k.shared.ledger)
 	}
 	return k
 }
@@ -197,13 +241,14 @@ func (k *keyList) addPlayerRooms(userIDs []int64) *keyList {
 // addWallet adds, in a paid room, a player's wallet and its lines.
 func (k *keyList) addWallet(userID int64) {
 	if game := k.shard.GameID(); k.shard.Paid() {
-		k.names = append(k.names, keys.Wallet(game, userID), keys.WalletLines(game, userID))
+		wallet, lines := keys.WalletWithLines(game, userID)
+		k.names = append(k.names, wallet, lines)
 	}
 }
 
 // addNewRoom adds the keys from the third on with which a room is opened.
 func (k *keyList) addNewRoom(code string) *keyList {
-	k.add(keys.RoomCode(k.shard, code), keys.RoomCounter(k.shard)).addDue()
+	k.add(keys.RoomCode(k.shard, code), k.shared.counter).addDue()
 	k.addIndexes(allIndex, createdIndex, startedIndex, openIndex)
 	k.add(keys.PlayerRooms(k.shard, k.caller.UserID), keys.RoomsMade(k.shard, k.caller.UserID))
 	if !k.shard.Paid() {
@@ -256,7 +301,7 @@ func (st *store) runScript(
 			return scriptResult{}, refused
 		}
 	}
-	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey(), names, args...)
+	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey, names, args...)
 	st.changed(c.shard)
 	if err != nil {
 		return scriptResult{}, err
@@ -267,8 +312,8 @@ func (st *store) runScript(
 		return r, nil
 	}
 	if r.isOK() && len(r.reply.Values) > 0 && r.reply.Values[0] != read.roomID {
-		read.roomID = r.reply.Values[0]
-		if hash, err = st.db.AutoPipelined.HGetAll(ctx, read.roomKey()).Result(); err != nil {
+		read = newLocation(read.shard, r.reply.Values[0])
+		if hash, err = st.db.AutoPipelined.HGetAll(ctx, read.roomKey).Result(); err != nil {
 			return scriptResult{}, redisdb.WrapError("read a room", err)
 		}
 	}
@@ -301,29 +346,26 @@ func (st *store) findEnded(ctx context.Context, roomIDs []string) (string, error
 	if len(roomIDs) == 0 {
 		return "", nil
 	}
-	live := make([]*redis.StringCmd, len(roomIDs))
-	_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, id := range roomIDs {
-			at, err := st.locate(id)
-			if err != nil {
-				return errors.New("a list of rooms contains " + strconv.Quote(id) + ", which is no room id")
-			}
-			live[i] = p.HGet(ctx, at.roomKey(), "live")
+	names := make([]string, len(roomIDs))
+	for i, id := range roomIDs {
+		at, err := st.locate(id)
+		if err != nil {
+			return "", errors.New("a list of rooms contains " + strconv.Quote(id) + ", which is no room id")
 		}
-		return nil
-	})
-	for _, reply := range live {
-		if reply != nil && reply.Err() != nil && !errors.Is(reply.Err(), redis.Nil) {
-			err = reply.Err()
-		}
+		names[i] = at.roomKey
 	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", redisdb.WrapError("find the rooms that have ended", err)
+	live := make([]redisdb.Pending[string], len(names))
+	for i, name := range names {
+		live[i] = st.db.AutoPipelined.HGet(ctx, name, "live")
 	}
 	ended := ","
 	for i, id := range roomIDs {
-		now := liveLayout.Split(live[i].Val())
-		if live[i].Err() != nil || Status(now.Text("status")).Ended() { // redis.Nil: it was removed
+		text, err := live[i].Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return "", redisdb.WrapError("find the rooms that have ended", err)
+		}
+		now := liveLayout.Split(text)
+		if err != nil || Status(now.Text("status")).Ended() { // redis.Nil: it was removed
 			ended += id + ","
 		}
 	}
@@ -342,7 +384,7 @@ func (st *store) runCreate(
 	ctx context.Context, c command, profile, settings, document, ended string,
 ) (scriptResult, error) {
 	code := newCode(c.shard.Number(), st.freeShardCount)
-	return st.run(ctx, scripts.RoomCreate, newKeyList(c).addNewRoom(code),
+	return st.run(ctx, scripts.RoomCreate, st.newKeyList(c).addNewRoom(code),
 		c.caller.UserID, c.roomID, st.freeShardCount+1, c.shard.Number(), code, settings, document, profile,
 		st.maxSeats, st.maxOpenRooms, ended)
 }
@@ -354,7 +396,7 @@ func (st *store) newRoomCommand(caller principal.Caller, paid bool, rc idempoten
 		// A player opens all free rooms in one shard, so that a request with a key finds its receipt.
 		shard = keys.FreeShard(int(caller.UserID % int64(st.freeShardCount)))
 	}
-	at := location{shard, keys.NewRoomID(shard, time.Now())}
+	at := newLocation(shard, keys.NewRoomID(shard, time.Now()))
 	return command{at, caller, caller.GameID, rc, idempotency.NewNonce()}
 }
 
@@ -367,7 +409,7 @@ type joinOptions struct {
 
 // join seats the caller. Stale means that the script must know more of the options.
 func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResult, error) {
-	k := newKeyList(c).addIndexes(openIndex).addPlayerRooms([]int64{c.caller.UserID})
+	k := st.newKeyList(c).addIndexes(openIndex).addPlayerRooms([]int64{c.caller.UserID})
 	if o.mayStart {
 		k.addIndexes(createdIndex, startedIndex).addDue()
 	}
@@ -379,14 +421,14 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 // leave takes the caller out. Stale means that the script must have the keys of the other seats as
 // well, and the payout of the last player left over when there is one.
 func (st *store) leave(ctx context.Context, c command, l settlement) (scriptResult, error) {
-	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
+	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomLeave, k.addLedger().addPlayers(l.users),
 		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
 		eventsRetention.Milliseconds())
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
-	k := newKeyList(c).addIndexes(startedIndex, finishedIndex).addDue()
+	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex).addDue()
 	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users),
 		c.gameID, c.roomID, l.placements, int64(l.rake), l.roomVersion, eventsRetention.Milliseconds())
 }
@@ -394,14 +436,14 @@ func (st *store) finish(ctx context.Context, c command, l settlement) (scriptRes
 // ready records whether the caller is ready. Stale means that the room starts and the script must
 // know who has a reserved seat.
 func (st *store) ready(ctx context.Context, c command, ready bool, reserved []int64) (scriptResult, error) {
-	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
+	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
 	return st.run(ctx, scripts.RoomReady, k.addPlayerRooms(reserved),
 		c.playerText(), c.gameID, c.roomID, formatBool(ready), joinInts(reserved))
 }
 
 // start starts the room. Stale means that the script must know who has a reserved seat.
 func (st *store) start(ctx context.Context, c command, reserved []int64) (scriptResult, error) {
-	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
+	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex).addDue()
 	return st.run(ctx, scripts.RoomStart, k.addPlayerRooms(reserved),
 		c.playerText(), c.gameID, c.roomID, joinInts(reserved))
 }
@@ -410,18 +452,18 @@ func (st *store) start(ctx context.Context, c command, reserved []int64) (script
 func (st *store) kick(
 	ctx context.Context, c command, user int64, ban bool, users []int64,
 ) (scriptResult, error) {
-	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
+	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users),
 		c.playerText(), c.gameID, c.roomID, joinInts(users), user, formatBool(ban), eventsRetention.Milliseconds())
 }
 
 func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
-	return st.run(ctx, scripts.RoomTransfer, newKeyList(c), c.playerText(), c.gameID, user)
+	return st.run(ctx, scripts.RoomTransfer, st.newKeyList(c), c.playerText(), c.gameID, user)
 }
 
 // cancel ends the room. Stale means that the script must have the keys of other seats.
 func (st *store) cancel(ctx context.Context, c command, users []int64, reason string) (scriptResult, error) {
-	k := newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
+	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users),
 		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds())
 }
@@ -433,10 +475,10 @@ func (st *store) tryRematch(
 	ctx context.Context, c command, room Room, profile, ended string,
 ) (scriptResult, error) {
 	next := c
-	next.roomID = keys.NewRoomID(c.shard, time.Now())
+	next.location = newLocation(c.shard, keys.NewRoomID(c.shard, time.Now()))
 	code := newCode(c.shard.Number(), st.freeShardCount)
 	others := slices.DeleteFunc(room.ActivePlayers(), func(id int64) bool { return id == c.caller.UserID })
-	k := newKeyList(c).add(next.roomKey(), next.eventTopic()).addNewRoom(code).addPlayerRooms(others)
+	k := st.newKeyList(c).add(next.roomKey, next.eventTopic).addNewRoom(code).addPlayerRooms(others)
 	return st.runScript(ctx, scripts.RoomRematch, c, next.location, k.withReceipt(),
 		st.args(c, c.playerText(), c.gameID, next.roomID, st.freeShardCount+1, c.shard.Number(), code,
 			room.encodeRematchDocument(profile), profile, joinInts(others), st.maxSeats, st.maxOpenRooms, ended))
@@ -448,7 +490,7 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	if err != nil {
 		return Room{}, err
 	}
-	hash, err := st.db.AutoPipelined.HGetAll(ctx, at.roomKey()).Result()
+	hash, err := st.db.AutoPipelined.HGetAll(ctx, at.roomKey).Result()
 	if err != nil {
 		return Room{}, redisdb.WrapError("read a room", err)
 	}
@@ -578,7 +620,7 @@ func (st *store) readMany(ctx context.Context, ids []string) ([]Room, error) {
 			slog.ErrorContext(ctx, "an index of rooms contains what is no room id", "id", id)
 			continue
 		}
-		names, found = append(names, at.roomKey()), append(found, id)
+		names, found = append(names, at.roomKey), append(found, id)
 	}
 	list := make([]Room, 0, len(names))
 	for i, hash := range st.db.ReadHashes(ctx, names) {

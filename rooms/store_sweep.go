@@ -161,7 +161,7 @@ func (st *store) listDue(ctx context.Context, shards []keys.Shard, skip map[keys
 			n := 0
 			for n < len(entries) && int64(entries[n].Score) <= now.UnixMilli() {
 				roomID, _ := entries[n].Member.(string)
-				due.rooms = append(due.rooms, location{shard, roomID})
+				due.rooms = append(due.rooms, newLocation(shard, roomID))
 				n++
 			}
 			if n == sweepBatchRooms {
@@ -242,7 +242,7 @@ func (st *store) prepareSweep(
 ) (calls []redisdb.ScriptCall, sound []location) {
 	names := make([]string, len(batch))
 	for i, at := range batch {
-		names[i] = at.roomKey()
+		names[i] = at.roomKey
 	}
 	for i, hash := range st.db.ReadHashes(ctx, names) {
 		at := batch[i]
@@ -258,7 +258,7 @@ func (st *store) prepareSweep(
 
 // sweepCall returns the call that sweeps a room; the zero Room is one that does not exist.
 func (st *store) sweepCall(at location, room Room, fence int64) redisdb.ScriptCall {
-	k := newKeyList(command{location: at, gameID: room.GameID})
+	k := st.newKeyList(command{location: at, gameID: room.GameID})
 	k.addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue().addIndexes(allIndex)
 	k.add(keys.RoomCode(at.shard, room.Code), keys.RoomsFence(at.shard))
 	if !at.shard.Paid() {

@@ -506,7 +506,7 @@ type room struct {
 	code  string
 }
 
-var roomLive = redisdb.PackedLayout{Name: "the live values", Separator: "|", Names: scripts.RoomLive.Names}
+var roomLive = redisdb.PackedLayout{Name: "the live values", Separator: '|', Names: scripts.RoomLive.Names}
 
 // newRoom returns a room that is not open yet, and the call that opens it. Settings that are not
 // given have a default.

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	roomSettings = redisdb.PackedLayout{Name: "the settings", Separator: "|", Names: scripts.RoomSettings.Names}
-	roomSeat     = redisdb.PackedLayout{Name: "a seat", Separator: "|", Names: scripts.RoomSeat.Names}
+	roomSettings = redisdb.PackedLayout{Name: "the settings", Separator: '|', Names: scripts.RoomSettings.Names}
+	roomSeat     = redisdb.PackedLayout{Name: "a seat", Separator: '|', Names: scripts.RoomSeat.Names}
 )
 
 // checkRooms compares what a shard stores about its rooms: the counts of a room with its seats, its

@@ -24,7 +24,7 @@ type store struct {
 	receiptTTL time.Duration
 }
 
-var livePacked = redisdb.PackedLayout{Name: "an asset", Separator: "|", Names: scripts.AssetLive.Names}
+var livePacked = redisdb.PackedLayout{Name: "an asset", Separator: '|', Names: scripts.AssetLive.Names}
 
 // decodeAsset returns the asset in the fields of keys.Asset, which are not empty.
 func decodeAsset(gameID, id int64, hash redisdb.Hash) (Asset, error) {

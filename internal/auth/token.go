@@ -148,7 +148,7 @@ func unverifiedIssuer(bearer string) string {
 // verifiedTokenCache caches verified tokens by the SHA-256 of the token, so that a busy caller does
 // not cost a signature check for each request.
 type verifiedTokenCache struct {
-	tokens *cache.Cache[[sha256.Size]byte, cachedToken]
+	tokens *cache.Cache[[sha256.Size]byte, *cachedToken] // by pointer: it is large, and read for every request
 }
 
 type cachedToken struct {
@@ -159,17 +159,20 @@ type cachedToken struct {
 const verifiedTokenCacheSize = 16384
 
 func newVerifiedTokenCache() verifiedTokenCache {
-	return verifiedTokenCache{cache.New[[sha256.Size]byte, cachedToken]("access_tokens", verifiedTokenCacheSize, 0)}
+	return verifiedTokenCache{cache.New[[sha256.Size]byte, *cachedToken]("access_tokens", verifiedTokenCacheSize, 0)}
 }
 
 func (c verifiedTokenCache) get(digest [sha256.Size]byte, now time.Time) (Authentication, bool) {
 	cached, ok := c.tokens.Get(digest)
+	if !ok {
+		return Authentication{}, false
+	}
 	// A token that need not be verified before it expires stays cached for longer: it is refused
 	// without being verified.
 	lastsUntilExpiry := cached.verifyAgainAt.Equal(cached.authentication.ExpiresAt)
-	return cached.authentication, ok && (now.Before(cached.verifyAgainAt) || lastsUntilExpiry)
+	return cached.authentication, now.Before(cached.verifyAgainAt) || lastsUntilExpiry
 }
 
 func (c verifiedTokenCache) add(digest [sha256.Size]byte, a Authentication, verifyAfter time.Time) {
-	c.tokens.Add(digest, cachedToken{a, verifyAfter})
+	c.tokens.Add(digest, &cachedToken{a, verifyAfter})
 }

@@ -245,7 +245,15 @@ func Wallet(gameID, userID int64) string { return economyKey(gameID, "wallet:", 
 // what carries user.balance and user.asset to the player: entries in the form of package events.
 // The id of a line is WalletBaseField and its place in the list, from 1.
 func WalletLines(gameID, userID int64) string {
-	return economyKey(gameID, "wallet:", id(userID), ":lines")
+	return economyKey(gameID, "wallet:", id(userID), walletLinesSuffix)
+}
+
+const walletLinesSuffix = ":lines"
+
+// WalletWithLines returns Wallet and WalletLines, made at once.
+func WalletWithLines(gameID, userID int64) (wallet, lines string) {
+	lines = WalletLines(gameID, userID)
+	return strings.TrimSuffix(lines, walletLinesSuffix), lines
 }
 
 // Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>",
@@ -299,6 +307,12 @@ const roomEventsSuffix = ":events"
 // RoomEvents (list of the newest 256 to 319, until 10 minutes after the room's end; and a channel
 // of the same name) carries the events of a room, in the form of package events.
 func RoomEvents(s Shard, roomID string) string { return s.key("room:", roomID, roomEventsSuffix) }
+
+// RoomWithEvents returns Room and RoomEvents, made at once.
+func RoomWithEvents(s Shard, roomID string) (room, events string) {
+	events = RoomEvents(s, roomID)
+	return strings.TrimSuffix(events, roomEventsSuffix), events
+}
 
 // ParseRoomEvents returns the room of a RoomEvents. It returns false for other keys.
 func ParseRoomEvents(key string) (roomID string, ok bool) {

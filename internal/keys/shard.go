@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -94,12 +93,8 @@ func NewRoomID(s Shard, at time.Time) string {
 // cannot have made, so that a malformed id costs no round trip. Upper-case digits are invalid: a
 // room id has one spelling.
 func RoomShard(roomID string) (Shard, bool) {
-	if len(roomID) != 36 || roomID[8] != '-' || roomID[13] != '-' || roomID[18] != '-' || roomID[23] != '-' {
-		return Shard{}, false
-	}
-	digits := strings.ReplaceAll(roomID, "-", "")
-	b, err := hex.DecodeString(digits)
-	if err != nil || len(b) != 16 || strings.ToLower(digits) != digits {
+	b, ok := parseUUID(roomID)
+	if !ok {
 		return Shard{}, false
 	}
 	high, low := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
@@ -113,7 +108,41 @@ func RoomShard(roomID string) (Shard, bool) {
 	return s, s.place < MaxShards
 }
 
+// parseUUID returns what formatUUID has made a text of, and false for any other text.
+func parseUUID(text string) (b [16]byte, ok bool) {
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return b, false
+	}
+	at := 0 // in text
+	for i := range b {
+		if i == 4 || i == 6 || i == 8 || i == 10 { // behind a hyphen
+			at++
+		}
+		high, low := hexDigits[text[at]], hexDigits[text[at+1]]
+		if high == 0 || low == 0 {
+			return b, false
+		}
+		b[i] = (high-1)<<4 | (low - 1)
+		at += 2
+	}
+	return b, true
+}
+
+// hexDigits has the value of each digit and 1, and 0 for what is no digit in lower case.
+var hexDigits = func() (values [256]byte) {
+	for value, digit := range []byte("0123456789abcdef") {
+		values[digit] = byte(value + 1)
+	}
+	return values
+}()
+
 func formatUUID(b [16]byte) string {
-	s := hex.EncodeToString(b[:])
-	return s[0:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:32]
+	var text [36]byte
+	hex.Encode(text[0:8], b[0:4])
+	hex.Encode(text[9:13], b[4:6])
+	hex.Encode(text[14:18], b[6:8])
+	hex.Encode(text[19:23], b[8:10])
+	hex.Encode(text[24:36], b[10:16])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return string(text[:])
 }

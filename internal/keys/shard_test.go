@@ -48,6 +48,7 @@ func TestOnlyOurOwnIDsNameAShard(t *testing.T) {
 		"00000000-0000-8800-8000-000000000000", // there is no game 0
 		"00000000-0000-8000-c000-000000000000", // another variant
 		"0000000g-0000-8000-8000-000000000000",
+		strings.Repeat("-", 36), good[:24] + "-" + good[25:], good[:35] + "-", "-" + good[1:], good[:9] + "-" + good[10:],
 	} {
 		if shard, ok := keys.RoomShard(id); ok {
 			t.Errorf("%q names the shard %v", id, shard)

@@ -59,6 +59,12 @@ func (p AutoPipeline) HGetAll(ctx context.Context, key string) Pending[[]string]
 	return Pending[[]string]{ctx, command, p.pipeliner.Submit(ctx, command)}
 }
 
+// HGet queues the reading of one field of a hash.
+func (p AutoPipeline) HGet(ctx context.Context, key, field string) Pending[string] {
+	command := redis.NewStringCmd(ctx, "hget", key, field)
+	return Pending[string]{ctx, command, p.pipeliner.Submit(ctx, command)}
+}
+
 // HMGet queues the reading of some fields of a hash.
 func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) Pending[[]any] {
 	line := make([]any, 2, 2+len(fields))

@@ -13,7 +13,7 @@ import (
 // read a longer text.
 type PackedLayout struct {
 	Name      string // what is packed, for errors: "the settings of a room"
-	Separator string
+	Separator byte
 	Names     []string // of the values, in their order
 }
 
@@ -25,12 +25,15 @@ func (p *PackedLayout) Join(values ...PackedValue) string {
 	var buffer [512]byte // a room is made with two such texts
 	b := buffer[:0]
 	for i, name := range p.Names {
-		at := slices.IndexFunc(values, func(v PackedValue) bool { return v.name == name })
+		at := i // its place when the values come in the order of the layout
+		if at >= len(values) || values[at].name != name {
+			at = slices.IndexFunc(values, func(v PackedValue) bool { return v.name == name })
+		}
 		if at < 0 || len(values) != len(p.Names) {
 			panic("redisdb: " + p.Name + " lack the value " + name + ", or have others")
 		}
 		if i > 0 {
-			b = append(b, p.Separator...)
+			b = append(b, p.Separator)
 		}
 		if value := &values[at]; value.isNumber {
 			b = strconv.AppendInt(b, value.number, 10)
@@ -61,31 +64,36 @@ func (p *PackedLayout) Split(text string) PackedRecord {
 	r := PackedRecord{decoding: decoding{name: p.Name}, packed: p}
 	last := len(p.Names) - 1
 	for i := range last {
-		value, rest, found := strings.Cut(text, p.Separator)
-		if !found {
+		end := strings.IndexByte(text, p.Separator)
+		if end < 0 {
 			r.fail(fmt.Errorf("%d values, want %d", i+1, len(p.Names)))
 			return r
 		}
-		r.values[i], text = value, rest
+		r.values[i], text = text[:end], text[end+1:]
 	}
 	r.values[last] = text
 	return r
 }
 
 // PackedRecord decodes the values of a packed text by their names. It has no map, because a room
-// has a record for each seat.
+// has a record for each seat: a value is found at once when it is read after the one that is before
+// it in the layout, and else by a search.
 type PackedRecord struct {
 	decoding
 	packed *PackedLayout
+	next   int // place of the value after the one that was read last
 	values [maxPackedValues]string
 }
 
 // Text returns a value. It panics when the layout has no such name.
 func (r *PackedRecord) Text(name string) string {
-	i := slices.Index(r.packed.Names, name)
-	if i < 0 {
-		panic("redisdb: " + r.packed.Name + " have no value " + name)
+	i := r.next
+	if i >= len(r.packed.Names) || r.packed.Names[i] != name {
+		if i = slices.Index(r.packed.Names, name); i < 0 {
+			panic("redisdb: " + r.packed.Name + " have no value " + name)
+		}
 	}
+	r.next = i + 1
 	return r.values[i]
 }
 

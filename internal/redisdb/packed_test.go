@@ -6,7 +6,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-var point = redisdb.PackedLayout{Name: "a point", Separator: "|", Names: []string{"x", "at", "label"}}
+var point = redisdb.PackedLayout{Name: "a point", Separator: '|', Names: []string{"x", "at", "label"}}
 
 func TestPackedValuesAreReadByNameAndTheLastMayContainTheSeparator(t *testing.T) {
 	text := point.Join(

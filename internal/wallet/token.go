@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // Token is a currency: the EntryToken of the wire. It is defined once for the installation; every
@@ -23,6 +24,24 @@ type Token struct {
 
 	Decimals int         `json:"-"` // fraction digits, 0 … MaxDecimals; they never change
 	Games    []TokenGame `json:"-"` // whose server keys may credit and debit it; only the operator sees them
+}
+
+// AppendToken appends the JSON of a token. Every paid room has it, so it is not made by reflection.
+// It is no method, because what embeds a Token would be encoded by it.
+func AppendToken(b []byte, t Token) []byte {
+	b = strconv.AppendInt(append(b, `{"id":`...), t.ID, 10)
+	b = wire.AppendString(append(b, `,"tokenId":`...), t.Code)
+	b = wire.AppendString(append(b, `,"tokenName":`...), t.Name)
+	if b = append(b, `,"logoUrl":`...); t.LogoURL == nil {
+		b = append(b, "null"...)
+	} else {
+		b = wire.AppendString(b, *t.LogoURL)
+	}
+	b = wire.AppendString(append(b, `,"metadata":{"assetName":`...), t.Metadata.AssetName)
+	b = wire.AppendString(append(b, `,"policyId":`...), t.Metadata.PolicyID)
+	b = wire.AppendString(append(b, `,"decimals":`...), t.Metadata.Decimals)
+	b = t.Supply.Units.AppendDecimal(append(b, `},"volume":`...), t.Supply.Decimals)
+	return append(b, '}')
 }
 
 // Metadata describes the token outside of Parlor.

@@ -47,10 +47,23 @@ func FormatTime(t time.Time) string { return t.UTC().Format(TimeLayout) }
 
 // AppendTime appends t as a JSON string in TimeLayout.
 func AppendTime(b []byte, t time.Time) []byte {
-	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, TimeLayout)
-	return append(b, '"')
+	t = t.UTC()
+	year, month, day := t.Date()
+	if year < 1000 || year > 9999 { // no time of a record; the layout has more rules for them
+		return append(t.AppendFormat(append(b, '"'), TimeLayout), '"')
+	}
+	hour, minute, second := t.Clock()
+	millisecond := t.Nanosecond() / int(time.Millisecond)
+	// Digit by digit: a room has several times, and to read the layout each time costs more.
+	return append(b, '"',
+		digit(year/1000), digit(year/100), digit(year/10), digit(year), '-',
+		digit(int(month)/10), digit(int(month)), '-', digit(day/10), digit(day), 'T',
+		digit(hour/10), digit(hour), ':', digit(minute/10), digit(minute), ':', digit(second/10), digit(second), '.',
+		digit(millisecond/100), digit(millisecond/10), digit(millisecond), 'Z', '"')
 }
+
+// digit returns the last decimal digit of n.
+func digit(n int) byte { return '0' + byte(n%10) }
 
 // AppendString appends a text as a JSON string. Invalid UTF-8 becomes the replacement character.
 func AppendString(b []byte, text string) []byte {

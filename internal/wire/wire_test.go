@@ -18,6 +18,20 @@ func TestTimesAreUTCWithMilliseconds(t *testing.T) {
 	}
 }
 
+func TestATimeIsAppendedInItsLayout(t *testing.T) {
+	for _, at := range []time.Time{
+		{},
+		time.UnixMilli(0), time.UnixMilli(-1), time.UnixMilli(1_700_000_000_007), time.UnixMicro(1_999_999),
+		time.Date(2028, 2, 29, 23, 59, 59, 999_999_999, time.FixedZone("", -3600)),
+		time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		time.Date(999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		if got, want := string(wire.AppendTime(nil, at)), `"`+wire.FormatTime(at)+`"`; got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+}
+
 func TestReadingIsByTheLetter(t *testing.T) {
 	type request struct {
 		RoomID string `json:"roomId"`

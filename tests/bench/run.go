@@ -465,8 +465,8 @@ const requestsPerCycle = 4
 // the class "money".
 const oneWalletPurchases = 1_500
 
-// joinOperation fills the rooms seat by seat: worker k the rooms k, k+workers, …, which the first
-// player of its group created.
+// joinOperation fills the rooms seat by seat: worker k the rooms k, k+workers, …, which players of
+// its group opened.
 func (b *bench) joinOperation(rooms []string) operation {
 	ok := wantStatus(http.StatusOK)
 	joined := make([]int, b.options.workers)
@@ -477,7 +477,8 @@ func (b *bench) joinOperation(rooms []string) operation {
 		if room >= len(rooms) {
 			return errExhausted
 		}
-		p := b.workerPlayers(worker)[1+n%(seatsPerRoom-1)]
+		host, seat := b.hostOf(room), 1+n%(seatsPerRoom-1)
+		p := b.workerPlayers(worker)[(host+seat)%seatsPerRoom]
 		return ok(b.nodeConns[worker].send(p.post("/api/v1/game-session/join", roomBody(rooms[room]))))
 	}
 }
@@ -520,12 +521,16 @@ func (b *bench) writeCPUProfile(name string) error {
 
 func roomBody(roomID string) string { return `{"roomId":"` + roomID + `"}` }
 
-// openRooms creates the rooms of one pass, each by the first player of a worker's group.
+// hostOf returns which player of a worker's group opens the worker's room i: each in turn, because a
+// player may have only so many open rooms.
+func (b *bench) hostOf(i int) int { return i / b.options.workers % seatsPerRoom }
+
+// openRooms creates the rooms of one pass.
 func (b *bench) openRooms(pass int) ([]string, error) {
 	rooms := make([]string, 30*b.options.workers)
 	err := b.forEachWorker(func(worker int) (err error) {
 		for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
-			rooms[i], err = b.openRoom(b.nodeConns[worker], b.workerPlayers(worker)[0], seatsPerRoom)
+			rooms[i], err = b.openRoom(b.nodeConns[worker], b.workerPlayers(worker)[b.hostOf(i)], seatsPerRoom)
 		}
 		return err
 	})
@@ -538,9 +543,8 @@ func (b *bench) openRooms(pass int) ([]string, error) {
 // cancelRooms ends the rooms of a pass: a player may have only so many seats at a time.
 func (b *bench) cancelRooms(rooms []string) error {
 	return b.forEachWorker(func(worker int) (err error) {
-		host := b.workerPlayers(worker)[0]
 		for i := worker; i < len(rooms) && err == nil; i += b.options.workers {
-			r := host.post("/api/v1/game-session/cancel", roomBody(rooms[i]))
+			r := b.workerPlayers(worker)[b.hostOf(i)].post("/api/v1/game-session/cancel", roomBody(rooms[i]))
 			err = wantStatus(http.StatusOK)(b.nodeConns[worker].send(r))
 		}
 		return err
