@@ -506,7 +506,7 @@ func (st *store) listEvents(ctx context.Context, roomID string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	entries, err := st.db.Client.LRange(ctx, at.eventTopic(), 0, -1).Result()
+	entries, err := st.db.Client.LRange(ctx, at.eventTopic, 0, -1).Result()
 	return entries, redisdb.WrapError("read the events of a room", err)
 }
 
