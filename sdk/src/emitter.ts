@@ -1,0 +1,102 @@
+import { aborted, closed, queueFull } from "./errors.js";
+import type { ListenOptions } from "./types.js";
+
+type Listener = (event: any) => unknown;
+
+/** Calls listeners by the name of an event. One that throws is reported and stops nobody else. */
+export interface Emitter {
+  on(event: string, fn: Listener, o?: ListenOptions): () => void;
+  once(event: string, o?: ListenOptions): Promise<any>;
+  events(o?: ListenOptions): AsyncIterable<any>;
+  /** Returns whether anybody listened. */
+  emit(event: string, value: any): boolean;
+  /** Ends what waits for events, with the error `closed`. */
+  end(): void;
+}
+
+const maxUnread = 1000;
+
+/** Listens to an event of the browser. Returns the function that stops it. */
+export function listen(target: any, type: string, fn: () => void): () => void {
+  target?.addEventListener?.(type, fn);
+  return () => target?.removeEventListener?.(type, fn);
+}
+
+export function createEmitter(report: (e: unknown) => void): Emitter {
+  // A listener of "" hears every event but change.
+  const listeners = new Set<{ event: string; fn: Listener }>();
+  const endings = new Set<(e: unknown) => void>();
+
+  /** Adds a listener. `onEnd` is called when it can hear no more, by the signal or the client. */
+  function add(event: string, fn: Listener, { signal }: ListenOptions = {}, onEnd?: (e: unknown) => void) {
+    if (typeof fn !== "function") throw new TypeError("a listener is a function");
+    const listener = { event, fn };
+    const off = () => {
+      listeners.delete(listener);
+      endings.delete(end);
+      unlisten();
+    };
+    const end = (e: unknown) => {
+      off();
+      onEnd?.(e);
+    };
+    const unlisten = listen(signal, "abort", () => end(aborted()));
+    listeners.add(listener);
+    endings.add(end);
+    if (signal?.aborted) end(aborted());
+    return off;
+  }
+
+  return {
+    on: (event, fn, o) => add(event, fn, o),
+    once: (event, o) => new Promise((resolve, reject) => {
+      const off = add(event, (value) => {
+        off();
+        resolve(value);
+      }, o, reject);
+    }),
+    events(o) {
+      const unread: any[] = [];
+      let wake = () => {};
+      let end: any;
+      const finish = (e: unknown) => {
+        end ||= e;
+        wake();
+      };
+      const off = add("", (value) => {
+        if (unread.push(value) > maxUnread) finish(queueFull());
+        wake();
+      }, o, finish);
+      return (async function* () {
+        try {
+          for (;;) {
+            while (unread.length) yield unread.shift();
+            if (end?.retryable) throw end;
+            if (end) return;
+            await new Promise<void>((resolve) => { wake = resolve; });
+          }
+        } finally {
+          off();
+        }
+      })();
+    },
+    emit(event, value) {
+      let heard = false;
+      for (const listener of [...listeners]) {
+        const isNamed = listener.event === event;
+        if (!listeners.has(listener) || !(isNamed || (!listener.event && event !== "change"))) continue;
+        heard ||= isNamed;
+        try {
+          const result: any = listener.fn(value);
+          result?.then?.(undefined, report);
+        } catch (e) {
+          report(e);
+        }
+      }
+      return heard;
+    },
+    end() {
+      for (const end of endings) end(closed());
+    },
+  };
+}

@@ -1,0 +1,5 @@
+// The script for `<script src>`: its global is Parlor.
+import { init, ParlorError, setScriptOrigin } from "./index.js";
+
+setScriptOrigin((globalThis.document?.currentScript as HTMLScriptElement | null)?.src);
+(globalThis as any).Parlor = { init, ParlorError };

@@ -1,0 +1,63 @@
+import type { Context } from "./context.js";
+import { ParlorError, queueFull } from "./errors.js";
+import type { SendOptions } from "./types.js";
+
+const maxFrameBytes = 16 << 10;
+const maxQueued = 64; // messages
+const maxQueuedBytes = 256 << 10;
+const maxWaitMs = 10_000;
+const framesPerSecond = 50; // the service closes at 60
+const burst = 100; // the service closes at 120
+const maxBuffered = 64 << 10; // bytes in the browser, above which volatile messages are dropped
+
+/** Sends the messages of rooms: at once, or when there is a connection again. */
+export function createOutbox(c: Context) {
+  const queue: { text: string; size: number; at: number }[] = [];
+  let permits = burst;
+  let permitsAt = 0;
+  let timer: any;
+
+  /** Sends a frame, if there is a connection and the rate allows it. */
+  function transmit(text: string) {
+    const now = Date.now();
+    permits = Math.min(burst, permits + ((now - permitsAt) / 1000) * framesPerSecond);
+    permitsAt = now;
+    if (!c.socket.isUp() || permits < 1) return false;
+    permits--;
+    c.socket.postFrame(text);
+    return true;
+  }
+
+  function flush() {
+    clearTimeout(timer);
+    let late = 0;
+    while (queue.length) {
+      const isLate = Date.now() - queue[0].at > maxWaitMs;
+      if (isLate ? !c.socket.isUp() : !transmit(queue[0].text)) break;
+      late += +isLate;
+      queue.shift();
+    }
+    if (late) c.reportError(new ParlorError("timeout", `${late} messages waited for 10 s`));
+    if (queue.length && c.socket.isUp()) timer = setTimeout(flush, 1000 / framesPerSecond);
+  }
+
+  return {
+    send(roomId: string, op: string, payload: unknown, { to, volatile }: SendOptions) {
+      if (!op || typeof op !== "string") throw new TypeError("a message needs a name: send(\"move\", { x: 3 })");
+      const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to } });
+      const size = new TextEncoder().encode(text).length;
+      if (size > maxFrameBytes) throw new ParlorError("payload_too_large", `at most ${maxFrameBytes} bytes`);
+      if (volatile) {
+        if (!queue.length && c.socket.buffered() < maxBuffered) transmit(text);
+      } else if (queue.length || !transmit(text)) {
+        const at = Date.now();
+        if (queue.length >= maxQueued || queue.reduce((sum, q) => sum + q.size, size) > maxQueuedBytes ||
+          at - (queue[0]?.at ?? at) > maxWaitMs) throw queueFull();
+        queue.push({ text, size, at });
+        flush();
+      }
+    },
+    flush,
+    close: () => clearTimeout(timer),
+  };
+}

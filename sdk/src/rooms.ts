@@ -1,0 +1,287 @@
+import type { Context } from "./context.js";
+import { createEmitter, type Emitter } from "./emitter.js";
+import { createOutbox } from "./outbox.js";
+import type { CallOptions, Room, RoomData, Rooms } from "./types.js";
+
+const maxSubscriptions = 16; // of one connection
+const eventWaitMs = 5000; // how long a call waits for the events that it caused
+const maxMerges = 3;
+const maxCandidates = 5; // rooms that quick tries
+
+/** A room whose events are followed. */
+interface Followed {
+  room: any;
+  emitter: Emitter;
+  /** Whether the reply to a subscription is awaited. */
+  syncing?: boolean;
+  /** What waits for an event. */
+  waits: Set<() => void>;
+  sharedVersion: number;
+  /** Rises with each call that gives the room. */
+  touched: number;
+  /** Whether its events are no longer followed. */
+  forgotten?: boolean;
+}
+
+const statuses: Record<string, string> = {
+  started: "STARTED", finished: "FINISHED", cancelled: "CANCELLED", disputed: "DISPUTED",
+};
+
+const hasEnded = (room: RoomData) => room.status === "FINISHED" || room.status === "CANCELLED";
+
+/** Changes the fields of a room by an event. An event carries the change, a snapshot the whole. */
+function applyChange(room: any, name: string, data: any, at: string) {
+  const { reason, code, ...fields } = data; // of a player who left, of another room
+  for (const field in fields) if (field in room) room[field] = fields[field];
+  const { user, userId = user?.id, ready, newRoomId } = data;
+  const isJoin = name === "joined";
+  const isForfeit = reason === "forfeited";
+  if (isJoin || name === "left") {
+    room.participants = room.participants.filter((u: any) => u.id !== userId);
+    if (!isForfeit) room.seats = room.seats.filter((s: any) => s.userId !== userId); // or it was reserved
+  }
+  if (isJoin) {
+    room.participants.push(user);
+    room.seats.push({ userId, state: "active", ready: false, joinedAt: at });
+  }
+  if (isForfeit || name === "ready") {
+    room.seats = room.seats.map((s: any) =>
+      (s.userId !== userId ? s : isForfeit ? { ...s, state: reason } : { ...s, ready }));
+  }
+  if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
+  if (newRoomId) room.rematchRoomId = newRoomId;
+  if (statuses[name]) {
+    room.status = statuses[name];
+    room.seats = room.seats.filter((s: any) => s.state !== "reserved");
+    if (hasEnded(room)) room.finishedAt = at;
+    if (reason) room.reason = reason;
+  }
+}
+
+export function createRooms(c: Context) {
+  const known = new Map<string, Followed>();
+  const outbox = createOutbox(c);
+  let touches = 0;
+
+  const post = (verb: string, body: object, o: CallOptions = {}) =>
+    c.http("POST", `game-session/${verb}`, { body, key: o.idempotencyKey, signal: o.signal });
+  const read = (verb: string, query: object = {}) => c.http("GET", `game-session/${verb}`, { query });
+
+  /** Resolves when what `isThere` asks for was heard, or after a while. */
+  const heard = (f: Followed, isThere: () => boolean) => new Promise<void>((resolve) => {
+    const timer = setTimeout(done, eventWaitMs);
+    function check() {
+      if (f.forgotten || isThere()) done();
+    }
+    function done() {
+      clearTimeout(timer);
+      f.waits.delete(check);
+      resolve();
+    }
+    f.waits.add(check);
+    check();
+  });
+
+  function createRoom(roomId: string): Followed {
+    const emitter = createEmitter(c.reportError);
+    const f: Followed = { room: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
+
+    /** Calls a verb and resolves once its events have been heard: fields change in their order only. */
+    async function act(verb: string, body?: object): Promise<Room> {
+      const { seq } = await post(verb, { roomId, ...body });
+      await heard(f, () => f.room.seq >= seq);
+      return f.room;
+    }
+
+    const shared = {
+      value: {},
+      async set(patch: object, o: { delete?: string[] } = {}) {
+        for (let n = 0; ; n++) {
+          const version = f.sharedVersion;
+          try {
+            const done = await c.socket.ask("room.state.set", { roomId, version, patch, delete: o.delete });
+            await heard(f, () => f.sharedVersion >= done.version);
+            return done.version;
+          } catch (e: any) {
+            if (e.code !== "version_conflict" || n >= maxMerges) throw e;
+            await heard(f, () => f.sharedVersion > version); // the event of who was first
+          }
+        }
+      },
+    };
+
+    const methods = {
+      on: emitter.on, once: emitter.once, events: emitter.events, shared,
+      setReady: (ready = true) => act("ready", { ready }),
+      start: () => act("start"),
+      leave: () => act("leave"),
+      cancel: () => act("cancel"),
+      finish: (results: unknown) => act("finish", { results }),
+      kick: (userId: number, o?: object) => act("kick", { userId, ...o }),
+      makeHost: (userId: number) => act("transfer-host", { userId }),
+      rematch: async () => follow(await post("rematch", { roomId })),
+      send: (op: string, payload: unknown, o = {}) => outbox.send(roomId, op, payload, o),
+    };
+    // Not enumerable, so that a copy and JSON have the fields of a room only.
+    for (const [name, value] of Object.entries(methods)) Object.defineProperty(f.room, name, { value });
+    return f;
+  }
+
+  /** Sets every field from a snapshot. */
+  function replace(f: Followed, { shared, ...fields }: any, position?: string) {
+    if (shared) {
+      f.room.shared.value = shared.value;
+      f.sharedVersion = shared.version;
+    }
+    Object.assign(f.room, fields, position && { position });
+  }
+
+  /** Returns the one object of a room and subscribes to it. `data` is how it was a moment ago. */
+  async function follow(data: RoomData): Promise<Room> {
+    let f = known.get(data.roomId)!;
+    if (f) {
+      await heard(f, () => f.room.seq >= data.seq);
+    } else {
+      f = createRoom(data.roomId);
+      replace(f, data);
+      makeSpace();
+      known.set(data.roomId, f);
+      subscribe(f);
+    }
+    f.touched = ++touches;
+    return f.room;
+  }
+
+  /** Stops following the room that matters least, when a connection cannot follow one more. */
+  function makeSpace() {
+    if (known.size < maxSubscriptions) return;
+    const isPlaying = ({ room }: Followed) =>
+      !hasEnded(room) && room.participants.some((u: any) => u.id === c.user?.id);
+    const [least] = [...known.values()].sort((a, b) => +isPlaying(a) - +isPlaying(b) || a.touched - b.touched);
+    forget(least);
+    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.room.roomId }).catch(() => {});
+  }
+
+  function forget(f: Followed) {
+    known.delete(f.room.roomId);
+    f.forgotten = true;
+    for (const check of f.waits) check();
+  }
+
+  async function subscribe(f: Followed) {
+    if (f.syncing || f.forgotten || !c.socket.isUp()) return; // onUp subscribes to all
+    f.syncing = true;
+    const { roomId, position } = f.room;
+    try {
+      const reply = await c.socket.ask("room.subscribe", { roomId, after: position });
+      f.syncing = false;
+      if (reply.room) applySnapshot(f, reply);
+    } catch (e: any) {
+      f.syncing = false;
+      if (e.retryable) {
+        setTimeout(subscribe, e.retryAfterMs || 1000, f);
+      } else if (!f.forgotten) {
+        forget(f); // it is gone, or may not be seen any more
+        c.reportError(e);
+      }
+    }
+  }
+
+  function applySnapshot(f: Followed, { room: data, position }: any) {
+    const { room } = f;
+    if (data.version < room.version || data.seq < room.seq) return; // older than what was shown already
+    const isSame = data.seq === room.seq && (!room.position || room.position === position);
+    replace(f, data, position);
+    if (!isSame) {
+      announce(f, { type: "resynced", roomId: room.roomId, seq: room.seq, at: new Date(c.time()).toISOString(), room });
+    }
+  }
+
+  function announce(f: Followed, e: any) {
+    f.emitter.emit(e.type, e);
+    f.emitter.emit("change", e);
+    for (const check of f.waits) check();
+  }
+
+  function onEvent({ type, roomId, seq, position, at, data }: any) {
+    const f = known.get(roomId);
+    if (!f) return;
+    if (type === "room.snapshot") return applySnapshot(f, data);
+    const { room } = f;
+    const name = type.slice(5).replace(/_(.)/g, (_: string, letter: string) => letter.toUpperCase());
+    const e = { ...data, type: name, roomId, seq, at };
+    if (name === "message") return f.emitter.emit(name, e);
+    if (seq) {
+      if (seq <= room.seq) return; // heard already
+      if (seq > room.seq + 1) return subscribe(f); // a hole: everything after the position again
+      Object.assign(room, { seq, position });
+    }
+    if (name === "state") {
+      if (data.version <= f.sharedVersion) return;
+      f.sharedVersion = data.version;
+      const value = { ...room.shared.value, ...data.patch };
+      for (const member of data.delete || []) delete value[member];
+      room.shared.value = value;
+    } else {
+      applyChange(room, name, data, at);
+    }
+    announce(f, e);
+  }
+
+  function query(room: any) {
+    if (room && typeof room === "string") return { roomId: room };
+    if (room?.code) return { code: room.code };
+    throw new TypeError("a room is named by its roomId or { code }");
+  }
+
+  function check(input: any) {
+    if (!(input?.maxPlayers > 0)) throw new TypeError("a room needs maxPlayers");
+  }
+
+  const rooms: Rooms = {
+    async create(input, o) {
+      check(input);
+      return follow(await post("create", input, o));
+    },
+    async join(room, o) {
+      const { roomId = (await read("get", query(room))).roomId } = query(room);
+      return follow(await post("join", { roomId }, o));
+    },
+    get: async (room) => follow(await read("get", query(room))),
+    list: (query) => read("list", query),
+    mine: async () => Promise.all((await read("list", { mine: true, limit: maxSubscriptions })).items.map(follow)),
+    async quick(input, o) {
+      check(input);
+      const { entryTokenId, roomEntry = 0 } = input;
+      const { items } = await read("list", { entryTokenId, hasSeat: true, limit: 100 });
+      const fits = (room: any) => room.maxPlayers === input.maxPlayers && !room.isFriendsOnly &&
+        !room.entryToken === !entryTokenId && +room.roomEntry === +roomEntry &&
+        (input.settlement ?? room.settlement) === room.settlement;
+      for (const room of items.filter(fits).slice(0, maxCandidates)) {
+        try {
+          return await rooms.join(room.roomId, { signal: o?.signal });
+        } catch (e: any) {
+          // Somebody else was faster, or is not welcome: the next one may do.
+          if (![403, 404, 409].includes(e.status)) throw e;
+        }
+      }
+      return rooms.create(input, o);
+    },
+  };
+
+  return {
+    rooms,
+    onEvent,
+    onUp() {
+      for (const f of known.values()) subscribe(f);
+      outbox.flush();
+    },
+    close() {
+      outbox.close();
+      for (const f of known.values()) {
+        forget(f);
+        f.emitter.end();
+      }
+    },
+  };
+}

@@ -1,0 +1,218 @@
+import type { Context } from "./context.js";
+import { closed, offline, ParlorError, problemError, queueFull, timeout } from "./errors.js";
+import { jitter } from "./random.js";
+
+const openTimeoutMs = 10_000;
+const replyTimeoutMs = 10_000;
+const calmMs = 5000; // after which a connection counts as good
+const silenceMs = 30_000; // after which the connection is probed
+const probeMs = 5000; // how long a probe may take
+const maxWaiting = 64; // requests that wait for a connection
+
+/** A WebSocket that comes back by itself. */
+export interface Socket {
+  /** Whether frames can be sent. */
+  isUp(): boolean;
+  /** Sends a request and resolves with the data of its reply. Waits for the connection, 10 s at most. */
+  ask(type: string, data: object, id?: string): Promise<any>;
+  /** Sends a frame without a reply. The connection must be up. */
+  postFrame(frame: string): void;
+  /** The bytes that the browser has not sent yet. */
+  buffered(): number;
+  /** Connects now, if not connected; else finds out whether the connection still lives. */
+  wake(): void;
+  /** Drops the connection and connects again later. */
+  drop(): void;
+  /** Ends the connection. `wake` and requests open it again. */
+  rest(): void;
+  close(): void;
+}
+
+interface Handlers {
+  /** Whether a frame `hello` begins the connection. */
+  expectsHello?: boolean;
+  onUp(): void;
+  onDown(): void;
+  /** Called when an attempt failed before there was a socket. */
+  onFailure?(e: ParlorError): void;
+  onEvent(event: any): void;
+}
+
+interface Waiting {
+  frame: string;
+  sent: boolean;
+  resolve(data: any): void;
+  reject(e: Error): void;
+  timer: any;
+}
+
+export function createSocket(c: Context, path: string, handlers: Handlers): Socket {
+  let ws: WebSocket | undefined;
+  let isUp = false;
+  let wanted = false;
+  let opening = false;
+  let attempts = 0;
+  let nextId = 1;
+  let heardAt = 0;
+  let heard = 0; // frames
+  let reconnectAt = 0; // by the hint of a node that stops
+  let retryTimer: any;
+  let calmTimer: any;
+  let beatTimer: any;
+  let drainTimer: any;
+  const waiting = new Map<string, Waiting>();
+
+  function settle(id: string): Waiting | undefined {
+    const call = waiting.get(id);
+    clearTimeout(call?.timer);
+    waiting.delete(id);
+    return call;
+  }
+
+  const transmit = (call: Waiting) => {
+    call.sent = true;
+    ws!.send(call.frame);
+  };
+
+  async function open() {
+    clearTimeout(retryTimer);
+    if (ws || opening || !wanted) return;
+    opening = true;
+    try {
+      const { ticket } = await c.http("POST", "auth/ticket", { key: "", retries: 0 });
+      if (!wanted) return;
+      const address = `${c.base.replace(/^http/, "ws")}/api/v1/${path}?protocol=1&ticket=${encodeURIComponent(ticket)}`;
+      const own: WebSocket = ws = new (c.options.WebSocket || WebSocket)(address);
+      const guard = setTimeout(() => own === ws && !isUp && down(1006), openTimeoutMs);
+      own.onopen = () => own === ws && !handlers.expectsHello && opened();
+      own.onerror = () => {};
+      own.onmessage = (e) => own === ws && receive(e.data);
+      own.onclose = (e) => {
+        clearTimeout(guard);
+        if (own === ws) down(e.code, e.reason);
+      };
+    } catch (e: any) {
+      retry(e);
+    } finally {
+      opening = false;
+    }
+  }
+
+  function opened() {
+    isUp = true;
+    heardAt = Date.now();
+    reconnectAt = 0;
+    calmTimer = setTimeout(() => { attempts = 0; }, calmMs);
+    beat();
+    handlers.onUp();
+    for (const call of waiting.values()) if (!call.sent) transmit(call);
+  }
+
+  /** Handles the end of a connection, or the reason why there is none. */
+  function down(code: number, reason = "") {
+    const old = ws;
+    ws = undefined;
+    const wasUp = isUp;
+    isUp = false;
+    for (const timer of [calmTimer, beatTimer, drainTimer]) clearTimeout(timer);
+    old?.close();
+    for (const [id, call] of waiting) if (call.sent) settle(id)!.reject(offline());
+    if (code === 4001) c.session.refuse(c.session.currentToken());
+    if (wasUp) handlers.onDown();
+    const docs = `${c.base}/docs/close/${code}`;
+    if (code === 4403) c.fail(new ParlorError("forbidden", `${reason || "closed"}: do not come back`, { docs }));
+    else if (code === 4426) c.fail(new ParlorError("protocol_too_old", "load a newer SDK: /sdk/v1.js", { docs }));
+    else retry();
+  }
+
+  function retry(e?: ParlorError) {
+    if (!wanted) return;
+    clearTimeout(retryTimer);
+    const hint = Math.max(reconnectAt - Date.now(), e?.retryAfterMs || 0);
+    retryTimer = setTimeout(open, hint > 0 ? hint : jitter(attempts++));
+    if (e) handlers.onFailure?.(e);
+  }
+
+  function receive(text: any) {
+    heardAt = Date.now();
+    heard++;
+    let frames: any;
+    try {
+      frames = JSON.parse(text);
+    } catch {
+      return; // not of this protocol
+    }
+    for (const frame of Array.isArray(frames) ? frames : [frames]) {
+      if ("replyTo" in frame) {
+        const error = frame.error && problemError(c.base, frame.error);
+        const call = settle(frame.replyTo);
+        if (call) error ? call.reject(error) : call.resolve(frame.data);
+        else if (error && frame.replyTo === null) c.reportError(error);
+      } else if (frame.type === "hello") {
+        c.syncClock(Date.parse(frame.data.serverTime), true);
+        opened();
+      } else if (frame.type === "server.draining") {
+        reconnectAt = Date.now() + frame.data.reconnectInMs;
+        drainTimer = setTimeout(down, frame.data.reconnectInMs, 1012);
+        if (handlers.expectsHello) c.emit("draining", frame.data);
+      } else {
+        handlers.onEvent(frame);
+      }
+    }
+  }
+
+  /** Probes a silent connection: a browser does not show pings, and a dead network is silent too. */
+  function beat() {
+    clearTimeout(beatTimer);
+    const silent = Date.now() - heardAt;
+    if (silent < silenceMs) beatTimer = setTimeout(beat, silenceMs - silent);
+    else probe();
+  }
+
+  function probe() {
+    clearTimeout(beatTimer);
+    const since = heard;
+    ws!.send('{"id":"ping","type":"ping"}'); // every reply will do, also that there is no such type
+    beatTimer = setTimeout(() => (heard === since ? down(1006) : beat()), probeMs);
+  }
+
+  /** Ends the connection until it is wanted again. */
+  function rest() {
+    wanted = false;
+    clearTimeout(retryTimer);
+    if (ws) down(1000);
+  }
+
+  return {
+    isUp: () => isUp,
+    ask: (type, data, id = `${nextId++}`) => new Promise((resolve, reject) => {
+      if (c.state === "closed") return reject(closed());
+      if (waiting.size >= maxWaiting) return reject(queueFull());
+      const call: Waiting = {
+        frame: JSON.stringify({ id, type, data }), sent: false, resolve, reject,
+        timer: setTimeout(() => {
+          settle(id);
+          reject(call.sent ? timeout() : offline());
+          if (call.sent && isUp) down(1006); // the reply is lost: so is the connection
+        }, replyTimeoutMs),
+      };
+      waiting.set(id, call);
+      wanted = true;
+      if (isUp) transmit(call);
+      else open();
+    }),
+    postFrame: (frame) => ws!.send(frame),
+    buffered: () => (isUp ? ws!.bufferedAmount : 0),
+    wake() {
+      wanted = true;
+      if (isUp) probe();
+      else open();
+    },
+    drop: () => down(1006),
+    rest,
+    close() {
+      rest();
+      for (const id of waiting.keys()) settle(id)!.reject(closed());
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { Context } from "./context.js";
+import { isRefusal, offline, ParlorError } from "./errors.js";
+import { isOffline } from "./http.js";
+import { randomHex } from "./random.js";
+import type { EntryToken, PendingPurchase, Purchase, Store } from "./types.js";
+
+// The service keeps the outcome of a key for 24 hours. A purchase that is older might happen twice.
+const maxPendingMs = 23 * 3_600_000;
+
+export function createStore(c: Context, learn: (token: EntryToken) => void) {
+  const prefix = `${c.prefix}:buy:`;
+  const running = new Set<string>();
+
+  async function pending(): Promise<PendingPurchase[]> {
+    const storage = await c.shelf;
+    const texts = await Promise.all((await storage.keys(prefix)).map(storage.get));
+    const all = texts.map((text) => JSON.parse(text || "{}"));
+    return all.filter((p) => p.userId === c.user?.id).sort((a, b) => a.at - b.at);
+  }
+
+  const remove = async (key: string) => (await c.shelf).remove(prefix + key);
+
+  /** Sends a purchase with its own key, so that it happens once however often it is sent. */
+  async function send({ key, assetId, quantity, expectedPrice }: PendingPurchase): Promise<Purchase> {
+    running.add(key);
+    try {
+      const body = { quantity, expectedPrice };
+      const purchase = await c.http<Purchase>("POST", `user-assets/add/game-asset/${assetId}`, { body, key });
+      learn(purchase.entryToken);
+      await remove(key);
+      return purchase;
+    } catch (e: any) {
+      if (isRefusal(e) && e.status !== 401) await remove(key); // an ended session says nothing about it
+      throw e;
+    } finally {
+      running.delete(key);
+    }
+  }
+
+  const store: Store = {
+    assets: (query) => c.http("GET", "game-assets", { query }),
+    async buy(assetId, { quantity = 1, expectedPrice } = {}) {
+      if (!Number.isInteger(assetId)) throw new TypeError("buy needs an asset's id: buy(3)");
+      if (isOffline()) throw offline(); // money does not wait
+      await c.session.freshToken(); // the purchase has its player before its key
+      const key = randomHex(16);
+      const purchase = { key, assetId, quantity, expectedPrice, userId: c.user!.id, at: Math.round(c.time()) };
+      running.add(key);
+      await (await c.shelf).set(prefix + key, JSON.stringify(purchase));
+      return send(purchase);
+    },
+    owned: (query) => c.http("GET", "user-assets", { query }),
+    pending,
+  };
+
+  return {
+    store,
+    /** Finds out what became of the purchases whose outcome is not known. */
+    async settle() {
+      for (const purchase of await pending()) {
+        const { key } = purchase;
+        if (running.has(key)) continue;
+        if (c.time() - purchase.at < maxPendingMs) {
+          await send(purchase).catch((e) => e.code === "closed" || c.reportError(e));
+        } else {
+          await remove(key);
+          c.reportError(new ParlorError("outcome_unknown", "a purchase is too old to ask for", { data: purchase }));
+        }
+      }
+    },
+  };
+}

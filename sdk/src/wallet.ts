@@ -1,0 +1,56 @@
+import type { Context } from "./context.js";
+import { ParlorError } from "./errors.js";
+import type { Balance, EntryToken, Wallet } from "./types.js";
+
+export function createWallet(c: Context) {
+  const tokens = new Map<string, EntryToken>();
+  const known = new Map<string, string>(); // what was shown of a token, by its code
+  const note = ({ tokenId, amount, heldAmount }: Balance) => {
+    const text = `${amount} ${heldAmount}`;
+    const isNew = known.get(tokenId) !== text;
+    known.set(tokenId, text);
+    return isNew;
+  };
+  const learn = (token: EntryToken) => tokens.set(token.tokenId, token);
+
+  async function read(onNew = (_: Balance) => {}): Promise<Balance[]> {
+    const { balances } = await c.http("GET", "user-balance/token-balances");
+    balances.forEach(learn);
+    balances.filter(note).forEach(onNew);
+    return balances;
+  }
+
+  const unknown = (tokenId: string) => new ParlorError("token_not_found", `no balance of ${tokenId} was read`);
+
+  const wallet: Wallet = {
+    balances: () => read(),
+    async balance(tokenId) {
+      const found = (await read()).find((b) => b.tokenId === tokenId);
+      if (!found) throw unknown(tokenId);
+      return found;
+    },
+    ledger: (query) => c.http("GET", "user-balance/ledger", { query }),
+    format(amount, tokenId) {
+      const token = tokens.get(tokenId);
+      if (!token) throw unknown(tokenId);
+      const decimals = +token.metadata.decimals;
+      let text = typeof amount === "number" ? amount.toFixed(decimals) : amount;
+      if (decimals && /^-?\d+$/.test(text)) { // minor units
+        text = text.replace(/\d+/, (digits) => digits.padStart(decimals + 1, "0"));
+        text = `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
+      }
+      return `${text} ${token.tokenName}`;
+    },
+    limits: (body) => c.http(body ? "PUT" : "GET", "me/limits", { body }),
+  };
+
+  return {
+    wallet,
+    learn,
+    note,
+    /** Emits the balances that changed while nobody listened. */
+    async catchUp() {
+      if (known.size) await read((b) => c.emit("balance", b));
+    },
+  };
+}

@@ -1,0 +1,168 @@
+// The built script in a real Chromium (CHROMIUM, else /usr/bin/chromium), against a real node.
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { chromium, type Browser, type BrowserContext, type Frame, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { startNode, type RealNode } from "../node.js";
+
+let node: RealNode;
+let pages: Server;
+let browser: Browser;
+let context: BrowserContext;
+let port: number;
+
+const dist = (name: string) => readFileSync(new URL(`../../dist/${name}`, import.meta.url), "utf8");
+const integrity = JSON.parse(dist("integrity.json"))["1.0.0.js"];
+
+/** The pages of a game: the game itself, and a portal that shows a frame. */
+function page(url: URL): string {
+  if (url.pathname === "/portal") {
+    const sandbox = url.searchParams.get("sandbox");
+    return `<!doctype html><iframe ${sandbox ? `sandbox="${sandbox}"` : ""} src="${url.searchParams.get("game")}"></iframe>`;
+  }
+  return `<!doctype html>
+    <script src="/sdk/1.0.0.js" integrity="${integrity}" crossorigin="anonymous"></script>
+    <script>
+      var told = [], states = [];
+      var client = Parlor.init({ gameId: "1", baseUrl: "${node.url}" });
+      client.on("user", function (e) { told.push(e); });
+      client.on("state", function (s) { states.push(s); });
+    </script>`;
+}
+
+const address = (path: string, host = "127.0.0.1") => `http://${host}:${port}${path}`;
+
+/** Waits until the game in a page or frame is online, and returns who plays. */
+const whoPlays = (game: Page | Frame): Promise<{ id: number; persistent: boolean; origin: string }> =>
+  game.evaluate(async () => {
+    const w = window as any;
+    await w.client.ready;
+    return { id: w.client.user.id, persistent: w.told[0].persistent, origin: self.origin };
+  });
+
+async function frameOf(portal: Page): Promise<Frame> {
+  const handle = await portal.waitForSelector("iframe");
+  const frame = (await handle.contentFrame())!;
+  await frame.waitForFunction(() => "client" in window);
+  return frame;
+}
+
+beforeAll(async () => {
+  node = await startNode({ PARLOR_RATE_LIMITS: "off" });
+  pages = createServer((request, response) => {
+    const url = new URL(request.url!, address("/"));
+    const isScript = url.pathname.startsWith("/sdk/");
+    response.setHeader("Content-Type", isScript ? "text/javascript" : "text/html");
+    response.setHeader("Access-Control-Allow-Origin", "*");
+    response.end(isScript ? dist(url.pathname.slice(5)) : page(url));
+  });
+  await new Promise<void>((resolve) => pages.listen(0, resolve));
+  port = (pages.address() as { port: number }).port;
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+
+afterEach(() => context?.close());
+
+afterAll(async () => {
+  await browser?.close();
+  pages?.close();
+  await node?.stop();
+});
+
+async function open(path: string, host?: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(address(path, host));
+  return page;
+}
+
+describe("Chromium", () => {
+  it("top level: plays, and the next page has the same player", async () => {
+    context = await browser.newContext();
+    const game = await open("/game");
+    const first = await whoPlays(game);
+    expect(first).toMatchObject({ persistent: true, origin: address("") });
+    const status = await game.evaluate(async () => {
+      const room = await (window as any).client.rooms.create({ maxPlayers: 2 });
+      await room.setReady();
+      await room.start();
+      return [room.status, room.seats[0].ready];
+    });
+    expect(status).toEqual(["STARTED", true]);
+    await game.reload();
+    expect(await whoPlays(game)).toEqual(first);
+  });
+
+  it("a cross-site frame", async () => {
+    context = await browser.newContext();
+    const portal = await open(`/portal?game=${encodeURIComponent(address("/game"))}`, "localhost");
+    expect(await whoPlays(await frameOf(portal))).toMatchObject({ origin: address("") });
+  });
+
+  it("a sandboxed frame: no storage, and the origin null", async () => {
+    context = await browser.newContext();
+    const portal = await open(`/portal?sandbox=allow-scripts&game=${encodeURIComponent(address("/game"))}`);
+    const frame = await frameOf(portal);
+    expect(await whoPlays(frame)).toMatchObject({ persistent: false, origin: "null" });
+    expect(await frame.evaluate(() => {
+      try {
+        return typeof localStorage;
+      } catch (e) {
+        return (e as Error).name;
+      }
+    })).toBe("SecurityError");
+    const saved = await frame.evaluate(() => (window as any).client.progress.save("main", { level: 1 }));
+    expect(saved.version).toBe(1);
+  });
+
+  it("offline and online", async () => {
+    context = await browser.newContext();
+    const game = await open("/game");
+    await whoPlays(game);
+    await game.evaluate(async () => {
+      const w = window as any;
+      w.room = await w.client.rooms.create({ maxPlayers: 2 });
+      w.heard = [];
+      w.room.on("joined", (e: any) => w.heard.push(e.user.id));
+    });
+    const roomId = await game.evaluate(() => (window as any).room.roomId);
+    await context.setOffline(true);
+    await game.waitForFunction(() => (window as any).client.state === "offline");
+    expect(await game.evaluate(() => (window as any).client.store.buy(1).catch((e: any) => e.code))).toBe("offline");
+    await node.call(node.tokens.bob, "POST", "game-session/join", { roomId });
+    await context.setOffline(false);
+    await game.waitForFunction(() => (window as any).heard.length === 1);
+    expect(await game.evaluate(() => (window as any).states)).toEqual(["connecting", "online", "offline", "online"]);
+  });
+
+  it("two tabs of one player", async () => {
+    context = await browser.newContext();
+    const tabs = await Promise.all([open("/game"), open("/game")]);
+    const [one, two] = await Promise.all(tabs.map(whoPlays));
+    expect(one.id).toBe(two.id);
+    const roomId = await tabs[0].evaluate(async () => {
+      const w = window as any;
+      w.room = await w.client.rooms.create({ maxPlayers: 2 });
+      return w.room.roomId;
+    });
+    await tabs[1].evaluate(async (id) => {
+      const room = await (window as any).client.rooms.get(id);
+      await room.setReady();
+    }, roomId);
+    await tabs[0].waitForFunction(() => (window as any).room.seats[0].ready);
+    // Both sessions end: one of the tabs renews, and both come back as the same player.
+    const refreshes: string[] = [];
+    context.on("request", (request) => {
+      if (request.url().includes("/auth/refresh")) refreshes.push(`${request.method()} ${request.postData()}`);
+    });
+    await tabs[0].evaluate(() => {
+      const [key] = Object.keys(localStorage).filter((name) => name.endsWith(":1"));
+      const stored = JSON.parse(localStorage[key]);
+      stored.accessToken = "expired";
+      localStorage[key] = JSON.stringify({ ...stored, accessToken: `a.${btoa('{"iat":1,"exp":2}')}.b` });
+    });
+    await Promise.all(tabs.map((tab) => tab.reload()));
+    const again = await Promise.all(tabs.map(whoPlays));
+    expect(again.map((player) => player.id)).toEqual([one.id, one.id]);
+    expect(refreshes).toHaveLength(1);
+  });
+});

@@ -1,0 +1,281 @@
+// The SDK against a real node, with real sockets.
+import { createServer, connect, type Server, type Socket as TcpSocket } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { createClient } from "../src/client.js";
+import { init } from "../src/index.js";
+import type { Options, Parlor } from "../src/types.js";
+import { MemoryStorage } from "./fake_service.js";
+import { startNode, type RealNode } from "./node.js";
+
+let node: RealNode;
+let relay: Relay;
+const clients = new Set<Parlor>();
+
+/** Stands between the clients and the node, and cuts their connections on request. */
+interface Relay {
+  url: string;
+  cut(): void;
+  refuse: boolean;
+  server: Server;
+}
+
+function startRelay(target: string): Promise<Relay> {
+  const port = Number(new URL(target).port);
+  const open = new Set<TcpSocket>();
+  const server = createServer((near) => {
+    if (relay.refuse) return void near.destroy();
+    const far = connect(port, "127.0.0.1");
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        open.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far).pipe(near);
+  });
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as { port: number };
+    resolve({
+      url: `http://127.0.0.1:${port}`, server, refuse: false,
+      cut: () => { for (const socket of [...open]) socket.destroy(); },
+    });
+  }));
+}
+
+function open(o: Partial<Options> = {}): Parlor {
+  const client = createClient({ gameId: "1", storage: new MemoryStorage(), WebSocket, ...o }, relay.url, () => {});
+  client.on("error", (e) => { failures.push(e); });
+  clients.add(client);
+  return client;
+}
+
+const failures: unknown[] = [];
+const as = (name: "ada" | "bob" | "cleo") => open({ getToken: async () => node.tokens[name] });
+
+async function waitFor(condition: () => boolean, what: string) {
+  const end = Date.now() + 15_000;
+  while (!condition()) {
+    if (Date.now() > end) throw new Error(`waited for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+beforeAll(async () => {
+  node = await startNode({ PARLOR_RATE_LIMITS: "off" });
+  relay = await startRelay(node.url);
+}, 300_000);
+
+afterEach(() => {
+  for (const client of clients) client.close();
+  clients.clear();
+  expect(failures.splice(0)).toEqual([]);
+});
+
+afterAll(async () => {
+  relay?.cut();
+  relay?.server.close();
+  await node?.stop();
+});
+
+describe("a real node", () => {
+  it("two players play a paid room through", async () => {
+    const [ada, bob] = [as("ada"), as("bob")];
+    await Promise.all([ada.ready, bob.ready]);
+    const before = (await ada.wallet.balance("GOLD")).amount;
+    const balances: any[] = [];
+    ada.on("balance", (e) => balances.push(e.reason));
+    const room = await ada.rooms.create({ maxPlayers: 3, entryTokenId: 1, roomEntry: "2.5", payout: [10_000] });
+    const heard: string[] = [];
+    for (const type of ["joined", "ready", "left", "hostChanged", "started", "finished", "rematch", "message", "resynced"] as const) {
+      room.on(type, (e: any) => heard.push(e.type));
+    }
+    const same = await bob.rooms.join({ code: room.code! });
+    expect(same.participants.map((u) => u.id)).toEqual([ada.user!.id, bob.user!.id]);
+    await same.setReady();
+    await waitFor(() => room.seats[1]?.ready, "bob is ready");
+    await room.start();
+    expect(room.status).toBe("STARTED");
+    const message = same.once("message");
+    room.send("move", { x: 3 });
+    expect(await message).toMatchObject({ from: ada.user!.id, op: "move", payload: { x: 3 } });
+    await expect(ada.rooms.join(room.roomId)).resolves.toBe(room);
+    await node.call(node.serverKey, "POST", "game-session/finish", {
+      roomId: room.roomId, results: [{ userId: ada.user!.id, place: 1 }, { userId: bob.user!.id, place: 2 }],
+    });
+    await waitFor(() => room.status === "FINISHED" && same.status === "FINISHED", "the room ends");
+    expect(heard).toEqual(["joined", "ready", "started", "finished"]);
+    // What events made of the room is what the service says, field by field.
+    const truth = await node.call(node.tokens.ada, "GET", `game-session/get?roomId=${room.roomId}`);
+    expect(JSON.parse(JSON.stringify(room))).toEqual(truth);
+    expect(JSON.parse(JSON.stringify(same))).toEqual(truth);
+    await waitFor(() => balances.includes("payout"), "the payout");
+    expect(BigInt((await ada.wallet.balance("GOLD")).amount)).toBe(BigInt(before) + 250n);
+    const again = await room.rematch();
+    await waitFor(() => same.rematchRoomId === again.roomId, "the rematch");
+    const joined = await bob.rooms.join(again.roomId);
+    const reserved = await node.call(node.tokens.ada, "GET", `game-session/get?roomId=${again.roomId}`);
+    await waitFor(() => again.participants.length === 2, "bob joins again");
+    expect(JSON.parse(JSON.stringify(again))).toEqual(reserved);
+    await joined.leave();
+    await again.cancel();
+    await waitFor(() => again.status === "CANCELLED", "the room is cancelled");
+    const cancelled = await node.call(node.tokens.ada, "GET", `game-session/get?roomId=${again.roomId}`);
+    expect(JSON.parse(JSON.stringify(again))).toEqual(cancelled);
+  }, 60_000);
+
+  it("follows seats, hosts and automatic starts field by field", async () => {
+    const [ada, bob, cleo] = [as("ada"), as("bob"), as("cleo")];
+    await Promise.all([ada.ready, bob.ready, cleo.ready]);
+    const room = await ada.rooms.create({ maxPlayers: 2, autoStart: true });
+    await cleo.rooms.join(room.roomId).then((r) => r.leave());
+    const truth = () => node.call(node.adminKey, "GET", `game-session/get?roomId=${room.roomId}`);
+    await waitFor(() => room.seats[1]?.state === "forfeited", "the automatic start, and that cleo left");
+    expect(room.status).toBe("STARTED");
+    expect(JSON.parse(JSON.stringify(room))).toEqual(await truth());
+
+    const open = await ada.rooms.create({ maxPlayers: 4, minPlayers: 2 });
+    const seen = await bob.rooms.join(open.roomId);
+    const third = await cleo.rooms.join(open.roomId);
+    await waitFor(() => open.participants.length === 3, "three players");
+    await open.makeHost(bob.user!.id);
+    await waitFor(() => seen.host.id === bob.user!.id, "another host");
+    await seen.kick(cleo.user!.id, { ban: true });
+    await expect(cleo.rooms.join(open.roomId)).rejects.toMatchObject({ code: "banned", status: 403 });
+    await seen.leave();
+    await waitFor(() => third.version === open.version && open.host.id === ada.user!.id, "the host left");
+    for (const view of [open, third]) {
+      const actual = await node.call(node.adminKey, "GET", `game-session/get?roomId=${open.roomId}`);
+      expect(JSON.parse(JSON.stringify(view))).toEqual(actual);
+    }
+    await expect(open.start()).rejects.toMatchObject({ code: "not_enough_players" });
+  }, 60_000);
+
+  it("comes back after its connections were cut, and misses nothing", async () => {
+    const [ada, bob] = [as("ada"), as("bob")];
+    await Promise.all([ada.ready, bob.ready]);
+    const room = await ada.rooms.create({ maxPlayers: 2 });
+    const heard: number[] = [];
+    const resynced: unknown[] = [];
+    for (const type of ["joined", "left", "ready"] as const) room.on(type, (e) => heard.push(e.seq!));
+    room.on("resynced", (e) => resynced.push(e));
+    const first = room.seq;
+    const token = node.tokens.bob;
+    for (let n = 0; n < 6; n++) {
+      if (n % 2 === 0) {
+        relay.refuse = true;
+        relay.cut();
+        await waitFor(() => ada.state === "reconnecting", "the connection is lost");
+      }
+      await node.call(token, "POST", n % 2 ? "game-session/leave" : "game-session/join", { roomId: room.roomId });
+      relay.refuse = false;
+      if (n % 2) await waitFor(() => room.seq === first + n + 1, "events");
+    }
+    expect(heard).toEqual([1, 2, 3, 4, 5, 6].map((n) => first + n));
+    expect(resynced).toEqual([]);
+  }, 90_000);
+
+  it("buys, saves, and keeps friends and the profile", async () => {
+    const ada = as("ada");
+    await ada.ready;
+    const { items } = await ada.store.assets();
+    const lantern = items.find((a) => a.name === "Lantern")!;
+    await expect(ada.store.buy(lantern.id, { expectedPrice: "1" })).rejects.toMatchObject({ code: "price_changed" });
+    const bought = await ada.store.buy(lantern.id, { expectedPrice: lantern.price });
+    expect(ada.wallet.format(bought.totalAmount, bought.entryToken.tokenId)).toBe("12.99 Gold");
+    await expect(ada.store.buy(lantern.id)).rejects.toMatchObject({ code: "already_owned" });
+    expect((await ada.store.owned()).items.map((o) => o.owned)).toEqual([1]);
+    expect(await ada.store.pending()).toEqual([]);
+    expect((await ada.wallet.ledger({ limit: 1 })).items).toHaveLength(1);
+
+    expect(await ada.progress.load("main")).toBe(null);
+    expect((await ada.progress.save("main", { level: 1 })).version).toBe(1);
+    expect((await ada.progress.save("main", { level: 2 })).version).toBe(2);
+    expect(await ada.progress.load("main")).toMatchObject({ version: 2, state: { level: 2 } });
+    expect((await ada.progress.history("main")).map((r) => r.version)).toEqual([2, 1]);
+    expect((await ada.progress.restore("main", 1)).version).toBe(3);
+    expect((await ada.progress.list()).map((s) => s.slot)).toEqual(["main"]);
+    const other = as("ada");
+    await expect(other.progress.save("main", { level: 9 })).rejects.toMatchObject({
+      code: "version_conflict", data: { mine: { level: 9 }, theirs: { level: 1 }, version: 3 },
+    });
+
+    const bob = as("bob");
+    await bob.ready;
+    expect(await ada.friends.add(bob.user!.id)).toMatchObject({ state: "outgoing" });
+    expect((await bob.friends.list()).items).toMatchObject([{ id: ada.user!.id, state: "incoming" }]);
+    await ada.friends.remove(bob.user!.id);
+    await ada.account.rename("Ada L");
+    expect(ada.user!.username).toBe("Ada L");
+    await ada.account.rename("ada");
+    await expect(ada.account.rename("")).rejects.toMatchObject({ code: "invalid_request", data: { errors: expect.any(Array) } });
+  }, 60_000);
+
+  it("quick joins a room that fits, else opens one", async () => {
+    const [ada, bob] = [as("ada"), as("bob")];
+    const input = { maxPlayers: 7, metadata: { mode: "quick" } };
+    const room = await ada.rooms.quick(input);
+    const same = await bob.rooms.quick(input);
+    expect(same.roomId).toBe(room.roomId);
+    expect((await bob.rooms.mine()).map((r) => r.roomId)).toContain(room.roomId);
+    expect((await bob.rooms.mine()).find((r) => r.roomId === room.roomId)).toBe(same);
+    const other = await bob.rooms.quick({ maxPlayers: 6 });
+    expect(other.roomId).not.toBe(room.roomId);
+  }, 60_000);
+
+  it("follows more rooms than a connection may, the newest", async () => {
+    const ada = open({ username: "Many" });
+    await ada.ready;
+    const rooms = [];
+    for (let n = 0; n < 18; n++) {
+      const room = await ada.rooms.create({ maxPlayers: 2 });
+      rooms.push(room);
+      if (n < 4) await room.cancel();
+    }
+    const last = rooms[17];
+    await last.setReady();
+    expect(last.seats[0].ready).toBe(true);
+    await rooms[4].setReady();
+    expect(rooms[4].seats[0].ready).toBe(true);
+  }, 60_000);
+
+  it("a guest comes back, signs out, and an ended session signs in again", async () => {
+    const storage = new MemoryStorage();
+    const guest = open({ storage, username: "Guest" });
+    await guest.ready;
+    const user = guest.user!;
+    expect(user.username).toBe("Guest");
+    expect(Math.abs(guest.time() - Date.now())).toBeLessThan(2000);
+    const states: string[] = [];
+    guest.on("state", (s) => states.push(s));
+    await node.call(guestToken(storage), "POST", "auth/logout");
+    await waitFor(() => states.join() === "reconnecting,online", "signing in again");
+    expect(guest.user).toEqual(user);
+    await guest.account.signOut();
+    const next = open({ storage });
+    await next.ready;
+    expect(next.user!.id).not.toBe(user.id);
+    await next.account.remove();
+    expect(next.state).toBe("closed");
+  }, 60_000);
+
+  it("awaits init, and gives one client for a game", async () => {
+    const o = { gameId: 1, baseUrl: `${node.url}/`, storage: false as const, WebSocket };
+    const client = await init(o);
+    clients.add(client);
+    expect(client.state).toBe("online");
+    expect(init(o)).toBe(client);
+    expect(await client.ready).toBe(client);
+    client.close();
+    const next = init(o);
+    clients.add(next);
+    expect(next).not.toBe(client);
+    await expect(init({ ...o, gameId: 999 })).rejects.toMatchObject({ code: "game_not_found" });
+  }, 60_000);
+});
+
+const guestToken = (storage: MemoryStorage) =>
+  JSON.parse([...storage.map].find(([key]) => /:1$/.test(key))![1]).accessToken;

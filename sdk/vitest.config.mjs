@@ -1,0 +1,5 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: { include: ["test/**/*.test.ts"], exclude: ["test/browser/**"], testTimeout: 30_000, pool: "forks", maxWorkers: 2 },
+});
