@@ -7,6 +7,15 @@ MAKEFLAGS   += --no-print-directory
 GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
+# The folders with npm packages: the SDK and the pages.
+FRONTENDS := sdk web
+
+# Node is needed for these two only; their built files are committed. What is older than NODE_MIN is
+# replaced by NODE_PACKAGE in .node/: Debian 12 has Node 18.
+NODE_MIN     := 20.19
+NODE_PACKAGE := node-linux-$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x64)@22.23.3
+export PATH  := $(CURDIR)/.node/node_modules/.bin:$(PATH)
+
 # The number of test binaries that run at the same time. Each starts its own Redis servers.
 PARALLEL ?= 2
 
@@ -23,15 +32,25 @@ build: ## Build bin/parlor
 	@go build -o bin/parlor ./cmd/parlor
 
 .PHONY: test
-test: servers ## Run all tests with the race detector, on real Redis servers
+test: servers ## Run all tests, those of Go with the race detector and on real Redis servers
 	go test -race -count=1 -p $(PARALLEL) -timeout 10m ./...
+	@$(MAKE) test-web
+
+.PHONY: test-web
+test-web: build modules chromium ## Run the tests of the SDK and of the pages, in Node and in Chromium
+	@for f in $(FRONTENDS); do (cd $$f && export PARLOR_BIN=$(CURDIR)/bin/parlor && npm test && npm run --if-present test:browser); done
+
+.PHONY: web
+web: modules ## Build the SDK and the pages that a node serves; commit what changed
+	@for f in $(FRONTENDS); do (cd $$f && npm run --silent build); done
 
 .PHONY: check
-check: ## Check format, vet, staticcheck, architecture rules (line width included) and generated files
+check: modules ## Check format, vet, staticcheck, types, architecture rules (line width included) and built files
 	@unformatted="$$($(GOFUMPT) -l .)"; test -z "$$unformatted" || { echo "not formatted (run make format):"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
 	go test -count=1 ./tests/archtest
+	@for f in $(FRONTENDS); do (cd $$f && npm run --silent typecheck && npm run --silent check:fresh); done
 
 .PHONY: format
 format: ## Format the sources
@@ -71,3 +90,28 @@ servers: ## Install redis-server and haproxy if they are missing (needs root)
 		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "missing: $$missing; install Redis 7.0 and HAProxy 2.6 or newer" >&2; exit 1; }; \
 		echo "installing $$missing"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }
+
+# npm ci runs again when a lockfile has changed.
+.PHONY: modules
+modules: $(FRONTENDS:%=%/node_modules/.package-lock.json)
+
+%/node_modules/.package-lock.json: %/package-lock.json %/.npmrc | node
+	@echo "installing the packages of $*"
+	@cd $* && npm ci --no-audit --no-fund --loglevel=error >/dev/null && touch node_modules/.package-lock.json
+
+.PHONY: node
+node: ## Install Node if it is missing or too old (npm of Debian needs root)
+	@command -v npm >/dev/null || { \
+		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "missing: Node $(NODE_MIN) or newer, with npm" >&2; exit 1; }; \
+		echo "installing npm"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >/dev/null; }
+	@printf '%s\n' $(NODE_MIN) "$$(node --version | tr -d v)" | sort -VC || { \
+		echo "installing $(NODE_PACKAGE) in .node, because Node is $$(node --version)"; \
+		npm install --prefix .node --no-save --no-audit --no-fund --loglevel=error $(NODE_PACKAGE) >/dev/null; }
+
+.PHONY: chromium
+chromium: ## Install Chromium if there is none (needs root)
+	@test -n "$${PARLOR_CHROMIUM:-}" || command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+		command -v apt-get >/dev/null && test "$$(id -u)" = 0 || { echo "missing: chromium; install it or set PARLOR_CHROMIUM" >&2; exit 1; }; \
+		echo "installing chromium"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; }

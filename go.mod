@@ -72,3 +72,9 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+// Packages of npm may have Go files.
+ignore (
+	./sdk/node_modules
+	./web/node_modules
+)

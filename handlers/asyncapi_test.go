@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gorilla/websocket"
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/realtime"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 )
@@ -239,5 +241,35 @@ func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 		if strings.Contains(name, ".") && !slices.Contains(known, name) {
 			t.Errorf("events.go lacks %s", name)
 		}
+	}
+}
+
+// The pages of /docs/close are built from this list.
+func TestAsyncAPIListsEveryCloseCode(t *testing.T) {
+	var doc struct {
+		Info struct {
+			CloseCodes []struct {
+				Code                   int
+				Title, Meaning, Advice string
+			} `yaml:"x-close-codes"`
+		}
+	}
+	if err := yaml.Unmarshal(handlers.AsyncAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var listed []int
+	for _, c := range doc.Info.CloseCodes {
+		listed = append(listed, c.Code)
+		if c.Title == "" || c.Meaning == "" || c.Advice == "" {
+			t.Errorf("the close code %d lacks a title, a meaning or an advice", c.Code)
+		}
+	}
+	want := []int{
+		realtime.CloseGoingAway, websocket.CloseMessageTooBig, realtime.CloseInternal, realtime.CloseRestart,
+		realtime.CloseExpired, realtime.CloseTooSlow, realtime.CloseRateLimited, realtime.CloseForbidden,
+		realtime.CloseProtocolTooOld,
+	}
+	if !slices.Equal(listed, want) {
+		t.Errorf("x-close-codes lists %v, want %v", listed, want)
 	}
 }

@@ -20,7 +20,7 @@ type response struct {
 	etag        string
 	replayed    bool // it is the first response to the Idempotency-Key, sent again
 	retryable   bool // an error that is not stored under the Idempotency-Key
-	upgraded    bool // the connection is a WebSocket now: nothing may be written
+	written     bool // by the handler; or the connection is a WebSocket now
 }
 
 func okResponse(body any) response      { return response{status: http.StatusOK, body: body} }

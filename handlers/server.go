@@ -53,6 +53,7 @@ type Deps struct {
 	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
+	DevPages         bool                 // pages for developers only are served: /docs/try
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
 }
@@ -97,6 +98,9 @@ func New(deps Deps) (*Server, error) {
 			}
 		}
 		s.engine.Handle(rt.method, ginPath(rt.path), s.ginHandler(&rt))
+	}
+	for prefix, section := range s.pages() {
+		s.handlePages(prefix, section)
 	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))
@@ -215,7 +219,7 @@ func (r *request) authorizeAndHandle() (response, error) {
 // respond encodes the response or the error, stores it if its Idempotency-Key asks for that, and
 // sends it.
 func (r *request) respond(resp response, err error) {
-	if resp.upgraded {
+	if resp.written {
 		return
 	}
 	if err != nil {

@@ -120,7 +120,7 @@ func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (respon
 		if err := endpoint.socketKind.Serve(r.Writer, r.Request, callbacks); err != nil {
 			return response{}, r.setRetryAfter(err)
 		}
-		return response{upgraded: true}, nil
+		return response{written: true}, nil
 	}
 }
 

@@ -121,8 +121,8 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Trail:       trail.New(db, log),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
-		ProfilingEnabled: s.ProfilingEnabled,
-		MetricsRegistry:  metrics, Log: log,
+		ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		MetricsRegistry: metrics, Log: log,
 	})
 	return n, err
 }

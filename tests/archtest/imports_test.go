@@ -29,6 +29,8 @@ var importTable = []importRow{
 	{"secret", nil, "random texts and digests have no state"},
 	{"wire", nil, "one JSON library and one time format, the same for requests, events and stored documents"},
 	{"cache", nil, "a bounded map knows neither its keys nor its values"},
+	{"sdk", nil, "built files"},
+	{"web", []string{"sdk"}, "built files with their headers; what a page shows comes from the API, as for every client"},
 
 	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
 
@@ -88,7 +90,7 @@ var importTable = []importRow{
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
 			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness",
-			"trail",
+			"trail", "web",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
 	},
@@ -105,7 +107,9 @@ var (
 )
 
 // standardLibraryOnly lists the packages that import no library.
-var standardLibraryOnly = []string{"principal", "apierror", "keys", "events", "scripts", "config", "secret"}
+var standardLibraryOnly = []string{
+	"principal", "apierror", "keys", "events", "scripts", "config", "secret", "sdk", "web",
+}
 
 // libraryRow is the place of one library, or of one package of the project ("./keys").
 type libraryRow struct {

@@ -1,0 +1,75 @@
+package handlers_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// getPage asks for a file of a section, as a browser does. It is no operation of openapi.yaml.
+func (f *fixture) getPage(method, path string, headers ...string) (*http.Response, string) {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func TestPagesAreServedWithTheirOwnPolicy(t *testing.T) {
+	f := newFixture(t)
+	page, body := f.getPage("GET", "/docs")
+	if page.StatusCode != http.StatusOK || !strings.Contains(body, "<html") {
+		t.Fatalf("/docs is no page: %d %.80s", page.StatusCode, body)
+	}
+	if policy := page.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self'") {
+		t.Errorf("the policy of /docs is %q", policy)
+	}
+	if page.Header.Get("X-Request-Id") == "" {
+		t.Errorf("/docs has no X-Request-Id: %v", page.Header)
+	}
+	if again, _ := f.getPage("GET", "/docs", "If-None-Match", page.Header.Get("Etag")); again.StatusCode != 304 {
+		t.Errorf("/docs with its own ETag is %d", again.StatusCode)
+	}
+	if head, body := f.getPage("HEAD", "/docs"); head.StatusCode != http.StatusOK || body != "" {
+		t.Errorf("HEAD /docs is %d %.80s", head.StatusCode, body)
+	}
+	f.expectError(http.StatusMethodNotAllowed, "method_not_allowed", "POST", "/docs", "", "")
+}
+
+func TestTheSDKIsServedToOtherOrigins(t *testing.T) {
+	f := newFixture(t)
+	script, body := f.getPage("GET", "/sdk/v1.js", "Origin", "https://game.example")
+	if script.StatusCode != http.StatusOK || !strings.Contains(body, "Parlor") {
+		t.Fatalf("/sdk/v1.js is %d %.80s", script.StatusCode, body)
+	}
+	if script.Header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("/sdk/v1.js cannot be loaded by another origin: %v", script.Header)
+	}
+	f.expectError(http.StatusNotFound, "not_found", "GET", "/sdk/9.9.9.js", "", "")
+	f.expectError(http.StatusNotFound, "not_found", "GET", "/sdk", "", "")
+}
+
+func TestAnUnknownPageIsAProblemForPrograms(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/docs/unknown", "/docs/../pages.go", "/docs/%2e%2e/pages.go"} {
+		f.expectError(http.StatusNotFound, "not_found", "GET", path, "", "")
+		page, body := f.getPage("GET", path, "Accept", "text/html,*/*")
+		if page.StatusCode != http.StatusNotFound || strings.HasPrefix(body, "{") {
+			t.Errorf("%s: a person gets %d %s", path, page.StatusCode, body)
+		}
+	}
+}

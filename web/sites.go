@@ -1,0 +1,85 @@
+package web
+
+import (
+	"embed"
+	"io/fs"
+	"regexp"
+	"sync"
+
+	"github.com/parlor-games/parlor/sdk"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+// Docs returns the documentation, at /docs. With dev its page /docs/try sends requests to the node;
+// it is the only page of /docs that may.
+func Docs(dev bool) *Site {
+	if dev {
+		return devDocs()
+	}
+	return docs()
+}
+
+var (
+	docs    = section("docs", policy{}, dropTryPage)
+	devDocs = section("docs", policy{}, enableTryPage)
+)
+
+const (
+	tryPage    = "try"
+	devTryPage = "try.dev"
+)
+
+func dropTryPage(s *Site) { delete(s.files, devTryPage) }
+
+func enableTryPage(s *Site) {
+	s.files[tryPage] = s.files[devTryPage]
+	s.files[tryPage].policy = policy{connect: true}
+	delete(s.files, devTryPage)
+}
+
+// SDK returns the browser SDK, at /sdk, which pages of every origin may load.
+func SDK() *Site { return sdkFiles() }
+
+var sdkFiles = readOnce("/sdk", sdk.Files, "dist", policy{}, openToOrigins)
+
+// numberedVersion matches the files of one release, which never change.
+var numberedVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+\.m?js$`)
+
+// cacheMoving is for files that move with a release: a page gets a correction within five minutes.
+const cacheMoving = "public, max-age=300"
+
+func openToOrigins(s *Site) {
+	s.open = true
+	for name, f := range s.files {
+		f.cacheControl = cacheMoving
+		if numberedVersion.MatchString(name) {
+			f.cacheControl = cacheForever
+		}
+		f.gzip = compress(f.identity)
+	}
+}
+
+// section returns a function that reads a section of dist once, and changes it.
+func section(name string, p policy, changes ...func(*Site)) func() *Site {
+	return readOnce("/"+name, dist, "dist/"+name, p, changes...)
+}
+
+// readOnce returns a function that reads a folder of embedded files once, and changes it.
+func readOnce(prefix string, embedded embed.FS, folder string, p policy, changes ...func(*Site)) func() *Site {
+	return sync.OnceValue(func() *Site {
+		files, err := fs.Sub(embedded, folder)
+		if err != nil {
+			panic("web: " + err.Error()) // the folder is a constant
+		}
+		s, err := newSite(prefix, files, p)
+		if err != nil {
+			panic("web: " + err.Error()) // embedded files can be read
+		}
+		for _, change := range changes {
+			change(s)
+		}
+		return s
+	})
+}

@@ -1,0 +1,128 @@
+// The pages of /docs, served by a real node and shown by a real browser.
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findViolations } from "./axe";
+import { startBrowser, startNode, type Node } from "./node";
+
+const dist = join(import.meta.dirname, "../dist/docs");
+const paths = readdirSync(dist, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".html.br") && !name.startsWith("404") && !name.startsWith("try.dev"))
+  .map((name) => `/docs/${name.replace(/(index)?\.html\.br$/, "")}`.replace(/\/$/, ""))
+  .sort();
+
+/** One page of each kind. */
+const kinds = [
+  "/docs", "/docs/recipes/duel", "/docs/http", "/docs/http/rooms", "/docs/http/schemas", "/docs/events", "/docs/errors",
+  "/docs/errors/insufficient_funds", "/docs/close/4001", "/docs/guide/settings", "/docs/try", "/docs/unknown",
+];
+
+let node: Node;
+let browser: Browser;
+
+beforeAll(async () => {
+  [node, browser] = await Promise.all([startNode(), startBrowser()]);
+}, 300_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await node?.stop();
+});
+
+test("every page has its text, and every link leads to a page and a place on it", async () => {
+  const pages = new Map<string, string>();
+  for (const path of paths) {
+    const reply = await fetch(node.url + path);
+    expect(reply.status, path).toBe(200);
+    pages.set(path, await reply.text());
+  }
+  const broken: string[] = [];
+  for (const [path, html] of pages) {
+    expect(html, path).toMatch(/<h1>.+<\/h1>/s);
+    expect(html, `${path} has an inline script`).not.toMatch(/<script(?![^>]* src=)/);
+    expect(html, `${path} has an inline style`).not.toMatch(/<style|\sstyle=/);
+    for (const [, href] of html.matchAll(/href="([^"]+)"/g)) {
+      if (/^(data:|https:)/.test(href!) || href!.startsWith("/docs/assets/") || href!.endsWith("api.yaml")) continue;
+      const [target, anchor] = href!.split("#") as [string, string?];
+      const there = pages.get(target === "" ? path : target.split("?")[0]!);
+      if (!there || anchor && !there.includes(`id="${anchor}"`)) broken.push(`${path}: ${href}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test("the type of a problem leads to its page", async () => {
+  const problem = await (await fetch(`${node.url}/api/v1/me`)).json() as { type: string; code: string };
+  expect(problem.type).toBe(`/docs/errors/${problem.code}`);
+  const page = await fetch(node.url + problem.type);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain(problem.code);
+});
+
+test.each(kinds)("%s is accessible in both themes, quiet and light", async (path) => {
+  const context = await browser.newContext({ colorScheme: "light", viewport: { width: 1280, height: 900 } });
+  try {
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    const sizes: Promise<number>[] = [];
+    page.on("console", (message) => {
+      const expected = path === "/docs/unknown" && message.text().includes("404");
+      if (message.type() === "error" && !expected) complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("requestfinished", (request) => {
+      sizes.push(request.sizes().then((all) => all.responseBodySize + all.responseHeadersSize));
+      if (!request.url().startsWith(node.url) && !request.url().startsWith("data:")) complaints.push(`asks ${request.url()}`);
+    });
+    await page.goto(node.url + path);
+    expect(await findViolations(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await findViolations(page, ["color-contrast"])).toEqual([]);
+    expect(complaints).toEqual([]);
+    const transferred = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(transferred).toBeLessThan(100_000);
+  } finally {
+    await context.close();
+  }
+}, 60_000);
+
+test("a narrow page does not scroll sideways", async () => {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+  const page = await context.newPage();
+  for (const path of kinds) {
+    await page.goto(node.url + path);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width, path).toBeLessThanOrEqual(390);
+  }
+  await context.close();
+}, 60_000);
+
+test("the theme that was chosen stays", async () => {
+  const context = await browser.newContext({ colorScheme: "light" });
+  const page = await context.newPage();
+  const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  await page.goto(`${node.url}/docs`);
+  const light = await background();
+  await page.click("[data-act=theme]");
+  const dark = await background();
+  expect(dark).not.toBe(light);
+  await page.goto(`${node.url}/docs/errors`);
+  expect(await background()).toBe(dark);
+  await context.close();
+}, 30_000);
+
+test("an operation can be tried in developer mode", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${node.url}/docs/try?operation=guest`);
+  await page.click("button[type=submit]");
+  await page.waitForFunction(() => document.querySelector("#status")!.textContent!.startsWith("201"));
+  const session = JSON.parse(await page.textContent("#response") ?? "") as { accessToken: string };
+  await page.selectOption("#operation", "me");
+  await page.fill("#token", session.accessToken);
+  await page.click("button[type=submit]");
+  await page.waitForFunction(() => document.querySelector("#status")!.textContent!.startsWith("200"));
+  expect(await page.textContent("#response")).toContain("username");
+  await context.close();
+}, 30_000);
