@@ -16,11 +16,11 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // be on the wire, in storage, in the surface or of the browser.
 const internalNames = [
   "shelf", "http", "session", "socket", "syncClock", "onUser", "reportError", "fail", "prefix", "options", "emit",
-  "bearer", "freshToken", "refuse", "currentToken", "forget", "keepFresh", "check", "stop",
+  "bearer", "freshToken", "refuse", "currentToken", "forget", "onRenewed", "check", "stop",
   "isUp", "ask", "postFrame", "buffered", "wake", "drop", "rest", "expectsHello", "onUp", "onDown", "onEvent",
   "onFailure", "sent", "timer", "frame", "reject", "retries",
   "emitter", "syncing", "waits", "sharedVersion", "touched", "forgotten", "inner",
-  "callers", "note", "settle", "recover", "flush", "catchUp", "onBalance", "learn", "end",
+  "base", "busy", "fn", "result", "isPersistent", "issuedAt", "expiresAt", "note", "settle", "recover", "flush", "catchUp", "onBalance", "learn", "end",
 ];
 
 async function bundle(entry, format) {

@@ -1,4 +1,5 @@
 import { createClient } from "./client.js";
+import { need } from "./errors.js";
 import type { Options, Parlor } from "./types.js";
 
 export { ParlorError } from "./errors.js";
@@ -10,9 +11,7 @@ let scriptOrigin = "";
 
 /** Sets the default of `baseUrl`: the origin that the SDK's own script came from. */
 export function setScriptOrigin(address: string | undefined) {
-  try {
-    scriptOrigin = new URL(address || "").origin;
-  } catch {} // a bundle
+  scriptOrigin = /^https?:..[^/]+/.exec(address!)?.[0] || ""; // "" in a bundle
 }
 
 /**
@@ -22,11 +21,11 @@ export function setScriptOrigin(address: string | undefined) {
  */
 export function init<Messages = any>(options: Options): Parlor<Messages> & PromiseLike<Parlor<Messages>> {
   const gameId = Number(options?.gameId);
-  if (!(gameId > 0) || gameId % 1) throw new TypeError("init needs gameId");
+  need(gameId > 0 && gameId % 1 === 0, "init needs gameId");
   const address = options.baseUrl || scriptOrigin || globalThis.location?.origin;
-  if (!/^https?:\/\//.test(address)) throw new TypeError("init needs baseUrl");
-  if (options.getToken && typeof options.getToken !== "function") throw new TypeError("getToken must be a function");
-  if (!(options.WebSocket || globalThis.WebSocket)) throw new TypeError("init needs WebSocket, such as ws");
+  need(/^https?:\/\//.test(address), "init needs baseUrl");
+  need(!options.getToken || typeof options.getToken === "function", "getToken must be a function");
+  need(options.WebSocket || globalThis.WebSocket, "init needs WebSocket, such as ws");
   const base = address.replace(/\/+$/, "");
   const name = `${gameId} ${base}`;
   let client = clients.get(name);

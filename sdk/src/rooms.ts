@@ -1,6 +1,8 @@
 import type { Context } from "./context.js";
 import { createEmitter, type Emitter } from "./emitter.js";
+import { isRefusal, need } from "./errors.js";
 import { createOutbox } from "./outbox.js";
+import { deferred } from "./random.js";
 import type { CallOptions, Room, RoomData, Rooms } from "./types.js";
 
 const maxSubscriptions = 16; // of one connection
@@ -23,11 +25,7 @@ interface Followed {
   forgotten?: boolean;
 }
 
-const statuses: Record<string, string> = {
-  started: "STARTED", finished: "FINISHED", cancelled: "CANCELLED", disputed: "DISPUTED",
-};
-
-const hasEnded = (room: RoomData) => room.status === "FINISHED" || room.status === "CANCELLED";
+const hasEnded = (room: RoomData) => /FINISHED|CANCELLED/.test(room.status);
 
 /** Changes the fields of a room by an event. An event carries the change, a snapshot the whole. */
 function applyChange(room: any, name: string, data: any, at: string) {
@@ -50,8 +48,8 @@ function applyChange(room: any, name: string, data: any, at: string) {
   }
   if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
   if (newRoomId) room.rematchRoomId = newRoomId;
-  if (statuses[name]) {
-    room.status = statuses[name];
+  if (/^(started|finished|cancelled|disputed)$/.test(name)) {
+    room.status = name.toUpperCase();
     room.seats = room.seats.filter((s: any) => s.state !== "reserved");
     if (hasEnded(room)) room.finishedAt = at;
     if (reason) room.reason = reason;
@@ -63,24 +61,23 @@ export function createRooms(c: Context) {
   const outbox = createOutbox(c);
   let touches = 0;
 
-  const post = (verb: string, body: object, o: CallOptions = {}) =>
-    c.http("POST", `game-session/${verb}`, { body, key: o.idempotencyKey, signal: o.signal });
-  const read = (verb: string, query: object = {}) => c.http("GET", `game-session/${verb}`, { query });
+  const post = (verb: string, body: object, o?: CallOptions) =>
+    c.http(`game-session/${verb}`, { ...o, body });
+  const read = (verb: string, query?: object) => c.http(`game-session/${verb}`, { query });
 
   /** Resolves when what `isThere` asks for was heard, or after a while. */
-  const heard = (f: Followed, isThere: () => boolean) => new Promise<void>((resolve) => {
-    const timer = setTimeout(done, eventWaitMs);
-    function check() {
-      if (f.forgotten || isThere()) done();
-    }
-    function done() {
-      clearTimeout(timer);
-      f.waits.delete(check);
-      resolve();
-    }
+  async function heard(f: Followed, isThere: () => boolean) {
+    const { result, resolve } = deferred<unknown>();
+    const timer = setTimeout(resolve, eventWaitMs);
+    const check = () => {
+      if (f.forgotten || isThere()) resolve(0);
+    };
     f.waits.add(check);
     check();
-  });
+    await result();
+    clearTimeout(timer);
+    f.waits.delete(check);
+  }
 
   function createRoom(roomId: string): Followed {
     const emitter = createEmitter(c.reportError);
@@ -165,7 +162,7 @@ export function createRooms(c: Context) {
   function forget(f: Followed) {
     known.delete(f.room.roomId);
     f.forgotten = true;
-    for (const check of f.waits) check();
+    f.waits.forEach((check) => check());
   }
 
   async function subscribe(f: Followed) {
@@ -200,7 +197,7 @@ export function createRooms(c: Context) {
   function announce(f: Followed, e: any) {
     f.emitter.emit(e.type, e);
     f.emitter.emit("change", e);
-    for (const check of f.waits) check();
+    f.waits.forEach((check) => check());
   }
 
   function onEvent({ type, roomId, seq, position, at, data }: any) {
@@ -229,13 +226,13 @@ export function createRooms(c: Context) {
   }
 
   function query(room: any) {
-    if (room && typeof room === "string") return { roomId: room };
-    if (room?.code) return { code: room.code };
-    throw new TypeError("a room is named by its roomId or { code }");
+    const isId = typeof room === "string";
+    need(isId ? room : room?.code, "a room is named by its roomId or { code }");
+    return isId ? { roomId: room } : { code: room.code };
   }
 
   function check(input: any) {
-    if (!(input?.maxPlayers > 0)) throw new TypeError("a room needs maxPlayers");
+    need(input?.maxPlayers > 0, "a room needs maxPlayers");
   }
 
   const rooms: Rooms = {
@@ -252,17 +249,15 @@ export function createRooms(c: Context) {
     mine: async () => Promise.all((await read("list", { mine: true, limit: maxSubscriptions })).items.map(follow)),
     async quick(input, o) {
       check(input);
-      const { entryTokenId, roomEntry = 0 } = input;
+      const { entryTokenId, roomEntry = 0, maxPlayers, settlement } = input;
       const { items } = await read("list", { entryTokenId, hasSeat: true, limit: 100 });
-      const fits = (room: any) => room.maxPlayers === input.maxPlayers && !room.isFriendsOnly &&
-        !room.entryToken === !entryTokenId && +room.roomEntry === +roomEntry &&
-        (input.settlement ?? room.settlement) === room.settlement;
+      const fits = (room: RoomData) => room.maxPlayers === maxPlayers && +room.roomEntry === +roomEntry &&
+        !room.isFriendsOnly && (settlement || room.settlement) === room.settlement;
       for (const room of items.filter(fits).slice(0, maxCandidates)) {
         try {
           return await rooms.join(room.roomId, { signal: o?.signal });
-        } catch (e: any) {
-          // Somebody else was faster, or is not welcome: the next one may do.
-          if (![403, 404, 409].includes(e.status)) throw e;
+        } catch (e) {
+          if (!isRefusal(e)) throw e; // else somebody was faster, or it is not open to all
         }
       }
       return rooms.create(input, o);
@@ -273,15 +268,15 @@ export function createRooms(c: Context) {
     rooms,
     onEvent,
     onUp() {
-      for (const f of known.values()) subscribe(f);
+      known.forEach(subscribe);
       outbox.flush();
     },
     close() {
       outbox.close();
-      for (const f of known.values()) {
+      known.forEach((f) => {
         forget(f);
         f.emitter.end();
-      }
+      });
     },
   };
 }

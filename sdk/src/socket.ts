@@ -53,12 +53,10 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
   let opening = false;
   let attempts = 0;
   let nextId = 1;
-  let heardAt = 0;
-  let heard = 0; // frames
   let reconnectAt = 0; // by the hint of a node that stops
   let retryTimer: any;
   let calmTimer: any;
-  let beatTimer: any;
+  let lifeTimer: any; // until the connection is open, is probed, or counts as dead
   let drainTimer: any;
   const waiting = new Map<string, Waiting>();
 
@@ -79,18 +77,15 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     if (ws || opening || !wanted) return;
     opening = true;
     try {
-      const { ticket } = await c.http("POST", "auth/ticket", { key: "", retries: 0 });
+      const { ticket } = await c.http("auth/ticket", { method: "POST", idempotencyKey: "", retries: 0 });
       if (!wanted) return;
       const address = `${c.base.replace(/^http/, "ws")}/api/v1/${path}?protocol=1&ticket=${encodeURIComponent(ticket)}`;
       const own: WebSocket = ws = new (c.options.WebSocket || WebSocket)(address);
-      const guard = setTimeout(() => own === ws && !isUp && down(1006), openTimeoutMs);
-      own.onopen = () => own === ws && !handlers.expectsHello && opened();
+      expect(openTimeoutMs);
+      own.onopen = () => handlers.expectsHello || opened();
       own.onerror = () => {};
-      own.onmessage = (e) => own === ws && receive(e.data);
-      own.onclose = (e) => {
-        clearTimeout(guard);
-        if (own === ws) down(e.code, e.reason);
-      };
+      own.onmessage = (e) => receive(e.data);
+      own.onclose = (e) => down(e.code, e.reason);
     } catch (e: any) {
       retry(e);
     } finally {
@@ -100,28 +95,29 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
 
   function opened() {
     isUp = true;
-    heardAt = Date.now();
     reconnectAt = 0;
     calmTimer = setTimeout(() => { attempts = 0; }, calmMs);
-    beat();
+    noteLife();
     handlers.onUp();
-    for (const call of waiting.values()) if (!call.sent) transmit(call);
+    waiting.forEach((call) => call.sent || transmit(call));
   }
 
   /** Handles the end of a connection, or the reason why there is none. */
-  function down(code: number, reason = "") {
-    const old = ws;
-    ws = undefined;
+  function down(code: number, reason?: string) {
     const wasUp = isUp;
     isUp = false;
-    for (const timer of [calmTimer, beatTimer, drainTimer]) clearTimeout(timer);
-    old?.close();
-    for (const [id, call] of waiting) if (call.sent) settle(id)!.reject(offline());
+    for (const timer of [calmTimer, lifeTimer, drainTimer]) clearTimeout(timer);
+    if (ws) {
+      ws.onopen = ws.onmessage = ws.onclose = null;
+      ws.close();
+      ws = undefined;
+    }
+    waiting.forEach((call, id) => call.sent && settle(id)!.reject(offline()));
     if (code === 4001) c.session.refuse(c.session.currentToken());
     if (wasUp) handlers.onDown();
     const docs = `${c.base}/docs/close/${code}`;
-    if (code === 4403) c.fail(new ParlorError("forbidden", `${reason || "closed"}: do not come back`, { docs }));
-    else if (code === 4426) c.fail(new ParlorError("protocol_too_old", "load a newer SDK: /sdk/v1.js", { docs }));
+    if (code === 4403) c.fail(new ParlorError("forbidden", reason, { docs }));
+    else if (code === 4426) c.fail(new ParlorError("protocol_too_old", reason, { docs }));
     else retry();
   }
 
@@ -134,8 +130,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
   }
 
   function receive(text: any) {
-    heardAt = Date.now();
-    heard++;
+    if (isUp) noteLife();
     let frames: any;
     try {
       frames = JSON.parse(text);
@@ -161,19 +156,21 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     }
   }
 
-  /** Probes a silent connection: a browser does not show pings, and a dead network is silent too. */
-  function beat() {
-    clearTimeout(beatTimer);
-    const silent = Date.now() - heardAt;
-    if (silent < silenceMs) beatTimer = setTimeout(beat, silenceMs - silent);
-    else probe();
+  /** Drops the connection unless something is heard in time. */
+  function expect(ms: number) {
+    clearTimeout(lifeTimer);
+    lifeTimer = setTimeout(down, ms, 1006);
+  }
+
+  /** Probes the connection after silence: a browser does not show pings, a dead network is silent too. */
+  function noteLife() {
+    clearTimeout(lifeTimer);
+    lifeTimer = setTimeout(probe, silenceMs);
   }
 
   function probe() {
-    clearTimeout(beatTimer);
-    const since = heard;
     ws!.send('{"id":"ping","type":"ping"}'); // every reply will do, also that there is no such type
-    beatTimer = setTimeout(() => (heard === since ? down(1006) : beat()), probeMs);
+    expect(probeMs);
   }
 
   /** Ends the connection until it is wanted again. */
@@ -212,7 +209,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     rest,
     close() {
       rest();
-      for (const id of waiting.keys()) settle(id)!.reject(closed());
+      waiting.forEach((call, id) => settle(id)!.reject(closed()));
     },
   };
 }

@@ -14,7 +14,7 @@ export function createWallet(c: Context) {
   const learn = (token: EntryToken) => tokens.set(token.tokenId, token);
 
   async function read(onNew = (_: Balance) => {}): Promise<Balance[]> {
-    const { balances } = await c.http("GET", "user-balance/token-balances");
+    const { balances } = await c.http("user-balance/token-balances");
     balances.forEach(learn);
     balances.filter(note).forEach(onNew);
     return balances;
@@ -29,19 +29,19 @@ export function createWallet(c: Context) {
       if (!found) throw unknown(tokenId);
       return found;
     },
-    ledger: (query) => c.http("GET", "user-balance/ledger", { query }),
+    ledger: (query) => c.http("user-balance/ledger", { query }),
     format(amount, tokenId) {
       const token = tokens.get(tokenId);
       if (!token) throw unknown(tokenId);
       const decimals = +token.metadata.decimals;
       let text = typeof amount === "number" ? amount.toFixed(decimals) : amount;
-      if (decimals && /^-?\d+$/.test(text)) { // minor units
+      if (decimals && !/[.]/.test(text)) { // minor units
         text = text.replace(/\d+/, (digits) => digits.padStart(decimals + 1, "0"));
         text = `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
       }
       return `${text} ${token.tokenName}`;
     },
-    limits: (body) => c.http(body ? "PUT" : "GET", "me/limits", { body }),
+    limits: (body) => c.http("me/limits", body && { method: "PUT", body }),
   };
 
   return {

@@ -27,7 +27,8 @@ describe("signing in", () => {
     const storage = new MemoryStorage();
     let stored: string | undefined;
     service.fault = (_, path) => {
-      if (path === "auth/guest") stored ??= [...storage.map].find(([key]) => key.endsWith(":device"))?.[1];
+      const entry = [...storage.map].find(([key]) => key.endsWith(":device"));
+      if (path === "auth/guest") stored ??= JSON.parse(entry![1]);
       return undefined;
     };
     await settle(openTab(service, { storage, username: "Ann" }).ready);
@@ -133,7 +134,7 @@ describe("signing in", () => {
     await expect(settle(client.ready)).rejects.toMatchObject({ code: "forbidden" });
     await run(60_000);
     expect(log).toHaveBeenCalledTimes(1);
-    expect(log.mock.calls[0][0]).toContain('/api/v1/admin/games/1 {"origins": ["https://game.example"]}');
+    expect(String(log.mock.calls[0][0])).toContain('/api/v1/admin/games/1 {"origins": ["https://game.example"]}');
     log.mockRestore();
   });
 });
@@ -192,7 +193,7 @@ describe("renewal", () => {
     const storage = new MemoryStorage();
     storage.setItem("lock:lease", JSON.stringify({ owner: "dead", until: Date.now() + 15_000 }));
     const order: string[] = [];
-    const kv = await openStorage(storage);
+    const kv = openStorage(storage);
     const both = ["a", "b"].map((name) => withLock("lock", kv, async () => {
       order.push(`${name} in`);
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -217,16 +218,16 @@ describe("renewal", () => {
 describe("storage", () => {
   it("falls back to memory where storage throws", async () => {
     const forbidden = new Proxy({} as Storage, { get() { throw new Error("SecurityError"); } });
-    const kv = await openStorage(forbidden);
+    const kv = openStorage(forbidden);
     await kv.set("a", "1");
     expect(await kv.get("a")).toBe("1");
     expect(await kv.keys("")).toEqual(["a"]);
-    expect(kv.persistent()).toBe(false);
+    expect(await kv.isPersistent()).toBe(false);
   });
 
   it("keeps what no longer fits, and does not lose what is stored", async () => {
     const storage = new MemoryStorage();
-    const kv = await openStorage(storage);
+    const kv = openStorage(storage);
     await kv.set("session", "s");
     storage.setItem = () => { throw new Error("QuotaExceededError"); };
     await kv.set("save", "large");
