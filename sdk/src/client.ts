@@ -19,7 +19,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   let clockOffset = -Infinity; // of the service, in ms
   let wasOnline = false;
   const outcome = deferred<Parlor>();
-  const ready = outcome.result();
+  const ready = outcome.promised();
   ready.catch(() => {}); // it is reported on the console as well
 
   const c = {
@@ -70,7 +70,6 @@ export function createClient(options: Options, base: string, onClose: () => void
   const lost = () => setState(isOffline() ? "offline" : wasOnline ? "reconnecting" : "connecting");
 
   c.socket = createSocket(c, "realtime", {
-    expectsHello: true,
     onUp() {
       const first = !wasOnline;
       wasOnline = true;
@@ -80,17 +79,17 @@ export function createClient(options: Options, base: string, onClose: () => void
       else {
         delete parlor.then; // so that `ready` can settle with the client itself
         outcome.resolve(parlor);
-        saves.recover().catch(report);
+        saves.catchUp().catch(report);
       }
-      purchases.settle().catch(report);
+      purchases.catchUp().catch(report);
     },
     onDown: lost,
     async onFailure(e: any) {
       lost();
-      if (e.code === "offline" && !isOffline() && !wasOnline && (await isForbiddenOrigin())) {
-        const { origin } = location;
+      const { origin } = globalThis.location || {};
+      if (e.code === "offline" && origin && !isOffline() && !wasOnline && (await isThere())) {
         const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${origin}"]}`;
-        e = new ParlorError("forbidden", `${origin} is not allowed: ${call}`, { status: 403 });
+        return fail(new ParlorError("forbidden", `${origin} is not allowed: ${call}`));
       }
       if (isRefusal(e) && e.status !== 401) fail(e);
       else if (!e.retryable && e.code !== "closed") report(e); // such as an error of getToken
@@ -101,9 +100,8 @@ export function createClient(options: Options, base: string, onClose: () => void
     },
   });
 
-  /** Reports whether the service is there, and only this page may not read its answers. */
-  const isForbiddenOrigin = () =>
-    (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).then(() => !!globalThis.location, () => false);
+  /** Reports whether there is a service, also where this page may not read its answers. */
+  const isThere = () => (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).catch(() => {});
 
   function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);
@@ -129,9 +127,9 @@ export function createClient(options: Options, base: string, onClose: () => void
   }
 
   // What tells that the network may be back, the machine was asleep, or the page will end.
-  c.session.check();
+  c.session.wake();
   const wake = () => {
-    c.session.check();
+    c.session.wake();
     c.socket.wake();
     saves.wake();
   };
@@ -148,7 +146,7 @@ export function createClient(options: Options, base: string, onClose: () => void
     if (c.state === "closed") return;
     setState("closed");
     unlisten.forEach((off) => off());
-    c.session.stop();
+    c.session.close();
     c.socket.close();
     saves.close();
     roomEvents.close();
@@ -168,10 +166,19 @@ export function createClient(options: Options, base: string, onClose: () => void
     close,
   } as Parlor & { then?: unknown };
 
-  queueMicrotask(() => {
+  const isDebug = options.debug || /[?&]parlorDebug/.test(globalThis.location?.search);
+  function start() {
     if (c.state === "closed") return;
+    if (isDebug) (globalThis as any).parlorDebug?.(parlor, options);
     lost();
     c.socket.wake();
-  });
+  }
+  // The panel wraps the network, so it comes first. Without it, such as in a bundle, the game goes on.
+  if (isDebug && page) {
+    const script = page.createElement("script");
+    script.src = `${base}/sdk/debug.v1.js`;
+    script.onload = script.onerror = start;
+    page.head.append(script);
+  } else queueMicrotask(start);
   return parlor;
 }

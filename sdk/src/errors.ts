@@ -23,14 +23,15 @@ export class ParlorError extends Error {
     const docs = o.docs || `/docs/errors/${code}`;
     detail ||= `see ${docs}`;
     super(`${code}: ${detail}`);
-    Object.assign(this, { name: "ParlorError", status: 0, retryable: false, data: {}, ...o, code, detail, docs });
+    const retryable = /^(offline|timeout|queue_full)$/.test(code);
+    Object.assign(this, { name: "ParlorError", status: 0, retryable, data: {}, ...o, code, detail, docs });
   }
 }
 
 /** Returns the error that a problem document (RFC 9457) describes. */
 export function problemError(base: string, problem: any, retryAfter?: string | null): ParlorError {
   const { type, title, status, detail, instance, code, requestId, retryable, ...data } = problem;
-  const retryAfterMs = retryAfter ? parseFloat(retryAfter) * 1000 : undefined;
+  const retryAfterMs = +retryAfter! * 1000 || undefined;
   const docs = base + (type || `/docs/errors/${code}`);
   return new ParlorError(code, detail || title, { status, requestId, retryable, retryAfterMs, docs, data });
 }
@@ -38,9 +39,9 @@ export function problemError(base: string, problem: any, retryAfter?: string | n
 /** Reports whether the outcome of a failed call is certain: the service refused it. */
 export const isRefusal = (e: any): boolean => e instanceof ParlorError && e.status >= 400 && !e.retryable;
 
-export const offline = () => new ParlorError("offline", "", { retryable: true });
-export const timeout = () => new ParlorError("timeout", "", { retryable: true });
-export const queueFull = () => new ParlorError("queue_full", "", { retryable: true });
+export const offline = () => new ParlorError("offline");
+export const timeout = () => new ParlorError("timeout");
+export const queueFull = () => new ParlorError("queue_full");
 export const closed = () => new ParlorError("closed");
 export const aborted = () => new ParlorError("aborted");
 

@@ -38,7 +38,7 @@ export function createHttp(c: Context) {
     const { signal } = controller;
     const timer = setTimeout(() => controller.abort(), attemptTimeoutMs);
     try {
-      const body = call.body ? JSON.stringify(call.body) : undefined;
+      const body = JSON.stringify(call.body);
       if (body) headers["Content-Type"] = "application/json";
       const address = c.base + "/api/v1/" + path + queryString(call.query);
       const response = await (c.options.fetch || fetch)(address, { method, headers, body, signal, credentials: "omit" });
@@ -47,9 +47,9 @@ export function createHttp(c: Context) {
       try {
         value = JSON.parse(text);
       } catch {} // nothing, or a page of something between us and the service
-      c.syncClock(Date.parse(response.headers.get("Date") || ""));
-      const { ok, status } = response;
-      if (ok) return value;
+      c.syncClock(Date.parse(response.headers.get("Date")!));
+      if (response.ok) return value;
+      const { status } = response;
       const problem = value?.code ? value : { code: "internal", status, retryable: status > 428 };
       throw problemError(c.base, problem, response.headers.get("Retry-After"));
     } catch (e) {
@@ -62,9 +62,10 @@ export function createHttp(c: Context) {
   async function repeat(path: string, call: Call): Promise<any> {
     const headers: Record<string, string> = {};
     const { method = call.body ? "POST" : "GET", idempotencyKey = method === "POST" ? randomHex(16) : "" } = call;
+    const isOwn = call.bearer === undefined; // the session's credential
     if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
     for (let n = 0, renewed = false; ;) {
-      if (c.state === "closed" && call.bearer === undefined) throw closed();
+      if (c.state === "closed" && isOwn) throw closed();
       if (call.signal?.aborted) throw aborted();
       let token = call.bearer;
       try {
@@ -72,7 +73,7 @@ export function createHttp(c: Context) {
         if (token) headers.Authorization = `Bearer ${token}`;
         return await attempt(path, method, call, headers);
       } catch (e: any) {
-        if (e.status === 401 && call.bearer === undefined && token && !renewed) {
+        if (e.status === 401 && isOwn && token && !renewed) {
           renewed = true;
           c.session.refuse(token);
           continue;

@@ -5,8 +5,9 @@ import { createSocket } from "./socket.js";
 import type { Progress, Saved } from "./types.js";
 
 const coalesceMs = 500;
-const idleMs = 10_000; // after which the socket of saves is closed
+const idleMs = 15_000; // after which the socket of saves is closed; longer than a reply may take
 const maxSlots = 16;
+const slotName = /^[\w.-]{1,64}$/;
 const maxStateBytes = 256 << 10;
 const maxConflicts = 5; // merges of one save
 
@@ -17,7 +18,7 @@ interface Save {
   id?: string;
   version?: number;
   merge?: (mine: any, theirs: any) => any;
-  result?: () => Promise<Saved>;
+  promised?: () => Promise<Saved>;
   resolve?(saved: Saved): void;
   reject(e: unknown): void;
 }
@@ -37,22 +38,16 @@ export function createProgress(c: Context) {
   const slots = new Map<string, Slot>();
   const versions = new Map<string, number>(); // last read, by slot
   let idleTimer: any;
-  let requests = 0;
 
-  const nothing = () => {};
   // The service has saves on a socket of their own. It is open while there is something to do.
-  const socket = createSocket(c, "game-data/save", { onUp: nothing, onDown: nothing, onEvent: nothing });
+  const socket = createSocket(c, "game-data/save");
 
   async function ask(type: string, data: object, id?: string) {
     clearTimeout(idleTimer);
-    requests++;
-    try {
-      const answer = await socket.ask(type, data, id);
-      if (answer.version) versions.set(answer.slot, answer.version);
-      return answer;
-    } finally {
-      if (!--requests) idleTimer = setTimeout(() => slots.size || socket.rest(), idleMs);
-    }
+    idleTimer = setTimeout(() => slots.size || socket.rest(), idleMs);
+    const answer = await socket.ask(type, data, id);
+    if (answer.version) versions.set(answer.slot, answer.version);
+    return answer;
   }
 
   /** Stores what is not known to be saved yet, for the next page. */
@@ -86,7 +81,7 @@ export function createProgress(c: Context) {
   }
 
   /** Saves what there is in a slot, one state after the other. */
-  async function run(name: string, slot: Slot) {
+  async function run(slot: Slot, name: string) {
     clearTimeout(slot.timer);
     slot.timer = 0;
     if (slot.busy) return persist(name, slot);
@@ -112,23 +107,23 @@ export function createProgress(c: Context) {
   }
 
   function check(slot: string): string {
-    need(/^[\w.-]{1,64}$/.test(slot), "a slot is named by 1 to 64 of A-Z a-z 0-9 _ . -");
+    need(slotName.test(slot), `a slot needs a name like ${slotName}`);
     return slot;
   }
 
   const progress: Progress = {
     async save(name, state, o = {}) {
       const text = JSON.stringify(state);
-      need(text?.[0] === "{", "a state is an object");
+      need(text?.[0] === "{", "a state needs an object");
       limitSize(text, maxStateBytes);
       const slot = slots.get(check(name)) || {} as Slot;
       if (slots.size >= maxSlots && !slots.has(name)) throw queueFull();
       slots.set(name, slot);
-      const { result, resolve, reject } = slot.next?.result ? slot.next as Required<Save> : deferred<Saved>();
+      const { promised, resolve, reject } = slot.next?.promised ? slot.next as Required<Save> : deferred<Saved>();
       const { merge }: any = o;
-      slot.next = { state: JSON.parse(text), merge, result, resolve, reject }; // as it is now
-      slot.timer ||= setTimeout(run, coalesceMs, name, slot);
-      return result();
+      slot.next = { state: JSON.parse(text), merge, promised, resolve, reject }; // as it is now
+      slot.timer ||= setTimeout(run, coalesceMs, slot, name);
+      return promised();
     },
     async load(slot) {
       try {
@@ -146,19 +141,19 @@ export function createProgress(c: Context) {
   return {
     progress,
     /** Sends what an earlier page could not. */
-    async recover() {
+    async catchUp() {
       for (const key of await c.shelf.keys(prefix)) {
         const name = key.slice(prefix.length);
         const { userId, ...slot } = (await c.shelf.get(key)) || {};
         if (userId !== c.user?.id || slots.has(name)) continue;
         for (const save of [slot.attempt, slot.next]) if (save) save.reject = c.reportError;
         slots.set(name, slot);
-        run(name, slot);
+        run(slot, name);
       }
     },
     /** Sends at once what waits for more: the page may end. */
     flush() {
-      for (const [name, slot] of slots) run(name, slot);
+      slots.forEach(run);
     },
     wake: () => socket.isUp() && socket.wake(),
     close() {

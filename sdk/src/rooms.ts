@@ -12,10 +12,11 @@ const maxCandidates = 5; // rooms that quick tries
 
 /** A room whose events are followed. */
 interface Followed {
-  room: any;
+  /** The object that the page has. */
+  live: any;
   emitter: Emitter;
   /** Whether the reply to a subscription is awaited. */
-  syncing?: boolean;
+  busy?: boolean;
   /** What waits for an event. */
   waits: Set<() => void>;
   sharedVersion: number;
@@ -33,19 +34,17 @@ function applyChange(room: any, name: string, data: any, at: string) {
   for (const field in fields) if (field in room) room[field] = fields[field];
   const { user, userId = user?.id, ready, newRoomId } = data;
   const isJoin = name === "joined";
-  const isForfeit = reason === "forfeited";
+  const seat = room.seats.find((s: any) => s.userId === userId) || {};
   if (isJoin || name === "left") {
     room.participants = room.participants.filter((u: any) => u.id !== userId);
-    if (!isForfeit) room.seats = room.seats.filter((s: any) => s.userId !== userId); // or it was reserved
+    if (reason === "forfeited") seat.state = reason;
+    else room.seats = room.seats.filter((s: any) => s !== seat); // or it was reserved
   }
   if (isJoin) {
     room.participants.push(user);
     room.seats.push({ userId, state: "active", ready: false, joinedAt: at });
   }
-  if (isForfeit || name === "ready") {
-    room.seats = room.seats.map((s: any) =>
-      (s.userId !== userId ? s : isForfeit ? { ...s, state: reason } : { ...s, ready }));
-  }
+  if (name === "ready") seat.ready = ready;
   if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
   if (newRoomId) room.rematchRoomId = newRoomId;
   if (/^(started|finished|cancelled|disputed)$/.test(name)) {
@@ -67,27 +66,27 @@ export function createRooms(c: Context) {
 
   /** Resolves when what `isThere` asks for was heard, or after a while. */
   async function heard(f: Followed, isThere: () => boolean) {
-    const { result, resolve } = deferred<unknown>();
+    const { promised, resolve } = deferred<unknown>();
     const timer = setTimeout(resolve, eventWaitMs);
     const check = () => {
       if (f.forgotten || isThere()) resolve(0);
     };
     f.waits.add(check);
     check();
-    await result();
+    await promised();
     clearTimeout(timer);
     f.waits.delete(check);
   }
 
   function createRoom(roomId: string): Followed {
     const emitter = createEmitter(c.reportError);
-    const f: Followed = { room: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
+    const f: Followed = { live: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
 
     /** Calls a verb and resolves once its events have been heard: fields change in their order only. */
     async function act(verb: string, body?: object): Promise<Room> {
       const { seq } = await post(verb, { roomId, ...body });
-      await heard(f, () => f.room.seq >= seq);
-      return f.room;
+      await heard(f, () => f.live.seq >= seq);
+      return f.live;
     }
 
     const shared = {
@@ -107,7 +106,7 @@ export function createRooms(c: Context) {
       },
     };
 
-    const methods = {
+    const methods: Record<string, unknown> = {
       on: emitter.on, once: emitter.once, events: emitter.events, shared,
       setReady: (ready = true) => act("ready", { ready }),
       start: () => act("start"),
@@ -120,24 +119,24 @@ export function createRooms(c: Context) {
       send: (op: string, payload: unknown, o = {}) => outbox.send(roomId, op, payload, o),
     };
     // Not enumerable, so that a copy and JSON have the fields of a room only.
-    for (const [name, value] of Object.entries(methods)) Object.defineProperty(f.room, name, { value });
+    for (const name in methods) Object.defineProperty(f.live, name, { value: methods[name] });
     return f;
   }
 
   /** Sets every field from a snapshot. */
   function replace(f: Followed, { shared, ...fields }: any, position?: string) {
     if (shared) {
-      f.room.shared.value = shared.value;
+      f.live.shared.value = shared.value;
       f.sharedVersion = shared.version;
     }
-    Object.assign(f.room, fields, position && { position });
+    Object.assign(f.live, fields, position && { position });
   }
 
   /** Returns the one object of a room and subscribes to it. `data` is how it was a moment ago. */
   async function follow(data: RoomData): Promise<Room> {
     let f = known.get(data.roomId)!;
     if (f) {
-      await heard(f, () => f.room.seq >= data.seq);
+      await heard(f, () => f.live.seq >= data.seq);
     } else {
       f = createRoom(data.roomId);
       replace(f, data);
@@ -146,35 +145,35 @@ export function createRooms(c: Context) {
       subscribe(f);
     }
     f.touched = ++touches;
-    return f.room;
+    return f.live;
   }
 
   /** Stops following the room that matters least, when a connection cannot follow one more. */
   function makeSpace() {
     if (known.size < maxSubscriptions) return;
-    const isPlaying = ({ room }: Followed) =>
+    const isPlaying = ({ live: room }: Followed) =>
       !hasEnded(room) && room.participants.some((u: any) => u.id === c.user?.id);
     const [least] = [...known.values()].sort((a, b) => +isPlaying(a) - +isPlaying(b) || a.touched - b.touched);
     forget(least);
-    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.room.roomId }).catch(() => {});
+    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.live.roomId }).catch(() => {});
   }
 
   function forget(f: Followed) {
-    known.delete(f.room.roomId);
+    known.delete(f.live.roomId);
     f.forgotten = true;
     f.waits.forEach((check) => check());
   }
 
   async function subscribe(f: Followed) {
-    if (f.syncing || f.forgotten || !c.socket.isUp()) return; // onUp subscribes to all
-    f.syncing = true;
-    const { roomId, position } = f.room;
+    if (f.busy || f.forgotten || !c.socket.isUp()) return; // onUp subscribes to all
+    f.busy = true;
+    const { roomId, position } = f.live;
     try {
       const reply = await c.socket.ask("room.subscribe", { roomId, after: position });
-      f.syncing = false;
+      f.busy = false;
       if (reply.room) applySnapshot(f, reply);
     } catch (e: any) {
-      f.syncing = false;
+      f.busy = false;
       if (e.retryable) {
         setTimeout(subscribe, e.retryAfterMs || 1000, f);
       } else if (!f.forgotten) {
@@ -185,7 +184,7 @@ export function createRooms(c: Context) {
   }
 
   function applySnapshot(f: Followed, { room: data, position }: any) {
-    const { room } = f;
+    const { live: room } = f;
     if (data.version < room.version || data.seq < room.seq) return; // older than what was shown already
     const isSame = data.seq === room.seq && (!room.position || room.position === position);
     replace(f, data, position);
@@ -204,7 +203,7 @@ export function createRooms(c: Context) {
     const f = known.get(roomId);
     if (!f) return;
     if (type === "room.snapshot") return applySnapshot(f, data);
-    const { room } = f;
+    const { live: room } = f;
     const name = type.slice(5).replace(/_(.)/g, (_: string, letter: string) => letter.toUpperCase());
     const e = { ...data, type: name, roomId, seq, at };
     if (name === "message") return f.emitter.emit(name, e);
@@ -227,7 +226,7 @@ export function createRooms(c: Context) {
 
   function query(room: any) {
     const isId = typeof room === "string";
-    need(isId ? room : room?.code, "a room is named by its roomId or { code }");
+    need(isId ? room : room?.code, "a room needs roomId or code");
     return isId ? { roomId: room } : { code: room.code };
   }
 
@@ -272,7 +271,6 @@ export function createRooms(c: Context) {
       outbox.flush();
     },
     close() {
-      outbox.close();
       known.forEach((f) => {
         forget(f);
         f.emitter.end();

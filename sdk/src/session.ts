@@ -1,6 +1,5 @@
 import type { Context } from "./context.js";
 import { isRefusal, need } from "./errors.js";
-import { isOffline } from "./http.js";
 import { withLock } from "./lock.js";
 import { randomHex } from "./random.js";
 import type { User } from "./types.js";
@@ -18,9 +17,9 @@ export interface Session {
   /** Forgets the session and the device's secret. Resolves with the refresh token. */
   forget(): Promise<string>;
   /** Renews the token if it expires soon, and from now on before it does. */
-  check(): void;
-  /** Ends what check began. */
-  stop(): void;
+  wake(): void;
+  /** Ends what wake began. */
+  close(): void;
 }
 
 interface Stored {
@@ -35,7 +34,7 @@ function lifetime(token: string): { issuedAt: number; expiresAt: number } {
     const { exp, iat = exp - 900 } = JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
     if (exp > 0) return { issuedAt: iat * 1000, expiresAt: exp * 1000 };
   } catch {} // not a JWT: the service will refuse it when it has expired
-  return { issuedAt: 0, expiresAt: Infinity };
+  return { issuedAt: 0, expiresAt: 1e16 };
 }
 
 export function createSession(c: Context): Session {
@@ -51,7 +50,7 @@ export function createSession(c: Context): Session {
     const { issuedAt, expiresAt } = lifetime(token);
     return expiresAt - (early ? (expiresAt - issuedAt) / 5 : 0) - c.time();
   }
-  const usable = (token: string, early: boolean) => !!token && token !== rejected && left(token, early) > 0;
+  const usable = (token: string, early: boolean) => token && token !== rejected && left(token, early) > 0;
 
   function adopt(token: string, user?: User) {
     const isRenewal = access && access !== token;
@@ -96,7 +95,7 @@ export function createSession(c: Context): Session {
   async function renew(): Promise<string> {
     if (!getToken) return withLock(c.prefix, c.shelf, renewStored);
     const token = await getToken();
-    need(token && typeof token === "string", "getToken must resolve with an access token");
+    need(typeof token === "string", "getToken gave no token");
     return adopt(token, await c.http("me", { bearer: token, retries: 1 }));
   }
 
@@ -111,10 +110,10 @@ export function createSession(c: Context): Session {
     }
   }
 
-  function check() {
+  function wake() {
     clearTimeout(timer);
-    if (access && !usable(access, true) && !isOffline()) token().catch(() => {}); // the next tick tries again
-    timer = setTimeout(check, Math.min(tickMs, Math.max(1000, access ? left(access, true) : tickMs)));
+    if (access && !usable(access, true)) token().catch(() => {}); // the next tick tries again
+    timer = setTimeout(wake, Math.min(tickMs, Math.max(1000, left(access, true))));
   }
 
   return {
@@ -127,7 +126,7 @@ export function createSession(c: Context): Session {
       await c.shelf.remove(deviceKey);
       return stored?.refreshToken || "";
     },
-    check,
-    stop: () => clearTimeout(timer),
+    wake,
+    close: () => clearTimeout(timer),
   };
 }

@@ -16,7 +16,7 @@ export interface Socket {
   /** Sends a request and resolves with the data of its reply. Waits for the connection, 10 s at most. */
   ask(type: string, data: object, id?: string): Promise<any>;
   /** Sends a frame without a reply. The connection must be up. */
-  postFrame(frame: string): void;
+  send(frame: string): void;
   /** The bytes that the browser has not sent yet. */
   buffered(): number;
   /** Connects now, if not connected; else finds out whether the connection still lives. */
@@ -29,13 +29,11 @@ export interface Socket {
 }
 
 interface Handlers {
-  /** Whether a frame `hello` begins the connection. */
-  expectsHello?: boolean;
-  onUp(): void;
-  onDown(): void;
+  onUp?(): void;
+  onDown?(): void;
   /** Called when an attempt failed before there was a socket. */
   onFailure?(e: ParlorError): void;
-  onEvent(event: any): void;
+  onEvent?(event: any): void;
 }
 
 interface Waiting {
@@ -46,7 +44,9 @@ interface Waiting {
   timer: any;
 }
 
-export function createSocket(c: Context, path: string, handlers: Handlers): Socket {
+/** Makes the socket of a path. The one of "realtime" begins with a frame `hello`. */
+export function createSocket(c: Context, path: string, handlers: Handlers = {}): Socket {
+  const isMain = path === "realtime";
   let ws: WebSocket | undefined;
   let isUp = false;
   let wanted = false;
@@ -81,8 +81,8 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
       if (!wanted) return;
       const address = `${c.base.replace(/^http/, "ws")}/api/v1/${path}?protocol=1&ticket=${encodeURIComponent(ticket)}`;
       const own: WebSocket = ws = new (c.options.WebSocket || WebSocket)(address);
-      expect(openTimeoutMs);
-      own.onopen = () => handlers.expectsHello || opened();
+      unlessAlive(openTimeoutMs, down);
+      own.onopen = () => isMain || opened();
       own.onerror = () => {};
       own.onmessage = (e) => receive(e.data);
       own.onclose = (e) => down(e.code, e.reason);
@@ -97,8 +97,8 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     isUp = true;
     reconnectAt = 0;
     calmTimer = setTimeout(() => { attempts = 0; }, calmMs);
-    noteLife();
-    handlers.onUp();
+    unlessAlive(silenceMs, probe);
+    handlers.onUp?.();
     waiting.forEach((call) => call.sent || transmit(call));
   }
 
@@ -114,10 +114,9 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     }
     waiting.forEach((call, id) => call.sent && settle(id)!.reject(offline()));
     if (code === 4001) c.session.refuse(c.session.currentToken());
-    if (wasUp) handlers.onDown();
-    const docs = `${c.base}/docs/close/${code}`;
-    if (code === 4403) c.fail(new ParlorError("forbidden", reason, { docs }));
-    else if (code === 4426) c.fail(new ParlorError("protocol_too_old", reason, { docs }));
+    if (wasUp) handlers.onDown?.();
+    const end = code === 4403 ? "forbidden" : code === 4426 && "protocol_too_old";
+    if (end) c.fail(new ParlorError(end, reason, { docs: `${c.base}/docs/close/${code}` }));
     else retry();
   }
 
@@ -125,12 +124,12 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     if (!wanted) return;
     clearTimeout(retryTimer);
     const hint = Math.max(reconnectAt - Date.now(), e?.retryAfterMs || 0);
-    retryTimer = setTimeout(open, hint > 0 ? hint : jitter(attempts++));
+    retryTimer = setTimeout(open, hint || jitter(attempts++));
     if (e) handlers.onFailure?.(e);
   }
 
   function receive(text: any) {
-    if (isUp) noteLife();
+    if (isUp) unlessAlive(silenceMs, probe);
     let frames: any;
     try {
       frames = JSON.parse(text);
@@ -149,28 +148,23 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
       } else if (frame.type === "server.draining") {
         reconnectAt = Date.now() + frame.data.reconnectInMs;
         drainTimer = setTimeout(down, frame.data.reconnectInMs, 1012);
-        if (handlers.expectsHello) c.emit("draining", frame.data);
+        if (isMain) c.emit("draining", frame.data);
       } else {
-        handlers.onEvent(frame);
+        handlers.onEvent?.(frame);
       }
     }
   }
 
-  /** Drops the connection unless something is heard in time. */
-  function expect(ms: number) {
+  /** Calls `f` later, unless the connection gives a sign of life or ends before. */
+  function unlessAlive(ms: number, f: (code: number) => void) {
     clearTimeout(lifeTimer);
-    lifeTimer = setTimeout(down, ms, 1006);
+    lifeTimer = setTimeout(f, ms, 1006);
   }
 
-  /** Probes the connection after silence: a browser does not show pings, a dead network is silent too. */
-  function noteLife() {
-    clearTimeout(lifeTimer);
-    lifeTimer = setTimeout(probe, silenceMs);
-  }
-
+  /** Asks for a sign of life: a browser does not show pings, and a dead network is silent too. */
   function probe() {
     ws!.send('{"id":"ping","type":"ping"}'); // every reply will do, also that there is no such type
-    expect(probeMs);
+    unlessAlive(probeMs, down);
   }
 
   /** Ends the connection until it is wanted again. */
@@ -198,8 +192,8 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
       if (isUp) transmit(call);
       else open();
     }),
-    postFrame: (frame) => ws!.send(frame),
-    buffered: () => (isUp ? ws!.bufferedAmount : 0),
+    send: (frame) => ws!.send(frame),
+    buffered: () => ws?.bufferedAmount || 0,
     wake() {
       wanted = true;
       if (isUp) probe();

@@ -21,7 +21,7 @@ const webStorage = (s: Storage): Backend => (operation, ...[value, key = value])
 
 const settled = (r: IDBRequest<any>) => new Promise<any>((resolve, reject) => {
   r.onsuccess = () => resolve(r.result);
-  r.onerror = (r as any).onblocked = reject;
+  r.onerror = reject;
 });
 
 async function indexedDatabase(): Promise<Backend> {

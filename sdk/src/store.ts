@@ -39,7 +39,7 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
   const store: Store = {
     assets: (query) => c.http("game-assets", { query }),
     async buy(assetId, { quantity = 1, expectedPrice } = {}) {
-      need(Number.isInteger(assetId), "buy needs an asset's id: buy(3)");
+      need(Number.isInteger(assetId), "buy needs assetId");
       if (isOffline()) throw offline(); // money does not wait
       await c.session.freshToken(); // the purchase has its player before its key
       const key = randomHex(16);
@@ -55,7 +55,7 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
   return {
     store,
     /** Finds out what became of the purchases whose outcome is not known. */
-    async settle() {
+    async catchUp() {
       for (const purchase of await pending()) {
         const { key } = purchase;
         if (running.has(key)) continue;
@@ -63,7 +63,7 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
           await send(purchase).catch((e) => e.code === "closed" || c.reportError(e));
         } else {
           await remove(key);
-          c.reportError(new ParlorError("outcome_unknown", "a purchase of another day", { data: purchase }));
+          c.reportError(new ParlorError("outcome_unknown", "", { data: purchase }));
         }
       }
     },

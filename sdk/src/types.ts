@@ -27,7 +27,11 @@ export type Result = Schemas["Result"];
 /** The fields of a room. */
 export type RoomData = Schemas["Room"];
 /** The settings of a new room. Amounts are numbers or decimal strings. */
-export type CreateRoom = Partial<Schemas["CreateRoom"]> & { maxPlayers: number };
+export type CreateRoom = Omit<Partial<Schemas["CreateRoom"]>, "metadata"> & {
+  maxPlayers: number;
+  /** Anything that the players should know before they join. */
+  metadata?: Record<string, unknown>;
+};
 /** What a save replaced. `savedAt` is ISO 8601, `size` bytes. */
 export interface Saved {
   slot: string;

@@ -5,25 +5,26 @@ import type { Balance, EntryToken, Wallet } from "./types.js";
 export function createWallet(c: Context) {
   const tokens = new Map<string, EntryToken>();
   const known = new Map<string, string>(); // what was shown of a token, by its code
+  /** Remembers what a balance is. Returns whether it was another one. */
   const note = ({ tokenId, amount, heldAmount }: Balance) => {
     const text = `${amount} ${heldAmount}`;
-    const isNew = known.get(tokenId) !== text;
+    const before = known.get(tokenId);
     known.set(tokenId, text);
-    return isNew;
+    return before && before !== text;
   };
   const learn = (token: EntryToken) => tokens.set(token.tokenId, token);
 
-  async function read(onNew = (_: Balance) => {}): Promise<Balance[]> {
+  async function read(): Promise<Balance[]> {
     const { balances } = await c.http("user-balance/token-balances");
     balances.forEach(learn);
-    balances.filter(note).forEach(onNew);
+    balances.filter(note).forEach((b: Balance) => c.emit("balance", b));
     return balances;
   }
 
-  const unknown = (tokenId: string) => new ParlorError("token_not_found", `no balance of ${tokenId} was read`);
+  const unknown = (tokenId: string) => new ParlorError("token_not_found", tokenId);
 
   const wallet: Wallet = {
-    balances: () => read(),
+    balances: read,
     async balance(tokenId) {
       const found = (await read()).find((b) => b.tokenId === tokenId);
       if (!found) throw unknown(tokenId);
@@ -50,7 +51,7 @@ export function createWallet(c: Context) {
     note,
     /** Emits the balances that changed while nobody listened. */
     async catchUp() {
-      if (known.size) await read((b) => c.emit("balance", b));
+      if (known.size) await read();
     },
   };
 }
