@@ -18,7 +18,7 @@ const internalNames = [
   "shelf", "http", "session", "socket", "syncClock", "onUser", "reportError", "fail", "prefix", "options", "emit",
   "bearer", "freshToken", "refuse", "currentToken", "forget", "onRenewed", "isUp", "ask", "buffered", "wake", "drop",
   "rest", "onUp", "onDown", "onEvent", "onFailure", "sent", "timer", "frame", "reject", "resolve", "retries",
-  "emitter", "waits", "sharedVersion", "touched", "forgotten", "base", "heard", "live", "busy", "fn", "promised",
+  "emitter", "waits", "sharedVersion", "touched", "forgotten", "base", "heard", "live", "busy", "whenDone",
   "isPersistent", "issuedAt", "expiresAt", "note", "flush", "catchUp", "learn", "end",
 ];
 

@@ -19,7 +19,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   let clockOffset = -Infinity; // of the service, in ms
   let wasOnline = false;
   const outcome = deferred<Parlor>();
-  const ready = outcome.promised();
+  const ready = outcome.whenDone();
   ready.catch(() => {}); // it is reported on the console as well
 
   const c = {

@@ -18,7 +18,7 @@ interface Save {
   id?: string;
   version?: number;
   merge?: (mine: any, theirs: any) => any;
-  promised?: () => Promise<Saved>;
+  whenDone?: () => Promise<Saved>;
   resolve?(saved: Saved): void;
   reject(e: unknown): void;
 }
@@ -119,11 +119,11 @@ export function createProgress(c: Context) {
       const slot = slots.get(check(name)) || {} as Slot;
       if (slots.size >= maxSlots && !slots.has(name)) throw queueFull();
       slots.set(name, slot);
-      const { promised, resolve, reject } = slot.next?.promised ? slot.next as Required<Save> : deferred<Saved>();
+      const { whenDone, resolve, reject } = slot.next?.whenDone ? slot.next as Required<Save> : deferred<Saved>();
       const { merge }: any = o;
-      slot.next = { state: JSON.parse(text), merge, promised, resolve, reject }; // as it is now
+      slot.next = { state: JSON.parse(text), merge, whenDone, resolve, reject }; // as it is now
       slot.timer ||= setTimeout(run, coalesceMs, slot, name);
-      return promised();
+      return whenDone();
     },
     async load(slot) {
       try {

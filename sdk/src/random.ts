@@ -15,5 +15,5 @@ export function deferred<T>() {
   let resolve!: (value: T) => void;
   let reject!: (e: unknown) => void;
   const promise = new Promise<T>((...both) => { [resolve, reject] = both; });
-  return { promised: () => promise, resolve, reject };
+  return { whenDone: () => promise, resolve, reject };
 }

@@ -66,14 +66,14 @@ export function createRooms(c: Context) {
 
   /** Resolves when what `isThere` asks for was heard, or after a while. */
   async function heard(f: Followed, isThere: () => boolean) {
-    const { promised, resolve } = deferred<unknown>();
+    const { whenDone, resolve } = deferred<unknown>();
     const timer = setTimeout(resolve, eventWaitMs);
     const check = () => {
       if (f.forgotten || isThere()) resolve(0);
     };
     f.waits.add(check);
     check();
-    await promised();
+    await whenDone();
     clearTimeout(timer);
     f.waits.delete(check);
   }
