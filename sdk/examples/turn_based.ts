@@ -6,8 +6,10 @@ type Messages = { ask: Record<string, never>; moves: { moves: number[] } };
 type Game = { moves: number[] };
 
 const lines = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]];
-const isDecided = (moves: number[]) =>
-  lines.some((line) => line.every((cell) => moves.indexOf(cell) % 2 === (moves.length - 1) % 2 && moves.includes(cell)));
+const isDecided = (moves: number[]) => {
+  const ofLast = moves.filter((_, n) => n % 2 === (moves.length - 1) % 2);
+  return lines.some((line) => line.every((cell) => ofLast.includes(cell)));
+};
 const areLegal = (moves: number[]) =>
   moves.every((cell, n) => cell >= 0 && cell < 9 && moves.indexOf(cell) === n && !isDecided(moves.slice(0, n)));
 
@@ -48,9 +50,9 @@ function accept(newer: number[]) {
   parlor.progress.save(slot, { moves }, { merge: longer }).catch(console.error);
 }
 
-room.on("message", (message) => {
-  if (message.op === "ask") room.send("moves", { moves });
-  else if (message.payload.moves.length > moves.length && areLegal(message.payload.moves)) accept(message.payload.moves);
+room.on("message", ({ op, payload }) => {
+  if (op === "ask") room.send("moves", { moves });
+  else if (payload.moves.length > moves.length && areLegal(payload.moves)) accept(payload.moves);
 });
 room.on("change", draw);
 room.on("resynced", () => room.send("ask", {})); // messages are not stored: the other one knows

@@ -10,7 +10,7 @@ export function bundleTypes(root) {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
   const entry = join(root, "src/index.ts");
-  const program = ts.createProgram([entry], { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true });
+  const program = ts.createProgram([entry], { ...options, noEmit: false, emitDeclarationOnly: true });
   const checker = program.getTypeChecker();
   const module = checker.getSymbolAtLocation(program.getSourceFile(entry));
   const exported = new Set(checker.getExportsOfModule(module).map((symbol) => symbol.name));

@@ -41,7 +41,8 @@ export function createHttp(c: Context) {
       const body = JSON.stringify(call.body);
       if (body) headers["Content-Type"] = "application/json";
       const address = c.base + "/api/v1/" + path + queryString(call.query);
-      const response = await (c.options.fetch || fetch)(address, { method, headers, body, signal, credentials: "omit" });
+      const request = { method, headers, body, signal, credentials: "omit" } as const;
+      const response = await (c.options.fetch || fetch)(address, request);
       const text = await response.text();
       let value: any;
       try {

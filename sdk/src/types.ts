@@ -237,7 +237,9 @@ export interface Progress {
    * meanwhile, `merge` gives the state to save instead; without it the call rejects with
    * version_conflict and `data: {mine, theirs, version}`.
    */
-  save<T extends object>(slot: string, state: T, o?: { merge?: (mine: T, theirs: T) => T | Promise<T> }): Promise<Saved>;
+  save<T extends object>(
+    slot: string, state: T, o?: { merge?: (mine: T, theirs: T) => T | Promise<T> },
+  ): Promise<Saved>;
   /** Resolves with null for a slot that was never saved. */
   load(slot: string): Promise<(Saved & { state: any }) | null>;
   list(): Promise<Saved[]>;

@@ -18,7 +18,8 @@ const integrity = JSON.parse(dist("integrity.json"))["1.0.0.js"];
 function page(url: URL): string {
   if (url.pathname === "/portal") {
     const sandbox = url.searchParams.get("sandbox");
-    return `<!doctype html><iframe ${sandbox ? `sandbox="${sandbox}"` : ""} src="${url.searchParams.get("game")}"></iframe>`;
+    const attribute = sandbox ? `sandbox="${sandbox}"` : "";
+    return `<!doctype html><iframe ${attribute} src="${url.searchParams.get("game")}"></iframe>`;
   }
   return `<!doctype html>
     <script src="/sdk/1.0.0.js" integrity="${integrity}" crossorigin="anonymous"></script>
@@ -62,7 +63,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => pages.listen(0, resolve));
   port = (pages.address() as { port: number }).port;
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const executablePath = process.env.CHROMIUM || "/usr/bin/chromium";
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 });
 
 afterEach(() => context?.close());
