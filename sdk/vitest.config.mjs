@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { include: ["test/**/*.test.ts"], exclude: ["test/browser/**"], testTimeout: 30_000, pool: "forks", maxWorkers: 2 },
+  test: {
+    include: ["test/**/*.test.ts"], exclude: ["test/browser/**"],
+    testTimeout: 30_000, pool: "forks", maxWorkers: 2,
+  },
 });

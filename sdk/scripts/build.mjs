@@ -5,9 +5,9 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { generateDtsBundle } from "dts-bundle-generator";
 import { build } from "esbuild";
 import { minify } from "terser";
+import { bundleTypes } from "./types.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -16,11 +16,10 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // be on the wire, in storage, in the surface or of the browser.
 const internalNames = [
   "shelf", "http", "session", "socket", "syncClock", "onUser", "reportError", "fail", "prefix", "options", "emit",
-  "bearer", "freshToken", "refuse", "currentToken", "forget", "keepFresh", "check", "stop",
-  "isUp", "ask", "postFrame", "buffered", "wake", "drop", "rest", "expectsHello", "onUp", "onDown", "onEvent",
-  "onFailure", "sent", "timer", "frame", "reject", "retries",
-  "emitter", "syncing", "waits", "sharedVersion", "touched", "forgotten", "inner",
-  "callers", "note", "settle", "recover", "flush", "catchUp", "onBalance", "learn", "end",
+  "bearer", "freshToken", "refuse", "currentToken", "forget", "onRenewed", "isUp", "ask", "buffered", "wake", "drop",
+  "rest", "onUp", "onDown", "onEvent", "onFailure", "sent", "timer", "frame", "reject", "resolve", "retries",
+  "emitter", "waits", "sharedVersion", "touched", "forgotten", "base", "heard", "live", "busy", "whenDone",
+  "isPersistent", "issuedAt", "expiresAt", "note", "flush", "catchUp", "learn", "end",
 ];
 
 async function bundle(entry, format) {
@@ -28,22 +27,22 @@ async function bundle(entry, format) {
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
     mangleProps: new RegExp(`^(${internalNames.join("|")})$`),
+    tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
   // One keyword for all variables compresses better; the compiler has checked what is constant.
   const { code } = await minify(result.outputFiles[0].text.replace(/\bconst /g, "let "), {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
-    compress: { passes: 3, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true },
+    compress: {
+      passes: 3, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true, unsafe: true, pure_getters: true,
+    },
     mangle: { toplevel: format !== "cjs" }, format: { ecma: 2020 },
   });
-  return `/*! Parlor SDK ${version} | Apache-2.0 */\n${code}\n`;
+  return `/*! Parlor ${version} Apache-2.0 */\n${code}\n`;
 }
 
 /** Returns the text of every file of dist, by name. */
 export async function buildAll() {
-  const [types] = generateDtsBundle(
-    [{ filePath: join(root, "src/index.ts"), output: { noBanner: true, exportReferencedTypes: false } }],
-    { preferredConfigPath: join(root, "tsconfig.json") },
-  );
+  const types = bundleTypes(root);
   const script = await bundle("src/global.ts", "iife");
   const module = await bundle("src/module.ts", "esm");
   const integrity = (text) => `sha384-${createHash("sha384").update(text).digest("base64")}`;
@@ -53,6 +52,7 @@ export async function buildAll() {
     "v1.mjs": module,
     [`${version}.mjs`]: module,
     "v1.cjs": await bundle("src/index.ts", "cjs"),
+    "debug.v1.js": await bundle("src/debug.ts", "iife"),
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,
     "v1.d.cts": types,

@@ -80,6 +80,28 @@ function mergeSchemas() {
   return { types, schemas: JSON.parse(text) };
 }
 
+const maxColumns = 120;
+
+/** Breaks the comments and unions of generated code that are too long for a line. */
+function wrap(text) {
+  return text.split("\n").flatMap((line) => {
+    if (line.length <= maxColumns) return line;
+    const [, indent, content] = line.match(/^( *)(.*)$/);
+    const isComment = /^\/?\*/.test(content);
+    const words = isComment ? content.replace(/^\/?\*+ | \*\/$/g, "").split(" ") : content.split(/ (?=\|)/);
+    const prefix = isComment ? `${content[0] === "/" ? `${indent} ` : indent}* ` : `${indent}    `;
+    const lines = [isComment ? prefix.trimEnd() : ""];
+    for (const word of words) {
+      const last = lines.length - 1;
+      const longer = `${lines[last]} ${word}`;
+      if (!lines[last]) lines[last] = indent + word;
+      else if (longer.length <= maxColumns) lines[last] = longer;
+      else lines.push(prefix + word);
+    }
+    return content.startsWith("/**") ? [`${indent}/**`, ...lines, `${indent} */`] : lines;
+  }).join("\n");
+}
+
 async function generateSchemas() {
   const { types, schemas } = mergeSchemas();
   const document = { openapi: "3.0.3", info: { title: "Parlor", version: "1" }, paths: {}, components: { schemas } };
@@ -87,9 +109,10 @@ async function generateSchemas() {
   const text = astToString(nodes);
   const components = text.slice(text.indexOf("export interface components"), text.indexOf("export type $defs"));
   const roomTypes = types.filter((type) => type.startsWith("room."));
+  const userTypes = types.filter((type) => type.startsWith("user."));
   const dataOf = (type) => `components["schemas"]["${pascal(type)}Data"]`;
   return {
-    "schema.ts": `${header("handlers/openapi.yaml and handlers/asyncapi.yaml")}\n${components.trim()}\n`,
+    "schema.ts": `${header("handlers/openapi.yaml and handlers/asyncapi.yaml")}\n${wrap(components.trim())}\n`,
     "events.ts": `${header("internal/events/events.go and handlers/asyncapi.yaml")}
 import type { components } from "./schema.js";
 
@@ -105,7 +128,7 @@ ${roomTypes.filter((type) => type !== "room.snapshot").map((type) =>
 
 /** The data of the player's own events. */
 export interface ServiceUserEvents {
-${types.filter((type) => type.startsWith("user.")).map((type) => `  ${camel(type.slice(5))}: ${dataOf(type)};`).join("\n")}
+${userTypes.map((type) => `  ${camel(type.slice(5))}: ${dataOf(type)};`).join("\n")}
 }
 
 /** The data of events to one connection. */

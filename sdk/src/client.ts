@@ -4,6 +4,7 @@ import { closed, isRefusal, ParlorError } from "./errors.js";
 import { createHttp, isOffline } from "./http.js";
 import { createAccount, createFriends } from "./people.js";
 import { createProgress } from "./progress.js";
+import { deferred } from "./random.js";
 import { createRooms } from "./rooms.js";
 import { createSession } from "./session.js";
 import { createSocket } from "./socket.js";
@@ -17,29 +18,31 @@ export function createClient(options: Options, base: string, onClose: () => void
   const emitter = createEmitter(report);
   let clockOffset = -Infinity; // of the service, in ms
   let wasOnline = false;
-  let isReady!: (p: Parlor) => void;
-  let isLost!: (e: unknown) => void;
-  const ready = new Promise<Parlor>((...both) => { [isReady, isLost] = both; });
+  const outcome = deferred<Parlor>();
+  const ready = outcome.whenDone();
   ready.catch(() => {}); // it is reported on the console as well
 
   const c = {
     options, base, gameId: Number(options.gameId), state: "idle", user: null, reportError: report, fail,
     prefix: `parlor:${base}:${options.gameId}`,
-    shelf: Promise.resolve().then(() => openStorage(options.storage)),
+    shelf: openStorage(options.storage),
     emit: emitter.emit,
     time: () => Date.now() + (isFinite(clockOffset) ? clockOffset : 0),
     syncClock(ms, exact) {
       const offset = ms - Date.now();
       // What was written earlier only shows that the service's clock is not behind it.
-      if (exact || !(offset <= clockOffset || isNaN(offset))) clockOffset = offset;
+      if (exact || offset > clockOffset) clockOffset = offset;
     },
     onUser({ id, username, avatar }: User) {
       const user = { id, username, avatar };
-      const known = JSON.stringify(c.user) === JSON.stringify(user);
+      if (JSON.stringify(c.user) === JSON.stringify(user)) return;
       c.user = user;
-      if (known) return;
       userSeqs = {};
-      c.shelf.then((s) => emitter.emit("user", { user, persistent: !!options.getToken || s.persistent() }));
+      c.shelf.isPersistent().then((is) => emitter.emit("user", { user, persistent: is || !!options.getToken }));
+    },
+    onRenewed(accessToken) {
+      // A service that does not know the message closes the socket when its token expires. It comes back.
+      if (c.socket.isUp()) c.socket.ask("auth.refresh", { accessToken }).catch(() => {});
     },
   } as Context;
   c.http = createHttp(c);
@@ -53,8 +56,9 @@ export function createClient(options: Options, base: string, onClose: () => void
   const { wallet, ...balances } = createWallet(c);
   const { store, ...purchases } = createStore(c, balances.learn);
 
-  function report(e: unknown) {
-    if (!emitter.emit("error", e)) console.error(e);
+  function report(e: any) {
+    // What forbids this page is on the console in any case: it is for who wrote the page.
+    if (!emitter.emit("error", e) || e.code === "forbidden") console.error(e);
   }
 
   function setState(state: Context["state"]) {
@@ -66,7 +70,6 @@ export function createClient(options: Options, base: string, onClose: () => void
   const lost = () => setState(isOffline() ? "offline" : wasOnline ? "reconnecting" : "connecting");
 
   c.socket = createSocket(c, "realtime", {
-    expectsHello: true,
     onUp() {
       const first = !wasOnline;
       wasOnline = true;
@@ -74,19 +77,19 @@ export function createClient(options: Options, base: string, onClose: () => void
       roomEvents.onUp();
       if (!first) resumeUserEvents();
       else {
-        delete (parlor as any).then; // so that `ready` can settle with the client itself
-        isReady(parlor);
-        saves.recover().catch(report);
+        delete parlor.then; // so that `ready` can settle with the client itself
+        outcome.resolve(parlor);
+        saves.catchUp().catch(report);
       }
-      purchases.settle().catch(report);
+      purchases.catchUp().catch(report);
     },
     onDown: lost,
     async onFailure(e: any) {
       lost();
-      if (e.code === "offline" && !isOffline() && !wasOnline && (await isForbiddenOrigin())) {
-        const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${location.origin}"]}`;
-        e = new ParlorError("forbidden", `the origin ${location.origin} is not allowed: ${call}`, { status: 403 });
-        console.error(e.message);
+      const { origin } = globalThis.location || {};
+      if (e.code === "offline" && origin && !isOffline() && !wasOnline && (await isThere())) {
+        const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${origin}"]}`;
+        return fail(new ParlorError("forbidden", `${origin} is not allowed: ${call}`));
       }
       if (isRefusal(e) && e.status !== 401) fail(e);
       else if (!e.retryable && e.code !== "closed") report(e); // such as an error of getToken
@@ -97,9 +100,8 @@ export function createClient(options: Options, base: string, onClose: () => void
     },
   });
 
-  /** Reports whether the service is there, and only this page may not read its answers. */
-  const isForbiddenOrigin = () =>
-    (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).then(() => !!globalThis.location, () => false);
+  /** Reports whether there is a service, also where this page may not read its answers. */
+  const isThere = () => (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).catch(() => {});
 
   function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);
@@ -119,26 +121,24 @@ export function createClient(options: Options, base: string, onClose: () => void
 
   function fail(e: ParlorError) {
     if (c.state === "closed") return;
-    isLost(e);
+    outcome.reject(e);
     report(e);
     close();
   }
 
   // What tells that the network may be back, the machine was asleep, or the page will end.
-  const freshness = c.session.keepFresh((accessToken) => {
-    // A service that does not know the message closes the socket when its token expires. It comes back.
-    if (c.socket.isUp()) c.socket.ask("auth.refresh", { accessToken }).catch(() => {});
-  });
+  c.session.wake();
   const wake = () => {
-    freshness.check();
+    c.session.wake();
     c.socket.wake();
     saves.wake();
   };
-  const page = globalThis.document;
+  const { window, document: page } = globalThis;
   const unlisten = [
-    ...["online", "pageshow"].map((type) => listen(globalThis.window, type, wake)),
-    listen(globalThis.window, "pagehide", saves.flush),
-    listen(globalThis.window, "offline", () => (c.socket.isUp() ? c.socket.drop() : lost())),
+    listen(window, "online", wake),
+    listen(window, "pageshow", wake),
+    listen(window, "pagehide", saves.flush),
+    listen(window, "offline", () => (c.socket.isUp() ? c.socket.drop() : lost())),
     listen(page, "visibilitychange", () => (page.visibilityState === "visible" ? wake() : saves.flush())),
   ];
 
@@ -146,16 +146,17 @@ export function createClient(options: Options, base: string, onClose: () => void
     if (c.state === "closed") return;
     setState("closed");
     unlisten.forEach((off) => off());
-    freshness.stop();
+    c.session.close();
     c.socket.close();
     saves.close();
     roomEvents.close();
-    isLost(closed());
+    outcome.reject(closed());
     emitter.end();
     onClose();
   }
 
-  const parlor: Parlor = {
+  const parlor = {
+    then: ready.then.bind(ready), // `await init(…)` waits for `ready`
     ready, on: emitter.on, rooms, progress, wallet, store,
     get state() { return c.state; },
     get user() { return c.user; },
@@ -163,14 +164,21 @@ export function createClient(options: Options, base: string, onClose: () => void
     account: createAccount(c, close),
     time: c.time,
     close,
-  };
-  // `await init(…)` waits for `ready`.
-  Object.defineProperty(parlor, "then", { configurable: true, value: ready.then.bind(ready) });
+  } as Parlor & { then?: unknown };
 
-  queueMicrotask(() => {
+  const isDebug = options.debug || /[?&]parlorDebug/.test(globalThis.location?.search);
+  function start() {
     if (c.state === "closed") return;
+    if (isDebug) (globalThis as any).parlorDebug?.(parlor, options);
     lost();
     c.socket.wake();
-  });
+  }
+  // The panel wraps the network, so it comes first. Without it, such as in a bundle, the game goes on.
+  if (isDebug && page) {
+    const script = page.createElement("script");
+    script.src = `${base}/sdk/debug.v1.js`;
+    script.onload = script.onerror = start;
+    page.head.append(script);
+  } else queueMicrotask(start);
   return parlor;
 }

@@ -13,10 +13,10 @@ export interface Context {
   base: string;
   /** Begins the name of everything that this client stores. */
   prefix: string;
-  shelf: Promise<KeyValue>;
+  shelf: KeyValue;
   state: State;
   user: User | null;
-  http<T = any>(method: string, path: string, call?: Call): Promise<T>;
+  http<T = any>(path: string, call?: Call): Promise<T>;
   session: Session;
   socket: Socket;
   emit(event: string, value: unknown): boolean;
@@ -29,4 +29,6 @@ export interface Context {
   syncClock(ms: number, exact?: boolean): void;
   /** Called when the player becomes known or changes. */
   onUser(user: User): void;
+  /** Called with a token that took the place of another. */
+  onRenewed(token: string): void;
 }

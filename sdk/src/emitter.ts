@@ -1,4 +1,4 @@
-import { aborted, closed, queueFull } from "./errors.js";
+import { aborted, closed, need, queueFull } from "./errors.js";
 import type { ListenOptions } from "./types.js";
 
 type Listener = (event: any) => unknown;
@@ -24,36 +24,33 @@ export function listen(target: any, type: string, fn: () => void): () => void {
 
 export function createEmitter(report: (e: unknown) => void): Emitter {
   // A listener of "" hears every event but change.
-  const listeners = new Set<{ event: string; fn: Listener }>();
-  const endings = new Set<(e: unknown) => void>();
+  const listeners = new Set<{ heard: string; fn: Listener; end(e: unknown): void }>();
 
   /** Adds a listener. `onEnd` is called when it can hear no more, by the signal or the client. */
   function add(event: string, fn: Listener, { signal }: ListenOptions = {}, onEnd?: (e: unknown) => void) {
-    if (typeof fn !== "function") throw new TypeError("a listener is a function");
-    const listener = { event, fn };
+    need(typeof fn === "function", "on needs a function");
+    const listener = {
+      heard: event, fn,
+      end(e: unknown) {
+        off();
+        onEnd?.(e);
+      },
+    };
+    const abort = () => listener.end(aborted());
+    const unlisten = listen(signal, "abort", abort);
     const off = () => {
       listeners.delete(listener);
-      endings.delete(end);
       unlisten();
     };
-    const end = (e: unknown) => {
-      off();
-      onEnd?.(e);
-    };
-    const unlisten = listen(signal, "abort", () => end(aborted()));
     listeners.add(listener);
-    endings.add(end);
-    if (signal?.aborted) end(aborted());
+    if (signal?.aborted) abort();
     return off;
   }
 
   return {
-    on: (event, fn, o) => add(event, fn, o),
+    on: add,
     once: (event, o) => new Promise((resolve, reject) => {
-      const off = add(event, (value) => {
-        off();
-        resolve(value);
-      }, o, reject);
+      const off = add(event, (value) => resolve((off(), value)), o, reject);
     }),
     events(o) {
       const unread: any[] = [];
@@ -81,22 +78,21 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
       })();
     },
     emit(event, value) {
-      let heard = false;
+      let isHeard = false;
       for (const listener of [...listeners]) {
-        const isNamed = listener.event === event;
-        if (!listeners.has(listener) || !(isNamed || (!listener.event && event !== "change"))) continue;
-        heard ||= isNamed;
+        const isNamed = listener.heard === event;
+        if (!listeners.has(listener) || !(isNamed || (!listener.heard && event !== "change"))) continue;
+        isHeard ||= isNamed;
         try {
-          const result: any = listener.fn(value);
-          result?.then?.(undefined, report);
+          (listener.fn(value) as any)?.then?.(undefined, report);
         } catch (e) {
           report(e);
         }
       }
-      return heard;
+      return isHeard;
     },
     end() {
-      for (const end of endings) end(closed());
+      for (const listener of listeners) listener.end(closed());
     },
   };
 }

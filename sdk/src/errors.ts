@@ -19,28 +19,40 @@ export class ParlorError extends Error {
   /** What else the service said, such as `available` and `required`. */
   declare readonly data: any;
 
-  constructor(code: Code, detail: string, o: Partial<ParlorError> = {}) {
+  constructor(code: Code, detail?: string, o: Partial<ParlorError> = {}) {
+    const docs = o.docs || `/docs/errors/${code}`;
+    detail ||= `see ${docs}`;
     super(`${code}: ${detail}`);
-    const name = "ParlorError";
-    const docs = `/docs/errors/${code}`;
-    Object.assign(this, { status: 0, retryable: false, docs, data: {} }, o, { name, code, detail });
+    const retryable = /^(offline|timeout|queue_full)$/.test(code);
+    Object.assign(this, { name: "ParlorError", status: 0, retryable, data: {}, ...o, code, detail, docs });
   }
 }
 
 /** Returns the error that a problem document (RFC 9457) describes. */
 export function problemError(base: string, problem: any, retryAfter?: string | null): ParlorError {
   const { type, title, status, detail, instance, code, requestId, retryable, ...data } = problem;
-  const o: any = { status, requestId, retryable, docs: base + (type || `/docs/errors/${code}`), data };
-  if (retryAfter) o.retryAfterMs = parseFloat(retryAfter) * 1000;
-  return new ParlorError(code, detail || title, o);
+  const retryAfterMs = +retryAfter! * 1000 || undefined;
+  const docs = base + (type || `/docs/errors/${code}`);
+  return new ParlorError(code, detail || title, { status, requestId, retryable, retryAfterMs, docs, data });
 }
 
 /** Reports whether the outcome of a failed call is certain: the service refused it. */
 export const isRefusal = (e: any): boolean => e instanceof ParlorError && e.status >= 400 && !e.retryable;
 
-const own = (code: Code, detail: string, retryable = false) => new ParlorError(code, detail, { retryable });
-export const offline = () => own("offline", "the service cannot be reached", true);
-export const timeout = () => own("timeout", "no answer in time", true);
-export const closed = () => own("closed", "the client was closed");
-export const aborted = () => own("aborted", "by the signal of the call");
-export const queueFull = () => own("queue_full", "too much waits already", true);
+export const offline = () => new ParlorError("offline");
+export const timeout = () => new ParlorError("timeout");
+export const queueFull = () => new ParlorError("queue_full");
+export const closed = () => new ParlorError("closed");
+export const aborted = () => new ParlorError("aborted");
+
+/** Throws a TypeError that names the fix, unless a call is right. */
+export function need(isRight: unknown, fix: string): asserts isRight {
+  if (!isRight) throw new TypeError(fix);
+}
+
+/** Limits the size of a text that the service would refuse. Returns its size in bytes. */
+export function limitSize(text: string, bytes: number): number {
+  const size = new TextEncoder().encode(text).length;
+  if (size > bytes) throw new ParlorError("payload_too_large", `at most ${bytes} bytes`);
+  return size;
+}

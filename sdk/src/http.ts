@@ -8,10 +8,12 @@ const maxRetryAfterMs = 15_000;
 
 /** A call of the HTTP interface. */
 export interface Call {
+  /** By default POST with a body, GET without. */
+  method?: string;
   body?: unknown;
   query?: object;
   /** The Idempotency-Key of a POST; "" sends none. By default a new one for each call. */
-  key?: string;
+  idempotencyKey?: string;
   signal?: AbortSignal;
   /** The credential; "" sends none. By default the session's. */
   bearer?: string;
@@ -22,62 +24,57 @@ export interface Call {
 /** Reports whether the browser says that there is no network. */
 export const isOffline = () => globalThis.navigator?.onLine === false;
 
-function queryString(query: object = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value != null);
-  return given.length ? `?${new URLSearchParams(given)}` : "";
-}
+/** Returns what follows a path. A member that is undefined or null is left out. */
+const queryString = (query?: object): string =>
+  (query ? `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value != null))}` : "");
 
 /**
  * Returns the function that calls the HTTP interface. A call that may succeed later is repeated with
  * the same Idempotency-Key, so that it happens once. A token that was refused is renewed once.
  */
 export function createHttp(c: Context) {
-  async function attempt(method: string, path: string, call: Call, headers: Record<string, string>) {
+  async function attempt(path: string, method: string, call: Call, headers: Record<string, string>) {
     const controller = new AbortController();
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      controller.abort();
-    }, attemptTimeoutMs);
+    const { signal } = controller;
+    const timer = setTimeout(() => controller.abort(), attemptTimeoutMs);
     try {
-      const body = call.body ? JSON.stringify(call.body) : undefined;
+      const body = JSON.stringify(call.body);
       if (body) headers["Content-Type"] = "application/json";
-      const response = await (c.options.fetch || fetch)(c.base + "/api/v1/" + path + queryString(call.query), {
-        method, headers, body, signal: controller.signal, credentials: "omit",
-      });
+      const address = c.base + "/api/v1/" + path + queryString(call.query);
+      const request = { method, headers, body, signal, credentials: "omit" } as const;
+      const response = await (c.options.fetch || fetch)(address, request);
       const text = await response.text();
       let value: any;
       try {
-        value = text ? JSON.parse(text) : undefined;
-      } catch {} // a page of something between us and the service
-      c.syncClock(Date.parse(response.headers.get("Date") || ""));
+        value = JSON.parse(text);
+      } catch {} // nothing, or a page of something between us and the service
+      c.syncClock(Date.parse(response.headers.get("Date")!));
       if (response.ok) return value;
       const { status } = response;
-      const other = { code: "internal", status, title: `status ${status}`, retryable: status > 428 };
-      const problem = value?.code ? value : other;
+      const problem = value?.code ? value : { code: "internal", status, retryable: status > 428 };
       throw problemError(c.base, problem, response.headers.get("Retry-After"));
     } catch (e) {
-      if (e instanceof ParlorError) throw e;
-      throw late ? timeout() : offline();
+      throw e instanceof ParlorError ? e : signal.aborted ? timeout() : offline();
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async function repeat(method: string, path: string, call: Call): Promise<any> {
+  async function repeat(path: string, call: Call): Promise<any> {
     const headers: Record<string, string> = {};
-    const key = call.key ?? (method === "POST" ? randomHex(16) : "");
-    if (key) headers["Idempotency-Key"] = key;
+    const { method = call.body ? "POST" : "GET", idempotencyKey = method === "POST" ? randomHex(16) : "" } = call;
+    const isOwn = call.bearer === undefined; // the session's credential
+    if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
     for (let n = 0, renewed = false; ;) {
-      if (c.state === "closed" && call.bearer === undefined) throw closed();
+      if (c.state === "closed" && isOwn) throw closed();
       if (call.signal?.aborted) throw aborted();
       let token = call.bearer;
       try {
         token ??= await c.session.freshToken();
         if (token) headers.Authorization = `Bearer ${token}`;
-        return await attempt(method, path, call, headers);
+        return await attempt(path, method, call, headers);
       } catch (e: any) {
-        if (e.status === 401 && call.bearer === undefined && token && !renewed) {
+        if (e.status === 401 && isOwn && token && !renewed) {
           renewed = true;
           c.session.refuse(token);
           continue;
@@ -89,10 +86,8 @@ export function createHttp(c: Context) {
     }
   }
 
-  return (method: string, path: string, call: Call = {}): Promise<any> => {
-    const work = repeat(method, path, call);
-    const { signal } = call;
-    if (!signal) return work;
-    return Promise.race([work, new Promise((_, reject) => listen(signal, "abort", () => reject(aborted())))]);
+  return (path: string, call: Call = {}): Promise<any> => {
+    const isAborted = new Promise((_, reject) => listen(call.signal, "abort", () => reject(aborted())));
+    return Promise.race([repeat(path, call), isAborted]);
   };
 }

@@ -1,3 +1,4 @@
+import { ParlorError } from "./errors.js";
 import { randomHex, sleep } from "./random.js";
 import type { KeyValue } from "./storage.js";
 
@@ -10,26 +11,19 @@ const settleMs = 40; // for another tab's write to become visible
  * was suspended, so `f` must be right without the lock. The lock only saves work.
  */
 export async function withLock<T>(name: string, storage: KeyValue, f: () => Promise<T>): Promise<T> {
-  const locks = globalThis.navigator?.locks;
-  let entered = false;
-  if (locks && storage.persistent()) {
-    try {
-      return await locks.request(name, () => {
-        entered = true;
-        return f();
-      });
-    } catch (e) {
-      if (entered) throw e; // an error of f; else a sandboxed frame may not lock
-    }
+  try {
+    const { locks } = globalThis.navigator || {};
+    if (locks) return await locks.request(name, f);
+  } catch (e) {
+    if (e instanceof ParlorError) throw e; // of f; else a sandboxed frame may not lock
   }
-  if (!storage.persistent()) return f();
   const key = `${name}:lease`;
   const owner = randomHex(8);
-  const current = async () => JSON.parse((await storage.get(key)) || "{}");
+  const current = async () => (await storage.get(key)) || {};
   for (;;) {
-    const lease = await current();
-    if (!(lease.until > Date.now() && lease.until < Date.now() + 2 * leaseMs)) {
-      await storage.set(key, JSON.stringify({ owner, until: Date.now() + leaseMs }));
+    const leftMs = (await current()).until - Date.now();
+    if (!(leftMs > 0 && leftMs < 2 * leaseMs)) { // or the clock was changed
+      await storage.set(key, { owner, until: Date.now() + leaseMs });
       await sleep(settleMs);
       if ((await current()).owner === owner) break;
     }

@@ -1,5 +1,5 @@
 import type { Context } from "./context.js";
-import { ParlorError, queueFull } from "./errors.js";
+import { limitSize, need, ParlorError, queueFull } from "./errors.js";
 import type { SendOptions } from "./types.js";
 
 const maxFrameBytes = 16 << 10;
@@ -24,7 +24,7 @@ export function createOutbox(c: Context) {
     permitsAt = now;
     if (!c.socket.isUp() || permits < 1) return false;
     permits--;
-    c.socket.postFrame(text);
+    c.socket.send(text);
     return true;
   }
 
@@ -37,16 +37,15 @@ export function createOutbox(c: Context) {
       late += +isLate;
       queue.shift();
     }
-    if (late) c.reportError(new ParlorError("timeout", `${late} messages waited for 10 s`));
+    if (late) c.reportError(new ParlorError("timeout", `${late} messages`));
     if (queue.length && c.socket.isUp()) timer = setTimeout(flush, 1000 / framesPerSecond);
   }
 
   return {
     send(roomId: string, op: string, payload: unknown, { to, volatile }: SendOptions) {
-      if (!op || typeof op !== "string") throw new TypeError("a message needs a name: send(\"move\", { x: 3 })");
+      need(op && typeof op === "string", "a message needs a name");
       const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to } });
-      const size = new TextEncoder().encode(text).length;
-      if (size > maxFrameBytes) throw new ParlorError("payload_too_large", `at most ${maxFrameBytes} bytes`);
+      const size = limitSize(text, maxFrameBytes);
       if (volatile) {
         if (!queue.length && c.socket.buffered() < maxBuffered) transmit(text);
       } else if (queue.length || !transmit(text)) {
@@ -58,6 +57,5 @@ export function createOutbox(c: Context) {
       }
     },
     flush,
-    close: () => clearTimeout(timer),
   };
 }

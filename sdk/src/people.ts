@@ -1,13 +1,14 @@
 import type { Context } from "./context.js";
+import { need } from "./errors.js";
 import type { Account, Friends, OwnAccount } from "./types.js";
 
 export function createFriends(c: Context): Friends {
   const call = async (method: string, userId: number, rest = "") => {
-    if (!Number.isInteger(userId)) throw new TypeError("a player is named by a user id");
-    return c.http(method, `friends/${userId}${rest}`);
+    need(Number.isInteger(userId), "a friend needs userId");
+    return c.http(`friends/${userId}${rest}`, { method });
   };
   return {
-    list: (query) => c.http("GET", "friends", { query }),
+    list: (query) => c.http("friends", { query }),
     add: (userId) => call("POST", userId),
     remove: (userId) => call("DELETE", userId),
     block: (userId) => call("POST", userId, "/block"),
@@ -15,23 +16,23 @@ export function createFriends(c: Context): Friends {
 }
 
 export function createAccount(c: Context, close: () => void): OwnAccount {
-  async function change(method: string, path: string, body: object): Promise<Account> {
-    const account = await c.http(method, path, { body });
+  async function change(body: object, path = "me", method = "PATCH"): Promise<Account> {
+    const account = await c.http(path, { method, body });
     c.onUser(account);
     return account;
   }
   return {
-    rename: (username) => change("PATCH", "me", { username }),
-    avatar: (avatar) => change("PATCH", "me", { avatar }),
-    link: (proof) => change("POST", "auth/link", proof),
+    rename: (username) => change({ username }),
+    avatar: (avatar) => change({ avatar }),
+    link: (proof) => change(proof, "auth/link", "POST"),
     async signOut() {
       const token = c.session.currentToken();
       const refreshToken = await c.session.forget();
       close();
-      if (token) await c.http("POST", "auth/logout", { body: { refreshToken }, bearer: token, key: "" });
+      if (token) await c.http("auth/logout", { body: { refreshToken }, bearer: token, idempotencyKey: "" });
     },
     async remove() {
-      await c.http("DELETE", "me");
+      await c.http("me", { method: "DELETE" });
       await c.session.forget();
       close();
     },

@@ -1,30 +1,36 @@
 import type { Context } from "./context.js";
-import { closed, ParlorError, queueFull } from "./errors.js";
-import { jitter, randomHex, sleep } from "./random.js";
+import { closed, limitSize, need, queueFull } from "./errors.js";
+import { deferred, jitter, randomHex, sleep } from "./random.js";
 import { createSocket } from "./socket.js";
 import type { Progress, Saved } from "./types.js";
 
 const coalesceMs = 500;
-const idleMs = 10_000; // after which the socket of saves is closed
+const idleMs = 15_000; // after which the socket of saves is closed; longer than a reply may take
 const maxSlots = 16;
+const slotName = /^[\w.-]{1,64}$/;
 const maxStateBytes = 256 << 10;
 const maxConflicts = 5; // merges of one save
 
-/** A state that is to be saved, and who waits for it. */
+/** A state that is to be saved. Stored as JSON, which leaves out what is a function. */
 interface Save {
   state: any;
+  /** Names the message. Repeating it with the same id is one save. */
+  id?: string;
+  version?: number;
   merge?: (mine: any, theirs: any) => any;
-  callers: { resolve(saved: Saved): void; reject(e: unknown): void }[];
+  whenDone?: () => Promise<Saved>;
+  resolve?(saved: Saved): void;
+  reject(e: unknown): void;
 }
 
 /** A slot with something to save. All of it is stored until the outcome is known. */
 interface Slot {
-  /** What is on its way. Repeating a message with the same id is one save. */
-  attempt?: Save & { id: string; version: number; theirs?: { state: object; version: number } };
+  /** What is on its way. */
+  attempt?: Save;
   /** The newest state that is not on its way yet. */
   next?: Save;
   timer?: any;
-  running?: boolean;
+  busy?: boolean;
 }
 
 export function createProgress(c: Context) {
@@ -32,80 +38,67 @@ export function createProgress(c: Context) {
   const slots = new Map<string, Slot>();
   const versions = new Map<string, number>(); // last read, by slot
   let idleTimer: any;
-  let requests = 0;
 
-  const nothing = () => {};
   // The service has saves on a socket of their own. It is open while there is something to do.
-  const socket = createSocket(c, "game-data/save", { onUp: nothing, onDown: nothing, onEvent: nothing });
+  const socket = createSocket(c, "game-data/save");
 
   async function ask(type: string, data: object, id?: string) {
     clearTimeout(idleTimer);
-    requests++;
-    try {
-      const answer = await socket.ask(type, data, id);
-      if (answer.version) versions.set(answer.slot, answer.version);
-      return answer;
-    } finally {
-      if (!--requests) idleTimer = setTimeout(() => slots.size || socket.rest(), idleMs);
-    }
+    idleTimer = setTimeout(() => slots.size || socket.rest(), idleMs);
+    const answer = await socket.ask(type, data, id);
+    if (answer.version) versions.set(answer.slot, answer.version);
+    return answer;
   }
 
   /** Stores what is not known to be saved yet, for the next page. */
   async function persist(name: string, { attempt, next }: Slot) {
-    const storage = await c.shelf;
-    if (!attempt && !next) return storage.remove(prefix + name);
-    const { id, state, version } = attempt || {};
-    await storage.set(prefix + name, JSON.stringify({
-      userId: c.user?.id, attempt: attempt && { id, state, version }, next: next?.state,
-    }));
+    if (attempt || next) await c.shelf.set(prefix + name, { userId: c.user?.id, attempt, next });
+    else await c.shelf.remove(prefix + name);
   }
 
-  /** Sends what there is to save in a slot, one after the other, until the outcome is known. */
-  async function run(name: string, slot: Slot) {
-    clearTimeout(slot.timer);
-    slot.timer = 0;
-    if (slot.running) return persist(name, slot);
-    slot.running = true;
-    for (let conflicts = 0, failures = 0; slot.attempt || slot.next;) {
-      if (!slot.attempt) {
-        slot.attempt = { ...slot.next!, id: randomHex(16), version: versions.get(name) || 0 };
-        slot.next = undefined;
-        conflicts = 0;
-      }
-      let { attempt } = slot;
-      const { callers, merge, theirs } = attempt;
+  /** Sends the attempt of a slot until its outcome is known. */
+  async function send(name: string, slot: Slot): Promise<Saved> {
+    for (let conflicts = 0, failures = 0; ;) {
+      const attempt = slot.attempt!;
+      const { state, version, id, merge } = attempt;
       try {
-        if (theirs) {
-          const { version } = theirs;
-          const state = await merge!(attempt.state, theirs.state);
-          attempt = { ...attempt, id: randomHex(16), state, version, theirs: undefined };
-          slot.attempt = attempt;
-        }
         if (!c.user) await c.session.freshToken(); // known without a connection where a session is stored
         await persist(name, slot);
-        const saved = await ask("save", { slot: name, state: attempt.state, version: attempt.version }, attempt.id);
-        callers.forEach((caller) => caller.resolve(saved));
+        return await ask("save", { slot: name, state, version }, id);
       } catch (e: any) {
-        let error = e;
+        const theirs = e.code === "version_conflict" && e.data.current;
         if (e.retryable) {
           await sleep(e.retryAfterMs || jitter(failures++));
-          continue;
+        } else if (theirs && merge && conflicts++ < maxConflicts) {
+          const merged = await merge(state, theirs.state);
+          slot.attempt = { ...attempt, id: randomHex(16), state: merged, version: theirs.version };
+        } else {
+          if (theirs) e.data = { mine: state, theirs: theirs.state, version: theirs.version };
+          throw e;
         }
-        const current = e.code === "version_conflict" && e.data.current;
-        if (current && merge && conflicts++ < maxConflicts) {
-          attempt.theirs = current;
-          continue;
-        }
-        if (current) {
-          const data = { mine: attempt.state, theirs: current.state, version: current.version };
-          error = new ParlorError(e.code, e.detail, { ...e, data });
-        }
-        callers.forEach((caller) => caller.reject(error));
-        if (e.code === "closed") { // it stays stored
-          slot.next?.callers.forEach((caller) => caller.reject(e));
-          return;
-        }
-        if (!callers.length) c.reportError(error);
+      }
+    }
+  }
+
+  /** Saves what there is in a slot, one state after the other. */
+  async function run(slot: Slot, name: string) {
+    clearTimeout(slot.timer);
+    slot.timer = 0;
+    if (slot.busy) return persist(name, slot);
+    slot.busy = true;
+    for (;;) {
+      if (!slot.attempt && slot.next) {
+        slot.attempt = { ...slot.next, id: randomHex(16), version: versions.get(name) || 0 };
+        slot.next = undefined;
+      }
+      const { attempt } = slot;
+      if (!attempt) break;
+      try {
+        const saved = await send(name, slot);
+        attempt.resolve?.(saved);
+      } catch (e: any) {
+        attempt.reject(e);
+        if (e.code === "closed") return slot.next?.reject(e); // they stay stored
       }
       slot.attempt = undefined;
     }
@@ -114,25 +107,23 @@ export function createProgress(c: Context) {
   }
 
   function check(slot: string): string {
-    if (!/^[\w.-]{1,64}$/.test(slot)) throw new TypeError("a slot is named by A-Z a-z 0-9 _ . -, at most 64");
+    need(slotName.test(slot), `a slot needs a name like ${slotName}`);
     return slot;
   }
 
   const progress: Progress = {
     async save(name, state, o = {}) {
       const text = JSON.stringify(state);
-      if (text?.[0] !== "{") throw new TypeError("a state is an object");
-      if (new TextEncoder().encode(text).length > maxStateBytes) {
-        throw new ParlorError("payload_too_large", `at most ${maxStateBytes} bytes`);
-      }
+      need(text?.[0] === "{", "a state needs an object");
+      limitSize(text, maxStateBytes);
       const slot = slots.get(check(name)) || {} as Slot;
       if (slots.size >= maxSlots && !slots.has(name)) throw queueFull();
       slots.set(name, slot);
-      return new Promise<Saved>((resolve, reject) => {
-        const callers = [...(slot.next?.callers || []), { resolve, reject }];
-        slot.next = { state: JSON.parse(text), merge: o.merge as any, callers }; // as it is now
-        slot.timer ||= setTimeout(run, coalesceMs, name, slot);
-      });
+      const { whenDone, resolve, reject } = slot.next?.whenDone ? slot.next as Required<Save> : deferred<Saved>();
+      const { merge }: any = o;
+      slot.next = { state: JSON.parse(text), merge, whenDone, resolve, reject }; // as it is now
+      slot.timer ||= setTimeout(run, coalesceMs, slot, name);
+      return whenDone();
     },
     async load(slot) {
       try {
@@ -150,29 +141,27 @@ export function createProgress(c: Context) {
   return {
     progress,
     /** Sends what an earlier page could not. */
-    async recover() {
-      const storage = await c.shelf;
-      for (const key of await storage.keys(prefix)) {
+    async catchUp() {
+      for (const key of await c.shelf.keys(prefix)) {
         const name = key.slice(prefix.length);
-        const { userId, attempt, next } = JSON.parse((await storage.get(key)) || "{}");
+        const { userId, ...slot } = (await c.shelf.get(key)) || {};
         if (userId !== c.user?.id || slots.has(name)) continue;
-        const callers: [] = [];
-        const slot = { attempt: attempt && { ...attempt, callers }, next: next && { state: next, callers } };
+        for (const save of [slot.attempt, slot.next]) if (save) save.reject = c.reportError;
         slots.set(name, slot);
-        run(name, slot);
+        run(slot, name);
       }
     },
     /** Sends at once what waits for more: the page may end. */
     flush() {
-      for (const [name, slot] of slots) run(name, slot);
+      slots.forEach(run);
     },
     wake: () => socket.isUp() && socket.wake(),
     close() {
       clearTimeout(idleTimer);
       socket.close();
-      for (const { timer, running, next } of slots.values()) {
+      for (const { timer, busy, next } of slots.values()) {
         clearTimeout(timer);
-        if (!running) next?.callers.forEach((caller) => caller.reject(closed()));
+        if (!busy) next?.reject(closed());
       }
     },
   };

@@ -9,3 +9,11 @@ export const randomHex = (bytes: number): string =>
 export const jitter = (n: number): number => 250 + Math.random() * (Math.min(15_000, 500 * 2 ** n) - 250);
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => { setTimeout(resolve, ms); });
+
+/** Returns a promise behind a function, and the functions that settle it. */
+export function deferred<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (e: unknown) => void;
+  const promise = new Promise<T>((...both) => { [resolve, reject] = both; });
+  return { whenDone: () => promise, resolve, reject };
+}

@@ -1,6 +1,8 @@
 import type { Context } from "./context.js";
 import { createEmitter, type Emitter } from "./emitter.js";
+import { isRefusal, need } from "./errors.js";
 import { createOutbox } from "./outbox.js";
+import { deferred } from "./random.js";
 import type { CallOptions, Room, RoomData, Rooms } from "./types.js";
 
 const maxSubscriptions = 16; // of one connection
@@ -10,10 +12,11 @@ const maxCandidates = 5; // rooms that quick tries
 
 /** A room whose events are followed. */
 interface Followed {
-  room: any;
+  /** The object that the page has. */
+  live: any;
   emitter: Emitter;
   /** Whether the reply to a subscription is awaited. */
-  syncing?: boolean;
+  busy?: boolean;
   /** What waits for an event. */
   waits: Set<() => void>;
   sharedVersion: number;
@@ -23,11 +26,7 @@ interface Followed {
   forgotten?: boolean;
 }
 
-const statuses: Record<string, string> = {
-  started: "STARTED", finished: "FINISHED", cancelled: "CANCELLED", disputed: "DISPUTED",
-};
-
-const hasEnded = (room: RoomData) => room.status === "FINISHED" || room.status === "CANCELLED";
+const hasEnded = (room: RoomData) => /FINISHED|CANCELLED/.test(room.status);
 
 /** Changes the fields of a room by an event. An event carries the change, a snapshot the whole. */
 function applyChange(room: any, name: string, data: any, at: string) {
@@ -35,23 +34,21 @@ function applyChange(room: any, name: string, data: any, at: string) {
   for (const field in fields) if (field in room) room[field] = fields[field];
   const { user, userId = user?.id, ready, newRoomId } = data;
   const isJoin = name === "joined";
-  const isForfeit = reason === "forfeited";
+  const seat = room.seats.find((s: any) => s.userId === userId) || {};
   if (isJoin || name === "left") {
     room.participants = room.participants.filter((u: any) => u.id !== userId);
-    if (!isForfeit) room.seats = room.seats.filter((s: any) => s.userId !== userId); // or it was reserved
+    if (reason === "forfeited") seat.state = reason;
+    else room.seats = room.seats.filter((s: any) => s !== seat); // or it was reserved
   }
   if (isJoin) {
     room.participants.push(user);
     room.seats.push({ userId, state: "active", ready: false, joinedAt: at });
   }
-  if (isForfeit || name === "ready") {
-    room.seats = room.seats.map((s: any) =>
-      (s.userId !== userId ? s : isForfeit ? { ...s, state: reason } : { ...s, ready }));
-  }
+  if (name === "ready") seat.ready = ready;
   if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
   if (newRoomId) room.rematchRoomId = newRoomId;
-  if (statuses[name]) {
-    room.status = statuses[name];
+  if (/^(started|finished|cancelled|disputed)$/.test(name)) {
+    room.status = name.toUpperCase();
     room.seats = room.seats.filter((s: any) => s.state !== "reserved");
     if (hasEnded(room)) room.finishedAt = at;
     if (reason) room.reason = reason;
@@ -63,34 +60,33 @@ export function createRooms(c: Context) {
   const outbox = createOutbox(c);
   let touches = 0;
 
-  const post = (verb: string, body: object, o: CallOptions = {}) =>
-    c.http("POST", `game-session/${verb}`, { body, key: o.idempotencyKey, signal: o.signal });
-  const read = (verb: string, query: object = {}) => c.http("GET", `game-session/${verb}`, { query });
+  const post = (verb: string, body: object, o?: CallOptions) =>
+    c.http(`game-session/${verb}`, { ...o, body });
+  const read = (verb: string, query?: object) => c.http(`game-session/${verb}`, { query });
 
   /** Resolves when what `isThere` asks for was heard, or after a while. */
-  const heard = (f: Followed, isThere: () => boolean) => new Promise<void>((resolve) => {
-    const timer = setTimeout(done, eventWaitMs);
-    function check() {
-      if (f.forgotten || isThere()) done();
-    }
-    function done() {
-      clearTimeout(timer);
-      f.waits.delete(check);
-      resolve();
-    }
+  async function heard(f: Followed, isThere: () => boolean) {
+    const { whenDone, resolve } = deferred<unknown>();
+    const timer = setTimeout(resolve, eventWaitMs);
+    const check = () => {
+      if (f.forgotten || isThere()) resolve(0);
+    };
     f.waits.add(check);
     check();
-  });
+    await whenDone();
+    clearTimeout(timer);
+    f.waits.delete(check);
+  }
 
   function createRoom(roomId: string): Followed {
     const emitter = createEmitter(c.reportError);
-    const f: Followed = { room: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
+    const f: Followed = { live: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
 
     /** Calls a verb and resolves once its events have been heard: fields change in their order only. */
     async function act(verb: string, body?: object): Promise<Room> {
       const { seq } = await post(verb, { roomId, ...body });
-      await heard(f, () => f.room.seq >= seq);
-      return f.room;
+      await heard(f, () => f.live.seq >= seq);
+      return f.live;
     }
 
     const shared = {
@@ -110,7 +106,7 @@ export function createRooms(c: Context) {
       },
     };
 
-    const methods = {
+    const methods: Record<string, unknown> = {
       on: emitter.on, once: emitter.once, events: emitter.events, shared,
       setReady: (ready = true) => act("ready", { ready }),
       start: () => act("start"),
@@ -123,24 +119,24 @@ export function createRooms(c: Context) {
       send: (op: string, payload: unknown, o = {}) => outbox.send(roomId, op, payload, o),
     };
     // Not enumerable, so that a copy and JSON have the fields of a room only.
-    for (const [name, value] of Object.entries(methods)) Object.defineProperty(f.room, name, { value });
+    for (const name in methods) Object.defineProperty(f.live, name, { value: methods[name] });
     return f;
   }
 
   /** Sets every field from a snapshot. */
   function replace(f: Followed, { shared, ...fields }: any, position?: string) {
     if (shared) {
-      f.room.shared.value = shared.value;
+      f.live.shared.value = shared.value;
       f.sharedVersion = shared.version;
     }
-    Object.assign(f.room, fields, position && { position });
+    Object.assign(f.live, fields, position && { position });
   }
 
   /** Returns the one object of a room and subscribes to it. `data` is how it was a moment ago. */
   async function follow(data: RoomData): Promise<Room> {
     let f = known.get(data.roomId)!;
     if (f) {
-      await heard(f, () => f.room.seq >= data.seq);
+      await heard(f, () => f.live.seq >= data.seq);
     } else {
       f = createRoom(data.roomId);
       replace(f, data);
@@ -149,35 +145,35 @@ export function createRooms(c: Context) {
       subscribe(f);
     }
     f.touched = ++touches;
-    return f.room;
+    return f.live;
   }
 
   /** Stops following the room that matters least, when a connection cannot follow one more. */
   function makeSpace() {
     if (known.size < maxSubscriptions) return;
-    const isPlaying = ({ room }: Followed) =>
+    const isPlaying = ({ live: room }: Followed) =>
       !hasEnded(room) && room.participants.some((u: any) => u.id === c.user?.id);
     const [least] = [...known.values()].sort((a, b) => +isPlaying(a) - +isPlaying(b) || a.touched - b.touched);
     forget(least);
-    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.room.roomId }).catch(() => {});
+    if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.live.roomId }).catch(() => {});
   }
 
   function forget(f: Followed) {
-    known.delete(f.room.roomId);
+    known.delete(f.live.roomId);
     f.forgotten = true;
-    for (const check of f.waits) check();
+    f.waits.forEach((check) => check());
   }
 
   async function subscribe(f: Followed) {
-    if (f.syncing || f.forgotten || !c.socket.isUp()) return; // onUp subscribes to all
-    f.syncing = true;
-    const { roomId, position } = f.room;
+    if (f.busy || f.forgotten || !c.socket.isUp()) return; // onUp subscribes to all
+    f.busy = true;
+    const { roomId, position } = f.live;
     try {
       const reply = await c.socket.ask("room.subscribe", { roomId, after: position });
-      f.syncing = false;
+      f.busy = false;
       if (reply.room) applySnapshot(f, reply);
     } catch (e: any) {
-      f.syncing = false;
+      f.busy = false;
       if (e.retryable) {
         setTimeout(subscribe, e.retryAfterMs || 1000, f);
       } else if (!f.forgotten) {
@@ -188,7 +184,7 @@ export function createRooms(c: Context) {
   }
 
   function applySnapshot(f: Followed, { room: data, position }: any) {
-    const { room } = f;
+    const { live: room } = f;
     if (data.version < room.version || data.seq < room.seq) return; // older than what was shown already
     const isSame = data.seq === room.seq && (!room.position || room.position === position);
     replace(f, data, position);
@@ -200,14 +196,14 @@ export function createRooms(c: Context) {
   function announce(f: Followed, e: any) {
     f.emitter.emit(e.type, e);
     f.emitter.emit("change", e);
-    for (const check of f.waits) check();
+    f.waits.forEach((check) => check());
   }
 
   function onEvent({ type, roomId, seq, position, at, data }: any) {
     const f = known.get(roomId);
     if (!f) return;
     if (type === "room.snapshot") return applySnapshot(f, data);
-    const { room } = f;
+    const { live: room } = f;
     const name = type.slice(5).replace(/_(.)/g, (_: string, letter: string) => letter.toUpperCase());
     const e = { ...data, type: name, roomId, seq, at };
     if (name === "message") return f.emitter.emit(name, e);
@@ -229,13 +225,13 @@ export function createRooms(c: Context) {
   }
 
   function query(room: any) {
-    if (room && typeof room === "string") return { roomId: room };
-    if (room?.code) return { code: room.code };
-    throw new TypeError("a room is named by its roomId or { code }");
+    const isId = typeof room === "string";
+    need(isId ? room : room?.code, "a room needs roomId or code");
+    return isId ? { roomId: room } : { code: room.code };
   }
 
   function check(input: any) {
-    if (!(input?.maxPlayers > 0)) throw new TypeError("a room needs maxPlayers");
+    need(input?.maxPlayers > 0, "a room needs maxPlayers");
   }
 
   const rooms: Rooms = {
@@ -252,17 +248,15 @@ export function createRooms(c: Context) {
     mine: async () => Promise.all((await read("list", { mine: true, limit: maxSubscriptions })).items.map(follow)),
     async quick(input, o) {
       check(input);
-      const { entryTokenId, roomEntry = 0 } = input;
+      const { entryTokenId, roomEntry = 0, maxPlayers, settlement } = input;
       const { items } = await read("list", { entryTokenId, hasSeat: true, limit: 100 });
-      const fits = (room: any) => room.maxPlayers === input.maxPlayers && !room.isFriendsOnly &&
-        !room.entryToken === !entryTokenId && +room.roomEntry === +roomEntry &&
-        (input.settlement ?? room.settlement) === room.settlement;
+      const fits = (room: RoomData) => room.maxPlayers === maxPlayers && +room.roomEntry === +roomEntry &&
+        !room.isFriendsOnly && (settlement || room.settlement) === room.settlement;
       for (const room of items.filter(fits).slice(0, maxCandidates)) {
         try {
           return await rooms.join(room.roomId, { signal: o?.signal });
-        } catch (e: any) {
-          // Somebody else was faster, or is not welcome: the next one may do.
-          if (![403, 404, 409].includes(e.status)) throw e;
+        } catch (e) {
+          if (!isRefusal(e)) throw e; // else somebody was faster, or it is not open to all
         }
       }
       return rooms.create(input, o);
@@ -273,15 +267,14 @@ export function createRooms(c: Context) {
     rooms,
     onEvent,
     onUp() {
-      for (const f of known.values()) subscribe(f);
+      known.forEach(subscribe);
       outbox.flush();
     },
     close() {
-      outbox.close();
-      for (const f of known.values()) {
+      known.forEach((f) => {
         forget(f);
         f.emitter.end();
-      }
+      });
     },
   };
 }

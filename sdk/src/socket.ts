@@ -16,7 +16,7 @@ export interface Socket {
   /** Sends a request and resolves with the data of its reply. Waits for the connection, 10 s at most. */
   ask(type: string, data: object, id?: string): Promise<any>;
   /** Sends a frame without a reply. The connection must be up. */
-  postFrame(frame: string): void;
+  send(frame: string): void;
   /** The bytes that the browser has not sent yet. */
   buffered(): number;
   /** Connects now, if not connected; else finds out whether the connection still lives. */
@@ -29,13 +29,11 @@ export interface Socket {
 }
 
 interface Handlers {
-  /** Whether a frame `hello` begins the connection. */
-  expectsHello?: boolean;
-  onUp(): void;
-  onDown(): void;
+  onUp?(): void;
+  onDown?(): void;
   /** Called when an attempt failed before there was a socket. */
   onFailure?(e: ParlorError): void;
-  onEvent(event: any): void;
+  onEvent?(event: any): void;
 }
 
 interface Waiting {
@@ -46,19 +44,19 @@ interface Waiting {
   timer: any;
 }
 
-export function createSocket(c: Context, path: string, handlers: Handlers): Socket {
+/** Makes the socket of a path. The one of "realtime" begins with a frame `hello`. */
+export function createSocket(c: Context, path: string, handlers: Handlers = {}): Socket {
+  const isMain = path === "realtime";
   let ws: WebSocket | undefined;
   let isUp = false;
   let wanted = false;
   let opening = false;
   let attempts = 0;
   let nextId = 1;
-  let heardAt = 0;
-  let heard = 0; // frames
   let reconnectAt = 0; // by the hint of a node that stops
   let retryTimer: any;
   let calmTimer: any;
-  let beatTimer: any;
+  let lifeTimer: any; // until the connection is open, is probed, or counts as dead
   let drainTimer: any;
   const waiting = new Map<string, Waiting>();
 
@@ -79,18 +77,15 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     if (ws || opening || !wanted) return;
     opening = true;
     try {
-      const { ticket } = await c.http("POST", "auth/ticket", { key: "", retries: 0 });
+      const { ticket } = await c.http("auth/ticket", { method: "POST", idempotencyKey: "", retries: 0 });
       if (!wanted) return;
       const address = `${c.base.replace(/^http/, "ws")}/api/v1/${path}?protocol=1&ticket=${encodeURIComponent(ticket)}`;
       const own: WebSocket = ws = new (c.options.WebSocket || WebSocket)(address);
-      const guard = setTimeout(() => own === ws && !isUp && down(1006), openTimeoutMs);
-      own.onopen = () => own === ws && !handlers.expectsHello && opened();
+      unlessAlive(openTimeoutMs, down);
+      own.onopen = () => isMain || opened();
       own.onerror = () => {};
-      own.onmessage = (e) => own === ws && receive(e.data);
-      own.onclose = (e) => {
-        clearTimeout(guard);
-        if (own === ws) down(e.code, e.reason);
-      };
+      own.onmessage = (e) => receive(e.data);
+      own.onclose = (e) => down(e.code, e.reason);
     } catch (e: any) {
       retry(e);
     } finally {
@@ -100,28 +95,28 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
 
   function opened() {
     isUp = true;
-    heardAt = Date.now();
     reconnectAt = 0;
     calmTimer = setTimeout(() => { attempts = 0; }, calmMs);
-    beat();
-    handlers.onUp();
-    for (const call of waiting.values()) if (!call.sent) transmit(call);
+    unlessAlive(silenceMs, probe);
+    handlers.onUp?.();
+    waiting.forEach((call) => call.sent || transmit(call));
   }
 
   /** Handles the end of a connection, or the reason why there is none. */
-  function down(code: number, reason = "") {
-    const old = ws;
-    ws = undefined;
+  function down(code: number, reason?: string) {
     const wasUp = isUp;
     isUp = false;
-    for (const timer of [calmTimer, beatTimer, drainTimer]) clearTimeout(timer);
-    old?.close();
-    for (const [id, call] of waiting) if (call.sent) settle(id)!.reject(offline());
+    for (const timer of [calmTimer, lifeTimer, drainTimer]) clearTimeout(timer);
+    if (ws) {
+      ws.onopen = ws.onmessage = ws.onclose = null;
+      ws.close();
+      ws = undefined;
+    }
+    waiting.forEach((call, id) => call.sent && settle(id)!.reject(offline()));
     if (code === 4001) c.session.refuse(c.session.currentToken());
-    if (wasUp) handlers.onDown();
-    const docs = `${c.base}/docs/close/${code}`;
-    if (code === 4403) c.fail(new ParlorError("forbidden", `${reason || "closed"}: do not come back`, { docs }));
-    else if (code === 4426) c.fail(new ParlorError("protocol_too_old", "load a newer SDK: /sdk/v1.js", { docs }));
+    if (wasUp) handlers.onDown?.();
+    const end = code === 4403 ? "forbidden" : code === 4426 && "protocol_too_old";
+    if (end) c.fail(new ParlorError(end, reason, { docs: `${c.base}/docs/close/${code}` }));
     else retry();
   }
 
@@ -129,13 +124,12 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     if (!wanted) return;
     clearTimeout(retryTimer);
     const hint = Math.max(reconnectAt - Date.now(), e?.retryAfterMs || 0);
-    retryTimer = setTimeout(open, hint > 0 ? hint : jitter(attempts++));
+    retryTimer = setTimeout(open, hint || jitter(attempts++));
     if (e) handlers.onFailure?.(e);
   }
 
   function receive(text: any) {
-    heardAt = Date.now();
-    heard++;
+    if (isUp) unlessAlive(silenceMs, probe);
     let frames: any;
     try {
       frames = JSON.parse(text);
@@ -154,26 +148,23 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
       } else if (frame.type === "server.draining") {
         reconnectAt = Date.now() + frame.data.reconnectInMs;
         drainTimer = setTimeout(down, frame.data.reconnectInMs, 1012);
-        if (handlers.expectsHello) c.emit("draining", frame.data);
+        if (isMain) c.emit("draining", frame.data);
       } else {
-        handlers.onEvent(frame);
+        handlers.onEvent?.(frame);
       }
     }
   }
 
-  /** Probes a silent connection: a browser does not show pings, and a dead network is silent too. */
-  function beat() {
-    clearTimeout(beatTimer);
-    const silent = Date.now() - heardAt;
-    if (silent < silenceMs) beatTimer = setTimeout(beat, silenceMs - silent);
-    else probe();
+  /** Calls `f` later, unless the connection gives a sign of life or ends before. */
+  function unlessAlive(ms: number, f: (code: number) => void) {
+    clearTimeout(lifeTimer);
+    lifeTimer = setTimeout(f, ms, 1006);
   }
 
+  /** Asks for a sign of life: a browser does not show pings, and a dead network is silent too. */
   function probe() {
-    clearTimeout(beatTimer);
-    const since = heard;
     ws!.send('{"id":"ping","type":"ping"}'); // every reply will do, also that there is no such type
-    beatTimer = setTimeout(() => (heard === since ? down(1006) : beat()), probeMs);
+    unlessAlive(probeMs, down);
   }
 
   /** Ends the connection until it is wanted again. */
@@ -201,8 +192,8 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
       if (isUp) transmit(call);
       else open();
     }),
-    postFrame: (frame) => ws!.send(frame),
-    buffered: () => (isUp ? ws!.bufferedAmount : 0),
+    send: (frame) => ws!.send(frame),
+    buffered: () => ws?.bufferedAmount || 0,
     wake() {
       wanted = true;
       if (isUp) probe();
@@ -212,7 +203,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers): Sock
     rest,
     close() {
       rest();
-      for (const id of waiting.keys()) settle(id)!.reject(closed());
+      waiting.forEach((call, id) => settle(id)!.reject(closed()));
     },
   };
 }

@@ -1,12 +1,13 @@
-/** Texts by name that outlive the page where the browser allows it. */
+/** JSON values by name that outlive the page where the browser allows it. */
 export interface KeyValue {
-  get(key: string): Promise<string | null>;
-  set(key: string, value: string): Promise<void>;
+  /** Resolves with undefined or null for what was not set. */
+  get(key: string): Promise<any>;
+  set(key: string, value: unknown): Promise<void>;
   remove(key: string): Promise<void>;
   /** The names that begin with `prefix`. */
   keys(prefix: string): Promise<string[]>;
-  /** Whether what is set will survive the page. */
-  persistent(): boolean;
+  /** Resolves with whether what is set will survive the page. */
+  isPersistent(): Promise<boolean>;
 }
 
 /** A storage behind the names that IndexedDB has for its operations. */
@@ -16,11 +17,11 @@ const webStorage = (s: Storage): Backend => (operation, ...[value, key = value])
   operation === "get" ? s.getItem(key)
     : operation === "put" ? s.setItem(key, value)
     : operation === "delete" ? s.removeItem(key)
-    : Array.from({ length: s.length }, (_, i) => s.key(i));
+    : Array.from(s, (_, i) => s.key(i));
 
 const settled = (r: IDBRequest<any>) => new Promise<any>((resolve, reject) => {
   r.onsuccess = () => resolve(r.result);
-  r.onerror = (r as any).onblocked = reject;
+  r.onerror = reject;
 });
 
 async function indexedDatabase(): Promise<Backend> {
@@ -31,35 +32,42 @@ async function indexedDatabase(): Promise<Backend> {
     settled((db.transaction("parlor", "readwrite").objectStore("parlor") as any)[operation](...values));
 }
 
+async function openBackend(custom: Storage | false | undefined): Promise<Backend | undefined> {
+  for (const open of custom === false ? [] : [() => webStorage(custom || localStorage), indexedDatabase]) {
+    try {
+      const backend = await open();
+      await backend("put", "1", "parlor:probe");
+      await backend("delete", "parlor:probe");
+      return backend;
+    } catch {} // the next one may work
+  }
+}
+
 /**
  * Opens the first storage that works: `custom` or localStorage, then IndexedDB, then memory. Each
  * access is tried, because a browser may forbid it at any time: in a cross-site frame reading
  * `localStorage` throws, and a quota may be reached. What cannot be stored is kept in memory.
  */
-export async function openStorage(custom: Storage | false | undefined): Promise<KeyValue> {
+export function openStorage(custom: Storage | false | undefined): KeyValue {
   const kept = new Map<string, string>();
-  let backend: Backend | undefined;
-  for (const open of custom === false ? [] : [() => webStorage(custom || localStorage), indexedDatabase]) {
+  const opening = openBackend(custom);
+  const attempt = async (...call: Parameters<Backend>) => {
     try {
-      const candidate = await open();
-      await candidate("put", "1", "parlor:probe");
-      await candidate("delete", "parlor:probe");
-      backend = candidate;
-      break;
-    } catch {} // the next one may work
-  }
-  const attempt: Backend = async (...call) => {
-    try {
-      return backend && (await backend(...call));
+      return await (await opening)!(...call);
     } catch {
       return null; // as if it held nothing
     }
   };
   return {
-    get: async (key) => kept.get(key) ?? (await attempt("get", key)) ?? null,
+    async get(key) {
+      try {
+        return JSON.parse(kept.get(key) ?? (await attempt("get", key)));
+      } catch {} // written by somebody else
+    },
     async set(key, value) {
-      kept.set(key, value);
-      if ((await attempt("put", value, key)) !== null && backend) kept.delete(key);
+      const text = JSON.stringify(value);
+      kept.set(key, text);
+      if ((await attempt("put", text, key)) !== null) kept.delete(key);
     },
     async remove(key) {
       kept.delete(key);
@@ -67,6 +75,6 @@ export async function openStorage(custom: Storage | false | undefined): Promise<
     },
     keys: async (prefix) => [...new Set<string>([...kept.keys(), ...((await attempt("getAllKeys")) || [])])]
       .filter((key) => key.startsWith(prefix)),
-    persistent: () => !!backend && !kept.size,
+    isPersistent: async () => !!(await opening) && !kept.size,
   };
 }

@@ -1,5 +1,5 @@
 import type { Context } from "./context.js";
-import { isRefusal, offline, ParlorError } from "./errors.js";
+import { isRefusal, need, offline, ParlorError } from "./errors.js";
 import { isOffline } from "./http.js";
 import { randomHex } from "./random.js";
 import type { EntryToken, PendingPurchase, Purchase, Store } from "./types.js";
@@ -12,20 +12,19 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
   const running = new Set<string>();
 
   async function pending(): Promise<PendingPurchase[]> {
-    const storage = await c.shelf;
-    const texts = await Promise.all((await storage.keys(prefix)).map(storage.get));
-    const all = texts.map((text) => JSON.parse(text || "{}"));
-    return all.filter((p) => p.userId === c.user?.id).sort((a, b) => a.at - b.at);
+    const all = await Promise.all((await c.shelf.keys(prefix)).map(c.shelf.get));
+    return all.filter((p) => p?.userId === c.user?.id).sort((a, b) => a.at - b.at);
   }
 
-  const remove = async (key: string) => (await c.shelf).remove(prefix + key);
+  const remove = (key: string) => c.shelf.remove(prefix + key);
 
   /** Sends a purchase with its own key, so that it happens once however often it is sent. */
   async function send({ key, assetId, quantity, expectedPrice }: PendingPurchase): Promise<Purchase> {
     running.add(key);
     try {
       const body = { quantity, expectedPrice };
-      const purchase = await c.http<Purchase>("POST", `user-assets/add/game-asset/${assetId}`, { body, key });
+      const call = { body, idempotencyKey: key };
+      const purchase = await c.http<Purchase>(`user-assets/add/game-asset/${assetId}`, call);
       learn(purchase.entryToken);
       await remove(key);
       return purchase;
@@ -38,25 +37,25 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
   }
 
   const store: Store = {
-    assets: (query) => c.http("GET", "game-assets", { query }),
+    assets: (query) => c.http("game-assets", { query }),
     async buy(assetId, { quantity = 1, expectedPrice } = {}) {
-      if (!Number.isInteger(assetId)) throw new TypeError("buy needs an asset's id: buy(3)");
+      need(Number.isInteger(assetId), "buy needs assetId");
       if (isOffline()) throw offline(); // money does not wait
       await c.session.freshToken(); // the purchase has its player before its key
       const key = randomHex(16);
       const purchase = { key, assetId, quantity, expectedPrice, userId: c.user!.id, at: Math.round(c.time()) };
       running.add(key);
-      await (await c.shelf).set(prefix + key, JSON.stringify(purchase));
+      await c.shelf.set(prefix + key, purchase);
       return send(purchase);
     },
-    owned: (query) => c.http("GET", "user-assets", { query }),
+    owned: (query) => c.http("user-assets", { query }),
     pending,
   };
 
   return {
     store,
     /** Finds out what became of the purchases whose outcome is not known. */
-    async settle() {
+    async catchUp() {
       for (const purchase of await pending()) {
         const { key } = purchase;
         if (running.has(key)) continue;
@@ -64,7 +63,7 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
           await send(purchase).catch((e) => e.code === "closed" || c.reportError(e));
         } else {
           await remove(key);
-          c.reportError(new ParlorError("outcome_unknown", "a purchase is too old to ask for", { data: purchase }));
+          c.reportError(new ParlorError("outcome_unknown", "", { data: purchase }));
         }
       }
     },

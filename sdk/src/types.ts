@@ -27,7 +27,11 @@ export type Result = Schemas["Result"];
 /** The fields of a room. */
 export type RoomData = Schemas["Room"];
 /** The settings of a new room. Amounts are numbers or decimal strings. */
-export type CreateRoom = Partial<Schemas["CreateRoom"]> & { maxPlayers: number };
+export type CreateRoom = Omit<Partial<Schemas["CreateRoom"]>, "metadata"> & {
+  maxPlayers: number;
+  /** Anything that the players should know before they join. */
+  metadata?: Record<string, unknown>;
+};
 /** What a save replaced. `savedAt` is ISO 8601, `size` bytes. */
 export interface Saved {
   slot: string;
@@ -233,7 +237,9 @@ export interface Progress {
    * meanwhile, `merge` gives the state to save instead; without it the call rejects with
    * version_conflict and `data: {mine, theirs, version}`.
    */
-  save<T extends object>(slot: string, state: T, o?: { merge?: (mine: T, theirs: T) => T | Promise<T> }): Promise<Saved>;
+  save<T extends object>(
+    slot: string, state: T, o?: { merge?: (mine: T, theirs: T) => T | Promise<T> },
+  ): Promise<Saved>;
   /** Resolves with null for a slot that was never saved. */
   load(slot: string): Promise<(Saved & { state: any }) | null>;
   list(): Promise<Saved[]>;

@@ -37,7 +37,8 @@ describe("connection", () => {
   });
 
   it("waits 250 ms to 15 s, ever longer, without end", async () => {
-    for (const [n, random, ms] of [[0, 0, 250], [0, 1, 500], [3, 1, 4000], [9, 0, 250], [9, 1, 15_000], [2000, 1, 15_000]]) {
+    const cases = [[0, 0, 250], [0, 1, 500], [3, 1, 4000], [9, 0, 250], [9, 1, 15_000], [2000, 1, 15_000]];
+    for (const [n, random, ms] of cases) {
       vi.spyOn(Math, "random").mockReturnValue(random);
       expect(jitter(n)).toBe(ms);
     }
@@ -80,7 +81,8 @@ describe("connection", () => {
     await run(1000);
     const hints: any[] = [];
     client.on("draining", (e) => hints.push(e));
-    for (const s of service.sockets) s.say({ type: "server.draining", at: service.time(), data: { reconnectInMs: 3000 } });
+    const draining = { type: "server.draining", at: service.time(), data: { reconnectInMs: 3000 } };
+    for (const s of service.sockets) s.say(draining);
     await run(100);
     end(service, 1012);
     const before = tickets(service);

@@ -8,10 +8,16 @@ useFakeClock();
 /** What a step of the service's life is, and what a connection hears of it. */
 const delivery = fc.constantFrom([1], [1], [1], [0], [2], [1, -1], [-2, 1], [0, -1]);
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom("join", "leave", "ready" as const), n: fc.nat(5), delivery }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("close" as const), n: fc.constantFrom(1001, 1006, 1012, 4001, 4008, 4009) }) },
+  { weight: 6, arbitrary: fc.record({
+    kind: fc.constantFrom("join", "leave", "ready" as const), n: fc.nat(5), delivery,
+  }) },
+  { weight: 2, arbitrary: fc.record({
+    kind: fc.constant("close" as const), n: fc.constantFrom(1001, 1006, 1012, 4001, 4008, 4009),
+  }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget" as const) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("loseReply" as const), when: fc.constantFrom("before", "after" as const) }) },
+  { weight: 1, arbitrary: fc.record({
+    kind: fc.constant("loseReply" as const), when: fc.constantFrom("before", "after" as const),
+  }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("loseHttp" as const), n: fc.nat(2) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("snapshot" as const) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("wait" as const), n: fc.integer({ min: 1, max: 3000 }) }) },
@@ -164,7 +170,9 @@ describe("delivery", () => {
     await settle(Promise.all([ann.ready, bob.ready]));
     await run(100);
     const heard: any[] = [];
-    for (const type of ["connected", "disconnected", "turn", "state"] as const) same.on(type, (e) => heard.push(e.type));
+    for (const type of ["connected", "disconnected", "turn", "state"] as const) {
+      same.on(type, (e) => heard.push(e.type));
+    }
     const fake = service.rooms.get(room.roomId)!;
     service.tell(fake, "room.disconnected", { userId: 1, graceUntil: service.time() });
     service.tell(fake, "room.connected", { userId: 1 });

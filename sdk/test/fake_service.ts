@@ -62,7 +62,8 @@ export class FakeService {
   private problem(status: number, code: string, more: object = {}) {
     const retryable = status === 503 || status === 429 || code === "request_in_progress";
     return { status, body: {
-      type: `/docs/errors/${code}`, title: code, status, detail: code, instance: "/", code, requestId: "r", retryable, ...more,
+      type: `/docs/errors/${code}`, title: code, status, detail: code, instance: "/", code, requestId: "r", retryable,
+      ...more,
     } };
   }
 
@@ -129,7 +130,9 @@ export class FakeService {
     return answer;
   }
 
-  private route({ method, path, key, body }: any, url: URL, user: any): { status: number; body?: any; retryAfter?: string } {
+  private route(
+    { method, path, key, body }: any, url: URL, user: any,
+  ): { status: number; body?: any; retryAfter?: string } {
     const ok = (value?: any, status = value === undefined ? 204 : 200) => ({ status, body: value });
     if (path === "auth/guest") {
       let known = this.seenSecrets.get(body.deviceSecret);
@@ -192,7 +195,8 @@ export class FakeService {
 
   balance() {
     return {
-      id: 1, tokenId: "GOLD", tokenName: "Gold", logoUrl: null, metadata: { assetName: "", policyId: "", decimals: "2" },
+      id: 1, tokenId: "GOLD", tokenName: "Gold", logoUrl: null,
+      metadata: { assetName: "", policyId: "", decimals: "2" },
       volume: 7.5, amount: "750", held: 0, heldAmount: "0",
     };
   }
@@ -205,9 +209,11 @@ export class FakeService {
     const roomId = `room-${this.id()}`;
     const at = this.time();
     const state = {
-      id: this.id(), roomId, gameId: 1, entryToken: null, roomEntry: 0, totalWager: 0, totalWagerAmount: "0", creator: user,
+      id: this.id(), roomId, gameId: 1, entryToken: null, roomEntry: 0, totalWager: 0, totalWagerAmount: "0",
+      creator: user,
       participants: [user], maxPlayers: settings.maxPlayers, isFriendsOnly: false, status: "CREATED", createdAt: at,
-      version: 0, seq: 0, minPlayers: 1, metadata: {}, startedAt: null, finishedAt: null, settlement: "server", host: user,
+      version: 0, seq: 0, minPlayers: 1, metadata: {}, startedAt: null, finishedAt: null, settlement: "server",
+      host: user,
       seats: [{ userId: user.id, state: "active", ready: false, joinedAt: at }], position: "0-0", rematchRoomId: null,
     };
     const room: FakeRoom = { state, log: [], history: new Map(), oldest: 0, shared: { version: 0, value: {} } };
@@ -226,7 +232,8 @@ export class FakeService {
     s.version++;
     s.seq++;
     s.position = `${s.seq}-n`;
-    const event = { type, roomId: s.roomId, seq: s.seq, position: s.position, at, data: { ...data, version: s.version } };
+    const { roomId, seq, position, version } = s;
+    const event = { type, roomId, seq, position, at, data: { ...data, version } };
     room.log.push(event);
     room.history.set(s.seq, JSON.stringify(this.view(room)));
     for (const socket of this.sockets) for (const times of deliver) socket.hear(room, event, times);
@@ -374,7 +381,8 @@ export class FakeService {
           if (known) return reply(known);
           const old = service.saves.get(data.slot);
           if ((old?.version ?? 0) !== data.version) {
-            return refuse(409, "version_conflict", { current: { slot: data.slot, ...old, savedAt: service.time(), size: 2 } });
+            const current = { slot: data.slot, ...old, savedAt: service.time(), size: 2 };
+            return refuse(409, "version_conflict", { current });
           }
           const saved = { slot: data.slot, version: data.version + 1, savedAt: service.time(), size: 2 };
           service.saves.set(data.slot, { version: saved.version, state: data.state });

@@ -90,7 +90,10 @@ describe("a real node", () => {
     ada.on("balance", (e) => balances.push(e.reason));
     const room = await ada.rooms.create({ maxPlayers: 3, entryTokenId: 1, roomEntry: "2.5", payout: [10_000] });
     const heard: string[] = [];
-    for (const type of ["joined", "ready", "left", "hostChanged", "started", "finished", "rematch", "message", "resynced"] as const) {
+    const types = [
+      "joined", "ready", "left", "hostChanged", "started", "finished", "rematch", "message", "resynced",
+    ] as const;
+    for (const type of types) {
       room.on(type, (e: any) => heard.push(e.type));
     }
     const same = await bob.rooms.join({ code: room.code! });
@@ -211,7 +214,8 @@ describe("a real node", () => {
     await ada.account.rename("Ada L");
     expect(ada.user!.username).toBe("Ada L");
     await ada.account.rename("ada");
-    await expect(ada.account.rename("")).rejects.toMatchObject({ code: "invalid_request", data: { errors: expect.any(Array) } });
+    const refusal = { code: "invalid_request", data: { errors: expect.any(Array) } };
+    await expect(ada.account.rename("")).rejects.toMatchObject(refusal);
   }, 60_000);
 
   it("quick joins a room that fits, else opens one", async () => {

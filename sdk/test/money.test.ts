@@ -12,7 +12,8 @@ const page = { status: 502, body: "<html>" };
 describe("purchases", () => {
   it("happen once for each call, whatever is lost, also over reloads", async () => {
     const fate = fc.constantFrom("fine", "fine", "request", "reply", "unknown", "page", "refused" as const);
-    await fc.assert(fc.asyncProperty(fc.array(fc.array(fate, { maxLength: 6 }), { minLength: 1, maxLength: 4 }), async (fates) => {
+    const purchases = fc.array(fc.array(fate, { maxLength: 6 }), { minLength: 1, maxLength: 4 });
+    await fc.assert(fc.asyncProperty(purchases, async (fates) => {
       const service = new FakeService();
       const storage = new MemoryStorage();
       let client = openTab(service, { storage });
@@ -69,7 +70,8 @@ describe("purchases", () => {
       return undefined;
     };
     await settle(client.store.buy(7, { quantity: 2, expectedPrice: 2.5 }));
-    expect(JSON.parse(stored)).toMatchObject({ key: buys(service)[0].key, assetId: 7, quantity: 2, expectedPrice: 2.5 });
+    const { key } = buys(service)[0];
+    expect(JSON.parse(stored)).toMatchObject({ key, assetId: 7, quantity: 2, expectedPrice: 2.5 });
     expect(buys(service)[0].body).toEqual({ quantity: 2, expectedPrice: 2.5 });
     expect(await settle(client.store.pending())).toEqual([]);
   });
@@ -80,7 +82,8 @@ describe("purchases", () => {
     const client = openTab(service);
     await settle(client.ready);
     await expect(settle(client.store.buy(1))).rejects.toMatchObject({
-      code: "insufficient_funds", status: 402, retryable: false, requestId: "r", docs: "https://api.example/docs/errors/insufficient_funds",
+      code: "insufficient_funds", status: 402, retryable: false, requestId: "r",
+      docs: "https://api.example/docs/errors/insufficient_funds",
       data: { tokenId: "GOLD", available: 1.5, required: 2.5 },
     });
     expect(await settle(client.store.pending())).toEqual([]);

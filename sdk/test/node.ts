@@ -1,5 +1,5 @@
 // Starts a real node for tests: PARLOR_BIN, or one built from this repository.
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,8 @@ export async function startNode(env: Record<string, string> = {}): Promise<RealN
     execFileSync("go", ["build", "-trimpath", "-o", binary, "./cmd/parlor"], { cwd: root, stdio: "inherit" });
   }
   const args = ["dev", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0"];
-  const child: ChildProcess = spawn(binary, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "ignore"] });
+  const stdio: StdioOptions = ["ignore", "pipe", "ignore"];
+  const child: ChildProcess = spawn(binary, args, { env: { ...process.env, ...env }, stdio });
   const printed = await new Promise<string>((resolve, reject) => {
     let text = "";
     child.stdout!.on("data", (chunk) => {

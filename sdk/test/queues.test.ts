@@ -144,6 +144,7 @@ describe("saves", () => {
     const { client } = await open();
     await expect(client.progress.save("no/slot", {})).rejects.toThrow(TypeError);
     await expect(client.progress.save("main", [])).rejects.toThrow(TypeError);
-    await expect(client.progress.save("main", { text: "x".repeat(262_144) })).rejects.toMatchObject({ code: "payload_too_large" });
+    const tooLarge = client.progress.save("main", { text: "x".repeat(262_144) });
+    await expect(tooLarge).rejects.toMatchObject({ code: "payload_too_large" });
   });
 });

@@ -27,7 +27,8 @@ describe("signing in", () => {
     const storage = new MemoryStorage();
     let stored: string | undefined;
     service.fault = (_, path) => {
-      if (path === "auth/guest") stored ??= [...storage.map].find(([key]) => key.endsWith(":device"))?.[1];
+      const entry = [...storage.map].find(([key]) => key.endsWith(":device"));
+      if (path === "auth/guest") stored ??= JSON.parse(entry![1]);
       return undefined;
     };
     await settle(openTab(service, { storage, username: "Ann" }).ready);
@@ -112,7 +113,8 @@ describe("signing in", () => {
 
   it("ends for an unknown game, with the reason", async () => {
     const service = new FakeService();
-    service.failure = (_, path) => path === "auth/guest" && { status: 404, body: { code: "game_not_found", status: 404, detail: "no" } };
+    const refusal = { status: 404, body: { code: "game_not_found", status: 404, detail: "no" } };
+    service.failure = (_, path) => path === "auth/guest" && refusal;
     const client = openTab(service);
     const errors: any[] = [];
     client.on("error", (e) => errors.push(e));
@@ -133,7 +135,7 @@ describe("signing in", () => {
     await expect(settle(client.ready)).rejects.toMatchObject({ code: "forbidden" });
     await run(60_000);
     expect(log).toHaveBeenCalledTimes(1);
-    expect(log.mock.calls[0][0]).toContain('/api/v1/admin/games/1 {"origins": ["https://game.example"]}');
+    expect(String(log.mock.calls[0][0])).toContain('/api/v1/admin/games/1 {"origins": ["https://game.example"]}');
     log.mockRestore();
   });
 });
@@ -192,7 +194,7 @@ describe("renewal", () => {
     const storage = new MemoryStorage();
     storage.setItem("lock:lease", JSON.stringify({ owner: "dead", until: Date.now() + 15_000 }));
     const order: string[] = [];
-    const kv = await openStorage(storage);
+    const kv = openStorage(storage);
     const both = ["a", "b"].map((name) => withLock("lock", kv, async () => {
       order.push(`${name} in`);
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -217,16 +219,16 @@ describe("renewal", () => {
 describe("storage", () => {
   it("falls back to memory where storage throws", async () => {
     const forbidden = new Proxy({} as Storage, { get() { throw new Error("SecurityError"); } });
-    const kv = await openStorage(forbidden);
+    const kv = openStorage(forbidden);
     await kv.set("a", "1");
     expect(await kv.get("a")).toBe("1");
     expect(await kv.keys("")).toEqual(["a"]);
-    expect(kv.persistent()).toBe(false);
+    expect(await kv.isPersistent()).toBe(false);
   });
 
   it("keeps what no longer fits, and does not lose what is stored", async () => {
     const storage = new MemoryStorage();
-    const kv = await openStorage(storage);
+    const kv = openStorage(storage);
     await kv.set("session", "s");
     storage.setItem = () => { throw new Error("QuotaExceededError"); };
     await kv.set("save", "large");
