@@ -454,7 +454,8 @@ func TestThePlainSpellingOfARoomMeansWhatTheLibraryDecodes(t *testing.T) {
 		`{"roomId":"0190A-z9"}`: true, `{"roomId":""}`: true,
 		``: false, `{"roomId":"`: false, `{"roomId":"}`: false, `{"roomId":"a"`: false, ` {"roomId":"a"}`: false,
 		`{"roomId":"a"} `: false, `{"roomId":"a\u0062"}`: false, `{"roomId":"a b"}`: false, `{"roomId":"é"}`: false,
-		"{\"roomId\":\"\xff\"}": false, `{"roomId":"a","roomId":"b"}`: false, `{"roomid":"a"}`: false, `{"roomId":null}`: false,
+		"{\"roomId\":\"\xff\"}": false, `{"roomId":"a","roomId":"b"}`: false, `{"roomid":"a"}`: false,
+		`{"roomId":null}`: false,
 	} {
 		got, plain := handlers.DecodePlainRoom(body)
 		var in struct {

@@ -13,8 +13,8 @@ type Profile struct {
 	Avatar   *string `json:"avatar"`   // https address, null when no avatar is set
 }
 
-// AppendProfile appends a profile as wire.Marshal returns it: every seat that is taken stores one. It
-// is no method AppendJSON, which whatever embeds a profile would have too.
+// AppendProfile appends a profile as wire.Marshal returns it: every seat that is taken stores one.
+// It is no method AppendJSON, which whatever embeds a profile would have too.
 func AppendProfile(b []byte, p Profile) []byte {
 	b = strconv.AppendInt(append(b, `{"id":`...), p.ID, 10)
 	b = wire.AppendString(append(b, `,"username":`...), p.Username)

@@ -521,8 +521,8 @@ func (b *bench) writeCPUProfile(name string) error {
 
 func roomBody(roomID string) string { return `{"roomId":"` + roomID + `"}` }
 
-// hostOf returns which player of a worker's group opens the worker's room i: each in turn, because a
-// player may have only so many open rooms.
+// hostOf returns which player of a worker's group opens the worker's room i: each in turn, because
+// a player may have only so many open rooms.
 func (b *bench) hostOf(i int) int { return i / b.options.workers % seatsPerRoom }
 
 // openRooms creates the rooms of one pass.
