@@ -53,6 +53,12 @@ func (c *recent[K, V]) get(keys []K, found map[K]V) (missing map[K]uint64) {
 	return missing
 }
 
+// getOne returns the cached value of a key and whether there is one.
+func (c *recent[K, V]) getOne(key K) (V, bool) {
+	e, _ := c.entries.Get(key)
+	return e.value, e.isCached
+}
+
 // add keeps values that were read after get, but for those that were removed since then: they may
 // be out of date.
 func (c *recent[K, V]) add(values map[K]V, missing map[K]uint64) {
