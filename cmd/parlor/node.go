@@ -52,6 +52,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
 		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
+		AccessTTL: s.AccessTTL,
 	})
 	var quotas rooms.Quotas
 	if s.RateLimitsEnabled {
