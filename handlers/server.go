@@ -33,7 +33,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Deps is everything that a Server needs. All of it is required.
+// GameServerPath is where the demo reaches its game server.
+const GameServerPath = "/referee"
+
+// Deps is everything that a Server needs. All of it is required, but what is for development.
 type Deps struct {
 	Users       *users.Service
 	Games       *games.Service
@@ -53,7 +56,8 @@ type Deps struct {
 	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
-	DevPages         bool                 // pages for developers only are served: /docs/try
+	DevPages         bool                 // pages for developers only are served: /docs/try, /play
+	GameServer       http.Handler         // of the demo, at GameServerPath; nil in production
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
 }
@@ -101,6 +105,9 @@ func New(deps Deps) (*Server, error) {
 	}
 	for prefix, section := range s.pages() {
 		s.handlePages(prefix, section)
+	}
+	if s.GameServer != nil {
+		s.handleGameServer(GameServerPath)
 	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))

@@ -22,7 +22,17 @@ const sections = [
     entries: { docs: "src/docs/docs.ts", try: "src/docs/try.ts", "docs-style": "src/docs/docs.css" },
     pages: renderDocs,
   },
+  { name: "play", entries: { main: "src/play/main.tsx", bot: "src/play/bot.ts", play: "src/play/play.css" } },
 ];
+
+/** Makes `import text from "source:./game.ts"` the text of that file, for a page that shows its own code. */
+const sourceTexts = {
+  name: "source texts",
+  setup(build) {
+    build.onResolve({ filter: /^source:/ }, ({ path, resolveDir }) => ({ path: join(resolveDir, path.slice(7)), namespace: "source" }));
+    build.onLoad({ filter: /./, namespace: "source" }, ({ path }) => ({ contents: readFileSync(path), loader: "text" }));
+  },
+};
 
 const compressible = /\.(html|css|js|mjs|svg|json|txt|map)$/;
 
@@ -47,6 +57,8 @@ async function buildSection(section) {
     legalComments: "none",
     charset: "utf8",
     loader: { ".svg": "file", ".png": "file" },
+    external: ["/sdk/*"],
+    plugins: [sourceTexts],
     metafile: true,
     write: false,
     logLevel: "warning",

@@ -24,6 +24,8 @@ export type ServiceCode =
  | "not_participant"
 /** 403: The room admits friends of its creator only */
  | "friends_only"
+/** 403: The account is suspended */
+ | "account_suspended"
 /** 403: The player is banned from the room */
  | "banned"
 /** 404: There is nothing at this address */
@@ -58,8 +60,6 @@ export type ServiceCode =
  | "version_conflict"
 /** 409: The stored save was altered and cannot be trusted: restore an intact version */
  | "save_tampered"
-/** 409: All save slots are in use */
- | "slots_full"
 /** 409: The per-user limit of the asset is reached */
  | "already_owned"
 /** 409: The stock is too small */
@@ -94,6 +94,8 @@ export type ServiceCode =
  | "draining"
 /** 503: The store cannot be reached */
  | "store_unavailable"
+/** 503: The store is nearly full and takes nothing new */
+ | "store_full"
 /** 503: Not yet as durable as promised: ask again with the same key */
  | "outcome_unknown";
 /** The codes of errors that the SDK itself reports. */
@@ -134,6 +136,14 @@ export declare class ParlorError extends Error {
 }
 interface components {
 	schemas: {
+		/** @description What the node needs, and what an operator must know */
+		ReadyChecks: {
+			/** @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory` */
+			name: string;
+			ok: boolean;
+			/** @description A sentence */
+			detail: string;
+		}[];
 		/** Format: int64 */
 		Id: number;
 		/** Format: uuid */
@@ -153,7 +163,9 @@ interface components {
 		/** @example GOLD */
 		TokenCode: string;
 		/** @description Data of the game, up to 4 KiB */
-		Metadata: Record<string, never>;
+		Metadata: {
+			[key: string]: unknown;
+		};
 		/**
 		 * @description Minor units
 		 * @example 2500000
@@ -241,6 +253,23 @@ interface components {
 			username: string;
 			avatar: string | null;
 		};
+		Player: {
+			id: components["schemas"]["Id"];
+			username: string;
+			avatar: string | null;
+			gameId: components["schemas"]["Id"];
+			/**
+			 * @description By what the player can come back
+			 * @enum {string}
+			 */
+			kind: "guest" | "device" | "external" | "issuer";
+			createdAt: components["schemas"]["Time"];
+			suspended: {
+				reason: string;
+				/** Format: date-time */
+				until: string | null;
+			} | null;
+		};
 		Account: {
 			id: components["schemas"]["Id"];
 			username: string;
@@ -280,6 +309,22 @@ interface components {
 			/** @description Hexadecimal */
 			policyId: string;
 			decimals: string;
+		};
+		/** @description The games whose server keys may credit and debit the token; nothing else depends on it */
+		TokenGames: {
+			gameId: components["schemas"]["Id"];
+			/** @description What the server keys of the game may credit in a day (UTC), in the token's own unit; beyond it 409 limit_reached. 0: debits only */
+			mintLimitPerDay: number | string;
+		}[];
+		AdminToken: {
+			id: components["schemas"]["Id"];
+			tokenId: components["schemas"]["TokenCode"];
+			tokenName: string;
+			logoUrl: string | null;
+			metadata: components["schemas"]["TokenMetadata"];
+			/** @description Units in existence: in the player's game, and summed over all games for an operator */
+			volume: components["schemas"]["Amount"];
+			games: components["schemas"]["TokenGames"];
 		};
 		EntryToken: {
 			id: components["schemas"]["Id"];
@@ -396,8 +441,8 @@ interface components {
 			seq: number;
 			minPlayers: number;
 			metadata: components["schemas"]["Metadata"];
-			startedAt: components["schemas"]["Time"] | null;
-			finishedAt: components["schemas"]["Time"] | null;
+			startedAt: (string & components["schemas"]["Time"]) | null;
+			finishedAt: (string & components["schemas"]["Time"]) | null;
 			/** @enum {string} */
 			settlement: "server" | "consensus";
 			host: components["schemas"]["User"];
@@ -519,6 +564,8 @@ interface components {
 				tokenId: components["schemas"]["TokenCode"];
 				amount: components["schemas"]["Amount"];
 				amountUnits?: components["schemas"]["Units"];
+				/** @enum {string} */
+				for: "linked" | "any";
 			} | null;
 			settings: components["schemas"]["GameSettings"];
 			/** @description Without their secrets */
@@ -537,6 +584,12 @@ interface components {
 		WelcomeGrantInput: {
 			tokenId: components["schemas"]["TokenCode"];
 			amount: components["schemas"]["AmountInput"];
+			/**
+			 * @description linked: players for whom the game's server or an issuer vouches, at their sign-in or when they are linked. any: guests too, of whom anybody can make many
+			 * @default linked
+			 * @enum {string}
+			 */
+			for?: "" | "linked" | "any";
 		} | null;
 		GameSettings: {
 			/** @default 0 */
@@ -546,6 +599,11 @@ interface components {
 			 * @default 0
 			 */
 			minRakeBps?: number;
+			/**
+			 * @description No player can go above. A raised minRakeBps raises it, too
+			 * @default 2000
+			 */
+			maxRakeBps?: number;
 			/** @default 7200 */
 			matchTimeoutSeconds?: number;
 			/** @default 900 */
@@ -553,10 +611,15 @@ interface components {
 			/** @default 86400 */
 			maxAgeSeconds?: number;
 			maxPlayers?: number;
+			/**
+			 * @description Age of an account, at most 30 days, before it may take part in a room with an entry
+			 * @default 0
+			 */
+			minAgeToStakeSeconds?: number;
 			issuers?: components["schemas"]["Issuer"][];
 			/** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
 			avatarHosts?: string[];
-			/** @description The rules that a save must keep */
+			/** @description The rules that a save must keep, and a restored version too */
 			progressRules?: Record<string, never>[];
 		};
 		GameSettingsInput: {
@@ -567,6 +630,11 @@ interface components {
 			 * @default 0
 			 */
 			minRakeBps?: number;
+			/**
+			 * @description No player can go above. A raised minRakeBps raises it, too
+			 * @default 2000
+			 */
+			maxRakeBps?: number;
 			/** @default 7200 */
 			matchTimeoutSeconds?: number;
 			/** @default 900 */
@@ -574,10 +642,15 @@ interface components {
 			/** @default 86400 */
 			maxAgeSeconds?: number;
 			maxPlayers?: number;
+			/**
+			 * @description Age of an account, at most 30 days, before it may take part in a room with an entry
+			 * @default 0
+			 */
+			minAgeToStakeSeconds?: number;
 			issuers?: components["schemas"]["Issuer"][];
 			/** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
 			avatarHosts?: string[];
-			/** @description The rules that a save must keep */
+			/** @description The rules that a save must keep, and a restored version too */
 			progressRules?: Record<string, never>[];
 		};
 		/** @description An identity provider whose JWTs sign players in */
@@ -591,6 +664,40 @@ interface components {
 			jwksUrl?: string;
 			/** @description Or the key set itself, RFC 7517 */
 			keys?: Record<string, never>;
+		};
+		TrailRecord: {
+			/** @description One more with every record */
+			id: components["schemas"]["Id"];
+			at: components["schemas"]["Time"];
+			/** @description `operator:1` by the place of the operator's key in the setting, `server:<id of the server key>` */
+			actor: string;
+			/**
+			 * Format: int64
+			 * @description The game of the server, null for an operator
+			 */
+			gameId: number | null;
+			/**
+			 * @description The operationId of the operation
+			 * @example patchGame
+			 */
+			action: string;
+			/** @description `user:7`, `game:3`, `asset:4`, `token:GOLD`, `room:<roomId>`; empty when nothing may have been created */
+			target: string;
+			/** @description What has changed, as it was; null for what was created. It was read before the write, so a write at the same time by others can show in it. More than 2 KiB is `{bytes, sha256}`, member by member first */
+			before: {
+				[key: string]: unknown;
+			} | null;
+			/** @description What has changed, as it is */
+			after: {
+				[key: string]: unknown;
+			} | null;
+			/** @description X-Request-Id of the request */
+			requestId: string;
+			/**
+			 * @description `unknown`: it failed with 5xx and may have changed something
+			 * @enum {string}
+			 */
+			outcome: "done" | "unknown";
 		};
 		Audit: {
 			balanced: boolean;
@@ -618,7 +725,10 @@ interface components {
 		ReplyTo: string | null;
 		/** @description A position among the events of a room or a player, such as `12-00abc123`; opaque. Before the first event it is `0-0` */
 		Position: string;
-		/** @example main */
+		/**
+		 * @description Neither `.` nor `..`
+		 * @example main
+		 */
 		Slot: string;
 		/**
 		 * Format: int64
@@ -643,8 +753,6 @@ interface components {
 			version: components["schemas"]["Version"];
 			savedAt: components["schemas"]["Time"];
 			size: number;
-			/** @description false when it was altered in the store, so that it cannot be restored */
-			intact: boolean;
 		};
 		Snapshot: {
 			/** @enum {string} */
@@ -1173,6 +1281,8 @@ export interface OwnAccount {
 	rename(username: string): Promise<Account>;
 	/** An https address, or null for none. */
 	avatar(url: string | null): Promise<Account>;
+	/** An access token for the game's own server, to which `GET /api/v1/me` tells whose it is. */
+	token(): Promise<string>;
 	/** Makes a guest a lasting account. Rejects with already_linked. */
 	link(proof: {
 		externalToken: string;

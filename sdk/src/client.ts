@@ -97,9 +97,12 @@ export function createClient(options: Options, base: string, onClose: () => void
     },
   });
 
-  /** Reports whether the service is there, and only this page may not read its answers. */
+  /**
+   * Reports whether the service is there, and only this page may not read its answers. The files of
+   * the SDK are open to every origin; other responses are hidden, whatever the mode of the request.
+   */
   const isForbiddenOrigin = () =>
-    (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).then(() => !!globalThis.location, () => false);
+    (options.fetch || fetch)(`${base}/sdk/integrity.json`, { cache: "no-store" }).then(() => !!globalThis.location, () => false);
 
   function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);

@@ -23,6 +23,7 @@ export function createAccount(c: Context, close: () => void): OwnAccount {
   return {
     rename: (username) => change("PATCH", "me", { username }),
     avatar: (avatar) => change("PATCH", "me", { avatar }),
+    token: () => c.session.freshToken(),
     link: (proof) => change("POST", "auth/link", proof),
     async signOut() {
       const token = c.session.currentToken();

@@ -26,6 +26,8 @@ export type ServiceCode =
   | "not_participant"
   /** 403: The room admits friends of its creator only */
   | "friends_only"
+  /** 403: The account is suspended */
+  | "account_suspended"
   /** 403: The player is banned from the room */
   | "banned"
   /** 404: There is nothing at this address */
@@ -60,8 +62,6 @@ export type ServiceCode =
   | "version_conflict"
   /** 409: The stored save was altered and cannot be trusted: restore an intact version */
   | "save_tampered"
-  /** 409: All save slots are in use */
-  | "slots_full"
   /** 409: The per-user limit of the asset is reached */
   | "already_owned"
   /** 409: The stock is too small */
@@ -96,6 +96,8 @@ export type ServiceCode =
   | "draining"
   /** 503: The store cannot be reached */
   | "store_unavailable"
+  /** 503: The store is nearly full and takes nothing new */
+  | "store_full"
   /** 503: Not yet as durable as promised: ask again with the same key */
   | "outcome_unknown";
 

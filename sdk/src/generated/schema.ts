@@ -2,6 +2,14 @@
 
 export interface components {
     schemas: {
+        /** @description What the node needs, and what an operator must know */
+        ReadyChecks: {
+            /** @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory` */
+            name: string;
+            ok: boolean;
+            /** @description A sentence */
+            detail: string;
+        }[];
         /** Format: int64 */
         Id: number;
         /** Format: uuid */
@@ -21,7 +29,9 @@ export interface components {
         /** @example GOLD */
         TokenCode: string;
         /** @description Data of the game, up to 4 KiB */
-        Metadata: Record<string, never>;
+        Metadata: {
+            [key: string]: unknown;
+        };
         /**
          * @description Minor units
          * @example 2500000
@@ -109,6 +119,23 @@ export interface components {
             username: string;
             avatar: string | null;
         };
+        Player: {
+            id: components["schemas"]["Id"];
+            username: string;
+            avatar: string | null;
+            gameId: components["schemas"]["Id"];
+            /**
+             * @description By what the player can come back
+             * @enum {string}
+             */
+            kind: "guest" | "device" | "external" | "issuer";
+            createdAt: components["schemas"]["Time"];
+            suspended: {
+                reason: string;
+                /** Format: date-time */
+                until: string | null;
+            } | null;
+        };
         Account: {
             id: components["schemas"]["Id"];
             username: string;
@@ -148,6 +175,22 @@ export interface components {
             /** @description Hexadecimal */
             policyId: string;
             decimals: string;
+        };
+        /** @description The games whose server keys may credit and debit the token; nothing else depends on it */
+        TokenGames: {
+            gameId: components["schemas"]["Id"];
+            /** @description What the server keys of the game may credit in a day (UTC), in the token's own unit; beyond it 409 limit_reached. 0: debits only */
+            mintLimitPerDay: number | string;
+        }[];
+        AdminToken: {
+            id: components["schemas"]["Id"];
+            tokenId: components["schemas"]["TokenCode"];
+            tokenName: string;
+            logoUrl: string | null;
+            metadata: components["schemas"]["TokenMetadata"];
+            /** @description Units in existence: in the player's game, and summed over all games for an operator */
+            volume: components["schemas"]["Amount"];
+            games: components["schemas"]["TokenGames"];
         };
         EntryToken: {
             id: components["schemas"]["Id"];
@@ -264,8 +307,8 @@ export interface components {
             seq: number;
             minPlayers: number;
             metadata: components["schemas"]["Metadata"];
-            startedAt: components["schemas"]["Time"] | null;
-            finishedAt: components["schemas"]["Time"] | null;
+            startedAt: (string & components["schemas"]["Time"]) | null;
+            finishedAt: (string & components["schemas"]["Time"]) | null;
             /** @enum {string} */
             settlement: "server" | "consensus";
             host: components["schemas"]["User"];
@@ -387,6 +430,8 @@ export interface components {
                 tokenId: components["schemas"]["TokenCode"];
                 amount: components["schemas"]["Amount"];
                 amountUnits?: components["schemas"]["Units"];
+                /** @enum {string} */
+                for: "linked" | "any";
             } | null;
             settings: components["schemas"]["GameSettings"];
             /** @description Without their secrets */
@@ -405,6 +450,12 @@ export interface components {
         WelcomeGrantInput: {
             tokenId: components["schemas"]["TokenCode"];
             amount: components["schemas"]["AmountInput"];
+            /**
+             * @description linked: players for whom the game's server or an issuer vouches, at their sign-in or when they are linked. any: guests too, of whom anybody can make many
+             * @default linked
+             * @enum {string}
+             */
+            for?: "" | "linked" | "any";
         } | null;
         GameSettings: {
             /** @default 0 */
@@ -414,6 +465,11 @@ export interface components {
              * @default 0
              */
             minRakeBps?: number;
+            /**
+             * @description No player can go above. A raised minRakeBps raises it, too
+             * @default 2000
+             */
+            maxRakeBps?: number;
             /** @default 7200 */
             matchTimeoutSeconds?: number;
             /** @default 900 */
@@ -421,10 +477,15 @@ export interface components {
             /** @default 86400 */
             maxAgeSeconds?: number;
             maxPlayers?: number;
+            /**
+             * @description Age of an account, at most 30 days, before it may take part in a room with an entry
+             * @default 0
+             */
+            minAgeToStakeSeconds?: number;
             issuers?: components["schemas"]["Issuer"][];
             /** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
             avatarHosts?: string[];
-            /** @description The rules that a save must keep */
+            /** @description The rules that a save must keep, and a restored version too */
             progressRules?: Record<string, never>[];
         };
         GameSettingsInput: {
@@ -435,6 +496,11 @@ export interface components {
              * @default 0
              */
             minRakeBps?: number;
+            /**
+             * @description No player can go above. A raised minRakeBps raises it, too
+             * @default 2000
+             */
+            maxRakeBps?: number;
             /** @default 7200 */
             matchTimeoutSeconds?: number;
             /** @default 900 */
@@ -442,10 +508,15 @@ export interface components {
             /** @default 86400 */
             maxAgeSeconds?: number;
             maxPlayers?: number;
+            /**
+             * @description Age of an account, at most 30 days, before it may take part in a room with an entry
+             * @default 0
+             */
+            minAgeToStakeSeconds?: number;
             issuers?: components["schemas"]["Issuer"][];
             /** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
             avatarHosts?: string[];
-            /** @description The rules that a save must keep */
+            /** @description The rules that a save must keep, and a restored version too */
             progressRules?: Record<string, never>[];
         };
         /** @description An identity provider whose JWTs sign players in */
@@ -459,6 +530,40 @@ export interface components {
             jwksUrl?: string;
             /** @description Or the key set itself, RFC 7517 */
             keys?: Record<string, never>;
+        };
+        TrailRecord: {
+            /** @description One more with every record */
+            id: components["schemas"]["Id"];
+            at: components["schemas"]["Time"];
+            /** @description `operator:1` by the place of the operator's key in the setting, `server:<id of the server key>` */
+            actor: string;
+            /**
+             * Format: int64
+             * @description The game of the server, null for an operator
+             */
+            gameId: number | null;
+            /**
+             * @description The operationId of the operation
+             * @example patchGame
+             */
+            action: string;
+            /** @description `user:7`, `game:3`, `asset:4`, `token:GOLD`, `room:<roomId>`; empty when nothing may have been created */
+            target: string;
+            /** @description What has changed, as it was; null for what was created. It was read before the write, so a write at the same time by others can show in it. More than 2 KiB is `{bytes, sha256}`, member by member first */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What has changed, as it is */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** @description X-Request-Id of the request */
+            requestId: string;
+            /**
+             * @description `unknown`: it failed with 5xx and may have changed something
+             * @enum {string}
+             */
+            outcome: "done" | "unknown";
         };
         Audit: {
             balanced: boolean;
@@ -486,7 +591,10 @@ export interface components {
         ReplyTo: string | null;
         /** @description A position among the events of a room or a player, such as `12-00abc123`; opaque. Before the first event it is `0-0` */
         Position: string;
-        /** @example main */
+        /**
+         * @description Neither `.` nor `..`
+         * @example main
+         */
         Slot: string;
         /**
          * Format: int64
@@ -511,8 +619,6 @@ export interface components {
             version: components["schemas"]["Version"];
             savedAt: components["schemas"]["Time"];
             size: number;
-            /** @description false when it was altered in the store, so that it cannot be restored */
-            intact: boolean;
         };
         Snapshot: {
             /** @enum {string} */
