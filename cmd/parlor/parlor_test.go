@@ -507,7 +507,7 @@ ask /api/v1/game-session/join $CLEO_TOKEN "{\"roomId\":\"$ROOM\"}"
 curl -sf "$URL/api/v1/game-session/finish" -H "Authorization: Bearer $SERVER_KEY" -H 'Idempotency-Key: a' \
   -H 'Content-Type: application/json' \
   -d "{\"roomId\":\"$ROOM\",\"results\":[{\"userId\":3,\"place\":1},{\"userId\":2,\"place\":2}]}"
-curl -sf -X POST "$URL/api/v1/user-assets/add/game-asset/1" -H "Authorization: Bearer $CLEO_TOKEN" \\
+curl -sf -X POST "$URL/api/v1/user-assets/add/game-asset/1" -H "Authorization: Bearer $CLEO_TOKEN" \
   -H 'Idempotency-Key: b'
 `
 	if out, err := exec.Command("sh", "-ec", play).CombinedOutput(); err != nil {

@@ -133,8 +133,8 @@ test("the plug is pulled twenty times: nothing is lost, nothing comes twice, the
 test("a bot plays along, and a race can be called off", async () => {
   const [page] = await openTabs(1) as [Page];
   await page.waitForSelector("[data-act=create]");
-  const before = await text(page, "#balance");
-  expect(before).toBe("100.00 Gold");
+  const before = "100.00 Gold";
+  await expect.poll(() => text(page, "#balance")).toBe(before);
   await act(page, "create");
   await act(page, "cancel");
   await page.waitForSelector("[data-act=create]");

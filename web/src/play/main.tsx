@@ -98,7 +98,7 @@ async function main() {
   parlor.on("balance", ({ tokenId, amount }) => { page.balance = parlor.wallet.format(amount, tokenId); draw(); });
   await parlor.ready;
   const token = (await parlor.wallet.balances()).find(({ id }) => id === rules.entryTokenId);
-  if (token) page.balance = parlor.wallet.format(token.amount, token.tokenId);
+  if (token && !page.balance) page.balance = parlor.wallet.format(token.amount, token.tokenId);
   await page.game.comeBack();
   count();
   draw();
@@ -115,6 +115,7 @@ const toggle = document.querySelector<HTMLButtonElement>("[data-act=drawer]")!;
 toggle.addEventListener("click", () => {
   const isOpen = document.body.classList.toggle("with-drawer");
   toggle.setAttribute("aria-expanded", String(isOpen));
+  if (isOpen && innerWidth < 960) document.querySelector("#drawer")!.scrollIntoView(); // it is below the game
 });
 startTheme(document.querySelector("[data-act=theme]"));
 main().catch((error) => {
