@@ -24,7 +24,7 @@ help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .PHONY: run
-run: build ## Start a node to play with; it needs no Redis and stores nothing
+run: build ## Start a node to play with; it needs no Redis and stores nothing. Click what it prints
 	@bin/parlor dev
 
 .PHONY: build
@@ -43,6 +43,10 @@ test-web: build modules chromium ## Run the tests of the SDK and of the pages, i
 .PHONY: web
 web: modules ## Build the SDK and the pages that a node serves; commit what changed
 	@for f in $(FRONTENDS); do (cd $$f && npm run --silent --if-present generate && npm run --silent build); done
+
+.PHONY: screenshots
+screenshots: build modules chromium ## Take the pictures of the README again
+	@cd web && npm run --silent screenshots
 
 .PHONY: check
 check: modules ## Check format, vet, staticcheck, types, architecture rules (line width included) and built files

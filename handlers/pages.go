@@ -12,6 +12,7 @@ import (
 func (s *Server) pages() map[string]*web.Site {
 	return map[string]*web.Site{
 		"/docs": web.Docs(s.DevPages),
+		"/play": web.Play(s.DevPages),
 		"/sdk":  web.SDK(),
 	}
 }
@@ -23,6 +24,18 @@ func (s *Server) handlePages(prefix string, section *web.Site) {
 	}})
 	s.engine.GET(prefix, handle)
 	s.engine.GET(prefix+"/*file", handle)
+}
+
+// handleGameServer adds the game server of the demo to the router. In production a game's server
+// has an address of its own.
+func (s *Server) handleGameServer(prefix string) {
+	handle := s.ginHandler(&route{path: prefix, handle: func(r *request) (response, error) {
+		s.GameServer.ServeHTTP(r.Writer, r.Request)
+		return response{written: true}, nil
+	}})
+	s.engine.GET(prefix, handle)
+	s.engine.GET(prefix+"/*path", handle)
+	s.engine.POST(prefix+"/*path", handle)
 }
 
 // servePage sends a file of a section. An unknown path is a page for people and a problem for

@@ -36,7 +36,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Deps is everything that a Server needs. All of it is required.
+// GameServerPath is where the demo reaches its game server.
+const GameServerPath = "/referee"
+
+// Deps is everything that a Server needs. All of it is required, but what is for development.
 type Deps struct {
 	Users       *users.Service
 	Games       *games.Service
@@ -57,7 +60,8 @@ type Deps struct {
 	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
-	DevPages         bool                 // the public listener serves what is for developers: /docs/try and /console
+	DevPages         bool                 // the public listener serves what is for developers: /docs/try, /play, /console
+	GameServer       http.Handler         // of the demo, at GameServerPath; nil in production
 	MetricsRegistry  *prometheus.Registry // that /metrics of the internal listener exports
 	Log              *slog.Logger
 }
@@ -112,6 +116,9 @@ func New(deps Deps) (*Server, error) {
 	}
 	for prefix, section := range s.pages() {
 		s.handlePages(prefix, section)
+	}
+	if s.GameServer != nil {
+		s.handleGameServer(GameServerPath)
 	}
 	s.engine.NoRoute(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.RouteNotFound)}))
 	s.engine.NoMethod(s.ginHandler(&route{path: "none", handle: alwaysReturn(apierror.MethodNotAllowed)}))

@@ -23,7 +23,17 @@ const sections = [
     pages: renderDocs,
   },
   { name: "console", entries: { console: "src/console/console.tsx", style: "src/console/style.css" } },
+  { name: "play", entries: { main: "src/play/main.tsx", bot: "src/play/bot.ts", play: "src/play/play.css" } },
 ];
+
+/** Makes `import text from "source:./game.ts"` the text of that file, for a page that shows its own code. */
+const sourceTexts = {
+  name: "source texts",
+  setup(build) {
+    build.onResolve({ filter: /^source:/ }, ({ path, resolveDir }) => ({ path: join(resolveDir, path.slice(7)), namespace: "source" }));
+    build.onLoad({ filter: /./, namespace: "source" }, ({ path }) => ({ contents: readFileSync(path), loader: "text" }));
+  },
+};
 
 const compressible = /\.(html|css|js|mjs|svg|json|txt|map)$/;
 
@@ -48,6 +58,8 @@ async function buildSection(section) {
     legalComments: "none",
     charset: "utf8",
     loader: { ".svg": "file", ".png": "file" },
+    external: ["/sdk/*"],
+    plugins: [sourceTexts],
     metafile: true,
     write: false,
     logLevel: "warning",

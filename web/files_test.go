@@ -187,8 +187,8 @@ func TestAPolicyNamesOnlyValidHosts(t *testing.T) {
 
 // Every file that is built can be read in every encoding.
 func TestBuiltFilesAreReadable(t *testing.T) {
-	for _, s := range []*Site{Docs(false), Docs(true)} {
-		if !s.Has(s.prefix) {
+	for _, s := range []*Site{Docs(false), Docs(true), Play(false), Play(true)} {
+		if !s.Has(s.prefix) && s != Play(false) {
 			t.Errorf("%s has no first page", s.prefix)
 		}
 		for name, f := range s.files {
@@ -247,6 +247,18 @@ func TestTheSDKHasTheDigestsOfItsFiles(t *testing.T) {
 		if !strings.Contains(listed, want) {
 			t.Errorf("integrity.json lacks %s:\n%s", want, listed)
 		}
+	}
+}
+
+func TestTheDemoIsForDevelopersOnly(t *testing.T) {
+	if resp := get(Play(true), "/play"); resp.StatusCode != http.StatusOK ||
+		!strings.Contains(resp.Header.Get("Content-Security-Policy"), "connect-src 'self' ws://play.example:8080") {
+		t.Errorf("with dev it is %d %v", resp.StatusCode, resp.Header)
+	}
+	resp := get(Play(false), "/play")
+	body := bodyOf(t, resp)
+	if resp.StatusCode != http.StatusNotFound || !strings.Contains(body, "<code>parlor dev</code> only") {
+		t.Errorf("without dev it is %d %s", resp.StatusCode, body)
 	}
 }
 

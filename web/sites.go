@@ -44,6 +44,20 @@ func Console() *Site { return console() }
 
 var console = section("console", policy{connect: true})
 
+// Play returns the demo, at /play, which needs the game that a node for development has. Without
+// dev there is only a page that says so.
+func Play(dev bool) *Site {
+	if dev {
+		return devPlay()
+	}
+	return play()
+}
+
+var (
+	play    = section("play", policy{}, func(s *Site) { delete(s.files, "") })
+	devPlay = section("play", policy{connect: true})
+)
+
 // SDK returns the browser SDK, at /sdk, which pages of every origin may load.
 func SDK() *Site { return sdkFiles() }
 

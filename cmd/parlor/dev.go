@@ -1,21 +1,31 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"runtime"
 	"time"
 
+	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/referee"
 	"github.com/spf13/cobra"
 )
 
 func devCommand() *cobra.Command {
+	opens := false
 	c := &cobra.Command{
 		Use: "dev", Args: cobra.NoArgs,
 		Short: "Run a node for development: nothing to install, an example game, nothing stored",
+		Long: "dev prints what can be clicked and pasted, and then a line for each event. When its port is taken, it\n" +
+			"uses the next one. NO_COLOR turns colours off.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.ModeDev)
 			if err != nil {
@@ -38,7 +48,8 @@ func devCommand() *cobra.Command {
 			if err := db.CheckRequirements(c.Context(), required); err != nil {
 				return ignoreStop(err) // stopped while it waited for the store
 			}
-			n, err := newNode(db, s, config.ModeDev, log)
+			gameServer := referee.New(handlers.GameServerPath, log)
+			n, err := newNode(db, s, config.ModeDev, log, gameServer)
 			if err != nil {
 				return err
 			}
@@ -50,24 +61,46 @@ func devCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			removeKey, err := n.ensureServerKey(c.Context(), &example)
+			if err != nil {
+				return err
+			}
+			defer removeKey()
 			tokens := make([]string, len(example.players))
 			for i, p := range example.players {
 				if tokens[i], err = n.auth.IssueAccessToken(c.Context(), example.game.ID, p.id, devTokenTTL); err != nil {
 					return err
 				}
 			}
-			return n.run(c.Context(), func(public string) {
+			feed := newEventFeed(n.domains, example.game, c.OutOrStdout())
+			return n.run(c.Context(), func(public string) companions {
 				url := "http://" + dialAddress(public)
 				console, err := n.devConsoleLink(c.Context(), url)
 				if err != nil {
 					console = "parlor console --url " + url
 				}
 				n.printExamples(c.OutOrStdout(), url, console, example, tokens)
+				if opens {
+					openBrowser(c.Context(), url+"/play")
+				}
+				return companions{
+					feed.run,
+					func(ctx context.Context) error {
+						return gameServer.Run(ctx, referee.Options{
+							NodeURL: url, ServerKey: example.serverKey, GameID: example.game.ID,
+							EntryTokenID: example.stakeTokenID, Entry: seededEntry,
+						})
+					},
+				}
 			})
 		},
 	}
+	c.Flags().BoolVar(&opens, "open", false, "open the demo in the browser")
 	return settingFlags(c)
 }
+
+// seededEntry is the entry fee of the demo.
+const seededEntry = "2.50"
 
 // devTokenTTL is longer than the 15 minutes of other access tokens, so that the printed commands
 // work all day.
@@ -78,27 +111,95 @@ func randomDevKey() config.Secret {
 	return config.Secret(config.DevKeyPrefix + rand.Text() + rand.Text())
 }
 
-// printExamples prints commands to paste: at most 16 lines, each a comment or a complete command.
-func (n *node) printExamples(out io.Writer, url, console string, s seedResult, tokens []string) {
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
-	if n.db.Kind() == redisdb.KindEmbedded {
-		line("# Parlor is at %s  ·  ALL DATA IS LOST when this process ends; keep it with --redis-url", url)
-	} else {
-		line("# Parlor is at %s  ·  for development, on the store of --redis-url", url)
-	}
-	line("# API: %s/openapi.yaml", url)
-	line("# console, a link for one use within ten minutes: %s", console)
-	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKeys[0].Reveal())
+// ensureServerKey makes a server key where the store is older than this process: the first one was
+// shown once. It returns a function that revokes what was made.
+func (d domains) ensureServerKey(ctx context.Context, s *seedResult) (remove func(), err error) {
 	if s.serverKey != "" {
-		line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)
+		return func() {}, nil
 	}
+	game, key, err := d.games.AddServerKey(ctx, operator, s.game.ID)
+	if err != nil {
+		return nil, fmt.Errorf("make a server key of the game: %w", err)
+	}
+	s.serverKey = key
+	keys := game.ServerKeys() // oldest first
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), devCleanupTimeout)
+		defer cancel()
+		_, _ = d.games.RevokeServerKey(ctx, operator, game.ID, keys[len(keys)-1].ID)
+	}, nil
+}
+
+const devCleanupTimeout = 2 * time.Second
+
+// openBrowser shows a page in the browser of the desktop, if there is one.
+func openBrowser(ctx context.Context, url string) {
+	command := map[string][]string{
+		"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"},
+	}[runtime.GOOS]
+	if command == nil {
+		command = []string{cmp.Or(os.Getenv("BROWSER"), "xdg-open")}
+	}
+	c := exec.CommandContext(ctx, command[0], append(command[1:], url)...)
+	if c.Start() == nil {
+		go func() { _ = c.Wait() }()
+	}
+}
+
+// style is how a terminal shows text. It is "" where colours are not wanted.
+type style string
+
+const (
+	bold style = "1"
+	dim  style = "2"
+)
+
+// hasColors reports whether an output is a terminal, and its user did not turn colours off
+// (https://no-color.org).
+func hasColors(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// styled returns a text in a style.
+func styled(colors bool, s style, text string) string {
+	if !colors {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+// printExamples prints what can be clicked and pasted: at most 16 lines, each a comment or a
+// complete command, so that all of them can be pasted at once.
+func (n *node) printExamples(out io.Writer, url, console string, s seedResult, tokens []string) {
+	colors := hasColors(out)
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	link := func(name, address string) { line("#   %-8s %s", name, styled(colors, bold, address)) }
+	if n.db.Kind() == redisdb.KindEmbedded {
+		line("# Parlor runs. ALL DATA IS LOST when it ends; --redis-url keeps it. Click:")
+	} else {
+		line("# Parlor runs, on the store of --redis-url. Click:")
+	}
+	link("play", url+"/play")
+	link("console", console) // for one use within ten minutes
+	link("docs", url+"/docs")
+	link("API", url+"/openapi.yaml")
+	link("SDK", `<script src="`+url+`/sdk/v1.js"></script>`)
+	line("# Or paste:")
+	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKeys[0].Reveal())
+	line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)
 	for i, p := range s.players {
 		line("export %s=%s  # player %d", p.tokenVariable(), tokens[i], p.id)
 	}
-	ada, token := s.players[0], tokens[0]
-	line("# balances of %s, a room with a stake, and the audit of all money:", ada.name)
-	line("curl -s %s/api/v1/user-balance/token-balances -H 'Authorization: Bearer %s'", url, token)
-	line(`curl -s %s/api/v1/game-session/create -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' `+
-		`-d '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`, url, token, s.stakeTokenID)
-	line("curl -s %s/api/v1/admin/audit -H 'Authorization: Bearer %s'", url, n.settings.AdminKeys[0].Reveal())
+	ada := s.players[0]
+	bearer := func(variable string) string { return `-H "Authorization: Bearer $` + variable + `"` }
+	line(`curl -s $URL/api/v1/user-balance/token-balances %s`, bearer(ada.tokenVariable()))
+	line(`curl -s $URL/api/v1/game-session/create %s --json '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`,
+		bearer(ada.tokenVariable()), s.stakeTokenID)
+	line(`curl -s $URL/api/v1/admin/audit %s`, bearer("ADMIN_KEY"))
+	line("# Events, as they happen:")
 }

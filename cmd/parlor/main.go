@@ -51,7 +51,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			{Setting: "flags", Problem: fmt.Sprintf("%v; %s --help lists them", err, c.CommandPath())},
 		}
 	})
-	root.AddCommand(devCommand(), serveCommand(), configCommand(), consoleCommand(), tokenCommand(), seedCommand(),
+	root.AddCommand(devCommand(), serveCommand(), initCommand(), configCommand(), consoleCommand(), tokenCommand(),
+		seedCommand(),
 		auditCommand(), tailCommand(), healthcheckCommand(), versionCommand())
 	return exitStatus(root.ExecuteContext(ctx), stderr)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"log/slog"
+	"net/http"
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/accounts"
@@ -53,6 +54,7 @@ func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
 	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
 		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
+		AccessTTL: s.AccessTTL,
 	})
 	var quotas rooms.Quotas
 	if s.RateLimitsEnabled {
@@ -85,6 +87,7 @@ func saveKeys(s config.Settings) [][]byte {
 type node struct {
 	domains
 	settings  config.Settings
+	mode      config.Mode
 	log       *slog.Logger
 	apiServer *handlers.Server
 	limiter   *auth.Limiter
@@ -93,9 +96,11 @@ type node struct {
 	monitor   *readiness.Monitor
 }
 
-// newNode returns a node on a store.
-func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger) (*node, error) {
-	n := &node{domains: newDomains(db, s, mode), settings: s, log: log}
+// newNode returns a node on a store. gameServer is that of the demo, or nil.
+func newNode(
+	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, gameServer http.Handler,
+) (*node, error) {
+	n := &node{domains: newDomains(db, s, mode), settings: s, mode: mode, log: log}
 	var limits auth.Limits
 	if s.RateLimitsEnabled {
 		limits = auth.DefaultLimits()
@@ -125,6 +130,7 @@ func newNode(db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logg
 		Trail:       trail.New(db, log),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
 		Nodes: n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		GameServer:      gameServer,
 		MetricsRegistry: metrics, Log: log,
 	})
 	return n, err

@@ -24,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"go.uber.org/goleak"
+	"go.yaml.in/yaml/v3"
 )
 
 func TestMain(m *testing.M) {
@@ -412,44 +413,75 @@ func get(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-func TestDevPrintsCommandsThatWorkWhenPasted(t *testing.T) {
-	dev := exec.Command(nodetest.Binary(t), "dev", "--listen", "127.0.0.1:0")
-	dev.Env = []string{"PATH=" + os.Getenv("PATH")}
-	dev.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var stderr bytes.Buffer
-	dev.Stderr = &stderr
-	out, err := dev.StdoutPipe()
+// devProcess is a running "parlor dev".
+type devProcess struct {
+	*exec.Cmd
+	stderr bytes.Buffer
+	lines  []string // printed at its start
+	more   *bufio.Scanner
+}
+
+// startDev starts "parlor dev" with nothing in its environment but PATH and env, and reads what it
+// prints.
+func startDev(t *testing.T, env []string, args ...string) *devProcess {
+	t.Helper()
+	d := &devProcess{Cmd: exec.Command(nodetest.Binary(t), append([]string{"dev"}, args...)...)}
+	d.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	d.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	d.Stderr = &d.stderr
+	out, err := d.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dev.Start(); err != nil {
+	if err := d.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = dev.Process.Kill() }()
-
-	var lines []string
-	read := bufio.NewScanner(out)
-	for read.Scan() {
-		lines = append(lines, read.Text())
-		if strings.Contains(read.Text(), "/admin/audit") {
-			break // the last one
+	t.Cleanup(func() { _ = d.Process.Kill() })
+	d.more = bufio.NewScanner(out)
+	for d.more.Scan() {
+		d.lines = append(d.lines, d.more.Text())
+		if strings.HasPrefix(d.more.Text(), "# Events") {
+			return d
 		}
 	}
-	all := strings.Join(lines, "\n")
-	if len(lines) > 16 || !strings.Contains(all, "LOST") {
-		t.Fatalf("printed %d lines:\n%s\n%s", len(lines), all, stderr.String())
+	t.Fatalf("parlor dev ended: %s", d.stderr.String())
+	return nil
+}
+
+// stop ends the process in good order.
+func (d *devProcess) stop(t *testing.T) {
+	t.Helper()
+	_ = d.Process.Signal(syscall.SIGTERM)
+	for d.more.Scan() { // Wait closes the pipe, so it must be read to its end before
 	}
-	curls := 0
-	for _, line := range lines {
+	if err := d.Wait(); err != nil || strings.Contains(d.stderr.String(), "DATA RACE") {
+		t.Errorf("SIGTERM: %v\n%s", err, d.stderr.String())
+	}
+}
+
+func TestDevPrintsCommandsThatWorkWhenPasted(t *testing.T) {
+	dev := startDev(t, nil, "--listen", "127.0.0.1:0")
+	all := strings.Join(dev.lines, "\n")
+	if len(dev.lines) > 16 || !strings.Contains(all, "LOST") || strings.Contains(all, "\x1b") {
+		t.Fatalf("printed %d lines:\n%s\n%s", len(dev.lines), all, dev.stderr.String())
+	}
+	exports, curls := "", 0
+	for _, line := range dev.lines {
 		switch {
 		case strings.HasPrefix(line, "#"):
-		case strings.HasPrefix(line, "curl "):
-			curls++
-			if _, err := exec.LookPath("curl"); err != nil {
-				t.Log("curl is not installed; the commands are not tried")
-				continue
+			if at := strings.Index(line, "http://"); at >= 0 && !strings.Contains(line, "<script") {
+				if got := get(t, line[at:]); got != http.StatusOK {
+					t.Errorf("%s: %d", line, got)
+				}
 			}
-			response, err := exec.Command("sh", "-c", line).Output()
+		case strings.HasPrefix(line, "export "):
+			exports += line + "\n"
+		default:
+			curls++
+			if len(line) > 140 || strings.Contains(line, "Bearer ey") {
+				t.Errorf("a long line: %s", line)
+			}
+			response, err := exec.Command("sh", "-ec", exports+line).Output()
 			var body map[string]any
 			if err == nil {
 				err = wire.Unmarshal(response, &body)
@@ -460,27 +492,120 @@ func TestDevPrintsCommandsThatWorkWhenPasted(t *testing.T) {
 			if strings.Contains(line, "token-balances") && !strings.Contains(string(response), `"volume":100,`) {
 				t.Errorf("the seeded balance is missing: %s", response)
 			}
-		default:
-			if output, err := exec.Command("sh", "-ec", line).CombinedOutput(); err != nil {
-				t.Errorf("%s\n%v %s", line, err, output)
-			}
 		}
 	}
-	if curls < 3 {
+	if curls != 3 {
 		t.Errorf("%d curl lines:\n%s", curls, all)
 	}
 	if !strings.Contains(all, "/console#link=") {
 		t.Errorf("no link to the console:\n%s", all)
 	}
 
-	_ = dev.Process.Signal(syscall.SIGTERM)
-	for read.Scan() { // Wait closes the pipe, so it must be read to its end before
+	// A line for each event, for people.
+	play := exports + `
+ask() { curl -sf "$URL$1" -H "Authorization: Bearer $2" -H 'Content-Type: application/json' -d "$3"; }
+ROOM=$(ask /api/v1/game-session/create $BOB_TOKEN '{"entryTokenId":1,"roomEntry":2.5,"maxPlayers":2,"autoStart":true}' |
+  sed 's/.*"roomId":"\([^"]*\)".*/\1/')
+ask /api/v1/game-session/join $CLEO_TOKEN "{\"roomId\":\"$ROOM\"}"
+curl -sf "$URL/api/v1/game-session/finish" -H "Authorization: Bearer $SERVER_KEY" -H 'Idempotency-Key: a' \
+  -H 'Content-Type: application/json' \
+  -d "{\"roomId\":\"$ROOM\",\"results\":[{\"userId\":3,\"place\":1},{\"userId\":2,\"place\":2}]}"
+curl -sf -X POST "$URL/api/v1/user-assets/add/game-asset/1" -H "Authorization: Bearer $CLEO_TOKEN" \
+  -H 'Idempotency-Key: b'
+`
+	if out, err := exec.Command("sh", "-ec", play).CombinedOutput(); err != nil {
+		t.Fatalf("play: %v %s", err, out)
 	}
-	if err := dev.Wait(); err != nil {
-		t.Errorf("SIGTERM: %v\n%s", err, stderr.String())
+	for _, want := range []string{
+		`ada opened room \w+: 2 seats, entry 2.5 GOLD`, `bob opened room \w+: 2 seats, entry 2.5 GOLD`,
+		`cleo joined room \w+: the pot is 5 GOLD`, `room \w+ started`, `room \w+ finished: cleo won 5 GOLD`,
+		`cleo bought 1 × Wooden sword for 2.5 GOLD`,
+	} {
+		if !dev.more.Scan() || !regexp.MustCompile(`^\d\d:\d\d:\d\d  `+want+`$`).MatchString(dev.more.Text()) {
+			t.Fatalf("the next line is %q, want %q\n%s", dev.more.Text(), want, dev.stderr.String())
+		}
 	}
-	if strings.Contains(stderr.String(), "DATA RACE") {
-		t.Error(stderr.String())
+	dev.stop(t)
+}
+
+func TestDevTakesTheNextFreePortAndOpensTheDemo(t *testing.T) {
+	opened := filepath.Join(t.TempDir(), "opened")
+	browser := filepath.Join(t.TempDir(), "browser")
+	if err := os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >> "+opened+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first := startDev(t, nil)
+	second := startDev(t, []string{"BROWSER=" + browser}, "--open")
+	urls := [2]string{}
+	for i, d := range []*devProcess{first, second} {
+		urls[i] = regexp.MustCompile(`http://127\.0\.0\.1:80\d\d/play`).FindString(strings.Join(d.lines, "\n"))
+		if urls[i] == "" {
+			t.Fatalf("printed %s", d.lines)
+		}
+	}
+	if urls[0] == urls[1] {
+		t.Errorf("both are at %s", urls[0])
+	}
+	redistest.Eventually(t, "the browser shows the demo", func() bool {
+		text, _ := os.ReadFile(opened)
+		return string(text) == urls[1]+"\n"
+	})
+	first.stop(t)
+	second.stop(t)
+	taken := strings.TrimSuffix(strings.TrimPrefix(urls[0], "http://"), "/play")
+	listener, err := net.Listen("tcp", taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if status, _, stderr := command(t, "dev", "--listen", taken); status != 1 || !strings.Contains(stderr, "in use") {
+		t.Errorf("an address that was asked for is replaced: %d %s", status, stderr)
+	}
+}
+
+func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "my-game")
+	must(t, "init", folder)
+	env, err := os.ReadFile(filepath.Join(folder, "parlor.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(filepath.Join(folder, "parlor.env")); info.Mode().Perm() != 0o600 {
+		t.Errorf("others may read the secrets: %v", info.Mode())
+	}
+	for line := range strings.Lines(string(env)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && strings.HasPrefix(name, "PARLOR_") {
+			t.Setenv(name, value)
+		}
+	}
+	if out := must(t, "config", "check"); !strings.Contains(out, "valid") {
+		t.Errorf("check: %s", out)
+	}
+	compose, err := os.ReadFile(filepath.Join(folder, "compose.yaml"))
+	var parsed struct{ Services map[string]any }
+	if err != nil || yaml.Unmarshal(compose, &parsed) != nil || len(parsed.Services) != 2 {
+		t.Errorf("compose.yaml has the services %v: %v", parsed.Services, err)
+	}
+	page, _ := os.ReadFile(filepath.Join(folder, "index.html"))
+	if !strings.Contains(string(page), "/sdk/v1.js") {
+		t.Errorf("the page is %s", page)
+	}
+
+	if err := os.Remove(filepath.Join(folder, "index.html")); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := command(t, "init", folder)
+	if status != 1 || !strings.Contains(stderr, "nothing was written") || !strings.Contains(stderr, "parlor.env") {
+		t.Errorf("exits %d: %s", status, stderr)
+	}
+	if again, _ := os.ReadFile(filepath.Join(folder, "parlor.env")); !bytes.Equal(again, env) {
+		t.Error("the secrets were overwritten")
+	}
+	if _, err := os.Stat(filepath.Join(folder, "index.html")); err == nil {
+		t.Error("a part was written")
+	}
+	if must(t, "init", t.TempDir()); strings.Contains(string(env), "{{") {
+		t.Errorf("a secret is missing:\n%s", env)
 	}
 }
 
@@ -518,7 +643,7 @@ func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
 	var printed [2]string
 	for i := range printed {
 		ctx, stop := context.WithCancel(t.Context())
-		out := &stopAfter{text: "/admin/audit", stop: stop}
+		out := &stopAfter{text: "# Events", stop: stop}
 		args := []string{"dev", "--redis-url", store, "--listen", "127.0.0.1:0", "--log-level", "error"}
 		if status := run(ctx, args, out, io.Discard); status != 0 {
 			t.Fatalf("exits %d", status)
@@ -526,8 +651,9 @@ func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
 		stop()
 		printed[i] = out.String()
 	}
-	if strings.Contains(printed[0], "LOST") || !strings.Contains(printed[0], "SERVER_KEY") ||
-		strings.Contains(printed[1], "SERVER_KEY") ||
+	keyLine := regexp.MustCompile(`SERVER_KEY=\S+`)
+	if strings.Contains(printed[0], "LOST") || !keyLine.MatchString(printed[0]) || !keyLine.MatchString(printed[1]) ||
+		keyLine.FindString(printed[0]) == keyLine.FindString(printed[1]) || // the first one was shown once
 		!strings.Contains(printed[1], "# player 3") ||
 		strings.Contains(printed[1], "# player 4") {
 		t.Errorf("first:\n%s\nthen:\n%s", printed[0], printed[1])

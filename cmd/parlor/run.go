@@ -6,17 +6,23 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"syscall"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/config"
 	"golang.org/x/sync/errgroup"
 )
 
+// companions are what runs beside the node until it stops.
+type companions = []func(context.Context) error
+
 // run serves until ctx ends or something fails, drains, and returns when every goroutine has ended.
-// It calls started with the public address once requests are accepted there.
-func (n *node) run(ctx context.Context, started func(public string)) error {
+// It calls started with the public address once requests are accepted there, and runs what that
+// returns.
+func (n *node) run(ctx context.Context, started func(public string) companions) error {
 	defer startGCPacing(n.settings)()
-	public, err := net.Listen("tcp", n.settings.ListenAddress)
+	public, err := n.listenPublic()
 	if err != nil {
 		return err
 	}
@@ -50,7 +56,19 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	release, commit := version()
 	n.log.Info("serving", "listen", public.Addr().String(), "internal", internal.Addr().String(),
 		"store", string(n.db.Kind()), "durability", n.settings.Durability, "version", release, "commit", commit)
-	started(public.Addr().String())
+	companionCtx, stopCompanions := context.WithCancel(workCtx)
+	defer stopCompanions()
+	context.AfterFunc(ctx, stopCompanions) // before the node drains, so that none is refused
+	for _, run := range started(public.Addr().String()) {
+		group.Go(func() error {
+			select {
+			case <-n.monitor.Started(): // else its first requests would fail
+				return ignoreStop(run(companionCtx))
+			case <-companionCtx.Done():
+				return nil
+			}
+		})
+	}
 	select {
 	case <-ctx.Done():
 	case <-workCtx.Done(): // something failed
@@ -60,6 +78,25 @@ func (n *node) run(ctx context.Context, started func(public string)) error {
 	err = group.Wait()
 	n.log.Info("stopped")
 	return err
+}
+
+// portAttempts is how many ports a node for development tries.
+const portAttempts = 20
+
+// listenPublic listens at the public address, or at the next free port where a node for development
+// finds it taken and no setting names it.
+func (n *node) listenPublic() (net.Listener, error) {
+	address := n.settings.ListenAddress
+	listener, err := net.Listen("tcp", address)
+	if n.mode != config.ModeDev || n.settings.IsSet("listen") {
+		return listener, err
+	}
+	host, port, _ := net.SplitHostPort(address) // checked by config
+	first, _ := strconv.Atoi(port)
+	for next := first + 1; errors.Is(err, syscall.EADDRINUSE) && next < first+portAttempts; next++ {
+		listener, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(next)))
+	}
+	return listener, err
 }
 
 // runStoreWork runs the background work in the store, as soon as that has met the requirements.

@@ -25,11 +25,11 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			n, err := newNode(db, s, config.ModeServe, log)
+			n, err := newNode(db, s, config.ModeServe, log, nil)
 			if err != nil {
 				return err
 			}
-			return n.run(c.Context(), func(string) {})
+			return n.run(c.Context(), func(string) companions { return nil })
 		},
 	}
 	return settingFlags(c)

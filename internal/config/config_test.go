@@ -54,7 +54,8 @@ func TestDefaults(t *testing.T) {
 	if s.ListenAddress != "127.0.0.1:8080" || s.InternalListenAddress != "127.0.0.1:9090" ||
 		s.RedisURL.Reveal() != storeURL ||
 		s.Durability != "disk" || s.RoomShards != 1 || s.LogFormat != "json" || s.LogLevel != slog.LevelInfo ||
-		!s.RateLimitsEnabled || s.IdempotencyTTL != 24*time.Hour || s.GCPercent != 25 || s.MemoryLimitMiB != 0 {
+		!s.RateLimitsEnabled || s.AccessTTL != 15*time.Minute ||
+		s.IdempotencyTTL != 24*time.Hour || s.GCPercent != 25 || s.MemoryLimitMiB != 0 {
 		t.Errorf("serve: %+v", s)
 	}
 	s, err = source{}.load(config.ModeDev)

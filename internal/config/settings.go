@@ -28,9 +28,10 @@ type Settings struct {
 	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
 	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
-	LogLevel              slog.Level     `name:"log-level" default:"info" oneof:"debug info warn error"`
+	LogLevel              slog.Level     `name:"log-level" default:"info" dev:"warn" oneof:"debug info warn error"`
 	TrustedProxies        []netip.Prefix `name:"trusted-proxies"`
 	RateLimitsEnabled     bool           `name:"rate-limits" default:"on"`
+	AccessTTL             time.Duration  `name:"access-ttl" default:"15m" min:"5s" max:"1h"`
 	IdempotencyTTL        time.Duration  `name:"idempotency-ttl" default:"24h" min:"24h" max:"720h"`
 	RoomRetention         time.Duration  `name:"room-retention" default:"24h" min:"1m" max:"720h"`
 	StoreWait             time.Duration  `name:"store-wait" default:"5s" min:"0s" max:"10m"`
@@ -71,7 +72,9 @@ var docs = map[string]string{
 	"log-level": "The least severe level that is logged: debug, info, warn or error.",
 	"trusted-proxies": "Networks (CIDR, comma-separated) of the proxies whose X-Forwarded-For is trusted. None: the " +
 		"address of the connection counts.",
-	"rate-limits":     "on or off: limits on requests per player, address and class of route.",
+	"rate-limits": "on or off: limits on requests per player, address and class of route.",
+	"access-ttl": "How long an access token of a player is valid. The SDK renews it in time; a socket of another client " +
+		"closes when its token expires.",
 	"idempotency-ttl": "How long the first response to an Idempotency-Key is stored.",
 	"room-retention":  "How long an ended room can still be read.",
 	"store-wait":      "How long dev waits for a store that cannot be reached before it fails; serve goes on trying.",

@@ -256,6 +256,14 @@ func WalletWithLines(gameID, userID int64) (wallet, lines string) {
 	return strings.TrimSuffix(lines, walletLinesSuffix), lines
 }
 
+// ParseWalletLines returns the player of a WalletLines. It returns false for other keys.
+func ParseWalletLines(key string) (userID int64, ok bool) {
+	_, name, found := strings.Cut(key, "}:wallet:")
+	number, isLines := strings.CutSuffix(name, ":lines")
+	userID, err := strconv.ParseInt(number, 10, 64)
+	return userID, found && isLines && err == nil
+}
+
 // Totals (hash, no expiry): "minted:<token>", "wallets:<token>", "escrow:<token>", "house:<token>",
 // "prizes:<token>" in minor units, and TotalsFoldedField. "minted" is exact at every instant; the
 // others are the sums of the ledger up to its entry number "folded".

@@ -116,962 +116,991 @@ export type ClientCode =
 export type Code = ServiceCode | ClientCode;
 /** An error of the service or of the way to it. Every promise of the SDK rejects with one. */
 export declare class ParlorError extends Error {
-	/** What happened; one of a closed list. */
-	readonly code: Code;
-	/** The HTTP status, 0 for what the SDK reports itself. */
-	readonly status: number;
-	/** A sentence for developers. */
-	readonly detail: string;
-	/** Names the request in the logs of the service. */
-	readonly requestId?: string;
-	/** Whether the same call may succeed later. */
-	readonly retryable: boolean;
-	/** When it may be tried again. */
-	readonly retryAfterMs?: number;
-	/** The address of the page about the code. */
-	readonly docs: string;
-	/** What else the service said, such as `available` and `required`. */
-	readonly data: any;
-	constructor(code: Code, detail: string, o?: Partial<ParlorError>);
+    /** What happened; one of a closed list. */
+    readonly code: Code;
+    /** The HTTP status, 0 for what the SDK reports itself. */
+    readonly status: number;
+    /** A sentence for developers. */
+    readonly detail: string;
+    /** Names the request in the logs of the service. */
+    readonly requestId?: string;
+    /** Whether the same call may succeed later. */
+    readonly retryable: boolean;
+    /** When it may be tried again. */
+    readonly retryAfterMs?: number;
+    /** The address of the page about the code. */
+    readonly docs: string;
+    /** What else the service said, such as `available` and `required`. */
+    readonly data: any;
+    constructor(code: Code, detail?: string, o?: Partial<ParlorError>);
 }
 interface components {
-	schemas: {
-		/** @description What the node needs, and what an operator must know */
-		ReadyChecks: {
-			/** @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory` */
-			name: string;
-			ok: boolean;
-			/** @description A sentence */
-			detail: string;
-		}[];
-		/** Format: int64 */
-		Id: number;
-		/** Format: uuid */
-		RoomId: string;
-		/**
-		 * Format: date-time
-		 * @example 2026-11-20T17:32:26.123Z
-		 */
-		Time: string;
-		Cursor: string | null;
-		Username: string;
-		/**
-		 * Format: uri
-		 * @description The https address of a picture at a public host name; at one of the game's settings.avatarHosts where it lists any
-		 */
-		Avatar: string | null;
-		/** @example GOLD */
-		TokenCode: string;
-		/** @description Data of the game, up to 4 KiB */
-		Metadata: {
-			[key: string]: unknown;
-		};
-		/**
-		 * @description Minor units
-		 * @example 2500000
-		 */
-		Units: string;
-		/**
-		 * @description Exact decimal, printed without rounding or exponent
-		 * @example 2.5
-		 */
-		Amount: number;
-		/**
-		 * @description An exact decimal, at most 2^53-1 minor units
-		 * @example 2.5
-		 */
-		AmountInput: number | string;
-		/**
-		 * @example {
-		 *       "type": "/docs/errors/insufficient_funds",
-		 *       "title": "The balance is too small",
-		 *       "status": 402,
-		 *       "detail": "The balance is too small.",
-		 *       "instance": "/api/v1/game-session/join",
-		 *       "code": "insufficient_funds",
-		 *       "requestId": "5f0c1a52-7f0e-4c55-9f39-1f6a3f0d5b11",
-		 *       "retryable": false,
-		 *       "tokenId": "GOLD",
-		 *       "available": 1.5,
-		 *       "availableAmount": "150",
-		 *       "required": 2.5,
-		 *       "requiredAmount": "250"
-		 *     }
-		 */
-		Problem: {
-			/**
-			 * Format: uri-reference
-			 * @description The address of the code's page on the node, `/docs/errors/<code>`
-			 */
-			type: string;
-			title: string;
-			status: number;
-			detail: string;
-			/** @description Path of the request */
-			instance: string;
-			code: string;
-			requestId: string;
-			/** @description The same request may succeed later */
-			retryable: boolean;
-			errors?: {
-				/** @example results[0].place */
-				field: string;
-				/** @example required */
-				code: string;
-				message: string;
-			}[];
-			available?: components["schemas"]["Amount"];
-			availableAmount?: components["schemas"]["Units"];
-			required?: components["schemas"]["Amount"];
-			requiredAmount?: components["schemas"]["Units"];
-			tokenId?: components["schemas"]["TokenCode"];
-			/**
-			 * @description The rule that a rejected save breaks; save_rejected only
-			 * @example maxGainPerMinute
-			 */
-			rule?: string;
-			/**
-			 * @description Where the rejected save breaks it
-			 * @example hero.gold
-			 */
-			path?: string;
-			/** @description Of a version_conflict, the version of the game or the stored save */
-			current?: number | {
-				slot: string;
-				/** Format: int64 */
-				version: number;
-				state: Record<string, never>;
-				savedAt: components["schemas"]["Time"];
-				/** @description Bytes of the state */
-				size: number;
-			};
-		} & {
-			[key: string]: unknown;
-		};
-		User: {
-			id: components["schemas"]["Id"];
-			username: string;
-			avatar: string | null;
-		};
-		Player: {
-			id: components["schemas"]["Id"];
-			username: string;
-			avatar: string | null;
-			gameId: components["schemas"]["Id"];
-			/**
-			 * @description By what the player can come back
-			 * @enum {string}
-			 */
-			kind: "guest" | "device" | "external" | "issuer";
-			createdAt: components["schemas"]["Time"];
-			suspended: {
-				reason: string;
-				/** Format: date-time */
-				until: string | null;
-			} | null;
-		};
-		Account: {
-			id: components["schemas"]["Id"];
-			username: string;
-			avatar: string | null;
-			gameId: components["schemas"]["Id"];
-			/**
-			 * @description By what the player can come back
-			 * @enum {string}
-			 */
-			kind: "guest" | "device" | "external" | "issuer";
-			createdAt: components["schemas"]["Time"];
-		};
-		Session: {
-			accessToken: string;
-			/**
-			 * @description Seconds
-			 * @example 900
-			 */
-			expiresIn: number;
-			refreshToken: string;
-			user: components["schemas"]["User"];
-		};
-		Friend: {
-			id: components["schemas"]["Id"];
-			username: string;
-			avatar: string | null;
-			/**
-			 * @description `outgoing`: I asked; `incoming`: the other asked; `blocked`: by me
-			 * @enum {string}
-			 */
-			state: "friend" | "outgoing" | "incoming" | "blocked";
-			since: components["schemas"]["Time"];
-		};
-		TokenMetadata: {
-			/** @description Hexadecimal */
-			assetName: string;
-			/** @description Hexadecimal */
-			policyId: string;
-			decimals: string;
-		};
-		/** @description The games whose server keys may credit and debit the token; nothing else depends on it */
-		TokenGames: {
-			gameId: components["schemas"]["Id"];
-			/** @description What the server keys of the game may credit in a day (UTC), in the token's own unit; beyond it 409 limit_reached. 0: debits only */
-			mintLimitPerDay: number | string;
-		}[];
-		AdminToken: {
-			id: components["schemas"]["Id"];
-			tokenId: components["schemas"]["TokenCode"];
-			tokenName: string;
-			logoUrl: string | null;
-			metadata: components["schemas"]["TokenMetadata"];
-			/** @description Units in existence: in the player's game, and summed over all games for an operator */
-			volume: components["schemas"]["Amount"];
-			games: components["schemas"]["TokenGames"];
-		};
-		EntryToken: {
-			id: components["schemas"]["Id"];
-			tokenId: components["schemas"]["TokenCode"];
-			tokenName: string;
-			logoUrl: string | null;
-			metadata: components["schemas"]["TokenMetadata"];
-			/** @description Units in existence: in the player's game, and summed over all games for an operator */
-			volume: components["schemas"]["Amount"];
-		};
-		Balance: {
-			id: components["schemas"]["Id"];
-			tokenId: components["schemas"]["TokenCode"];
-			tokenName: string;
-			logoUrl: string | null;
-			metadata: components["schemas"]["TokenMetadata"];
-			volume: components["schemas"]["Amount"];
-			amount: components["schemas"]["Units"];
-			held: components["schemas"]["Amount"];
-			heldAmount: components["schemas"]["Units"];
-		};
-		LedgerEntry: {
-			/** Format: int64 */
-			id: number;
-			at: components["schemas"]["Time"];
-			tokenId: components["schemas"]["TokenCode"];
-			delta: components["schemas"]["Amount"];
-			deltaAmount: components["schemas"]["Units"];
-			balanceAfter: components["schemas"]["Amount"];
-			balanceAfterAmount: components["schemas"]["Units"];
-			reason: string;
-			/** @description What it belongs to: a room, a purchase, or the operator's text */
-			ref: string;
-		};
-		PlayerSession: {
-			startedAt: components["schemas"]["Time"];
-			/**
-			 * Format: date-time
-			 * @description Null when it never was
-			 */
-			refreshedAt: string | null;
-			expiresAt: components["schemas"]["Time"];
-			/** @description The server key that made it; null when the player signed in */
-			serverKeyId: string | null;
-		};
-		LoadedSave: {
-			slot: string;
-			/** Format: int64 */
-			version: number;
-			state: Record<string, never>;
-			savedAt: components["schemas"]["Time"];
-			/** @description Bytes of the state */
-			size: number;
-		};
-		/** @description asyncapi.yaml describes the data of each type */
-		RoomEvent: {
-			/** @example room.joined */
-			type: string;
-			roomId: components["schemas"]["RoomId"];
-			/** Format: int64 */
-			seq: number;
-			position: string;
-			at: components["schemas"]["Time"];
-			data: Record<string, never>;
-		};
-		GameLedgerEntry: {
-			/**
-			 * Format: int64
-			 * @description The number of the entry
-			 */
-			id: number;
-			at: components["schemas"]["Time"];
-			tokenId: components["schemas"]["TokenCode"];
-			/** @example stake */
-			reason: string;
-			/** @description A room, `asset:7`, or the caller of a credit or debit */
-			ref: string;
-			postings: {
-				/** @enum {string} */
-				account: "wallet" | "escrow" | "prizes" | "house" | "minted";
-				/**
-				 * Format: int64
-				 * @description The player of a wallet
-				 */
-				userId: number | null;
-				delta: components["schemas"]["Amount"];
-				deltaAmount: components["schemas"]["Units"];
-			}[];
-		};
-		Counts: number[];
-		Node: {
-			id: string;
-			host: string;
-			version: string;
-			startedAt: components["schemas"]["Time"];
-			at: components["schemas"]["Time"];
-			draining: boolean;
-			sockets: number;
-			topics: number;
-			goroutines: number;
-			/** Format: int64 */
-			memoryBytes: number;
-			/**
-			 * Format: int64
-			 * @description Microseconds from publish to receipt
-			 */
-			lagMicros: number;
-			/**
-			 * Format: int64
-			 * @description Since the start of the node
-			 */
-			requests: number;
-			/**
-			 * Format: int64
-			 * @description Of the requests those with a status of 500 or more
-			 */
-			failures: number;
-			/**
-			 * Format: int64
-			 * @description Events handed to sockets since the start of the node
-			 */
-			deliveries: number;
-			/** @description Counts of the last 60 intervals at most, oldest first; all lists are equally long */
-			recent: {
-				intervalSeconds: number;
-				/**
-				 * Format: date-time
-				 * @description The end of the last interval
-				 */
-				until: string;
-				requests: components["schemas"]["Counts"];
-				failures: components["schemas"]["Counts"];
-				deliveries: components["schemas"]["Counts"];
-				sockets: components["schemas"]["Counts"];
-				lagMicros: components["schemas"]["Counts"];
-				ledgerEntries: components["schemas"]["Counts"];
-				/** @description For each token the minor units that came into an account. Each entry counts on one node */
-				moved: {
-					[key: string]: components["schemas"]["Units"][];
-				};
-			};
-		};
-		/** @enum {string} */
-		RoomStatus: "CREATED" | "STARTED" | "FINISHED" | "CANCELLED" | "DISPUTED";
-		CreateRoom: {
-			gameId?: components["schemas"]["Id"];
-			/**
-			 * Format: int64
-			 * @description `EntryToken.id`, the integer
-			 */
-			entryTokenId?: number | null;
-			roomEntry?: components["schemas"]["AmountInput"];
-			maxPlayers: number;
-			/** @description 2 by default where there is an entry, else 1 */
-			minPlayers?: number;
-			/** @default false */
-			isFriendsOnly?: boolean;
-			/**
-			 * @default public
-			 * @enum {string}
-			 */
-			visibility?: "public" | "unlisted" | "private";
-			metadata?: components["schemas"]["Metadata"];
-			/**
-			 * @description Start when full or when all are ready
-			 * @default false
-			 */
-			autoStart?: boolean;
-			/**
-			 * @description consensus is not offered yet and is an error
-			 * @default server
-			 * @enum {string}
-			 */
-			settlement?: "server" | "consensus";
-			rakeBps?: number;
-			/** @description Shares by place in basis points, 10,000 together */
-			payout?: number[];
-			/**
-			 * @default split
-			 * @enum {string}
-			 */
-			tie?: "split" | "refund";
-		};
-		Result: {
-			userId: components["schemas"]["Id"];
-			/** @description From 1; equal places are a tie */
-			place: number;
-			score?: number | null;
-		};
-		Seat: {
-			userId: components["schemas"]["Id"];
-			/** @enum {string} */
-			state: "active" | "forfeited" | "reserved";
-			ready: boolean;
-			joinedAt: components["schemas"]["Time"];
-		};
-		Room: {
-			/** @description Unique within the game */
-			id: components["schemas"]["Id"];
-			roomId: components["schemas"]["RoomId"];
-			gameId: components["schemas"]["Id"];
-			/** @description null in a free room */
-			entryToken: components["schemas"]["EntryToken"] | null;
-			roomEntry: components["schemas"]["Amount"];
-			totalWager: components["schemas"]["Amount"];
-			creator: components["schemas"]["User"];
-			/** @description In seating order, creator first */
-			participants: components["schemas"]["User"][];
-			maxPlayers: number;
-			isFriendsOnly: boolean;
-			status: components["schemas"]["RoomStatus"];
-			createdAt: components["schemas"]["Time"];
-			/**
-			 * Format: int64
-			 * @description Rises by one with every change
-			 */
-			version: number;
-			/**
-			 * Format: int64
-			 * @description The number of the last event
-			 */
-			seq: number;
-			minPlayers: number;
-			metadata: components["schemas"]["Metadata"];
-			startedAt: (string & components["schemas"]["Time"]) | null;
-			finishedAt: (string & components["schemas"]["Time"]) | null;
-			/** @enum {string} */
-			settlement: "server" | "consensus";
-			host: components["schemas"]["User"];
-			/** @description In seating order, forfeited and reserved ones too */
-			seats: components["schemas"]["Seat"][];
-			/** @description A short code to tell other players */
-			code?: string;
-			roomEntryAmount?: components["schemas"]["Units"];
-			totalWagerAmount?: components["schemas"]["Units"];
-			/** @enum {string} */
-			visibility?: "public" | "unlisted" | "private";
-			autoStart?: boolean;
-			rakeBps?: number;
-			/** @description Basis points by place, 10,000 together */
-			payout?: number[];
-			/** @enum {string} */
-			tie?: "split" | "refund";
-			/**
-			 * @description Why it was cancelled
-			 * @enum {string|null}
-			 */
-			reason?: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded" | null;
-			/**
-			 * @description Of the last event; opaque
-			 * @example 12-00abc123
-			 */
-			position?: string;
-			results?: components["schemas"]["Result"][] | null;
-			payouts?: components["schemas"]["Payout"][] | null;
-			refunds?: components["schemas"]["Refund"][] | null;
-			rake?: components["schemas"]["Amount"];
-			rakeAmount?: components["schemas"]["Units"];
-			/**
-			 * Format: uuid
-			 * @description The room that a rematch opened
-			 */
-			rematchRoomId?: string | null;
-		};
-		Payout: {
-			userId: components["schemas"]["Id"];
-			/** @description null for a forfeited seat whose stake is returned */
-			place: number | null;
-			payout: components["schemas"]["Amount"];
-			amount: components["schemas"]["Units"];
-		};
-		Refund: {
-			userId: components["schemas"]["Id"];
-			refund: components["schemas"]["Amount"];
-			amount: components["schemas"]["Units"];
-		};
-		Asset: {
-			id: components["schemas"]["Id"];
-			gameId: components["schemas"]["Id"];
-			name: string;
-			tokenId: components["schemas"]["TokenCode"];
-			price: components["schemas"]["Amount"];
-			priceAmount: components["schemas"]["Units"];
-			/**
-			 * Format: int64
-			 * @description Pieces left; null without limit
-			 */
-			stock: number | null;
-			/**
-			 * Format: int64
-			 * @description Pieces that one player may own; null without limit
-			 */
-			perUserLimit: number | null;
-			/** Format: int64 */
-			sold: number;
-			/** @description On sale */
-			active: boolean;
-			metadata: components["schemas"]["Metadata"];
-			/**
-			 * Format: int64
-			 * @description Rises with every patch
-			 */
-			version: number;
-			createdAt: components["schemas"]["Time"];
-		};
-		OwnedAsset: {
-			asset: components["schemas"]["Asset"];
-			/** Format: int64 */
-			owned: number;
-		};
-		Purchase: {
-			/** Format: int64 */
-			purchaseId: number;
-			asset: components["schemas"]["Asset"];
-			/** Format: int64 */
-			quantity: number;
-			price: components["schemas"]["Amount"];
-			priceAmount: components["schemas"]["Units"];
-			total: components["schemas"]["Amount"];
-			totalAmount: components["schemas"]["Units"];
-			entryToken: components["schemas"]["EntryToken"];
-			balance: components["schemas"]["Balance"];
-			/**
-			 * Format: int64
-			 * @description After the purchase
-			 */
-			owned: number;
-		};
-		Saved: {
-			slot: string;
-			/**
-			 * Format: int64
-			 * @description Counts from 1 in each slot
-			 */
-			version: number;
-			savedAt: components["schemas"]["Time"];
-			/** @description Bytes of the state without white space */
-			size: number;
-		};
-		Game: {
-			id: components["schemas"]["Id"];
-			name: string;
-			origins: string[];
-			welcomeGrant: {
-				tokenId: components["schemas"]["TokenCode"];
-				amount: components["schemas"]["Amount"];
-				amountUnits?: components["schemas"]["Units"];
-				/** @enum {string} */
-				for: "linked" | "any";
-			} | null;
-			settings: components["schemas"]["GameSettings"];
-			/** @description Without their secrets */
-			serverKeys: {
-				id: string;
-				createdAt: components["schemas"]["Time"];
-			}[];
-			createdAt: components["schemas"]["Time"];
-			/** Format: int64 */
-			version: number;
-		};
-		GameWithKey: {
-			game: components["schemas"]["Game"];
-			serverKey: string;
-		};
-		WelcomeGrantInput: {
-			tokenId: components["schemas"]["TokenCode"];
-			amount: components["schemas"]["AmountInput"];
-			/**
-			 * @description linked: players for whom the game's server or an issuer vouches, at their sign-in or when they are linked. any: guests too, of whom anybody can make many
-			 * @default linked
-			 * @enum {string}
-			 */
-			for?: "" | "linked" | "any";
-		} | null;
-		GameSettings: {
-			/** @default 0 */
-			rakeBps?: number;
-			/**
-			 * @description No player can go below
-			 * @default 0
-			 */
-			minRakeBps?: number;
-			/**
-			 * @description No player can go above. A raised minRakeBps raises it, too
-			 * @default 2000
-			 */
-			maxRakeBps?: number;
-			/** @default 7200 */
-			matchTimeoutSeconds?: number;
-			/** @default 900 */
-			idleTimeoutSeconds?: number;
-			/** @default 86400 */
-			maxAgeSeconds?: number;
-			maxPlayers?: number;
-			/**
-			 * @description Age of an account, at most 30 days, before it may take part in a room with an entry
-			 * @default 0
-			 */
-			minAgeToStakeSeconds?: number;
-			issuers?: components["schemas"]["Issuer"][];
-			/** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
-			avatarHosts?: string[];
-			/** @description The rules that a save must keep, and a restored version too */
-			progressRules?: Record<string, never>[];
-		};
-		GameSettingsInput: {
-			/** @default 0 */
-			rakeBps?: number;
-			/**
-			 * @description No player can go below
-			 * @default 0
-			 */
-			minRakeBps?: number;
-			/**
-			 * @description No player can go above. A raised minRakeBps raises it, too
-			 * @default 2000
-			 */
-			maxRakeBps?: number;
-			/** @default 7200 */
-			matchTimeoutSeconds?: number;
-			/** @default 900 */
-			idleTimeoutSeconds?: number;
-			/** @default 86400 */
-			maxAgeSeconds?: number;
-			maxPlayers?: number;
-			/**
-			 * @description Age of an account, at most 30 days, before it may take part in a room with an entry
-			 * @default 0
-			 */
-			minAgeToStakeSeconds?: number;
-			issuers?: components["schemas"]["Issuer"][];
-			/** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
-			avatarHosts?: string[];
-			/** @description The rules that a save must keep, and a restored version too */
-			progressRules?: Record<string, never>[];
-		};
-		/** @description An identity provider whose JWTs sign players in */
-		Issuer: {
-			issuer: string;
-			audience: string;
-			/**
-			 * Format: uri
-			 * @description Where its key set is, over https
-			 */
-			jwksUrl?: string;
-			/** @description Or the key set itself, RFC 7517 */
-			keys?: Record<string, never>;
-		};
-		TrailRecord: {
-			/** @description One more with every record */
-			id: components["schemas"]["Id"];
-			at: components["schemas"]["Time"];
-			/** @description `operator:1` by the place of the operator's key in the setting, `server:<id of the server key>` */
-			actor: string;
-			/**
-			 * Format: int64
-			 * @description The game of the server, null for an operator
-			 */
-			gameId: number | null;
-			/**
-			 * @description The operationId of the operation
-			 * @example patchGame
-			 */
-			action: string;
-			/** @description `user:7`, `game:3`, `asset:4`, `token:GOLD`, `room:<roomId>`; empty when nothing may have been created */
-			target: string;
-			/** @description What has changed, as it was; null for what was created. It was read before the write, so a write at the same time by others can show in it. More than 2 KiB is `{bytes, sha256}`, member by member first */
-			before: {
-				[key: string]: unknown;
-			} | null;
-			/** @description What has changed, as it is */
-			after: {
-				[key: string]: unknown;
-			} | null;
-			/** @description X-Request-Id of the request */
-			requestId: string;
-			/**
-			 * @description `unknown`: it failed with 5xx and may have changed something
-			 * @enum {string}
-			 */
-			outcome: "done" | "unknown";
-		};
-		Audit: {
-			balanced: boolean;
-			tokens: {
-				tokenId: components["schemas"]["TokenCode"];
-				minted: components["schemas"]["Amount"];
-				mintedAmount: components["schemas"]["Units"];
-				wallets: components["schemas"]["Amount"];
-				walletsAmount: components["schemas"]["Units"];
-				escrow: components["schemas"]["Amount"];
-				escrowAmount: components["schemas"]["Units"];
-				/** @description Promised prizes */
-				prizes: components["schemas"]["Amount"];
-				prizesAmount: components["schemas"]["Units"];
-				house: components["schemas"]["Amount"];
-				houseAmount: components["schemas"]["Units"];
-				delta: components["schemas"]["Amount"];
-				deltaAmount: components["schemas"]["Units"];
-			}[];
-			checkedAt: components["schemas"]["Time"];
-		};
-		/** @description Chosen by the client; without one the replyTo of the reply is null */
-		MessageId: string;
-		/** @description The id of the request, or null if it had none */
-		ReplyTo: string | null;
-		/** @description A position among the events of a room or a player, such as `12-00abc123`; opaque. Before the first event it is `0-0` */
-		Position: string;
-		/**
-		 * @description Neither `.` nor `..`
-		 * @example main
-		 */
-		Slot: string;
-		/**
-		 * Format: int64
-		 * @description Of a slot: 1, 2, 3 …
-		 */
-		Version: number;
-		/** @description Data of the game: up to 256 KiB and 32 levels, without white space */
-		State: {
-			[key: string]: unknown;
-		};
-		OneSlot: {
-			slot: components["schemas"]["Slot"];
-		};
-		Loaded: {
-			slot: components["schemas"]["Slot"];
-			version: components["schemas"]["Version"];
-			state: components["schemas"]["State"];
-			savedAt: components["schemas"]["Time"];
-			size: number;
-		};
-		Revision: {
-			version: components["schemas"]["Version"];
-			savedAt: components["schemas"]["Time"];
-			size: number;
-		};
-		Snapshot: {
-			/** @enum {string} */
-			mode: "snapshot";
-			room: components["schemas"]["Room"];
-			position: components["schemas"]["Position"];
-		};
-		UserEvent: {
-			type: string;
-			/**
-			 * Format: int64
-			 * @description Gap-free and ascending: one numbering for balances and assets, one for progress
-			 */
-			seq: number;
-			position: components["schemas"]["Position"];
-			at: components["schemas"]["Time"];
-			data: Record<string, never>;
-		};
-		RoomCreatedData: {
-			code: string;
-			gameId: components["schemas"]["Id"];
-			creator: components["schemas"]["User"];
-			maxPlayers: number;
-			/** @description Of the entry token; null in a free room */
-			tokenId: string | null;
-			roomEntry: components["schemas"]["Amount"];
-			roomEntryAmount: components["schemas"]["Units"];
-			/** @description Players seated after the change; a snapshot lists them */
-			participantCount: number;
-			totalWager: components["schemas"]["Amount"];
-			totalWagerAmount: components["schemas"]["Units"];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomJoinedData: {
-			user: components["schemas"]["User"];
-			/** @description Players seated after the change; a snapshot lists them */
-			participantCount: number;
-			totalWager: components["schemas"]["Amount"];
-			totalWagerAmount: components["schemas"]["Units"];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomLeftData: {
-			userId: components["schemas"]["Id"];
-			/** @enum {string} */
-			reason: "left" | "kicked" | "banned" | "forfeited" | "expired";
-			/** @description Players seated after the change; a snapshot lists them */
-			participantCount: number;
-			totalWager: components["schemas"]["Amount"];
-			totalWagerAmount: components["schemas"]["Units"];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomReadyData: {
-			userId: components["schemas"]["Id"];
-			ready: boolean;
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomHostChangedData: {
-			userId: components["schemas"]["Id"];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomStartedData: {
-			/** @enum {string} */
-			by: "host" | "server" | "auto";
-			startedAt: components["schemas"]["Time"];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomFinishedData: {
-			results: components["schemas"]["Result"][];
-			payouts: {
-				userId: components["schemas"]["Id"];
-				/** @description null for a forfeited seat */
-				place: number | null;
-				payout: components["schemas"]["Amount"];
-				amount: components["schemas"]["Units"];
-			}[];
-			rake: components["schemas"]["Amount"];
-			rakeAmount: components["schemas"]["Units"];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomCancelledData: {
-			/** @enum {string} */
-			reason: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded";
-			refunds: components["schemas"]["Refund"][];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		RoomRematchData: {
-			newRoomId: components["schemas"]["RoomId"];
-			code: string;
-			by: components["schemas"]["Id"];
-			/**
-			 * Format: int64
-			 * @description Of the room
-			 */
-			version: number;
-		};
-		UserBalanceData: {
-			tokenId: components["schemas"]["TokenCode"];
-			volume: components["schemas"]["Amount"];
-			amount: components["schemas"]["Units"];
-			held: components["schemas"]["Amount"];
-			heldAmount: components["schemas"]["Units"];
-			/** @description Of what can be spent; 0 when only stakes changed */
-			delta: number;
-			deltaAmount: components["schemas"]["Units"];
-			reason: string;
-			/** @description What it belongs to: a room, a purchase, or the operator's text */
-			ref: string;
-		};
-		UserAssetData: {
-			assetId: components["schemas"]["Id"];
-			/** Format: int64 */
-			quantity: number;
-			/** Format: int64 */
-			owned: number;
-			purchaseId: components["schemas"]["Id"];
-		};
-		UserProgressData: {
-			gameId: components["schemas"]["Id"];
-			slot: components["schemas"]["Slot"];
-			version: components["schemas"]["Version"];
-			savedAt: components["schemas"]["Time"];
-			size: number;
-			/**
-			 * Format: int64
-			 * @description The version whose state this is
-			 */
-			restoredFrom?: number;
-		};
-		HelloData: {
-			connectionId: string;
-			userId: components["schemas"]["Id"];
-			serverTime: components["schemas"]["Time"];
-			/** @enum {integer} */
-			protocol: 1;
-			limits: {
-				frameBytes: number;
-				framesPerSecond: number;
-				burst: number;
-				/** @description Rooms that a connection may subscribe to */
-				subscriptions: number;
-			};
-		};
-		ServerDrainingData: {
-			reconnectInMs: number;
-		};
-		RoomSnapshotData: components["schemas"]["Snapshot"];
-		RoomMessageData: {
-			from: components["schemas"]["Id"];
-			op: string;
-			/** @description Any JSON */
-			payload: unknown;
-		};
-	};
-	responses: never;
-	parameters: never;
-	requestBodies: never;
-	headers: never;
-	pathItems: never;
+    schemas: {
+        /** @description What the node needs, and what an operator must know */
+        ReadyChecks: {
+            /** @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory` */
+            name: string;
+            ok: boolean;
+            /** @description A sentence */
+            detail: string;
+        }[];
+        /** Format: int64 */
+        Id: number;
+        /** Format: uuid */
+        RoomId: string;
+        /**
+         * Format: date-time
+         * @example 2026-11-20T17:32:26.123Z
+         */
+        Time: string;
+        Cursor: string | null;
+        Username: string;
+        /**
+         * Format: uri
+         * @description The https address of a picture at a public host name; at one of the game's settings.avatarHosts
+         * where it lists any
+         */
+        Avatar: string | null;
+        /** @example GOLD */
+        TokenCode: string;
+        /** @description Data of the game, up to 4 KiB */
+        Metadata: {
+            [key: string]: unknown;
+        };
+        /**
+         * @description Minor units
+         * @example 2500000
+         */
+        Units: string;
+        /**
+         * @description Exact decimal, printed without rounding or exponent
+         * @example 2.5
+         */
+        Amount: number;
+        /**
+         * @description An exact decimal, at most 2^53-1 minor units
+         * @example 2.5
+         */
+        AmountInput: number | string;
+        /**
+         * @example {
+         *       "type": "/docs/errors/insufficient_funds",
+         *       "title": "The balance is too small",
+         *       "status": 402,
+         *       "detail": "The balance is too small.",
+         *       "instance": "/api/v1/game-session/join",
+         *       "code": "insufficient_funds",
+         *       "requestId": "5f0c1a52-7f0e-4c55-9f39-1f6a3f0d5b11",
+         *       "retryable": false,
+         *       "tokenId": "GOLD",
+         *       "available": 1.5,
+         *       "availableAmount": "150",
+         *       "required": 2.5,
+         *       "requiredAmount": "250"
+         *     }
+         */
+        Problem: {
+            /**
+             * Format: uri-reference
+             * @description The address of the code's page on the node, `/docs/errors/<code>`
+             */
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            /** @description Path of the request */
+            instance: string;
+            code: string;
+            requestId: string;
+            /** @description The same request may succeed later */
+            retryable: boolean;
+            errors?: {
+                /** @example results[0].place */
+                field: string;
+                /** @example required */
+                code: string;
+                message: string;
+            }[];
+            available?: components["schemas"]["Amount"];
+            availableAmount?: components["schemas"]["Units"];
+            required?: components["schemas"]["Amount"];
+            requiredAmount?: components["schemas"]["Units"];
+            tokenId?: components["schemas"]["TokenCode"];
+            /**
+             * @description The rule that a rejected save breaks; save_rejected only
+             * @example maxGainPerMinute
+             */
+            rule?: string;
+            /**
+             * @description Where the rejected save breaks it
+             * @example hero.gold
+             */
+            path?: string;
+            /** @description Of a version_conflict, the version of the game or the stored save */
+            current?: number | {
+                slot: string;
+                /** Format: int64 */
+                version: number;
+                state: Record<string, never>;
+                savedAt: components["schemas"]["Time"];
+                /** @description Bytes of the state */
+                size: number;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        User: {
+            id: components["schemas"]["Id"];
+            username: string;
+            avatar: string | null;
+        };
+        Player: {
+            id: components["schemas"]["Id"];
+            username: string;
+            avatar: string | null;
+            gameId: components["schemas"]["Id"];
+            /**
+             * @description By what the player can come back
+             * @enum {string}
+             */
+            kind: "guest" | "device" | "external" | "issuer";
+            createdAt: components["schemas"]["Time"];
+            suspended: {
+                reason: string;
+                /** Format: date-time */
+                until: string | null;
+            } | null;
+        };
+        Account: {
+            id: components["schemas"]["Id"];
+            username: string;
+            avatar: string | null;
+            gameId: components["schemas"]["Id"];
+            /**
+             * @description By what the player can come back
+             * @enum {string}
+             */
+            kind: "guest" | "device" | "external" | "issuer";
+            createdAt: components["schemas"]["Time"];
+        };
+        Session: {
+            accessToken: string;
+            /**
+             * @description Seconds
+             * @example 900
+             */
+            expiresIn: number;
+            refreshToken: string;
+            user: components["schemas"]["User"];
+        };
+        Friend: {
+            id: components["schemas"]["Id"];
+            username: string;
+            avatar: string | null;
+            /**
+             * @description `outgoing`: I asked; `incoming`: the other asked; `blocked`: by me
+             * @enum {string}
+             */
+            state: "friend" | "outgoing" | "incoming" | "blocked";
+            since: components["schemas"]["Time"];
+        };
+        TokenMetadata: {
+            /** @description Hexadecimal */
+            assetName: string;
+            /** @description Hexadecimal */
+            policyId: string;
+            decimals: string;
+        };
+        /** @description The games whose server keys may credit and debit the token; nothing else depends on it */
+        TokenGames: {
+            gameId: components["schemas"]["Id"];
+            /**
+             * @description What the server keys of the game may credit in a day (UTC), in the token's own unit; beyond
+             * it 409 limit_reached. 0: debits only
+             */
+            mintLimitPerDay: number | string;
+        }[];
+        AdminToken: {
+            id: components["schemas"]["Id"];
+            tokenId: components["schemas"]["TokenCode"];
+            tokenName: string;
+            logoUrl: string | null;
+            metadata: components["schemas"]["TokenMetadata"];
+            /** @description Units in existence: in the player's game, and summed over all games for an operator */
+            volume: components["schemas"]["Amount"];
+            games: components["schemas"]["TokenGames"];
+        };
+        EntryToken: {
+            id: components["schemas"]["Id"];
+            tokenId: components["schemas"]["TokenCode"];
+            tokenName: string;
+            logoUrl: string | null;
+            metadata: components["schemas"]["TokenMetadata"];
+            /** @description Units in existence: in the player's game, and summed over all games for an operator */
+            volume: components["schemas"]["Amount"];
+        };
+        Balance: {
+            id: components["schemas"]["Id"];
+            tokenId: components["schemas"]["TokenCode"];
+            tokenName: string;
+            logoUrl: string | null;
+            metadata: components["schemas"]["TokenMetadata"];
+            volume: components["schemas"]["Amount"];
+            amount: components["schemas"]["Units"];
+            held: components["schemas"]["Amount"];
+            heldAmount: components["schemas"]["Units"];
+        };
+        LedgerEntry: {
+            /** Format: int64 */
+            id: number;
+            at: components["schemas"]["Time"];
+            tokenId: components["schemas"]["TokenCode"];
+            delta: components["schemas"]["Amount"];
+            deltaAmount: components["schemas"]["Units"];
+            balanceAfter: components["schemas"]["Amount"];
+            balanceAfterAmount: components["schemas"]["Units"];
+            reason: string;
+            /** @description What it belongs to: a room, a purchase, or the operator's text */
+            ref: string;
+        };
+        PlayerSession: {
+            startedAt: components["schemas"]["Time"];
+            /**
+             * Format: date-time
+             * @description Null when it never was
+             */
+            refreshedAt: string | null;
+            expiresAt: components["schemas"]["Time"];
+            /** @description The server key that made it; null when the player signed in */
+            serverKeyId: string | null;
+        };
+        LoadedSave: {
+            slot: string;
+            /** Format: int64 */
+            version: number;
+            state: Record<string, never>;
+            savedAt: components["schemas"]["Time"];
+            /** @description Bytes of the state */
+            size: number;
+        };
+        /** @description asyncapi.yaml describes the data of each type */
+        RoomEvent: {
+            /** @example room.joined */
+            type: string;
+            roomId: components["schemas"]["RoomId"];
+            /** Format: int64 */
+            seq: number;
+            position: string;
+            at: components["schemas"]["Time"];
+            data: Record<string, never>;
+        };
+        GameLedgerEntry: {
+            /**
+             * Format: int64
+             * @description The number of the entry
+             */
+            id: number;
+            at: components["schemas"]["Time"];
+            tokenId: components["schemas"]["TokenCode"];
+            /** @example stake */
+            reason: string;
+            /** @description A room, `asset:7`, or the caller of a credit or debit */
+            ref: string;
+            postings: {
+                /** @enum {string} */
+                account: "wallet" | "escrow" | "prizes" | "house" | "minted";
+                /**
+                 * Format: int64
+                 * @description The player of a wallet
+                 */
+                userId: number | null;
+                delta: components["schemas"]["Amount"];
+                deltaAmount: components["schemas"]["Units"];
+            }[];
+        };
+        Counts: number[];
+        Node: {
+            id: string;
+            host: string;
+            version: string;
+            startedAt: components["schemas"]["Time"];
+            at: components["schemas"]["Time"];
+            draining: boolean;
+            sockets: number;
+            topics: number;
+            goroutines: number;
+            /** Format: int64 */
+            memoryBytes: number;
+            /**
+             * Format: int64
+             * @description Microseconds from publish to receipt
+             */
+            lagMicros: number;
+            /**
+             * Format: int64
+             * @description Since the start of the node
+             */
+            requests: number;
+            /**
+             * Format: int64
+             * @description Of the requests those with a status of 500 or more
+             */
+            failures: number;
+            /**
+             * Format: int64
+             * @description Events handed to sockets since the start of the node
+             */
+            deliveries: number;
+            /** @description Counts of the last 60 intervals at most, oldest first; all lists are equally long */
+            recent: {
+                intervalSeconds: number;
+                /**
+                 * Format: date-time
+                 * @description The end of the last interval
+                 */
+                until: string;
+                requests: components["schemas"]["Counts"];
+                failures: components["schemas"]["Counts"];
+                deliveries: components["schemas"]["Counts"];
+                sockets: components["schemas"]["Counts"];
+                lagMicros: components["schemas"]["Counts"];
+                ledgerEntries: components["schemas"]["Counts"];
+                /**
+                 * @description For each token the minor units that came into an account. Each entry counts on one node
+                 */
+                moved: {
+                    [key: string]: components["schemas"]["Units"][];
+                };
+            };
+        };
+        /** @enum {string} */
+        RoomStatus: "CREATED" | "STARTED" | "FINISHED" | "CANCELLED" | "DISPUTED";
+        CreateRoom: {
+            gameId?: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description `EntryToken.id`, the integer
+             */
+            entryTokenId?: number | null;
+            roomEntry?: components["schemas"]["AmountInput"];
+            maxPlayers: number;
+            /** @description 2 by default where there is an entry, else 1 */
+            minPlayers?: number;
+            /** @default false */
+            isFriendsOnly?: boolean;
+            /**
+             * @default public
+             * @enum {string}
+             */
+            visibility?: "public" | "unlisted" | "private";
+            metadata?: components["schemas"]["Metadata"];
+            /**
+             * @description Start when full or when all are ready
+             * @default false
+             */
+            autoStart?: boolean;
+            /**
+             * @description consensus is not offered yet and is an error
+             * @default server
+             * @enum {string}
+             */
+            settlement?: "server" | "consensus";
+            rakeBps?: number;
+            /** @description Shares by place in basis points, 10,000 together */
+            payout?: number[];
+            /**
+             * @default split
+             * @enum {string}
+             */
+            tie?: "split" | "refund";
+        };
+        Result: {
+            userId: components["schemas"]["Id"];
+            /** @description From 1; equal places are a tie */
+            place: number;
+            score?: number | null;
+        };
+        Seat: {
+            userId: components["schemas"]["Id"];
+            /** @enum {string} */
+            state: "active" | "forfeited" | "reserved";
+            ready: boolean;
+            joinedAt: components["schemas"]["Time"];
+        };
+        Room: {
+            /** @description Unique within the game */
+            id: components["schemas"]["Id"];
+            roomId: components["schemas"]["RoomId"];
+            gameId: components["schemas"]["Id"];
+            /** @description null in a free room */
+            entryToken: components["schemas"]["EntryToken"] | null;
+            roomEntry: components["schemas"]["Amount"];
+            totalWager: components["schemas"]["Amount"];
+            creator: components["schemas"]["User"];
+            /** @description In seating order, creator first */
+            participants: components["schemas"]["User"][];
+            maxPlayers: number;
+            isFriendsOnly: boolean;
+            status: components["schemas"]["RoomStatus"];
+            createdAt: components["schemas"]["Time"];
+            /**
+             * Format: int64
+             * @description Rises by one with every change
+             */
+            version: number;
+            /**
+             * Format: int64
+             * @description The number of the last event
+             */
+            seq: number;
+            minPlayers: number;
+            metadata: components["schemas"]["Metadata"];
+            startedAt: (string & components["schemas"]["Time"]) | null;
+            finishedAt: (string & components["schemas"]["Time"]) | null;
+            /** @enum {string} */
+            settlement: "server" | "consensus";
+            host: components["schemas"]["User"];
+            /** @description In seating order, forfeited and reserved ones too */
+            seats: components["schemas"]["Seat"][];
+            /** @description A short code to tell other players */
+            code?: string;
+            roomEntryAmount?: components["schemas"]["Units"];
+            totalWagerAmount?: components["schemas"]["Units"];
+            /** @enum {string} */
+            visibility?: "public" | "unlisted" | "private";
+            autoStart?: boolean;
+            rakeBps?: number;
+            /** @description Basis points by place, 10,000 together */
+            payout?: number[];
+            /** @enum {string} */
+            tie?: "split" | "refund";
+            /**
+             * @description Why it was cancelled
+             * @enum {string|null}
+             */
+            reason?: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded" | null;
+            /**
+             * @description Of the last event; opaque
+             * @example 12-00abc123
+             */
+            position?: string;
+            results?: components["schemas"]["Result"][] | null;
+            payouts?: components["schemas"]["Payout"][] | null;
+            refunds?: components["schemas"]["Refund"][] | null;
+            rake?: components["schemas"]["Amount"];
+            rakeAmount?: components["schemas"]["Units"];
+            /**
+             * Format: uuid
+             * @description The room that a rematch opened
+             */
+            rematchRoomId?: string | null;
+        };
+        Payout: {
+            userId: components["schemas"]["Id"];
+            /** @description null for a forfeited seat whose stake is returned */
+            place: number | null;
+            payout: components["schemas"]["Amount"];
+            amount: components["schemas"]["Units"];
+        };
+        Refund: {
+            userId: components["schemas"]["Id"];
+            refund: components["schemas"]["Amount"];
+            amount: components["schemas"]["Units"];
+        };
+        Asset: {
+            id: components["schemas"]["Id"];
+            gameId: components["schemas"]["Id"];
+            name: string;
+            tokenId: components["schemas"]["TokenCode"];
+            price: components["schemas"]["Amount"];
+            priceAmount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description Pieces left; null without limit
+             */
+            stock: number | null;
+            /**
+             * Format: int64
+             * @description Pieces that one player may own; null without limit
+             */
+            perUserLimit: number | null;
+            /** Format: int64 */
+            sold: number;
+            /** @description On sale */
+            active: boolean;
+            metadata: components["schemas"]["Metadata"];
+            /**
+             * Format: int64
+             * @description Rises with every patch
+             */
+            version: number;
+            createdAt: components["schemas"]["Time"];
+        };
+        OwnedAsset: {
+            asset: components["schemas"]["Asset"];
+            /** Format: int64 */
+            owned: number;
+        };
+        Purchase: {
+            /** Format: int64 */
+            purchaseId: number;
+            asset: components["schemas"]["Asset"];
+            /** Format: int64 */
+            quantity: number;
+            price: components["schemas"]["Amount"];
+            priceAmount: components["schemas"]["Units"];
+            total: components["schemas"]["Amount"];
+            totalAmount: components["schemas"]["Units"];
+            entryToken: components["schemas"]["EntryToken"];
+            balance: components["schemas"]["Balance"];
+            /**
+             * Format: int64
+             * @description After the purchase
+             */
+            owned: number;
+        };
+        Saved: {
+            slot: string;
+            /**
+             * Format: int64
+             * @description Counts from 1 in each slot
+             */
+            version: number;
+            savedAt: components["schemas"]["Time"];
+            /** @description Bytes of the state without white space */
+            size: number;
+        };
+        Game: {
+            id: components["schemas"]["Id"];
+            name: string;
+            origins: string[];
+            welcomeGrant: {
+                tokenId: components["schemas"]["TokenCode"];
+                amount: components["schemas"]["Amount"];
+                amountUnits?: components["schemas"]["Units"];
+                /** @enum {string} */
+                for: "linked" | "any";
+            } | null;
+            settings: components["schemas"]["GameSettings"];
+            /** @description Without their secrets */
+            serverKeys: {
+                id: string;
+                createdAt: components["schemas"]["Time"];
+            }[];
+            createdAt: components["schemas"]["Time"];
+            /** Format: int64 */
+            version: number;
+        };
+        GameWithKey: {
+            game: components["schemas"]["Game"];
+            serverKey: string;
+        };
+        WelcomeGrantInput: {
+            tokenId: components["schemas"]["TokenCode"];
+            amount: components["schemas"]["AmountInput"];
+            /**
+             * @description linked: players for whom the game's server or an issuer vouches, at their sign-in or when
+             * they are linked. any: guests too, of whom anybody can make many
+             * @default linked
+             * @enum {string}
+             */
+            for?: "" | "linked" | "any";
+        } | null;
+        GameSettings: {
+            /** @default 0 */
+            rakeBps?: number;
+            /**
+             * @description No player can go below
+             * @default 0
+             */
+            minRakeBps?: number;
+            /**
+             * @description No player can go above. A raised minRakeBps raises it, too
+             * @default 2000
+             */
+            maxRakeBps?: number;
+            /** @default 7200 */
+            matchTimeoutSeconds?: number;
+            /** @default 900 */
+            idleTimeoutSeconds?: number;
+            /** @default 86400 */
+            maxAgeSeconds?: number;
+            maxPlayers?: number;
+            /**
+             * @description Age of an account, at most 30 days, before it may take part in a room with an entry
+             * @default 0
+             */
+            minAgeToStakeSeconds?: number;
+            issuers?: components["schemas"]["Issuer"][];
+            /**
+             * @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None:
+             * every public host
+             */
+            avatarHosts?: string[];
+            /** @description The rules that a save must keep, and a restored version too */
+            progressRules?: Record<string, never>[];
+        };
+        GameSettingsInput: {
+            /** @default 0 */
+            rakeBps?: number;
+            /**
+             * @description No player can go below
+             * @default 0
+             */
+            minRakeBps?: number;
+            /**
+             * @description No player can go above. A raised minRakeBps raises it, too
+             * @default 2000
+             */
+            maxRakeBps?: number;
+            /** @default 7200 */
+            matchTimeoutSeconds?: number;
+            /** @default 900 */
+            idleTimeoutSeconds?: number;
+            /** @default 86400 */
+            maxAgeSeconds?: number;
+            maxPlayers?: number;
+            /**
+             * @description Age of an account, at most 30 days, before it may take part in a room with an entry
+             * @default 0
+             */
+            minAgeToStakeSeconds?: number;
+            issuers?: components["schemas"]["Issuer"][];
+            /**
+             * @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None:
+             * every public host
+             */
+            avatarHosts?: string[];
+            /** @description The rules that a save must keep, and a restored version too */
+            progressRules?: Record<string, never>[];
+        };
+        /** @description An identity provider whose JWTs sign players in */
+        Issuer: {
+            issuer: string;
+            audience: string;
+            /**
+             * Format: uri
+             * @description Where its key set is, over https
+             */
+            jwksUrl?: string;
+            /** @description Or the key set itself, RFC 7517 */
+            keys?: Record<string, never>;
+        };
+        TrailRecord: {
+            /** @description One more with every record */
+            id: components["schemas"]["Id"];
+            at: components["schemas"]["Time"];
+            /**
+             * @description `operator:1` by the place of the operator's key in the setting, `server:<id of the server
+             * key>`
+             */
+            actor: string;
+            /**
+             * Format: int64
+             * @description The game of the server, null for an operator
+             */
+            gameId: number | null;
+            /**
+             * @description The operationId of the operation
+             * @example patchGame
+             */
+            action: string;
+            /**
+             * @description `user:7`, `game:3`, `asset:4`, `token:GOLD`, `room:<roomId>`; empty when nothing may have
+             * been created
+             */
+            target: string;
+            /**
+             * @description What has changed, as it was; null for what was created. It was read before the write, so a
+             * write at the same time by others can show in it. More than 2 KiB is `{bytes, sha256}`, member by member
+             * first
+             */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What has changed, as it is */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** @description X-Request-Id of the request */
+            requestId: string;
+            /**
+             * @description `unknown`: it failed with 5xx and may have changed something
+             * @enum {string}
+             */
+            outcome: "done" | "unknown";
+        };
+        Audit: {
+            balanced: boolean;
+            tokens: {
+                tokenId: components["schemas"]["TokenCode"];
+                minted: components["schemas"]["Amount"];
+                mintedAmount: components["schemas"]["Units"];
+                wallets: components["schemas"]["Amount"];
+                walletsAmount: components["schemas"]["Units"];
+                escrow: components["schemas"]["Amount"];
+                escrowAmount: components["schemas"]["Units"];
+                /** @description Promised prizes */
+                prizes: components["schemas"]["Amount"];
+                prizesAmount: components["schemas"]["Units"];
+                house: components["schemas"]["Amount"];
+                houseAmount: components["schemas"]["Units"];
+                delta: components["schemas"]["Amount"];
+                deltaAmount: components["schemas"]["Units"];
+            }[];
+            checkedAt: components["schemas"]["Time"];
+        };
+        /** @description Chosen by the client; without one the replyTo of the reply is null */
+        MessageId: string;
+        /** @description The id of the request, or null if it had none */
+        ReplyTo: string | null;
+        /**
+         * @description A position among the events of a room or a player, such as `12-00abc123`; opaque. Before the
+         * first event it is `0-0`
+         */
+        Position: string;
+        /**
+         * @description Neither `.` nor `..`
+         * @example main
+         */
+        Slot: string;
+        /**
+         * Format: int64
+         * @description Of a slot: 1, 2, 3 …
+         */
+        Version: number;
+        /** @description Data of the game: up to 256 KiB and 32 levels, without white space */
+        State: {
+            [key: string]: unknown;
+        };
+        OneSlot: {
+            slot: components["schemas"]["Slot"];
+        };
+        Loaded: {
+            slot: components["schemas"]["Slot"];
+            version: components["schemas"]["Version"];
+            state: components["schemas"]["State"];
+            savedAt: components["schemas"]["Time"];
+            size: number;
+        };
+        Revision: {
+            version: components["schemas"]["Version"];
+            savedAt: components["schemas"]["Time"];
+            size: number;
+        };
+        Snapshot: {
+            /** @enum {string} */
+            mode: "snapshot";
+            room: components["schemas"]["Room"];
+            position: components["schemas"]["Position"];
+        };
+        UserEvent: {
+            type: string;
+            /**
+             * Format: int64
+             * @description Gap-free and ascending: one numbering for balances and assets, one for progress
+             */
+            seq: number;
+            position: components["schemas"]["Position"];
+            at: components["schemas"]["Time"];
+            data: Record<string, never>;
+        };
+        RoomCreatedData: {
+            code: string;
+            gameId: components["schemas"]["Id"];
+            creator: components["schemas"]["User"];
+            maxPlayers: number;
+            /** @description Of the entry token; null in a free room */
+            tokenId: string | null;
+            roomEntry: components["schemas"]["Amount"];
+            roomEntryAmount: components["schemas"]["Units"];
+            /** @description Players seated after the change; a snapshot lists them */
+            participantCount: number;
+            totalWager: components["schemas"]["Amount"];
+            totalWagerAmount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomJoinedData: {
+            user: components["schemas"]["User"];
+            /** @description Players seated after the change; a snapshot lists them */
+            participantCount: number;
+            totalWager: components["schemas"]["Amount"];
+            totalWagerAmount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomLeftData: {
+            userId: components["schemas"]["Id"];
+            /** @enum {string} */
+            reason: "left" | "kicked" | "banned" | "forfeited" | "expired";
+            /** @description Players seated after the change; a snapshot lists them */
+            participantCount: number;
+            totalWager: components["schemas"]["Amount"];
+            totalWagerAmount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomReadyData: {
+            userId: components["schemas"]["Id"];
+            ready: boolean;
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomHostChangedData: {
+            userId: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomStartedData: {
+            /** @enum {string} */
+            by: "host" | "server" | "auto";
+            startedAt: components["schemas"]["Time"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomFinishedData: {
+            results: components["schemas"]["Result"][];
+            payouts: {
+                userId: components["schemas"]["Id"];
+                /** @description null for a forfeited seat */
+                place: number | null;
+                payout: components["schemas"]["Amount"];
+                amount: components["schemas"]["Units"];
+            }[];
+            rake: components["schemas"]["Amount"];
+            rakeAmount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomCancelledData: {
+            /** @enum {string} */
+            reason: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded";
+            refunds: components["schemas"]["Refund"][];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomRematchData: {
+            newRoomId: components["schemas"]["RoomId"];
+            code: string;
+            by: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        UserBalanceData: {
+            tokenId: components["schemas"]["TokenCode"];
+            volume: components["schemas"]["Amount"];
+            amount: components["schemas"]["Units"];
+            held: components["schemas"]["Amount"];
+            heldAmount: components["schemas"]["Units"];
+            /** @description Of what can be spent; 0 when only stakes changed */
+            delta: number;
+            deltaAmount: components["schemas"]["Units"];
+            reason: string;
+            /** @description What it belongs to: a room, a purchase, or the operator's text */
+            ref: string;
+        };
+        UserAssetData: {
+            assetId: components["schemas"]["Id"];
+            /** Format: int64 */
+            quantity: number;
+            /** Format: int64 */
+            owned: number;
+            purchaseId: components["schemas"]["Id"];
+        };
+        UserProgressData: {
+            gameId: components["schemas"]["Id"];
+            slot: components["schemas"]["Slot"];
+            version: components["schemas"]["Version"];
+            savedAt: components["schemas"]["Time"];
+            size: number;
+            /**
+             * Format: int64
+             * @description The version whose state this is
+             */
+            restoredFrom?: number;
+        };
+        HelloData: {
+            connectionId: string;
+            userId: components["schemas"]["Id"];
+            serverTime: components["schemas"]["Time"];
+            /** @enum {integer} */
+            protocol: 1;
+            limits: {
+                frameBytes: number;
+                framesPerSecond: number;
+                burst: number;
+                /** @description Rooms that a connection may subscribe to */
+                subscriptions: number;
+            };
+        };
+        ServerDrainingData: {
+            reconnectInMs: number;
+        };
+        RoomSnapshotData: components["schemas"]["Snapshot"];
+        RoomMessageData: {
+            from: components["schemas"]["Id"];
+            op: string;
+            /** @description Any JSON */
+            payload: unknown;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
 }
+/** The data of a room's events as this version of the service sends them, by their name in the SDK. */
 interface ServiceRoomEvents {
-	created: components["schemas"]["RoomCreatedData"];
-	joined: components["schemas"]["RoomJoinedData"];
-	left: components["schemas"]["RoomLeftData"];
-	ready: components["schemas"]["RoomReadyData"];
-	hostChanged: components["schemas"]["RoomHostChangedData"];
-	started: components["schemas"]["RoomStartedData"];
-	finished: components["schemas"]["RoomFinishedData"];
-	cancelled: components["schemas"]["RoomCancelledData"];
-	rematch: components["schemas"]["RoomRematchData"];
-	message: components["schemas"]["RoomMessageData"];
+    created: components["schemas"]["RoomCreatedData"];
+    joined: components["schemas"]["RoomJoinedData"];
+    left: components["schemas"]["RoomLeftData"];
+    ready: components["schemas"]["RoomReadyData"];
+    hostChanged: components["schemas"]["RoomHostChangedData"];
+    started: components["schemas"]["RoomStartedData"];
+    finished: components["schemas"]["RoomFinishedData"];
+    cancelled: components["schemas"]["RoomCancelledData"];
+    rematch: components["schemas"]["RoomRematchData"];
+    message: components["schemas"]["RoomMessageData"];
 }
+/** The data of the player's own events. */
 interface ServiceUserEvents {
-	balance: components["schemas"]["UserBalanceData"];
-	asset: components["schemas"]["UserAssetData"];
-	progress: components["schemas"]["UserProgressData"];
+    balance: components["schemas"]["UserBalanceData"];
+    asset: components["schemas"]["UserAssetData"];
+    progress: components["schemas"]["UserProgressData"];
 }
+/** The data of events to one connection. */
 interface ServiceConnectionEvents {
-	hello: components["schemas"]["HelloData"];
-	draining: components["schemas"]["ServerDrainingData"];
+    hello: components["schemas"]["HelloData"];
+    draining: components["schemas"]["ServerDrainingData"];
 }
 type Schemas = components["schemas"];
 /** A player as others see them. `avatar` is null when none is set. */
@@ -1097,334 +1126,337 @@ export type Result = Schemas["Result"];
 /** The fields of a room. */
 export type RoomData = Schemas["Room"];
 /** The settings of a new room. Amounts are numbers or decimal strings. */
-export type CreateRoom = Partial<Schemas["CreateRoom"]> & {
-	maxPlayers: number;
+export type CreateRoom = Omit<Partial<Schemas["CreateRoom"]>, "metadata"> & {
+    maxPlayers: number;
+    /** Anything that the players should know before they join. */
+    metadata?: Record<string, unknown>;
 };
 /** What a save replaced. `savedAt` is ISO 8601, `size` bytes. */
 export interface Saved {
-	slot: string;
-	version: number;
-	savedAt: string;
-	size: number;
-	/** The state itself, where it was asked for. */
-	state?: object;
+    slot: string;
+    version: number;
+    savedAt: string;
+    size: number;
+    /** The state itself, where it was asked for. */
+    state?: object;
 }
 /** A stored version of a slot. `intact` is false when it cannot be restored. */
 export type Revision = Schemas["Revision"];
 /** A page of a list. `nextCursor` is null at the end. */
 export interface Page<T> {
-	items: T[];
-	nextCursor: string | null;
+    items: T[];
+    nextCursor: string | null;
 }
 /** Which page of a list. `limit` is at most 100. */
 export interface PageQuery {
-	limit?: number;
-	cursor?: string;
+    limit?: number;
+    cursor?: string;
 }
 /** Which rooms. Without `status`: those that the player may join. */
 export interface RoomQuery extends PageQuery {
-	status?: Schemas["RoomStatus"];
-	entryTokenId?: number;
-	maxEntry?: string | number;
-	hasSeat?: boolean;
+    status?: Schemas["RoomStatus"];
+    entryTokenId?: number;
+    maxEntry?: string | number;
+    hasSeat?: boolean;
 }
 /** What a player set themselves as bounds. Amounts are decimals of the token. */
 export interface Limits {
-	tokenId?: string;
-	maxStake?: number | string | null;
-	maxOpenRooms?: number | null;
-	maxLoss24h?: number | string | null;
-	excludedUntil?: string | null;
+    tokenId?: string;
+    maxStake?: number | string | null;
+    maxOpenRooms?: number | null;
+    maxLoss24h?: number | string | null;
+    excludedUntil?: string | null;
 }
 /** Options of a call. */
 export interface CallOptions {
-	/** Ends the call with the code `aborted`. What it changes may have happened. */
-	signal?: AbortSignal;
-	/** The Idempotency-Key. By default each call makes its own and repeats it. */
-	idempotencyKey?: string;
+    /** Ends the call with the code `aborted`. What it changes may have happened. */
+    signal?: AbortSignal;
+    /** The Idempotency-Key. By default each call makes its own and repeats it. */
+    idempotencyKey?: string;
 }
 /** Options of a listener. */
 export interface ListenOptions {
-	/** Removes the listener. */
-	signal?: AbortSignal;
+    /** Removes the listener. */
+    signal?: AbortSignal;
 }
 /** A purchase whose outcome is not known yet. */
 export interface PendingPurchase {
-	/** The Idempotency-Key of every attempt. */
-	key: string;
-	assetId: number;
-	quantity: number;
-	expectedPrice?: string | number;
-	userId: number;
-	/** When it was first sent, in ms of the service's clock. */
-	at: number;
+    /** The Idempotency-Key of every attempt. */
+    key: string;
+    assetId: number;
+    quantity: number;
+    expectedPrice?: string | number;
+    userId: number;
+    /** When it was first sent, in ms of the service's clock. */
+    at: number;
 }
 /** Where the connection stands. */
 export type State = "idle" | "connecting" | "online" | "reconnecting" | "offline" | "closed";
 /** Every event of a room has these beside its own data. */
 export interface EventBase {
-	/** The name of the event. */
-	type: string;
-	roomId: string;
-	/** Its number in the room; absent where an event has none. */
-	seq?: number;
-	/** When it happened, ISO 8601. */
-	at: string;
+    /** The name of the event. */
+    type: string;
+    roomId: string;
+    /** Its number in the room; absent where an event has none. */
+    seq?: number;
+    /** When it happened, ISO 8601. */
+    at: string;
 }
+/** Events of the wire contract that a service may not send yet. */
 interface ContractRoomEvents {
-	result: {
-		userId: number;
-		version?: number;
-	};
-	disputed: {
-		version?: number;
-	};
-	connected: {
-		userId: number;
-	};
-	disconnected: {
-		userId: number;
-		graceUntil: string;
-	};
-	state: {
-		version: number;
-		patch: Record<string, unknown>;
-		delete?: string[];
-	};
-	turn: {
-		userId: number;
-		deadline: string;
-	};
+    result: {
+        userId: number;
+        version?: number;
+    };
+    disputed: {
+        version?: number;
+    };
+    connected: {
+        userId: number;
+    };
+    disconnected: {
+        userId: number;
+        graceUntil: string;
+    };
+    state: {
+        version: number;
+        patch: Record<string, unknown>;
+        delete?: string[];
+    };
+    turn: {
+        userId: number;
+        deadline: string;
+    };
 }
 type WireRoomEvents = ServiceRoomEvents & Omit<ContractRoomEvents, keyof ServiceRoomEvents>;
 /** A message of another player. */
 export type MessageOf<M> = {
-	[K in keyof M & string]: {
-		from: number;
-		op: K;
-		payload: M[K];
-	};
+    [K in keyof M & string]: {
+        from: number;
+        op: K;
+        payload: M[K];
+    };
 }[keyof M & string];
 /** The events of a room, by name. */
 export type RoomEvents<M = any> = {
-	[K in Exclude<keyof WireRoomEvents, "message" | "created">]: EventBase & WireRoomEvents[K];
+    [K in Exclude<keyof WireRoomEvents, "message" | "created">]: EventBase & WireRoomEvents[K];
 } & {
-	message: EventBase & MessageOf<M>;
-	/** After every other event that changed a field of the room. */
-	change: EventBase;
-	/** Events were lost for good: the room's fields are current again, all at once. */
-	resynced: EventBase & {
-		room: Room<M>;
-	};
+    message: EventBase & MessageOf<M>;
+    /** After every other event that changed a field of the room. */
+    change: EventBase;
+    /** Events were lost for good: the room's fields are current again, all at once. */
+    resynced: EventBase & {
+        room: Room<M>;
+    };
 };
 /** Any event of a room except change, which only repeats another. */
 export type RoomEvent<M = any> = RoomEvents<M>[Exclude<keyof RoomEvents<M>, "change">];
 /** The events of the client, by name. */
 export interface ParlorEvents {
-	state: State;
-	/** `persistent` is false when the session will not survive the page. */
-	user: {
-		user: User;
-		persistent: boolean;
-	};
-	balance: ServiceUserEvents["balance"];
-	asset: ServiceUserEvents["asset"];
-	progress: ServiceUserEvents["progress"];
-	draining: ServiceConnectionEvents["draining"];
-	/** What no call could report: a listener that threw, a refused message, a purchase that failed late. */
-	error: ParlorError | Error;
+    state: State;
+    /** `persistent` is false when the session will not survive the page. */
+    user: {
+        user: User;
+        persistent: boolean;
+    };
+    balance: ServiceUserEvents["balance"];
+    asset: ServiceUserEvents["asset"];
+    progress: ServiceUserEvents["progress"];
+    draining: ServiceConnectionEvents["draining"];
+    /** What no call could report: a listener that threw, a refused message, a purchase that failed late. */
+    error: ParlorError | Error;
 }
 /** State that all players of a room share. */
 export interface Shared {
-	/** The state now. Change it with `set` only. */
-	readonly value: Record<string, unknown>;
-	/**
-	 * Sets the members of `patch` and removes those of `delete`. Resolves with the new version. Where
-	 * somebody else was first, it is tried again on their state, three times; then it rejects with
-	 * version_conflict.
-	 */
-	set(patch: Record<string, unknown>, o?: {
-		delete?: string[];
-	}): Promise<number>;
+    /** The state now. Change it with `set` only. */
+    readonly value: Record<string, unknown>;
+    /**
+     * Sets the members of `patch` and removes those of `delete`. Resolves with the new version. Where
+     * somebody else was first, it is tried again on their state, three times; then it rejects with
+     * version_conflict.
+     */
+    set(patch: Record<string, unknown>, o?: {
+        delete?: string[];
+    }): Promise<number>;
 }
 /** Options of a message. */
 export interface SendOptions {
-	/** The ids of the players who receive it; all others by default. */
-	to?: number[];
-	/** Drop it when it cannot be sent at once. */
-	volatile?: boolean;
+    /** The ids of the players who receive it; all others by default. */
+    to?: number[];
+    /** Drop it when it cannot be sent at once. */
+    volatile?: boolean;
 }
 /**
  * A room whose fields change in place, in the order of events and before listeners run. The
  * promise of a call settles once the events that it caused have been heard.
  */
 export interface Room<M = any> extends RoomData {
-	/** Adds a listener, and returns the function that removes it. */
-	on<K extends keyof RoomEvents<M>>(event: K, fn: (e: RoomEvents<M>[K]) => void, o?: ListenOptions): () => void;
-	/** Resolves with the next such event. Rejects with `aborted` or `closed`. */
-	once<K extends keyof RoomEvents<M>>(event: K, o?: ListenOptions): Promise<RoomEvents<M>[K]>;
-	/** Iterates over events from now on. At most 1,000 wait to be read; then it throws `queue_full`. */
-	events(o?: ListenOptions): AsyncIterable<RoomEvent<M>>;
-	/** Rejects with already_started, not_participant, room_closed. */
-	setReady(ready?: boolean): Promise<Room<M>>;
-	/** For the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
-	start(): Promise<Room<M>>;
-	/** Before the start the stake comes back; after it the seat is forfeited. */
-	leave(): Promise<Room<M>>;
-	/** For the host, before the start. Every stake comes back. Rejects with not_host, already_started. */
-	cancel(): Promise<Room<M>>;
-	/** In a consensus room: reports what this player saw. Rejects with not_started, result_conflict. */
-	finish(results: Result[]): Promise<Room<M>>;
-	/** Opens a room with the same settings and reserved seats, or joins the one that is open. */
-	rematch(): Promise<Room<M>>;
-	/** For the host. Rejects with not_host, not_participant. */
-	kick(userId: number, o?: {
-		ban?: boolean;
-	}): Promise<Room<M>>;
-	/** For the host. Rejects with not_host, not_participant. */
-	makeHost(userId: number): Promise<Room<M>>;
-	/**
-	 * Sends a message to the other players: not stored, at most once, in order. While there is no
-	 * connection it waits, 10 s at most. Throws payload_too_large above 16 KiB, and queue_full when 64
-	 * messages or 256 KB wait, or the oldest has waited for 10 s.
-	 */
-	send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
-	/** State that all players of the room share. */
-	readonly shared: Shared;
+    /** Adds a listener, and returns the function that removes it. */
+    on<K extends keyof RoomEvents<M>>(event: K, fn: (e: RoomEvents<M>[K]) => void, o?: ListenOptions): () => void;
+    /** Resolves with the next such event. Rejects with `aborted` or `closed`. */
+    once<K extends keyof RoomEvents<M>>(event: K, o?: ListenOptions): Promise<RoomEvents<M>[K]>;
+    /** Iterates over events from now on. At most 1,000 wait to be read; then it throws `queue_full`. */
+    events(o?: ListenOptions): AsyncIterable<RoomEvent<M>>;
+    /** Rejects with already_started, not_participant, room_closed. */
+    setReady(ready?: boolean): Promise<Room<M>>;
+    /** For the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
+    start(): Promise<Room<M>>;
+    /** Before the start the stake comes back; after it the seat is forfeited. */
+    leave(): Promise<Room<M>>;
+    /** For the host, before the start. Every stake comes back. Rejects with not_host, already_started. */
+    cancel(): Promise<Room<M>>;
+    /** In a consensus room: reports what this player saw. Rejects with not_started, result_conflict. */
+    finish(results: Result[]): Promise<Room<M>>;
+    /** Opens a room with the same settings and reserved seats, or joins the one that is open. */
+    rematch(): Promise<Room<M>>;
+    /** For the host. Rejects with not_host, not_participant. */
+    kick(userId: number, o?: {
+        ban?: boolean;
+    }): Promise<Room<M>>;
+    /** For the host. Rejects with not_host, not_participant. */
+    makeHost(userId: number): Promise<Room<M>>;
+    /**
+     * Sends a message to the other players: not stored, at most once, in order. While there is no
+     * connection it waits, 10 s at most. Throws payload_too_large above 16 KiB, and queue_full when 64
+     * messages or 256 KB wait, or the oldest has waited for 10 s.
+     */
+    send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
+    /** State that all players of the room share. */
+    readonly shared: Shared;
 }
 /** Finds, opens and joins rooms. All of a client's calls for one room give the same object. */
 export interface Rooms<M = any> {
-	/** Opens a room and takes its entry. Rejects with insufficient_funds, invalid_amount, token_not_found. */
-	create(input: CreateRoom, o?: CallOptions): Promise<Room<M>>;
-	/** Takes a seat. Rejects with room_full, room_closed, already_started, insufficient_funds, banned. */
-	join(room: string | {
-		code: string;
-	}, o?: CallOptions): Promise<Room<M>>;
-	/** Follows a room without a seat, or one that the player has. Rejects with room_not_found. */
-	get(room: string | {
-		code: string;
-	}): Promise<Room<M>>;
-	list(query?: RoomQuery): Promise<Page<RoomData>>;
-	/** The rooms that have not ended and in which the player has a seat. */
-	mine(): Promise<Room<M>[]>;
-	/** Joins an open room with the same settings, else opens one. */
-	quick(input: CreateRoom, o?: CallOptions): Promise<Room<M>>;
+    /** Opens a room and takes its entry. Rejects with insufficient_funds, invalid_amount, token_not_found. */
+    create(input: CreateRoom, o?: CallOptions): Promise<Room<M>>;
+    /** Takes a seat. Rejects with room_full, room_closed, already_started, insufficient_funds, banned. */
+    join(room: string | {
+        code: string;
+    }, o?: CallOptions): Promise<Room<M>>;
+    /** Follows a room without a seat, or one that the player has. Rejects with room_not_found. */
+    get(room: string | {
+        code: string;
+    }): Promise<Room<M>>;
+    list(query?: RoomQuery): Promise<Page<RoomData>>;
+    /** The rooms that have not ended and in which the player has a seat. */
+    mine(): Promise<Room<M>[]>;
+    /** Joins an open room with the same settings, else opens one. */
+    quick(input: CreateRoom, o?: CallOptions): Promise<Room<M>>;
 }
 /** The player's saves. A slot's name has 1 to 64 characters of A-Z, a-z, 0-9, `_`, `.` and `-`. */
 export interface Progress {
-	/**
-	 * Makes `state` the newest version. Calls within 500 ms are one save, the newest. It waits in
-	 * storage while there is no connection, also for the next page. When somebody else saved
-	 * meanwhile, `merge` gives the state to save instead; without it the call rejects with
-	 * version_conflict and `data: {mine, theirs, version}`.
-	 */
-	save<T extends object>(slot: string, state: T, o?: {
-		merge?: (mine: T, theirs: T) => T | Promise<T>;
-	}): Promise<Saved>;
-	/** Resolves with null for a slot that was never saved. */
-	load(slot: string): Promise<(Saved & {
-		state: any;
-	}) | null>;
-	list(): Promise<Saved[]>;
-	/** The last five versions, newest first. */
-	history(slot: string): Promise<Revision[]>;
-	/** Makes an older state the newest version. */
-	restore(slot: string, version: number): Promise<Saved>;
+    /**
+     * Makes `state` the newest version. Calls within 500 ms are one save, the newest. It waits in
+     * storage while there is no connection, also for the next page. When somebody else saved
+     * meanwhile, `merge` gives the state to save instead; without it the call rejects with
+     * version_conflict and `data: {mine, theirs, version}`.
+     */
+    save<T extends object>(slot: string, state: T, o?: {
+        merge?: (mine: T, theirs: T) => T | Promise<T>;
+    }): Promise<Saved>;
+    /** Resolves with null for a slot that was never saved. */
+    load(slot: string): Promise<(Saved & {
+        state: any;
+    }) | null>;
+    list(): Promise<Saved[]>;
+    /** The last five versions, newest first. */
+    history(slot: string): Promise<Revision[]>;
+    /** Makes an older state the newest version. */
+    restore(slot: string, version: number): Promise<Saved>;
 }
 /** The player's money. Amounts are exact: `volume` as number, `amount` in minor units as string. */
 export interface Wallet {
-	balances(): Promise<Balance[]>;
-	/** Rejects with token_not_found. */
-	balance(tokenId: string): Promise<Balance>;
-	ledger(query?: PageQuery & {
-		tokenId?: string;
-	}): Promise<Page<LedgerEntry>>;
-	/**
-	 * Returns `"2.50 Gold"`. A number is a decimal of the token, such as `volume`; a string without a
-	 * point is minor units, such as `amount`. Throws token_not_found before the token was seen.
-	 */
-	format(amount: number | string, tokenId: string): string;
-	/** Reads the player's own bounds; with `change`, tightens them at once or loosens them after 24 h. */
-	limits(change?: Limits): Promise<Limits>;
+    balances(): Promise<Balance[]>;
+    /** Rejects with token_not_found. */
+    balance(tokenId: string): Promise<Balance>;
+    ledger(query?: PageQuery & {
+        tokenId?: string;
+    }): Promise<Page<LedgerEntry>>;
+    /**
+     * Returns `"2.50 Gold"`. A number is a decimal of the token, such as `volume`; a string without a
+     * point is minor units, such as `amount`. Throws token_not_found before the token was seen.
+     */
+    format(amount: number | string, tokenId: string): string;
+    /** Reads the player's own bounds; with `change`, tightens them at once or loosens them after 24 h. */
+    limits(change?: Limits): Promise<Limits>;
 }
 /** What the game sells. */
 export interface Store {
-	assets(query?: PageQuery): Promise<Page<Asset>>;
-	/**
-	 * Buys an asset, once, however often it is sent. Rejects with insufficient_funds, price_changed,
-	 * sold_out, already_owned: then nothing was bought. Rejects with offline, timeout or
-	 * outcome_unknown when that is not known: then `pending` lists it until it is settled.
-	 */
-	buy(assetId: number, o?: {
-		quantity?: number;
-		expectedPrice?: number | string;
-	}): Promise<Purchase>;
-	owned(query?: PageQuery): Promise<Page<OwnedAsset>>;
-	/** The purchases whose outcome is not known yet. */
-	pending(): Promise<PendingPurchase[]>;
+    assets(query?: PageQuery): Promise<Page<Asset>>;
+    /**
+     * Buys an asset, once, however often it is sent. Rejects with insufficient_funds, price_changed,
+     * sold_out, already_owned: then nothing was bought. Rejects with offline, timeout or
+     * outcome_unknown when that is not known: then `pending` lists it until it is settled.
+     */
+    buy(assetId: number, o?: {
+        quantity?: number;
+        expectedPrice?: number | string;
+    }): Promise<Purchase>;
+    owned(query?: PageQuery): Promise<Page<OwnedAsset>>;
+    /** The purchases whose outcome is not known yet. */
+    pending(): Promise<PendingPurchase[]>;
 }
 /** Friends, requests and blocked players. */
 export interface Friends {
-	list(query?: PageQuery): Promise<Page<Friend>>;
-	/** Asks for friendship, or accepts it. */
-	add(userId: number): Promise<Friend>;
-	/** Ends a friendship, declines a request, lifts a block. */
-	remove(userId: number): Promise<void>;
-	block(userId: number): Promise<Friend>;
+    list(query?: PageQuery): Promise<Page<Friend>>;
+    /** Asks for friendship, or accepts it. */
+    add(userId: number): Promise<Friend>;
+    /** Ends a friendship, declines a request, lifts a block. */
+    remove(userId: number): Promise<void>;
+    block(userId: number): Promise<Friend>;
 }
 /** The player's own account. */
 export interface OwnAccount {
-	rename(username: string): Promise<Account>;
-	/** An https address, or null for none. */
-	avatar(url: string | null): Promise<Account>;
-	/** Makes a guest a lasting account. Rejects with already_linked. */
-	link(proof: {
-		externalToken: string;
-	} | {
-		deviceSecret: string;
-	}): Promise<Account>;
-	/** Ends the session on this device and closes the client. A guest cannot come back. */
-	signOut(): Promise<void>;
-	/** Deletes the account for good and closes the client. Rejects with money_held. */
-	remove(): Promise<void>;
+    rename(username: string): Promise<Account>;
+    /** An https address, or null for none. */
+    avatar(url: string | null): Promise<Account>;
+    /** An access token for the game's own server, to which `GET /api/v1/me` tells whose it is. */
+    token(): Promise<string>;
+    /** Makes a guest a lasting account. Rejects with already_linked. */
+    link(proof: {
+        externalToken: string;
+    } | {
+        deviceSecret: string;
+    }): Promise<Account>;
+    /** Ends the session on this device and closes the client. A guest cannot come back. */
+    signOut(): Promise<void>;
+    /** Deletes the account for good and closes the client. Rejects with money_held. */
+    remove(): Promise<void>;
 }
 /** A player of a game, signed in and connected. */
 export interface Parlor<M = any> {
-	/** Signed in and online once. Rejects only for what will not mend. */
-	readonly ready: Promise<Parlor<M>>;
-	readonly state: State;
-	readonly user: User | null;
-	/** Adds a listener, and returns the function that removes it. */
-	on<K extends keyof ParlorEvents>(event: K, fn: (e: ParlorEvents[K]) => void, o?: ListenOptions): () => void;
-	readonly rooms: Rooms<M>;
-	readonly progress: Progress;
-	readonly wallet: Wallet;
-	readonly store: Store;
-	readonly friends: Friends;
-	readonly account: OwnAccount;
-	/** The service's clock, in ms since 1970. */
-	time(): number;
-	/** Ends the connection. Unfinished calls reject with `closed`. */
-	close(): void;
+    /** Signed in and online once. Rejects only for what will not mend. */
+    readonly ready: Promise<Parlor<M>>;
+    readonly state: State;
+    readonly user: User | null;
+    /** Adds a listener, and returns the function that removes it. */
+    on<K extends keyof ParlorEvents>(event: K, fn: (e: ParlorEvents[K]) => void, o?: ListenOptions): () => void;
+    readonly rooms: Rooms<M>;
+    readonly progress: Progress;
+    readonly wallet: Wallet;
+    readonly store: Store;
+    readonly friends: Friends;
+    readonly account: OwnAccount;
+    /** The service's clock, in ms since 1970. */
+    time(): number;
+    /** Ends the connection. Unfinished calls reject with `closed`. */
+    close(): void;
 }
 /** The options of init. */
 export interface Options {
-	gameId: string | number;
-	/** The address of the service. By default the origin of the SDK's script, else that of the page. */
-	baseUrl?: string;
-	/** Returns an access token of the game's own sign-in. Called again when one expires. */
-	getToken?: () => Promise<string>;
-	/** The name of a new guest, 1 to 32 characters. */
-	username?: string;
-	/** Where the session is kept; false keeps it in memory. */
-	storage?: Storage | false;
-	/** Loads the debug panel. */
-	debug?: boolean;
-	fetch?: typeof fetch;
-	WebSocket?: any;
+    gameId: string | number;
+    /** The address of the service. By default the origin of the SDK's script, else that of the page. */
+    baseUrl?: string;
+    /** Returns an access token of the game's own sign-in. Called again when one expires. */
+    getToken?: () => Promise<string>;
+    /** The name of a new guest, 1 to 32 characters. */
+    username?: string;
+    /** Where the session is kept; false keeps it in memory. */
+    storage?: Storage | false;
+    /** Loads the debug panel. */
+    debug?: boolean;
+    fetch?: typeof fetch;
+    WebSocket?: any;
 }
-/** Sets the default of `baseUrl`: the origin that the SDK's own script came from. */
-export declare function setScriptOrigin(address: string | undefined): void;
 /**
  * Returns the client of a game at once. It signs in and connects by itself; `await init(…)` waits
  * for that. The same `gameId` and `baseUrl` give the same client. Throws a TypeError when an option

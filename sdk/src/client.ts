@@ -100,8 +100,12 @@ export function createClient(options: Options, base: string, onClose: () => void
     },
   });
 
-  /** Reports whether there is a service, also where this page may not read its answers. */
-  const isThere = () => (options.fetch || fetch)(`${base}/healthz`, { mode: "no-cors" }).catch(() => {});
+  /**
+   * Reports whether there is a service. The files of the SDK are open to every origin; other
+   * responses are hidden, whatever the mode of the request.
+   */
+  const isThere = () =>
+    (options.fetch || fetch)(`${base}/sdk/debug.v1.js`, { cache: "no-store" }).catch(() => {});
 
   function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);

@@ -24,6 +24,7 @@ export function createAccount(c: Context, close: () => void): OwnAccount {
   return {
     rename: (username) => change({ username }),
     avatar: (avatar) => change({ avatar }),
+    token: () => c.session.freshToken(),
     link: (proof) => change(proof, "auth/link", "POST"),
     async signOut() {
       const token = c.session.currentToken();

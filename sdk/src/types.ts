@@ -293,6 +293,8 @@ export interface OwnAccount {
   rename(username: string): Promise<Account>;
   /** An https address, or null for none. */
   avatar(url: string | null): Promise<Account>;
+  /** An access token for the game's own server, to which `GET /api/v1/me` tells whose it is. */
+  token(): Promise<string>;
   /** Makes a guest a lasting account. Rejects with already_linked. */
   link(proof: { externalToken: string } | { deviceSecret: string }): Promise<Account>;
   /** Ends the session on this device and closes the client. A guest cannot come back. */

@@ -32,6 +32,8 @@ var importTable = []importRow{
 	{"sdk", nil, "built files"},
 	{"web", []string{"sdk"}, "built files with their headers; what a page shows comes from the API, as for every client"},
 
+	{"referee", []string{"wire"}, "a game's own server knows the API and nothing behind it"},
+
 	{"events", []string{"wire"}, "what a client may receive is the same on every transport; it is JSON"},
 
 	{"redisdb", []string{"apierror", "keys", "scripts"}, "opens the store and runs scripts; it knows no domain"},

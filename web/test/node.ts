@@ -22,14 +22,14 @@ export async function startNode(...flags: string[]): Promise<Node> {
   }
   const child = spawn(
     binary, ["dev", "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0", ...flags],
-    { stdio: ["ignore", "pipe", "pipe"] },
+    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, HOME: folder } },
   );
   const stop = async () => {
     await end(child);
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const printed = await readUntil(child, /http:\/\/[\w.:[\]]+/);
+    const printed = await readUntil(child, /\/admin\/audit/);
     return { url: printed.match(/http:\/\/[\w.:[\]]+/)![0], printed, stop };
   } catch (error) {
     await stop();

@@ -23,7 +23,8 @@ export interface components {
         Username: string;
         /**
          * Format: uri
-         * @description The https address of a picture at a public host name; at one of the game's settings.avatarHosts where it lists any
+         * @description The https address of a picture at a public host name; at one of the game's settings.avatarHosts
+         * where it lists any
          */
         Avatar: string | null;
         /** @example GOLD */
@@ -179,7 +180,10 @@ export interface components {
         /** @description The games whose server keys may credit and debit the token; nothing else depends on it */
         TokenGames: {
             gameId: components["schemas"]["Id"];
-            /** @description What the server keys of the game may credit in a day (UTC), in the token's own unit; beyond it 409 limit_reached. 0: debits only */
+            /**
+             * @description What the server keys of the game may credit in a day (UTC), in the token's own unit; beyond
+             * it 409 limit_reached. 0: debits only
+             */
             mintLimitPerDay: number | string;
         }[];
         AdminToken: {
@@ -327,7 +331,9 @@ export interface components {
                 sockets: components["schemas"]["Counts"];
                 lagMicros: components["schemas"]["Counts"];
                 ledgerEntries: components["schemas"]["Counts"];
-                /** @description For each token the minor units that came into an account. Each entry counts on one node */
+                /**
+                 * @description For each token the minor units that came into an account. Each entry counts on one node
+                 */
                 moved: {
                     [key: string]: components["schemas"]["Units"][];
                 };
@@ -438,7 +444,8 @@ export interface components {
              * @description Why it was cancelled
              * @enum {string|null}
              */
-            reason?: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded" | null;
+            reason?: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded"
+                | null;
             /**
              * @description Of the last event; opaque
              * @example 12-00abc123
@@ -559,7 +566,8 @@ export interface components {
             tokenId: components["schemas"]["TokenCode"];
             amount: components["schemas"]["AmountInput"];
             /**
-             * @description linked: players for whom the game's server or an issuer vouches, at their sign-in or when they are linked. any: guests too, of whom anybody can make many
+             * @description linked: players for whom the game's server or an issuer vouches, at their sign-in or when
+             * they are linked. any: guests too, of whom anybody can make many
              * @default linked
              * @enum {string}
              */
@@ -591,7 +599,10 @@ export interface components {
              */
             minAgeToStakeSeconds?: number;
             issuers?: components["schemas"]["Issuer"][];
-            /** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
+            /**
+             * @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None:
+             * every public host
+             */
             avatarHosts?: string[];
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: Record<string, never>[];
@@ -622,7 +633,10 @@ export interface components {
              */
             minAgeToStakeSeconds?: number;
             issuers?: components["schemas"]["Issuer"][];
-            /** @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None: every public host */
+            /**
+             * @description Hosts at which avatars may be: a name, or `*.` and a name for all names below it. None:
+             * every public host
+             */
             avatarHosts?: string[];
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: Record<string, never>[];
@@ -643,7 +657,10 @@ export interface components {
             /** @description One more with every record */
             id: components["schemas"]["Id"];
             at: components["schemas"]["Time"];
-            /** @description `operator:1` by the place of the operator's key in the setting, `server:<id of the server key>` */
+            /**
+             * @description `operator:1` by the place of the operator's key in the setting, `server:<id of the server
+             * key>`
+             */
             actor: string;
             /**
              * Format: int64
@@ -655,9 +672,16 @@ export interface components {
              * @example patchGame
              */
             action: string;
-            /** @description `user:7`, `game:3`, `asset:4`, `token:GOLD`, `room:<roomId>`; empty when nothing may have been created */
+            /**
+             * @description `user:7`, `game:3`, `asset:4`, `token:GOLD`, `room:<roomId>`; empty when nothing may have
+             * been created
+             */
             target: string;
-            /** @description What has changed, as it was; null for what was created. It was read before the write, so a write at the same time by others can show in it. More than 2 KiB is `{bytes, sha256}`, member by member first */
+            /**
+             * @description What has changed, as it was; null for what was created. It was read before the write, so a
+             * write at the same time by others can show in it. More than 2 KiB is `{bytes, sha256}`, member by member
+             * first
+             */
             before: {
                 [key: string]: unknown;
             } | null;
@@ -697,7 +721,10 @@ export interface components {
         MessageId: string;
         /** @description The id of the request, or null if it had none */
         ReplyTo: string | null;
-        /** @description A position among the events of a room or a player, such as `12-00abc123`; opaque. Before the first event it is `0-0` */
+        /**
+         * @description A position among the events of a room or a player, such as `12-00abc123`; opaque. Before the
+         * first event it is `0-0`
+         */
         Position: string;
         /**
          * @description Neither `.` nor `..`

@@ -1,0 +1,123 @@
+// The page around the game: signs in, shows the race, and a drawer with what goes over the wire.
+import { init, type Parlor } from "/sdk/v1.mjs";
+import { render } from "preact";
+import { startTheme } from "../shared/theme";
+import { Drawer } from "./drawer";
+import { Game, type Messages } from "./game";
+import { plug, type Traffic } from "./plug";
+import { fetchRules, type Rules } from "./referee";
+import { Tally } from "./tally";
+import { Table } from "./table";
+
+const outageMs = 700;
+const lookMs = 800; // how often open races are looked for
+const maxTraffic = 80; // rows of the drawer
+
+/** What the page shows beside the game. */
+export interface Page {
+  game: Game;
+  error: string;
+  balance: string;
+  act: string; // whose code the drawer shows
+  isBusy: boolean;
+  traffic: Traffic[];
+  pulls: number;
+  tally: Tally;
+}
+
+/** Signs in. Each tab is a player of its own, because sessionStorage belongs to one tab. */
+function signIn(rules: Rules): Parlor<Messages> {
+  return init<Messages>({
+    gameId: rules.gameId, storage: sessionStorage, fetch: plug.fetch, WebSocket: plug.WebSocket,
+  });
+}
+
+async function startBot(page: Page) {
+  if (page.game.room?.status !== "CREATED") await page.game.create();
+  const bot = new Worker(document.querySelector<HTMLElement>("#app")!.dataset.bot!, { type: "module" });
+  bot.postMessage({ roomId: page.game.room!.roomId, rules: page.game.rules });
+}
+
+async function main() {
+  const app = document.querySelector<HTMLElement>("#app")!;
+  const side = document.querySelector<HTMLElement>("#drawer")!;
+  const page = { error: "", balance: "", act: "signIn", isBusy: false, traffic: [], pulls: 0, tally: new Tally(0) } as any as Page;
+  let drawn = false; // once for all changes of a moment
+  const draw = () => {
+    if (drawn || !page.game) return;
+    drawn = true;
+    queueMicrotask(() => {
+      drawn = false;
+      render(<Table page={page} run={run} />, app);
+      render(<Drawer page={page} show={(act) => { page.act = act; draw(); }} />, side);
+    });
+  };
+
+  plug.watch((traffic) => {
+    const [newest] = page.traffic;
+    if (newest?.title === traffic.title) Object.assign(newest, traffic, { times: newest.times + 1 });
+    else page.traffic = [traffic, ...page.traffic].slice(0, maxTraffic);
+    draw();
+  });
+  const rules = await fetchRules();
+  const parlor = signIn(rules);
+  page.game = new Game(parlor, rules, draw);
+  app.replaceChildren();
+
+  /** Does what a button says, and shows why it could not be done. */
+  async function run(act: string, work?: () => Promise<void>) {
+    page.error = "";
+    page.act = act;
+    if (act === "plug") {
+      page.pulls++;
+      plug.pull(outageMs);
+      return draw();
+    }
+    page.isBusy = true;
+    draw();
+    const before = page.game.room;
+    try {
+      await (act === "bot" ? startBot(page) : work!());
+    } catch (error: any) {
+      page.error = error.detail ?? (plug.isOut ? "The plug is out: try again in a moment." : error.message);
+    }
+    page.isBusy = false;
+    if (page.game.room !== before) count();
+    draw();
+  }
+
+  /** Counts the events of the room that was entered. */
+  function count() {
+    const { room } = page.game;
+    const tally = page.tally = new Tally(room?.seq ?? 0);
+    room?.on("change", ({ seq }) => { if (seq) tally.note(seq); });
+  }
+
+  parlor.on("state", draw);
+  parlor.on("error", (error) => { page.error = error.message; draw(); });
+  parlor.on("balance", ({ tokenId, amount }) => { page.balance = parlor.wallet.format(amount, tokenId); draw(); });
+  await parlor.ready;
+  const token = (await parlor.wallet.balances()).find(({ id }) => id === rules.entryTokenId);
+  if (token && !page.balance) page.balance = parlor.wallet.format(token.amount, token.tokenId);
+  await page.game.comeBack();
+  count();
+  draw();
+  setInterval(() => {
+    const { room } = page.game;
+    const isPlaying = room && (room.status === "CREATED" || room.status === "STARTED");
+    if (isPlaying || document.visibilityState === "hidden" || plug.isOut) draw(); // the clock
+    else page.game.look().catch(() => {}); // tried again in a moment
+  }, lookMs);
+  await page.game.look();
+}
+
+const toggle = document.querySelector<HTMLButtonElement>("[data-act=drawer]")!;
+toggle.addEventListener("click", () => {
+  const isOpen = document.body.classList.toggle("with-drawer");
+  toggle.setAttribute("aria-expanded", String(isOpen));
+  if (isOpen && innerWidth < 960) document.querySelector("#drawer")!.scrollIntoView(); // it is below the game
+});
+startTheme(document.querySelector("[data-act=theme]"));
+main().catch((error) => {
+  document.querySelector("#app")!.textContent = `The demo could not start: ${error.message}`;
+});

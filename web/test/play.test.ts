@@ -1,0 +1,194 @@
+// The demo at /play, in the binary that users have and in a real browser.
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { findViolations } from "./axe";
+import { startBrowser, startNode, type Node } from "./node";
+
+let node: Node;
+let browser: Browser;
+let context: BrowserContext;
+let complaints: string[];
+
+beforeAll(async () => {
+  [node, browser] = await Promise.all([startNode(), startBrowser()]);
+}, 300_000);
+
+afterEach(() => context?.close());
+
+afterAll(async () => {
+  await browser?.close();
+  await node?.stop();
+});
+
+const key = (name: string) => node.printed.match(new RegExp(`${name}=(\\S+)`))![1]!;
+
+async function get(path: string, bearer: string): Promise<any> {
+  return (await fetch(node.url + path, { headers: { Authorization: `Bearer ${bearer}` } })).json();
+}
+
+/** Opens the demo in tabs of one browser: each is a player of its own. */
+async function openTabs(count: number, options = {}): Promise<Page[]> {
+  context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  complaints = [];
+  return Promise.all(Array.from({ length: count }, async () => {
+    const page = await context.newPage();
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("console", (message) => { if (message.type() === "error") complaints.push(message.text()); });
+    await page.goto(`${node.url}/play`);
+    return page;
+  }));
+}
+
+const act = (page: Page, name: string) => page.click(`[data-act=${name}]`, { timeout: 10_000 });
+const lanes = (page: Page) => page.waitForFunction(() => document.querySelectorAll(".track").length === 2, null, { timeout: 10_000 });
+const text = async (page: Page, selector: string) => (await page.textContent(selector)) ?? "";
+
+/** Lets both players roll until the race is over. */
+async function roll(...pages: Page[]) {
+  await Promise.all(pages.map(async (page) => {
+    while (!(await page.$(".result"))) await page.click("[data-act=move]:enabled", { timeout: 1000 }).catch(() => {});
+  }));
+}
+
+/** The player of a tab, as its session says. */
+const accessToken = (page: Page) => page.evaluate(() => {
+  for (const value of Object.values(sessionStorage)) if (value.startsWith("{")) return JSON.parse(value).accessToken as string;
+  throw new Error("no session");
+});
+
+test("two tabs see each other within two seconds and finish a paid race, to the last unit", async () => {
+  const began = Date.now();
+  const [host, guest] = await openTabs(2) as [Page, Page];
+  await act(host, "create");
+  await guest.waitForSelector("[data-act=join]", { timeout: 10_000 });
+  const joined = Date.now();
+  await act(guest, "join");
+  await Promise.all([lanes(host), lanes(guest)]);
+  expect(Date.now() - joined).toBeLessThan(2000);
+  await act(host, "start");
+  await roll(host, guest);
+  expect(Date.now() - began).toBeLessThan(60_000);
+
+  const balances = await Promise.all([host, guest].map(async (page) => {
+    const { balances } = await get("/api/v1/user-balance/token-balances", await accessToken(page));
+    const { amount, heldAmount } = balances.find((one: any) => one.tokenId === "GOLD");
+    return [Number(amount), Number(heldAmount)];
+  }));
+  const results = await Promise.all([host, guest].map((page) => text(page, ".result")));
+  const wins = results.map((result) => (result.startsWith("You won") ? 1 : result.startsWith("You lost") ? -1 : 0));
+  expect(wins[0]! + wins[1]!).toBe(0);
+  expect(balances).toEqual(wins.map((win) => [10_000 + 250 * win, 0]));
+  for (const [i, page] of [host, guest].entries()) {
+    expect(await text(page, "#balance")).toBe(`${(balances[i]![0]! / 100).toFixed(2)} Gold`);
+  }
+  expect((await get("/api/v1/admin/audit", key("ADMIN_KEY"))).balanced).toBe(true);
+  expect(complaints).toEqual([]);
+}, 90_000);
+
+test("the plug is pulled twenty times: nothing is lost, nothing comes twice, the seat is kept", async () => {
+  const [host, guest] = await openTabs(2) as [Page, Page];
+  await act(host, "create");
+  const balance = await text(host, "#balance");
+  const token = await accessToken(guest);
+  const { items: [room] } = await get("/api/v1/game-session/list", token);
+  await act(guest, "join");
+  await lanes(host);
+  const tally = () => host.evaluate(() => ({ ...document.querySelector<HTMLElement>("#tally")!.dataset }) as Record<string, string>);
+  const isBack = () => host.waitForFunction(
+    () => document.querySelector<HTMLElement>("#tally")!.dataset.out === "false" && document.querySelector("#state")!.textContent === "online",
+    null, { timeout: 15_000 },
+  );
+  const pull = async (meanwhile: () => Promise<unknown>) => {
+    await act(host, "plug");
+    await host.waitForSelector("#tally[data-out=true]", { timeout: 600 }).catch(() => {}); // it is short
+    await meanwhile();
+    await isBack();
+  };
+  // Before the start: the guest is ready, and not, and each is an event of the room.
+  let events = Number((await tally()).events);
+  for (let n = 0; n < 12; n++) {
+    await pull(() => fetch(`${node.url}/api/v1/game-session/ready`, {
+      method: "POST", body: JSON.stringify({ roomId: room.roomId, ready: n % 2 === 0 }),
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    }));
+    events++;
+  }
+  await expect.poll(async () => Number((await tally()).events)).toBe(events);
+  // In the race: the guest moves while the host is away.
+  await act(host, "start");
+  for (let n = 0; n < 8; n++) {
+    await pull(() => guest.click("[data-act=move]:enabled", { timeout: 700 }).catch(() => {}));
+  }
+  await roll(host, guest);
+  const moves = (await (await fetch(`${node.url}/referee/races/${room.roomId}`)).json()).moves.length;
+  await expect.poll(tally).toMatchObject({ pulls: "20", lost: "0", doubled: "0", moves: String(moves) });
+  const now = await get(`/api/v1/game-session/get?roomId=${room.roomId}`, token);
+  expect(now.status).toBe("FINISHED");
+  expect(now.participants).toHaveLength(2); // nobody was unseated
+  expect(now.seq).toBe(Number((await tally()).events) + 1); // and the first one was heard by its response
+  expect(await text(host, "#balance")).not.toBe(balance);
+  expect((await get("/api/v1/admin/audit", key("ADMIN_KEY"))).balanced).toBe(true);
+}, 240_000);
+
+test("a bot plays along, and a race can be called off", async () => {
+  const [page] = await openTabs(1) as [Page];
+  await page.waitForSelector("[data-act=create]");
+  const before = "100.00 Gold";
+  await expect.poll(() => text(page, "#balance")).toBe(before);
+  await act(page, "create");
+  await act(page, "cancel");
+  await page.waitForSelector("[data-act=create]");
+  await expect.poll(() => text(page, "#balance")).toBe(before);
+  await act(page, "bot");
+  await lanes(page);
+  await act(page, "start");
+  await roll(page);
+  expect(complaints).toEqual([]);
+}, 90_000);
+
+test("the drawer shows the code behind each button, and copies it", async () => {
+  const [page] = await openTabs(1, { permissions: ["clipboard-read", "clipboard-write"] }) as [Page];
+  await act(page, "drawer");
+  for (const [name, code] of [["create", "this.parlor.rooms.create(race)"], ["cancel", "room.cancel()"], ["plug", "socket.close()"]]) {
+    await act(page, name!);
+    await page.waitForFunction((wanted) => document.querySelector("#drawer code")!.textContent!.includes(wanted!), code);
+    await act(page, "copy");
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(await text(page, "#drawer code"));
+  }
+  const wire = await text(page, ".wire");
+  expect(wire).toContain("POST /api/v1/game-session/create");
+  expect(wire).toContain("room.subscribe");
+  expect(wire).not.toMatch(/"(deviceSecret|accessToken|refreshToken)": "[^…]/);
+  expect(complaints.filter((one) => !one.includes("plug"))).toEqual([]);
+}, 60_000);
+
+test("the demo is accessible in both themes, narrow and wide, and its first paint is light", async () => {
+  context = await browser.newContext({ colorScheme: "light", viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const sizes: Promise<number>[] = [];
+  const asked: string[] = [];
+  page.on("requestfinished", (request) => {
+    sizes.push(request.sizes().then((all) => all.responseBodySize + all.responseHeadersSize));
+    if (!request.url().startsWith("data:")) asked.push(new URL(request.url()).origin);
+  });
+  await page.goto(`${node.url}/play`);
+  await page.waitForSelector("[data-act=create]");
+  expect((await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)).toBeLessThan(100_000);
+  expect(new Set(asked)).toEqual(new Set([node.url]));
+  const look = async () => {
+    expect(await findViolations(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await findViolations(page, ["color-contrast"])).toEqual([]);
+    await page.emulateMedia({ colorScheme: "light" });
+  };
+  await look();
+  await act(page, "drawer");
+  await act(page, "bot");
+  await lanes(page);
+  await look();
+  await act(page, "start");
+  await page.waitForSelector("[data-act=move]");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await look();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+}, 60_000);
