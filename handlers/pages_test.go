@@ -50,6 +50,16 @@ func TestPagesAreServedWithTheirOwnPolicy(t *testing.T) {
 	f.expectError(http.StatusMethodNotAllowed, "method_not_allowed", "POST", "/docs", "", "")
 }
 
+func TestTheDemoIsNotServedInProduction(t *testing.T) {
+	f := newFixture(t)
+	page, body := f.getPage("GET", "/play", "Accept", "text/html,*/*")
+	if page.StatusCode != http.StatusNotFound || !strings.Contains(body, "parlor dev") {
+		t.Errorf("/play is %d %.200s", page.StatusCode, body)
+	}
+	f.expectError(http.StatusNotFound, "not_found", "GET", "/play", "", "")
+	f.expectError(http.StatusNotFound, "not_found", "GET", "/referee", "", "")
+}
+
 func TestTheSDKIsServedToOtherOrigins(t *testing.T) {
 	f := newFixture(t)
 	script, body := f.getPage("GET", "/sdk/v1.js", "Origin", "https://game.example")

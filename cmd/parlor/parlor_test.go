@@ -563,6 +563,23 @@ func TestDevTakesTheNextFreePortAndOpensTheDemo(t *testing.T) {
 	}
 }
 
+func TestColorsAreForTerminalsThatWantThem(t *testing.T) {
+	device, err := os.Open(os.DevNull) // a device, like a terminal
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = device.Close() }()
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	if !hasColors(device) || hasColors(io.Discard) {
+		t.Error("a terminal has no colours, or another output has")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if hasColors(device) || styled(false, bold, "x") != "x" {
+		t.Error("NO_COLOR is ignored")
+	}
+}
+
 func TestInitWritesSettingsThatServeAcceptsAndOverwritesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "my-game")
 	must(t, "init", folder)

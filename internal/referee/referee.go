@@ -4,7 +4,7 @@
 // It is an example of a game's own server. It has a server key and calls the API over HTTP, like
 // every client; it knows no domain and no store. The page asks it for each move, because a page
 // that rolled its own dice would always roll the best. The players' stakes are never its business:
-// it reports places, and the room pays.
+// it reports places, and the room pays. Races are in its memory, so one referee may run for a game.
 package referee
 
 import (
