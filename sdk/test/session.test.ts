@@ -128,7 +128,7 @@ describe("signing in", () => {
     vi.stubGlobal("location", { origin: "https://game.example" });
     const log = vi.spyOn(console, "error").mockImplementation(() => {});
     const fetch = async (address: string) => {
-      if (address.endsWith("/sdk/integrity.json")) return {}; // all else is hidden from this origin
+      if (address.endsWith("/sdk/debug.v1.js")) return {}; // all else is hidden from this origin
       throw new TypeError("Failed to fetch");
     };
     const client = openTab(service, { fetch: fetch as any });
