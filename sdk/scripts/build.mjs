@@ -19,7 +19,7 @@ const internalNames = [
   "bearer", "freshToken", "refuse", "currentToken", "forget", "onRenewed", "isUp", "ask", "buffered", "wake", "drop",
   "rest", "onUp", "onDown", "onEvent", "onFailure", "sent", "timer", "frame", "reject", "resolve", "retries",
   "emitter", "waits", "sharedVersion", "touched", "forgotten", "base", "heard", "live", "busy", "whenDone",
-  "isPersistent", "issuedAt", "expiresAt", "note", "flush", "catchUp", "learn", "end",
+  "isPersistent", "issuedAt", "endOfLife", "note", "flush", "catchUp", "learn", "end",
 ];
 
 async function bundle(entry, format) {

@@ -29,12 +29,12 @@ interface Stored {
 }
 
 /** Returns when a token was issued and expires, in ms of the service's clock. */
-function lifetime(token: string): { issuedAt: number; expiresAt: number } {
+function lifetime(token: string): { issuedAt: number; endOfLife: number } {
   try {
     const { exp, iat = exp - 900 } = JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
-    if (exp > 0) return { issuedAt: iat * 1000, expiresAt: exp * 1000 };
+    if (exp > 0) return { issuedAt: iat * 1000, endOfLife: exp * 1000 };
   } catch {} // not a JWT: the service will refuse it when it has expired
-  return { issuedAt: 0, expiresAt: 1e16 };
+  return { issuedAt: 0, endOfLife: 1e16 };
 }
 
 export function createSession(c: Context): Session {
@@ -47,8 +47,8 @@ export function createSession(c: Context): Session {
 
   /** The part of a token's life that is left, in ms, without the last fifth if `early`. */
   function left(token: string, early: boolean) {
-    const { issuedAt, expiresAt } = lifetime(token);
-    return expiresAt - (early ? (expiresAt - issuedAt) / 5 : 0) - c.time();
+    const { issuedAt, endOfLife } = lifetime(token);
+    return endOfLife - (early ? (endOfLife - issuedAt) / 5 : 0) - c.time();
   }
   const usable = (token: string, early: boolean) => token && token !== rejected && left(token, early) > 0;
 
