@@ -30,8 +30,13 @@ const sections = [
 const sourceTexts = {
   name: "source texts",
   setup(build) {
-    build.onResolve({ filter: /^source:/ }, ({ path, resolveDir }) => ({ path: join(resolveDir, path.slice(7)), namespace: "source" }));
-    build.onLoad({ filter: /./, namespace: "source" }, ({ path }) => ({ contents: readFileSync(path), loader: "text" }));
+    // A path of this machine would be part of the hash in the name of the built file.
+    build.onResolve({ filter: /^source:/ }, ({ path, resolveDir }) => ({
+      path: relative(web, join(resolveDir, path.slice(7))), namespace: "source",
+    }));
+    build.onLoad({ filter: /./, namespace: "source" }, ({ path }) => ({
+      contents: readFileSync(join(web, path)), loader: "text",
+    }));
   },
 };
 
