@@ -42,6 +42,25 @@ type balancer struct {
 	addr, plain    string // host:port for TLS and without
 }
 
+// reserveAddress returns an address that refuses connections until the test ends: its port is
+// bound, so that no other server gets it, and nobody listens.
+func reserveAddress(t *testing.T) string {
+	t.Helper()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
+}
+
 // startBalancer runs HAProxy, with the file that compose.yaml uses, in front of up to three nodes.
 func startBalancer(t *testing.T, urls ...string) *balancer {
 	t.Helper()
@@ -58,9 +77,11 @@ func startBalancer(t *testing.T, urls ...string) *balancer {
 	proxy.Env = append(os.Environ(),
 		"PARLOR_BIND="+b.addr, "PARLOR_BIND_PLAIN="+b.plain, "PARLOR_CERTIFICATE="+certificates.Both)
 	for i := range 3 {
-		addr := free() // nobody is there
+		addr := ""
 		if i < len(urls) {
 			addr = strings.TrimPrefix(urls[i], "http://")
+		} else {
+			addr = reserveAddress(t)
 		}
 		proxy.Env = append(proxy.Env, fmt.Sprintf("PARLOR_NODE%d=%s", i+1, addr))
 	}
