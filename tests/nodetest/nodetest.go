@@ -79,7 +79,7 @@ type Node struct {
 
 	cmd    *exec.Cmd
 	done   chan struct{}
-	output syncBuffer
+	output LogBuffer
 	t      testing.TB
 }
 
@@ -207,18 +207,19 @@ func (n *Node) Pid() int { return n.cmd.Process.Pid }
 // Log returns what the node has printed so far.
 func (n *Node) Log() string { return n.output.String() }
 
-type syncBuffer struct {
+// LogBuffer is the output of a process that runs. It is safe for concurrent use.
+type LogBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
 }
 
-func (s *syncBuffer) Write(p []byte) (int, error) {
+func (s *LogBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.buffer.Write(p)
 }
 
-func (s *syncBuffer) String() string {
+func (s *LogBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.buffer.String()

@@ -2,7 +2,6 @@ package story
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -85,8 +84,8 @@ func startBalancer(t *testing.T, urls ...string) *balancer {
 		}
 		proxy.Env = append(proxy.Env, fmt.Sprintf("PARLOR_NODE%d=%s", i+1, addr))
 	}
-	var log bytes.Buffer
-	proxy.Stdout, proxy.Stderr = &log, &log
+	log := &nodetest.LogBuffer{}
+	proxy.Stdout, proxy.Stderr = log, log
 	proxy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	// The parent-death signal is sent when the thread that started the process ends: this goroutine
@@ -111,6 +110,13 @@ func startBalancer(t *testing.T, urls ...string) *balancer {
 			t.Logf("log of haproxy:\n%s", log.String())
 		}
 	})
+	// Until its first check HAProxy takes an address for a node, and ends the requests that it sent
+	// there when the check has failed.
+	for i := len(urls) + 1; i <= 3; i++ {
+		redistest.Eventually(t, "the balancer has noticed where nobody is", func() bool {
+			return strings.Contains(log.String(), fmt.Sprintf("nodes/node%d is DOWN", i))
+		})
+	}
 	b.Node = nodetest.Remote(t, "https://"+b.addr)
 	return b
 }
