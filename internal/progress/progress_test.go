@@ -738,9 +738,9 @@ func TestARestoredVersionIsJudgedAgainstTheNewest(t *testing.T) {
 
 func TestRulesOfSlots(t *testing.T) {
 	db := redistest.Single(t)
-	s, ctx := newService(t, db, `[{"path":"gold","max":10,"slots":["purse"]},{"slots":["purse","main"]}]`), t.Context()
+	s, ctx := newService(t, db, `[{"path":"gold","max":10,"slots":["bag"]},{"slots":["bag","main"]}]`), t.Context()
 	s.mustSave(t, "main", `{"gold":11}`, 0)
-	_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "purse", State: wire.RawJSON(`{"gold":11}`)})
+	_, err := s.Save(ctx, annPlayer, SaveInput{Slot: "bag", State: wire.RawJSON(`{"gold":11}`)})
 	if r := wantError(t, err, apierror.SaveRejected); r.ExtraMembers["path"] != "gold" {
 		t.Errorf("the rule of the slot: %v", r.ExtraMembers)
 	}

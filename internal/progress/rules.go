@@ -18,7 +18,7 @@ import (
 //	 {"path": "seed",       "immutable": true},
 //	 {"path": "vip",        "serverOnly": true},
 //	 {"path": "score",      "max": 1000000, "mode": "shadow"},
-//	 {"path": "purse.gems", "monotonic": "down", "slots": ["main"]},
+//	 {"path": "bag.gems", "monotonic": "down", "slots": ["main"]},
 //	 {"slots": ["main", "settings"]}]
 //
 // A path consists of member names of nested objects, joined by dots; it does not enter arrays. The

@@ -78,7 +78,7 @@ func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) P
 
 // Pending is a command that was queued. The zero value is not usable.
 type Pending[T any] struct {
-	ctx     context.Context // of whoever queued it: it ends the wait
+	ctx     context.Context // of the caller that queued it: it ends the wait
 	command interface{ Result() (T, error) }
 	future  redis.AutoFuture
 }

@@ -350,8 +350,8 @@ func (r *Referee) finish(ctx context.Context, roomID string) error {
 	body := map[string]any{"roomId": roomID, "results": g.results()}
 	r.mu.Unlock()
 	err := r.call(ctx, http.MethodPost, "/api/v1/game-session/finish", "race-"+roomID, body, nil)
-	var refusal *refusalError
-	if err != nil && (!errors.As(err, &refusal) || refusal.retryable) {
+	var rejection *rejectionError
+	if err != nil && (!errors.As(err, &rejection) || rejection.retryable) {
 		return err
 	}
 	r.mu.Lock()
@@ -386,13 +386,13 @@ func (r *Referee) whoIs(ctx context.Context, authorization string) (int64, error
 	return me.ID, nil
 }
 
-// refusalError is a problem that the API answered with.
-type refusalError struct {
+// rejectionError is a problem that the API answered with.
+type rejectionError struct {
 	code, detail string
 	retryable    bool
 }
 
-func (e *refusalError) Error() string { return e.code + ": " + e.detail }
+func (e *rejectionError) Error() string { return e.code + ": " + e.detail }
 
 func (r *Referee) call(ctx context.Context, method, path, key string, in, out any) error {
 	return r.callAs(ctx, "Bearer "+r.options.ServerKey, method, path, key, in, out)
@@ -436,7 +436,7 @@ func (r *Referee) callAs(ctx context.Context, authorization, method, path, key s
 		if wire.Unmarshal(text, &p) != nil || p.Code == "" {
 			return fmt.Errorf("%s %s: %s", method, path, resp.Status)
 		}
-		return &refusalError{p.Code, p.Detail, p.Retryable}
+		return &rejectionError{p.Code, p.Detail, p.Retryable}
 	}
 	if out == nil {
 		return nil

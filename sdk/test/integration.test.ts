@@ -214,8 +214,8 @@ describe("a real node", () => {
     await ada.account.rename("Ada L");
     expect(ada.user!.username).toBe("Ada L");
     await ada.account.rename("ada");
-    const refusal = { code: "invalid_request", data: { errors: expect.any(Array) } };
-    await expect(ada.account.rename("")).rejects.toMatchObject(refusal);
+    const problem = { code: "invalid_request", data: { errors: expect.any(Array) } };
+    await expect(ada.account.rename("")).rejects.toMatchObject(problem);
   }, 60_000);
 
   it("quick joins a room that fits, else opens one", async () => {

@@ -113,8 +113,8 @@ describe("signing in", () => {
 
   it("ends for an unknown game, with the reason", async () => {
     const service = new FakeService();
-    const refusal = { status: 404, body: { code: "game_not_found", status: 404, detail: "no" } };
-    service.failure = (_, path) => path === "auth/guest" && refusal;
+    const problem = { status: 404, body: { code: "game_not_found", status: 404, detail: "no" } };
+    service.failure = (_, path) => path === "auth/guest" && problem;
     const client = openTab(service);
     const errors: any[] = [];
     client.on("error", (e) => errors.push(e));

@@ -106,7 +106,7 @@ test("a page of a listed origin plays by script tag alone", async () => {
   for (const page of pages) await page.context().close();
 }, 60_000);
 
-test("a page of another origin is told in its console who must allow it, and how", async () => {
+test("a page of another origin finds in its console who must allow it, and how", async () => {
   await listOrigins("https://elsewhere.example");
   const page = await (await browser.newContext()).newPage();
   const told = page.waitForEvent("console", {

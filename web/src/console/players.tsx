@@ -28,7 +28,7 @@ export function PlayersScreen() {
       </div>
       <p class="muted">Names are no index: look for a player by number, or in the list of the newest.</p>
       <ProblemNote problem={players.problem} retry={players.reload} />
-      <Table label="Players, newest first" items={players.value} id={(p) => p.id} empty="No player among the newest 500 is like that."
+      <Table label="Players, newest first" items={players.value} id={(p) => p.id} empty="No players among the newest 500 match."
         columns={[
           { head: "Player", cell: (p) => <PlayerLink id={p.id} name={p.username} /> },
           { head: "State", cell: (p) => (p.suspended ? <Badge text="suspended" tone="bad" /> : <Badge text="active" tone="good" />) },

@@ -78,7 +78,7 @@ export function RoomsScreen() {
       </form>
       <ProblemNote problem={rooms.problem} retry={rooms.reload} />
       <Table label="Rooms, newest first" columns={columns} items={rooms.value} id={(r) => r.roomId}
-        empty="No room is like that. A room is kept for a day after its end." />
+        empty="No rooms match. A room is kept for a day after its end." />
       <More more={rooms.more ? () => { setLive(false); rooms.more?.(); } : null} />
     </>
   );

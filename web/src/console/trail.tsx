@@ -37,7 +37,7 @@ export function TrailScreen() {
         <button type="submit" class="primary">Filter</button>
       </form>
       <ProblemNote problem={trail.problem} retry={trail.reload} />
-      <Table label="Acts of staff, newest first" items={trail.value} id={(a) => a.id} empty="No act is like that." columns={[
+      <Table label="Acts of staff, newest first" items={trail.value} id={(a) => a.id} empty="No acts match." columns={[
           { head: "At", cell: (a) => <Time at={a.at} /> },
           { head: "Who", cell: (a) => <code>{a.actor}</code> },
           { head: "Act", cell: (a) => <>{a.action}{a.outcome === "unknown" ? <> <Badge text="outcome unknown" tone="warn" /></> : null}</> },
