@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -65,6 +66,10 @@ func Binary(t testing.TB) string {
 
 // Main runs the tests and removes the binary.
 func Main(m *testing.M) int {
+	// Started by nohup, the tests ignore SIGHUP, and the nodes that they start would too.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	code := m.Run()
 	if binaryBuild.path != "" {
 		_ = os.RemoveAll(filepath.Dir(binaryBuild.path))
@@ -194,12 +199,19 @@ func (n *Node) Kill() { _ = n.cmd.Process.Kill(); <-n.done }
 // Terminate sends SIGTERM to the node, waits for its end and returns the exit status.
 func (n *Node) Terminate() int {
 	_ = n.cmd.Process.Signal(syscall.SIGTERM)
+	return n.Wait()
+}
+
+const endTimeout = time.Minute // far longer than draining takes on a busy machine
+
+// Wait waits for the node's end and returns the exit status. A node that does not end prints its
+// goroutines, and the status is another one than 0.
+func (n *Node) Wait() int {
+	stuck := time.AfterFunc(endTimeout, func() { _ = n.cmd.Process.Signal(syscall.SIGQUIT) })
+	defer stuck.Stop()
 	<-n.done
 	return n.cmd.ProcessState.ExitCode()
 }
-
-// Wait waits for the node's end and returns the exit status.
-func (n *Node) Wait() int { <-n.done; return n.cmd.ProcessState.ExitCode() }
 
 // Pid returns the process id.
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
