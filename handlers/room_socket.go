@@ -72,7 +72,7 @@ type userSubscribeInput struct {
 type userSubscribedData struct {
 	Mode     realtime.SubscribeMode `json:"mode"`
 	Position userPositions          `json:"position"`
-	Read     []string               `json:"read,omitzero"` // what the client must read anew; only with realtime.ModeSnapshot
+	Read     []string               `json:"read,omitzero"` // what to read anew; only with realtime.ModeSnapshot
 }
 
 // What a client reads by other calls where its events are gone.

@@ -27,7 +27,8 @@ type Subscription struct {
 	// NotBeforePosition is the last position "<seq>-<nonce>" that the caller knows of, "" for none.
 	// A snapshot that was taken before it, for another subscriber, is not used.
 	NotBeforePosition string
-	// NotBeforeSeq is the number in NotBeforePosition, for a caller that knows no more of it; 0 for none.
+	// NotBeforeSeq is the number in NotBeforePosition, for a caller that knows no more of it; 0 for
+	// none.
 	NotBeforeSeq int64
 	// TakeSnapshot reads the topic's state, on behalf of all subscribers. It is called at the start
 	// of a subscription that cannot resume, and when a client lost its position. If it is nil, a
