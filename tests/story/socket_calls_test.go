@@ -185,7 +185,8 @@ func TestAPlayersEventsSurviveLostConnections(t *testing.T) {
 		changes.Go(func() {
 			for i := range credits {
 				body := map[string]any{"tokenId": "GOLD", "amount": 1, "reason": "quest"}
-				a, err := f.nodes[i%2].Do(t.Context(), "POST", path, nodetest.AdminKey, body, "Idempotency-Key", fmt.Sprint("quest-", i))
+				key := fmt.Sprint("quest-", i)
+				a, err := f.nodes[i%2].Do(t.Context(), "POST", path, nodetest.AdminKey, body, "Idempotency-Key", key)
 				if err != nil || a.Status != 200 {
 					t.Errorf("credit %d: %v %s", i, err, a)
 					return
