@@ -123,13 +123,13 @@ func TestRepliesThatAreNotReadCloseTheSocket(t *testing.T) {
 	client := n.firstClient(t)
 	s := n.at("{r1}:room:large:events", "")
 	var err error
-	for i := 0; i < 1000 && err == nil; i++ {
+	for i := 0; i < 10 && err == nil; i++ {
 		err = client.SubscribeAll(t.Context(), []Subscription{s}, func([]SubscribeOutcome) []byte {
 			return fmt.Appendf(nil, `{"data":%q}`, strings.Repeat("x", maxOutboxBytes/2))
 		})
 	}
 	if !errors.Is(err, ErrClosed) {
-		t.Errorf("a client that reads nothing got a thousand replies of %d bytes: %v", maxOutboxBytes/2, err)
+		t.Errorf("a client that reads nothing got ten replies of %d bytes: %v", maxOutboxBytes/2, err)
 	}
 }
 
