@@ -201,7 +201,9 @@ func TestEverySocketMessageHasExamplesThatFitItsSchema(t *testing.T) {
 
 func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 	c := socketSpec()
-	known := []string{"room.subscribe", "room.unsubscribe", "room.send"} // messages from the client
+	known := []string{ // messages from the client
+		"auth.refresh", "room.subscribe", "room.unsubscribe", "room.send", "user.subscribe",
+	}
 	for _, e := range events.All() {
 		known = append(known, e.Name)
 		if m, ok := c.Channels["realtime"].Messages[e.Name]; !ok || m == nil {

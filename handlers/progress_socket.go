@@ -25,6 +25,8 @@ func (e *Server) newSaveEndpoint() *socketEndpoint {
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageType{
+			"auth.refresh": {auth.ClassRead, decodeDataThen(replaceToken)},
+
 			"save":    {auth.ClassWrite, decodeDataThen(saveSlot)},
 			"load":    {auth.ClassRead, decodeDataThen(loadSlot)},
 			"list":    {auth.ClassRead, decodeDataThen(listSlots)},

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,13 +27,20 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageType{
+			"auth.refresh":     {auth.ClassRead, decodeDataThen(replaceToken)},
 			"room.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToRoom)},
 			"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
 			"room.send":        {auth.ClassRead, decodeDataThen(sendMessage)},
+			"user.subscribe":   {auth.ClassRead, decodeDataThen(resumeUserEvents)},
 		},
 		onOpen: subscribeToUserEvents,
 	}
 }
+
+// userEventsHold is how long the player's events wait after hello for user.subscribe, which a
+// client that reconnects sends at once. Without it the new events would come before those that the
+// client missed.
+const userEventsHold = 500 * time.Millisecond
 
 // subscribeToUserEvents subscribes a connection to the events of its player. It runs before hello
 // is sent, so a client misses no event after hello.
@@ -42,43 +50,135 @@ func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realti
 	user := s.caller.UserID
 	topics := []string{s.server.Wallet.EventTopic(s.caller.GameID, user), s.server.Progress.EventTopic(user)}
 	for _, topic := range topics {
-		if _, err := client.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
+		sub := realtime.Subscription{Topic: topic, Implicit: true, HoldEvents: userEventsHold}
+		if _, err := client.Subscribe(ctx, sub); err != nil {
 			client.Close(realtime.CloseRestart, "the store cannot be reached")
 			return
 		}
 	}
 }
 
-type subscribeInput struct {
+// userPositions are positions "<seq>-<nonce>" in the two lists of a player's events.
+type userPositions struct {
+	Money    string `json:"money"`
+	Progress string `json:"progress"`
+}
+
+type userSubscribeInput struct {
+	After userPositions `json:"after"` // the last events that the client has; "" for none
+}
+
+// userSubscribedData is where the player's events begin.
+type userSubscribedData struct {
+	Mode     realtime.SubscribeMode `json:"mode"`
+	Position userPositions          `json:"position"`
+	Read     []string               `json:"read,omitzero"` // what to read anew; only with realtime.ModeSnapshot
+}
+
+// What a client reads by other calls where its events are gone.
+const (
+	readWallet = "wallet" // balances and assets
+	readSaves  = "saves"
+)
+
+// resumeUserEvents begins the player's events anew after the positions that the client has. Where
+// the events since then are gone, or there is no position, they begin with the next one, and the
+// reply says what the client must read.
+func resumeUserEvents(
+	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *userSubscribeInput,
+) (any, error) {
+	game, user := s.caller.GameID, s.caller.UserID
+	moneySeq, err := s.server.Wallet.EventSeq(ctx, game, user)
+	if err != nil {
+		return nil, err
+	}
+	progressSeq, err := s.server.Progress.EventSeq(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	subscriptions := []realtime.Subscription{{
+		Topic: s.server.Wallet.EventTopic(game, user), Implicit: true,
+		AfterPosition: in.After.Money, NotBeforeSeq: moneySeq,
+	}, {
+		Topic: s.server.Progress.EventTopic(user), Implicit: true,
+		AfterPosition: in.After.Progress, NotBeforeSeq: progressSeq,
+	}}
+	encodeReply := func(outcomes []realtime.SubscribeOutcome) []byte {
+		money, progress := outcomes[0], outcomes[1]
+		if err := cmp.Or(money.Err, progress.Err); err != nil {
+			return s.errorReply(m, err).encode()
+		}
+		data := userSubscribedData{realtime.ModeResume, userPositions{money.Position, progress.Position}, nil}
+		for i, toRead := range []string{readWallet, readSaves} {
+			if outcomes[i].Mode != realtime.ModeResume {
+				data.Mode, data.Read = realtime.ModeSnapshot, append(data.Read, toRead)
+			}
+		}
+		return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}).encode()
+	}
+	return noReply, client.SubscribeAll(ctx, subscriptions, encodeReply)
+}
+
+// roomStart is a room to subscribe to.
+type roomStart struct {
 	RoomID        string `json:"roomId"`
 	AfterPosition string `json:"after"` // "<seq>-<nonce>", the last position that the client has; "" for none
 }
 
-func (in *subscribeInput) Validate() error {
-	return requireMembers(member{"roomId", in.RoomID != ""})
+// check is not Validate: in a list, a room without an id is an error of that room alone.
+func (in *roomStart) check() error { return requireMembers(member{"roomId", in.RoomID != ""}) }
+
+type subscribeInput struct {
+	roomStart
+	Rooms *[]roomStart `json:"rooms"` // instead of one room
 }
 
-// subscribeToRoom subscribes to a room that the player may see. The subscription outlives the
-// player's seat, except in a private room: a player who may no longer see it gets the event that is
-// the reason, and none after it. One who loses that right without an event, such as a friend of the
-// host, gets an error without replyTo within half a minute.
+func (in *subscribeInput) Validate() error {
+	switch {
+	case in.Rooms == nil:
+		return in.check()
+	case in.roomStart != roomStart{}:
+		return apierror.InvalidRequest.WithField("rooms", "forbidden", "must stand alone, without roomId and after")
+	case len(*in.Rooms) == 0:
+		return apierror.InvalidRequest.WithField("rooms", "range", "must have a room")
+	default:
+		return nil
+	}
+}
+
+// subscribeToRoom subscribes to a room that the player may see, or to several. The subscription
+// outlives the player's seat, except in a private room: a player who may no longer see it gets the
+// event that is the reason, and none after it. One who loses that right without an event, such as a
+// friend of the host, gets an error without replyTo within half a minute.
 func subscribeToRoom(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *subscribeInput,
 ) (any, error) {
+	if in.Rooms != nil {
+		return noReply, s.subscribeToRooms(ctx, client, m, *in.Rooms)
+	}
 	room, err := s.server.Rooms.Get(ctx, s.caller, in.RoomID)
 	if err != nil {
 		return nil, err
 	}
+	sub := s.roomSubscription(m.Type, &room, in.AfterPosition)
+	sub.EncodeReply = func(start realtime.SubscribeResult) []byte {
+		return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: newSubscribedData(start)}).encode()
+	}
+	if _, err := client.Subscribe(ctx, sub); err != nil {
+		return nil, err
+	}
+	return noReply, nil // it was sent with the position
+}
+
+// roomSubscription returns the subscription to a room that the player may see now. messageType is
+// that of the message that asked for it.
+func (s *clientHandler) roomSubscription(messageType string, room *rooms.Room, after string) realtime.Subscription {
 	roomID := strings.Clone(room.RoomID) // what the subscription refers to stays as long as it does
 	topic, _ := s.server.Rooms.EventTopic(roomID)
 	sub := realtime.Subscription{
-		Topic: topic, AfterPosition: in.AfterPosition, NotBeforePosition: room.Position,
+		Topic: topic, AfterPosition: after, NotBeforePosition: room.Position,
 		TakeSnapshot: func(ctx context.Context) (realtime.Snapshot, error) {
 			return s.server.roomSnapshot(ctx, roomID)
-		},
-		EncodeReply: func(start realtime.SubscribeResult) []byte {
-			data := subscribedData{start.Mode, start.StateJSON, start.Position}
-			return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}).encode()
 		},
 	}
 	if room.Visibility == rooms.Private {
@@ -90,21 +190,86 @@ func subscribeToRoom(
 			if apiErr, ok := apierror.As(err); ok {
 				err = apiErr.WithMember("roomId", roomID)
 			}
-			return s.errorReply(&message{Type: m.Type}, err).encode()
+			return s.errorReply(&message{Type: messageType}, err).encode()
 		}
 		sub.AffectsAuthorization = func(eventType string, _ []byte) bool { return rooms.MayUnseat(eventType) }
 	}
-	if _, err := client.Subscribe(ctx, sub); err != nil {
-		return nil, err
+	return sub
+}
+
+// roomOutcome is how the subscription to one of several rooms begins, or why it does not.
+type roomOutcome struct {
+	RoomID string `json:"roomId"` // as the client wrote it
+	subscribedData
+	Error *problem `json:"error,omitzero"`
+}
+
+// roomsSubscribedData has the outcomes in the order of the rooms in the message.
+type roomsSubscribedData struct {
+	Rooms []roomOutcome `json:"rooms"`
+}
+
+var errRoomTwice = apierror.InvalidRequest.WithField("roomId", "duplicate", "is in the list more than once")
+
+// subscribeToRooms subscribes to each room as subscribeToRoom does, with one reply for all. It
+// counts as one message for each room.
+func (s *clientHandler) subscribeToRooms(
+	ctx context.Context, client *realtime.Client, m *message, starts []roomStart,
+) error {
+	if most := s.server.RealtimeHub.TopicsPerConnection(); len(starts) > most {
+		return apierror.InvalidRequest.WithField("rooms", "range", fmt.Sprintf("may have at most %d rooms", most))
 	}
-	return noReply, nil // it was sent with the position
+	s.chargePermits(auth.ClassRead, len(starts)-1)
+	ids := make([]string, len(starts))
+	for i := range starts {
+		ids[i] = starts[i].RoomID
+	}
+	reads := s.server.Rooms.GetEach(ctx, s.caller, ids)
+	asked := map[string]bool{} // topics
+	subscriptions := make([]realtime.Subscription, 0, len(starts))
+	for i := range reads {
+		r := &reads[i]
+		if err := starts[i].check(); err != nil {
+			r.Err = err
+		}
+		if r.Err != nil {
+			continue
+		}
+		sub := s.roomSubscription(m.Type, &r.Room, starts[i].AfterPosition)
+		if asked[sub.Topic] {
+			r.Err = errRoomTwice
+			continue
+		}
+		asked[sub.Topic] = true
+		subscriptions = append(subscriptions, sub)
+	}
+	return client.SubscribeAll(ctx, subscriptions, func(outcomes []realtime.SubscribeOutcome) []byte {
+		data := roomsSubscribedData{Rooms: make([]roomOutcome, len(starts))}
+		for i := range reads {
+			one := &data.Rooms[i]
+			one.RoomID = ids[i]
+			err := reads[i].Err
+			if err == nil {
+				err, one.subscribedData = outcomes[0].Err, newSubscribedData(outcomes[0].SubscribeResult)
+				outcomes = outcomes[1:]
+			}
+			if err != nil {
+				one.Error = s.errorReply(m, err).Error
+			}
+		}
+		return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}).encode()
+	})
+}
+
+func newSubscribedData(start realtime.SubscribeResult) subscribedData {
+	return subscribedData{start.Mode, start.StateJSON, start.Position}
 }
 
 // subscribedData is where a subscription begins, and the data of room.snapshot.
 type subscribedData struct {
-	Mode     realtime.SubscribeMode `json:"mode"`
-	RoomJSON wire.RawJSON           `json:"room,omitzero"` // only with realtime.ModeSnapshot
-	Position string                 `json:"position"`      // "<seq>-<nonce>"
+	Mode     realtime.SubscribeMode `json:"mode,omitzero"`
+	RoomJSON wire.RawJSON           `json:"room,omitzero"`     // only with realtime.ModeSnapshot
+	Position string                 `json:"position,omitzero"` // "<seq>-<nonce>"
 }
 
 type snapshotEvent struct {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,6 +54,7 @@ type clientHandler struct {
 	routePath string // of the route
 	address   string // of the client, as rate limits count it
 
+	// Owned by the callbacks of the socket, which are called one after the other.
 	credential auth.Authentication
 	stopWatch  func() // of the player's session; nil until the socket is open
 }
@@ -174,10 +176,51 @@ func (r *request) redeemTicket() (credential auth.Authentication, given bool, er
 }
 
 func (s *clientHandler) onOpen(ctx context.Context, client *realtime.Client) {
-	s.stopWatch = s.server.Auth.WatchSession(s.credential, func(code int) { client.Close(code, "the session was ended") })
+	s.stopWatch = s.watchSession(s.credential, client)
 	if s.endpoint.onOpen != nil {
 		s.endpoint.onOpen(ctx, s, client)
 	}
+}
+
+// watchSession closes the socket when a session ends.
+func (s *clientHandler) watchSession(credential auth.Authentication, client *realtime.Client) (stop func()) {
+	return s.server.Auth.WatchSession(credential, func(code int) { client.Close(code, "the session was ended") })
+}
+
+type tokenInput struct {
+	AccessToken string `json:"accessToken"`
+}
+
+func (in *tokenInput) Validate() error {
+	return requireMembers(member{"accessToken", in.AccessToken != ""})
+}
+
+// expiryData is the data of the reply to auth.refresh.
+type expiryData struct {
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// replaceToken lets the socket go on under another token of the same player: until that one
+// expires, or its session ends. After an error, the socket goes on under the token that it had.
+func replaceToken(
+	ctx context.Context, s *clientHandler, client *realtime.Client, _ *message, in *tokenInput,
+) (any, error) {
+	credential, err := s.server.Auth.Authenticate(ctx, in.AccessToken)
+	if err != nil {
+		return nil, err
+	}
+	if credential.Caller != s.caller {
+		return nil, apierror.Forbidden.WithReason("the token must be one of the player on this socket, in the same game")
+	}
+	// The new session is watched before the old one is not, so that there is no time without.
+	stopWatch := s.watchSession(credential, client)
+	if err := client.SetExpiry(credential.ExpiresAt); err != nil {
+		stopWatch()
+		return nil, err
+	}
+	s.stopWatch()
+	s.credential, s.stopWatch = credential, stopWatch
+	return expiryData{credential.ExpiresAt.UTC()}, nil
 }
 
 func (s *clientHandler) onClose(*realtime.Client) {
@@ -244,12 +287,17 @@ func (s *clientHandler) takeRateLimit(ctx context.Context, class auth.Class) err
 	return err
 }
 
+// chargePermits takes more permits for a message that is worth several.
+func (s *clientHandler) chargePermits(class auth.Class, permits int) {
+	if key, limited := s.rateLimitKey(class); limited && permits > 0 {
+		s.server.Limiter.Charge(class, key, int64(permits))
+	}
+}
+
 // chargeBytes takes more permits for a message that carries, or is answered by, size bytes of a
 // save.
 func (s *clientHandler) chargeBytes(class auth.Class, size int) {
-	if key, limited := s.rateLimitKey(class); limited && size >= bytesPerPermit {
-		s.server.Limiter.Charge(class, key, int64(size/bytesPerPermit))
-	}
+	s.chargePermits(class, size/bytesPerPermit)
 }
 
 // rateLimitKey returns by whom a message counts in a class; false when the class has no limit.

@@ -330,6 +330,9 @@ func TestMessagesCountAgainstTheLimitsOfRequests(t *testing.T) {
 		{auth.ClassRead, savePath, "list", `{}`},
 		{auth.ClassRead, savePath, "history", `{"slot":"main"}`},
 		{auth.ClassRead, realtimePath, "room.subscribe", `{"roomId":` + roomID + `}`},
+		{auth.ClassRead, realtimePath, "user.subscribe", `{}`},
+		{auth.ClassRead, realtimePath, "auth.refresh", `{"accessToken":"x"}`},
+		{auth.ClassRead, savePath, "auth.refresh", `{"accessToken":"x"}`},
 		{auth.ClassRead, realtimePath, "room.send", `{"roomId":` + roomID + `,"op":"x"}`},
 	} {
 		t.Run(c.messageType, func(t *testing.T) {
@@ -821,22 +824,22 @@ func TestASubscriptionByAReservedSeatEndsAtTheStart(t *testing.T) {
 	reserved.expectEvent("user.balance")
 }
 
-func TestAConnectionSubscribesToSixteenRooms(t *testing.T) {
+func TestAConnectionSubscribesToThirtyTwoRooms(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")
 	s := f.dialRealtime(ann)
 	var rooms []string
-	for range 17 {
+	for range 33 {
 		created := f.expect(201, "POST", "/api/v1/game-session/create", ann.token, `{"maxPlayers":2}`)
 		rooms = append(rooms, created.text("roomId"))
 	}
-	for _, room := range rooms[:16] {
+	for _, room := range rooms[:32] {
 		s.subscribe(room, "")
 	}
-	s.expectError("rate_limited", "room.subscribe", roomBody(rooms[16]))
+	s.expectError("rate_limited", "room.subscribe", roomBody(rooms[32]))
 	s.subscribe(rooms[3], "") // a second time
 	s.expectOK("done", "room.unsubscribe", roomBody(rooms[0]))
-	s.subscribe(rooms[16], "")
+	s.subscribe(rooms[32], "")
 }
 
 func TestADrainingNodeAsksItsClientsToReconnect(t *testing.T) {

@@ -67,8 +67,8 @@ type Client struct {
 	flushDone         chan struct{} // closed when nothing is in flight; nil until closing
 	slowSnapshotTimes [maxSlowSnapshots]time.Time
 	oldestSlowIndex   int
-	ephemeralPaidAt   time.Time // when the ephemeral messages so far have been paid for, at the allowed rate
-	expiryTimer       *time.Timer
+	ephemeralPaidAt   time.Time     // when the ephemeral messages so far have been paid for, at the allowed rate
+	expiryTimer       *time.Timer   // nil: the socket does not expire
 	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
 
 	frameLimiter *rate.Limiter // of frames from the client; owned by the goroutine that reads
@@ -83,8 +83,8 @@ type Client struct {
 // outboundMessage is a frame for one socket.
 type outboundMessage struct {
 	frame     []byte
-	batchable bool    // may share a frame with others
-	activates *cursor // its events begin after this frame
+	batchable bool      // may share a frame with others
+	activates []*cursor // their events begin after this frame
 }
 
 // ID returns the connection's id, which is unique among all nodes.
@@ -110,8 +110,7 @@ func (c *Client) enqueueMessage(out outboundMessage) error {
 	if c.closeStarted {
 		return ErrClosed
 	}
-	full := len(c.outbox) >= maxOutboxFrames || c.outboxBytes+len(out.frame) > maxOutboxBytes
-	if len(c.outbox) > 0 && full {
+	if c.isOutboxFull(len(out.frame)) {
 		c.closeLocked(CloseTooSlow, "too slow")
 		return ErrClosed
 	}
@@ -119,6 +118,11 @@ func (c *Client) enqueueMessage(out outboundMessage) error {
 	c.outboxBytes += len(out.frame)
 	c.flush()
 	return nil
+}
+
+// isOutboxFull reports whether a frame of so many bytes is too much. Client.mu must be held.
+func (c *Client) isOutboxFull(frameBytes int) bool {
+	return len(c.outbox) > 0 && (len(c.outbox) >= maxOutboxFrames || c.outboxBytes+frameBytes > maxOutboxBytes)
 }
 
 // enqueueEphemeral queues an ephemeral message, or drops it when too much is queued.
@@ -205,7 +209,7 @@ func (c *Client) enableWrites() {
 	}
 	c.writesEnabled = true
 	if c.socketKind.limits.SendHello {
-		hello := outboundMessage{frame: encodeHello(c, c.socketKind.limits, c.hub.options.TopicsPerConnection)}
+		hello := outboundMessage{frame: encodeHello(c, c.socketKind.limits, c.hub.options)}
 		c.outbox = append([]outboundMessage{hello}, c.outbox...)
 		c.outboxBytes += len(hello.frame)
 	}
@@ -284,9 +288,8 @@ func (c *Client) nextOutboxFrame() []byte {
 		c.outboxBytes -= len(out.frame)
 	}
 	c.outbox = slices.Delete(c.outbox, 0, n)
-	if cur := first.activates; cur != nil && !cur.removed {
-		cur.active = true
-		c.markReady(cur)
+	for _, cur := range first.activates {
+		c.activate(cur)
 	}
 	return frame
 }
@@ -379,6 +382,36 @@ func (c *Client) Close(code int, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closeLocked(code, reason)
+}
+
+// SetExpiry replaces ClientOptions.ExpiresAt; the zero time means never. It returns ErrClosed.
+func (c *Client) SetExpiry(at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closeStarted {
+		return ErrClosed
+	}
+	c.setExpiryLocked(at)
+	return nil
+}
+
+func (c *Client) setExpiryLocked(at time.Time) {
+	if c.expiryTimer != nil {
+		c.expiryTimer.Stop()
+		c.expiryTimer = nil
+	}
+	if at.IsZero() {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Until(at), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.expiryTimer == timer { // else it was replaced while it fired
+			c.closeLocked(CloseExpired, "token expired")
+		}
+	})
+	c.expiryTimer = timer
 }
 
 func (c *Client) closeLocked(code int, reason string) {

@@ -32,11 +32,13 @@ func encodeEventArray(events []event) []byte {
 }
 
 // encodeHello returns the first frame of a socket whose Limits.SendHello is set.
-func encodeHello(c *Client, l Limits, subscriptions int) []byte {
+func encodeHello(c *Client, l Limits, o Options) []byte {
 	now := wire.FormatTime(time.Now())
 	return fmt.Appendf(nil, `{"type":"hello","at":"%s","data":{"connectionId":"%s","userId":%d,`+
-		`"serverTime":"%s","protocol":1,"limits":{"frameBytes":%d,"framesPerSecond":%d,"burst":%d,"subscriptions":%d}}}`,
-		now, c.id, c.options.UserID, now, l.MaxFrameBytes, l.FramesPerSecond, l.BurstFrames, subscriptions)
+		`"serverTime":"%s","protocol":1,"limits":{"frameBytes":%d,"framesPerSecond":%d,"burst":%d,`+
+		`"subscriptions":%d,"roomsPerSubscribe":%d,"sockets":%d}}}`,
+		now, c.id, c.options.UserID, now, l.MaxFrameBytes, l.FramesPerSecond, l.BurstFrames,
+		o.TopicsPerConnection, o.TopicsPerConnection, o.ConnectionsPerUser)
 }
 
 // encodeDraining returns the frame that asks a client to reconnect after a delay.

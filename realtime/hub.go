@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Log *slog.Logger // slog.Default()
 
-	TopicsPerConnection int           // topics per connection: 16
+	TopicsPerConnection int           // topics per connection: 32
 	ConnectionsPerUser  int           // connections per user on this node: 10
 	TopicLinger         time.Duration // how long a topic without subscribers stays subscribed: 30 s
 	SnapshotTTL         time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
@@ -41,7 +41,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	o.TopicsPerConnection = cmp.Or(o.TopicsPerConnection, 16)
+	o.TopicsPerConnection = cmp.Or(o.TopicsPerConnection, 32)
 	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
 	o.TopicLinger = cmp.Or(o.TopicLinger, 30*time.Second)
 	o.SnapshotTTL = cmp.Or(o.SnapshotTTL, 150*time.Millisecond)
@@ -401,6 +401,9 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 		t.requestBackfillLocked(false)
 	}
 }
+
+// TopicsPerConnection returns Options.TopicsPerConnection.
+func (h *Hub) TopicsPerConnection() int { return h.options.TopicsPerConnection }
 
 // Draining reports whether new sockets are refused.
 func (h *Hub) Draining() bool {

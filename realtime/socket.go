@@ -49,7 +49,7 @@ type SocketKind struct {
 // 1011. The context ends with the hub.
 type ClientOptions struct {
 	UserID    int64     // the player's id
-	ExpiresAt time.Time // when the socket is closed with 4001; zero: never
+	ExpiresAt time.Time // when the socket is closed with 4001, unless SetExpiry replaces it; zero: never
 	Data      any       // for the caller's own use
 
 	// OnOpen is called before any message, and before any frame is sent; may be nil.
@@ -220,12 +220,9 @@ func (s *SocketKind) onConnect(c *Client, ms *melody.Session) {
 		}
 		return err
 	})
-	if !c.options.ExpiresAt.IsZero() {
-		expire := func() { c.Close(CloseExpired, "token expired") }
-		c.expiryTimer = time.AfterFunc(time.Until(c.options.ExpiresAt), expire)
-	}
 	c.mu.Lock()
 	c.melodySession = ms
+	c.setExpiryLocked(c.options.ExpiresAt)
 	if c.options.OnOpen == nil {
 		c.enableWrites()
 	}

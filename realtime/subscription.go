@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -26,6 +27,9 @@ type Subscription struct {
 	// NotBeforePosition is the last position "<seq>-<nonce>" that the caller knows of, "" for none.
 	// A snapshot that was taken before it, for another subscriber, is not used.
 	NotBeforePosition string
+	// NotBeforeSeq is the number in NotBeforePosition, for a caller that knows no more of it; 0 for
+	// none.
+	NotBeforeSeq int64
 	// TakeSnapshot reads the topic's state, on behalf of all subscribers. It is called at the start
 	// of a subscription that cannot resume, and when a client lost its position. If it is nil, a
 	// subscription begins with the next event, and a client that lost its position is closed with
@@ -45,6 +49,9 @@ type Subscription struct {
 	// AffectsAuthorization reports whether an event may change the result of Authorize; nil: none
 	// does. It must not block.
 	AffectsAuthorization func(eventType string, event []byte) bool
+	// HoldEvents is for how long the events wait, for a client that subscribes again with the position
+	// that it has: it would get newer events before those that it missed. Only without a reply.
+	HoldEvents time.Duration
 	// Implicit marks a subscription of the server's own. It does not count against
 	// Options.TopicsPerConnection.
 	Implicit bool
@@ -60,7 +67,7 @@ func (s *Subscription) checkAuthorized(ctx context.Context) error {
 // dropStart drops what only the start of a subscription needs, which may last for hours. topic is
 // the name that all subscriptions of the topic share.
 func (s *Subscription) dropStart(topic string) {
-	s.Topic, s.AfterPosition, s.NotBeforePosition, s.EncodeReply = topic, "", "", nil
+	s.Topic, s.AfterPosition, s.NotBeforePosition, s.NotBeforeSeq, s.EncodeReply = topic, "", "", 0, nil
 }
 
 // SubscribeResult is where a subscription begins.
@@ -94,31 +101,111 @@ type cursor struct {
 func (c *Client) Subscribe(ctx context.Context, s Subscription) (SubscribeResult, error) {
 	ctx, cancel := c.contextUntilDone(ctx)
 	defer cancel()
-	old, room := c.findCursor(s.Topic)
-	if old == nil && !room && !s.Implicit {
-		return SubscribeResult{}, apierror.RateLimited.
-			WithReason("a connection follows at most %d topics", c.hub.options.TopicsPerConnection)
+	if err := c.admit([]Subscription{s})[0]; err != nil {
+		return SubscribeResult{}, err
 	}
-	t, err := c.hub.acquireTopic(s.Topic)
+	cur, start, err := c.newCursor(ctx, s)
 	if err != nil {
 		return SubscribeResult{}, err
 	}
+	var reply []byte
+	if s.EncodeReply != nil {
+		reply = s.EncodeReply(start)
+	}
+	if err := c.addCursors([]*cursor{cur}, reply); err != nil {
+		return SubscribeResult{}, err
+	}
+	return start, nil
+}
+
+// SubscribeOutcome is how one of several subscriptions begins, or why it does not.
+type SubscribeOutcome struct {
+	SubscribeResult
+	Err error // as Subscribe returns it
+}
+
+// SubscribeAll subscribes to different topics at the same time. One that fails is an error in its
+// outcome and changes nothing else. encodeReply gets the outcomes in the order of subscriptions and
+// returns the one reply, which is sent before the first event of each; EncodeReply is not called.
+// It returns ErrClosed.
+func (c *Client) SubscribeAll(
+	ctx context.Context, subscriptions []Subscription, encodeReply func([]SubscribeOutcome) []byte,
+) error {
+	ctx, cancel := c.contextUntilDone(ctx)
+	defer cancel()
+	cursors, outcomes := make([]*cursor, len(subscriptions)), make([]SubscribeOutcome, len(subscriptions))
+	var panicked recovered
+	var started sync.WaitGroup
+	for i, refused := range c.admit(subscriptions) {
+		if outcomes[i].Err = refused; refused != nil {
+			continue
+		}
+		started.Go(func() {
+			defer panicked.recover()
+			cursors[i], outcomes[i].SubscribeResult, outcomes[i].Err = c.newCursor(ctx, subscriptions[i])
+		})
+	}
+	started.Wait()
+	cursors = slices.DeleteFunc(cursors, func(cur *cursor) bool { return cur == nil })
+	if panicked.value != nil {
+		c.releaseCursors(cursors)
+		panic(panicked.value)
+	}
+	if c.isDone() {
+		c.releaseCursors(cursors)
+		return ErrClosed
+	}
+	return c.addCursors(cursors, encodeReply(outcomes))
+}
+
+// recovered keeps a panic of one of several goroutines for the one that waits for them.
+type recovered struct {
+	mu    sync.Mutex
+	value any // of the first panic; nil: none
+}
+
+func (r *recovered) recover() {
+	if value := recover(); value != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.value == nil {
+			r.value = value
+		}
+	}
+}
+
+// newCursor returns a cursor that is not subscribed yet, and where it begins.
+func (c *Client) newCursor(ctx context.Context, s Subscription) (*cursor, SubscribeResult, error) {
+	t, err := c.hub.acquireTopic(s.Topic)
+	if err != nil {
+		return nil, SubscribeResult{}, err
+	}
+	kept := false
+	defer func() {
+		if !kept {
+			c.hub.releaseTopic(t)
+		}
+	}()
 	cur := &cursor{client: c, topic: t, sub: s}
 	start, err := cur.resolveStart(ctx)
 	if err == nil {
 		err = s.checkAuthorized(ctx)
 	}
-	if err == nil {
-		err = c.addCursor(cur, start)
-	}
 	if err != nil {
-		c.hub.releaseTopic(t)
 		if c.isDone() {
 			err = ErrClosed
 		}
-		return SubscribeResult{}, err
+		return nil, SubscribeResult{}, err
 	}
-	return start, nil
+	kept = true
+	return cur, start, nil
+}
+
+// releaseCursors gives up cursors that were not subscribed.
+func (c *Client) releaseCursors(cursors []*cursor) {
+	for _, cur := range cursors {
+		c.hub.releaseTopic(cur.topic)
+	}
 }
 
 // resolveStart finds the position at which the cursor begins.
@@ -129,7 +216,10 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 	case <-ctx.Done():
 		return SubscribeResult{}, apierror.StoreUnavailable.WithReason("the events cannot be reached")
 	}
-	notBefore, _ := parsePosition(cur.sub.NotBeforePosition)
+	notBefore, known := parsePosition(cur.sub.NotBeforePosition)
+	if !known {
+		notBefore = position{seq: uint64(cur.sub.NotBeforeSeq)}
+	}
 	if pos, ok := parsePosition(cur.sub.AfterPosition); ok {
 		resumable, err := t.canResume(ctx, pos, notBefore)
 		if err != nil {
@@ -173,64 +263,112 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 	}
 }
 
-// addCursor adds the cursor and queues the reply before its events.
-func (c *Client) addCursor(cur *cursor, start SubscribeResult) error {
-	var reply []byte
-	if cur.sub.EncodeReply != nil {
-		reply = cur.sub.EncodeReply(start)
+// addCursors subscribes cursors, and queues the reply, nil for none, before their events. It
+// returns ErrClosed, and then gives the cursors up.
+func (c *Client) addCursors(cursors []*cursor, reply []byte) error {
+	now := time.Now()
+	for _, cur := range cursors {
+		cur.sub.dropStart(cur.topic.name)
+		cur.authorizedAt = now
+		cur.topic.addCursor(cur)
 	}
-	cur.sub.dropStart(cur.topic.name)
-	cur.authorizedAt = time.Now()
-	cur.topic.addCursor(cur)
-	c.mu.Lock()
-	if c.closeStarted {
-		c.mu.Unlock()
-		cur.topic.removeCursor(cur)
-		return ErrClosed
+	replaced, err := c.insertCursors(cursors, reply)
+	if err != nil {
+		for _, cur := range cursors {
+			cur.topic.removeCursor(cur)
+		}
+		c.releaseCursors(cursors)
+		return err
 	}
-	var old *cursor
-	sameTopic := func(other *cursor) bool { return other.sub.Topic == cur.sub.Topic }
-	if i := slices.IndexFunc(c.cursors, sameTopic); i >= 0 {
-		old, c.cursors[i] = c.cursors[i], cur
-		old.removed = true
-	} else {
-		c.cursors = append(c.cursors, cur)
-	}
-	if reply != nil {
-		c.outbox = append(c.outbox, outboundMessage{frame: reply, activates: cur})
-		c.outboxBytes += len(reply)
-	} else {
-		cur.active = true
-		c.markReady(cur)
-	}
-	c.flush()
-	c.mu.Unlock()
-	if old != nil {
+	for _, old := range replaced {
 		c.hub.detachCursor(old)
 	}
 	return nil
 }
 
-// findCursor returns the cursor of a topic, and whether there is room for another one.
-func (c *Client) findCursor(topic string) (found *cursor, room bool) {
+// insertCursors is the part of addCursors under Client.mu. It returns the cursors that were
+// replaced.
+func (c *Client) insertCursors(cursors []*cursor, reply []byte) (replaced []*cursor, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closeStarted {
+		return nil, ErrClosed
+	}
+	if c.isOutboxFull(len(reply)) {
+		c.closeLocked(CloseTooSlow, "too slow")
+		return nil, ErrClosed
+	}
+	for _, cur := range cursors {
+		sameTopic := func(other *cursor) bool { return other.topic == cur.topic }
+		if i := slices.IndexFunc(c.cursors, sameTopic); i >= 0 {
+			replaced = append(replaced, c.cursors[i])
+			c.cursors[i].removed = true
+			c.cursors[i] = cur
+		} else {
+			c.cursors = append(c.cursors, cur)
+		}
+		switch {
+		case reply != nil: // the cursor is activated when the reply is on its way
+		case cur.sub.HoldEvents > 0:
+			time.AfterFunc(cur.sub.HoldEvents, func() { c.activateHeld(cur) })
+		default:
+			c.activate(cur)
+		}
+	}
+	if reply != nil {
+		c.outbox = append(c.outbox, outboundMessage{frame: reply, activates: cursors})
+		c.outboxBytes += len(reply)
+	}
+	c.flush()
+	return replaced, nil
+}
+
+// activate lets the events of a cursor follow. Client.mu must be held.
+func (c *Client) activate(cur *cursor) {
+	if !cur.removed {
+		cur.active = true
+		c.markReady(cur)
+	}
+}
+
+// activateHeld is called when Subscription.HoldEvents is over.
+func (c *Client) activateHeld(cur *cursor) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.activate(cur)
+	c.flush()
+}
+
+// admit returns for each subscription nil, or rate_limited for one that is too many.
+func (c *Client) admit(subscriptions []Subscription) []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counted := 0
 	for _, cur := range c.cursors {
-		if cur.sub.Topic == topic {
-			found = cur
-		}
 		if !cur.sub.Implicit {
 			counted++
 		}
 	}
-	return found, counted < c.hub.options.TopicsPerConnection
+	refused := make([]error, len(subscriptions))
+	for i, s := range subscriptions {
+		isNew := !slices.ContainsFunc(c.cursors, func(cur *cursor) bool { return cur.sub.Topic == s.Topic })
+		switch {
+		case s.Implicit || !isNew:
+		case counted >= c.hub.options.TopicsPerConnection:
+			refused[i] = apierror.RateLimited.
+				WithReason("a connection follows at most %d topics", c.hub.options.TopicsPerConnection)
+		default:
+			counted++
+		}
+	}
+	return refused
 }
 
 // IsSubscribed reports whether the client is subscribed to a topic.
 func (c *Client) IsSubscribed(topic string) bool {
-	cur, _ := c.findCursor(topic)
-	return cur != nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.cursors, func(cur *cursor) bool { return cur.sub.Topic == topic })
 }
 
 // Unsubscribe ends a subscription. It returns false when there was none. Frames that are in flight

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -404,6 +405,28 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 		return Room{}, err
 	}
 	return room, nil
+}
+
+// RoomRead is what GetEach found of one room.
+type RoomRead struct {
+	Room Room
+	Err  error // as Get returns it
+}
+
+// GetEach returns what Get does for each id, and reads all rooms in one round trip to each server.
+func (s *Service) GetEach(ctx context.Context, caller principal.Caller, roomIDs []string) []RoomRead {
+	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
+		return slices.Repeat([]RoomRead{{Err: apierror.Forbidden}}, len(roomIDs))
+	}
+	reads := s.store.readEach(ctx, roomIDs)
+	for i := range reads {
+		if r := &reads[i]; r.Err == nil {
+			if r.Err = s.authorizeRead(ctx, caller, &r.Room); r.Err != nil {
+				r.Room = Room{}
+			}
+		}
+	}
+	return reads
 }
 
 // authorizeRead returns nil when the caller may see the room, and room_not_found when not.

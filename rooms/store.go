@@ -500,6 +500,36 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	return decodeRoom(at.roomID, hash)
 }
 
+// readEach is read for several rooms, in one round trip to each server.
+func (st *store) readEach(ctx context.Context, roomIDs []string) []RoomRead {
+	reads := make([]RoomRead, len(roomIDs))
+	var found []int // places in reads
+	var names []string
+	for i, id := range roomIDs {
+		at, err := st.locate(id)
+		if err != nil {
+			reads[i].Err = err
+			continue
+		}
+		reads[i].Room.RoomID = at.roomID
+		found, names = append(found, i), append(names, at.roomKey)
+	}
+	if len(names) == 0 {
+		return reads
+	}
+	for j, hash := range st.db.ReadHashes(ctx, names) {
+		switch r := &reads[found[j]]; {
+		case hash.Err != nil:
+			r.Err = hash.Err
+		case len(hash.Fields) == 0:
+			r.Err = apierror.RoomNotFound
+		default:
+			r.Room, r.Err = decodeRoom(r.Room.RoomID, hash.Fields)
+		}
+	}
+	return reads
+}
+
 // listEvents returns the stored events of a room, oldest first.
 func (st *store) listEvents(ctx context.Context, roomID string) ([]string, error) {
 	at, err := st.locate(roomID)

@@ -59,7 +59,8 @@ var (
 // The events to one connection. They are in no list: the node makes them.
 var (
 	Hello = define("hello", ToConnection, "the connection is open; the first frame",
-		"connectionId, userId, serverTime, protocol, limits: {frameBytes, framesPerSecond, burst, subscriptions}")
+		"connectionId, userId, serverTime, protocol, limits: {frameBytes, framesPerSecond, burst, subscriptions, "+
+			"roomsPerSubscribe, sockets}")
 	ServerDraining = define("server.draining", ToConnection, "this node stops; reconnect to another one",
 		"reconnectInMs")
 	RoomSnapshot = define(

@@ -55,7 +55,12 @@ func Reference() string {
 			"the room writes them, in the same step, to the room's list of events. A subscription resumes after a `position`."},
 		{ToUser, "To one player", "They need no subscription and are sent on every connection of the player. " +
 			"Their `seq` counts " +
-			"without gaps in each of the player's lists: one for balances and assets, one for progress."},
+			"without gaps in each of the player's lists: one for balances and assets, one for progress. " +
+			"A client that was away resumes both with `user.subscribe` `{after: {money, progress}}`, the positions " +
+			"of the last events that it has, as the first thing after `hello`: new events wait half a second for it. " +
+			"The reply says where the events begin, `{mode, position: {money, progress}}`; with `mode: snapshot`, " +
+			"`read` names what to read anew after the reply: `wallet` (balances and owned assets), `saves`. Of each " +
+			"list the newest 256 events can be resumed, of progress the newest 32 of the last hour."},
 		{ToConnection, "To one connection", "They are in no list. " +
 			"Only `room.snapshot` has a `seq`: that of the last event that it includes."},
 	} {

@@ -25,6 +25,21 @@ type store struct{ db *redisdb.DB }
 // same name announces them.
 func (s *Service) EventTopic(user int64) string { return keys.UserEvents(user) }
 
+// EventSeq returns the number of the last event in EventTopic, 0 before the first. The events go
+// before their number does.
+func (s *Service) EventSeq(ctx context.Context, user int64) (int64, error) {
+	name := keys.UserEventSeq(user)
+	seq, err := s.store.db.AutoPipelined.HGet(ctx, name, "seq").Result()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, redisdb.WrapError("read the number of a player's last event", err)
+	}
+	values := redisdb.NewValues(name, []string{seq})
+	return values.NextInt(), values.Err()
+}
+
 // slotRead is what one read of a slot returned.
 type slotRead struct {
 	newest record // version 0: the slot is empty

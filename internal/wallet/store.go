@@ -30,6 +30,20 @@ type store struct {
 // EventTopic returns the topic of a player's user.balance and user.asset events in a game.
 func (s *Service) EventTopic(gameID, userID int64) string { return keys.WalletLines(gameID, userID) }
 
+// EventSeq returns the number of the last event in EventTopic, 0 before the first.
+func (s *Service) EventSeq(ctx context.Context, gameID, userID int64) (int64, error) {
+	name := keys.Wallet(gameID, userID)
+	seq, err := s.store.db.AutoPipelined.HGet(ctx, name, keys.WalletSeqField).Result()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, redisdb.WrapError("read the number of a player's last event", err)
+	}
+	values := redisdb.NewValues(name, []string{seq})
+	return values.NextInt(), values.Err()
+}
+
 // Tokens.
 
 // decodeToken returns the token in the values of keys.TokenFields, without its supply.
