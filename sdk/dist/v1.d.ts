@@ -873,6 +873,15 @@ interface components {
         State: {
             [key: string]: unknown;
         };
+        /** @description Where the events after the reply begin */
+        UserPositions: {
+            money: components["schemas"]["Position"];
+            progress: components["schemas"]["Position"];
+        };
+        RoomStart: {
+            roomId: components["schemas"]["RoomId"];
+            after?: components["schemas"]["Position"];
+        };
         OneSlot: {
             slot: components["schemas"]["Slot"];
         };
@@ -1054,11 +1063,18 @@ interface components {
             /** @enum {integer} */
             protocol: 1;
             limits: {
+                /** @description Bytes in one frame of the client */
                 frameBytes: number;
+                /** @description Frames of the client in a second */
                 framesPerSecond: number;
+                /** @description Frames of the client at once */
                 burst: number;
                 /** @description Rooms that a connection may subscribe to */
                 subscriptions: number;
+                /** @description Rooms in one room.subscribe */
+                roomsPerSubscribe: number;
+                /** @description Connections of a player to one node, of all kinds */
+                sockets: number;
             };
         };
         ServerDrainingData: {

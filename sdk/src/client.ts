@@ -37,7 +37,7 @@ export function createClient(options: Options, base: string, onClose: () => void
       const user = { id, username, avatar };
       if (JSON.stringify(c.user) === JSON.stringify(user)) return;
       c.user = user;
-      userSeqs = {};
+      positions = {};
       c.shelf.isPersistent().then((is) => emitter.emit("user", { user, persistent: is || !!options.getToken }));
     },
     onRenewed(accessToken) {
@@ -49,7 +49,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   c.session = createSession(c);
 
   // The player's own events: two numberings, one of money and one of saves.
-  let userSeqs: Record<string, { seq: number; position: string }> = {};
+  let positions: Record<string, string> = {}; // "<seq>-<nonce>" of the last event, by stream
 
   const { rooms, ...roomEvents } = createRooms(c);
   const { progress, ...saves } = createProgress(c);
@@ -110,17 +110,17 @@ export function createClient(options: Options, base: string, onClose: () => void
   function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);
     const stream = name === "progress" ? name : "money";
-    if (seq <= userSeqs[stream]?.seq) return; // heard already
-    userSeqs[stream] = { seq, position };
+    if (seq <= parseInt(positions[stream])) return; // heard already
+    positions[stream] = position;
     if (name === "balance") balances.note(data);
     emitter.emit(name, data);
   }
 
-  /** Asks for the player's events since the last connection, or reads the balances anew. */
-  async function resumeUserEvents() {
-    const after: Record<string, string> = {};
-    for (const stream in userSeqs) after[stream] = userSeqs[stream].position;
-    await c.socket.ask("user.subscribe", { after }).catch(() => balances.catchUp()).catch(() => {});
+  /** Asks for the player's events since the last connection. Where they are gone it reads the balances anew. */
+  function resumeUserEvents() {
+    c.socket.ask("user.subscribe", { after: positions })
+      .then(({ read }): any => read?.[0] === "wallet" && balances.catchUp(), balances.catchUp)
+      .catch(() => {});
   }
 
   function fail(e: ParlorError) {

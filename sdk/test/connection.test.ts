@@ -189,6 +189,25 @@ describe("connection", () => {
     end(service, 1006);
     await run(3000);
     expect(heard).toEqual(["500", "main", "750"]); // what changed meanwhile
+    expect(service.frames.findLast((f) => f.type === "user.subscribe").data)
+      .toEqual({ after: { money: "1-u", progress: "1-u" } });
+  });
+
+  it("reads the balances after a connection only where their events are gone", async () => {
+    const service = new FakeService();
+    const client = openTab(service);
+    await settle(client.ready);
+    await settle(client.wallet.balances());
+    const reads = () => service.calls.filter((call) => call.path === "user-balance/token-balances").length;
+    for (const [start, read] of [
+      [{ mode: "resume" }, 0], [{ mode: "snapshot", read: ["saves"] }, 0], [{ mode: "snapshot", read: ["wallet"] }, 1],
+    ] as const) {
+      service.userStart = { ...start, ...("read" in start && { read: [...start.read] }) };
+      const before = reads();
+      end(service, 1006);
+      await run(16_000);
+      expect(reads() - before).toBe(read);
+    }
   });
 
   it("renews the token of a living socket", async () => {

@@ -41,6 +41,8 @@ export class FakeService {
   clockAheadMs = 0;
   reachable = true;
   refreshes = 0;
+  /** The reply to user.subscribe; undefined: an error, as of a node without the store. */
+  userStart?: { mode: string; read?: string[] };
   snapshots = 0;
   buyRefusal: any;
   /** Decides about the next HTTP call: lose the request, or its reply. */
@@ -362,6 +364,8 @@ export class FakeService {
             const view = service.view(room);
             reply({ mode: "snapshot", position: view.position, room: { ...view, shared: { ...room.shared } } });
           }
+        } else if (type === "user.subscribe" && service.userStart) {
+          reply(service.userStart);
         } else if (type === "room.unsubscribe") {
           this.rooms.delete(data.roomId);
           reply({});
