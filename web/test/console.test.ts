@@ -100,6 +100,11 @@ describe("an operator", () => {
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/console" });
     expect(await page.evaluate(() => document.cookie)).toBe("");
 
+    await page.goto("about:blank");
+    await page.goto(node.consoleLink); // clicked again: the session is what counts
+    await page.getByRole("heading", { name: "Rooms" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+
     const stranger = await browser.newContext();
     const other = watch(await stranger.newPage());
     await other.goto(node.consoleLink);

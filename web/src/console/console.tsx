@@ -93,7 +93,7 @@ function SignedOut({ fault }: { fault: string | null }) {
       <h1>Sign in</h1>
       {fault ? <p class="notice bad" role="alert">{fault}</p> : null}
       <p>The console has no password. A link signs one browser in for eight hours; it is good once, for a minute:</p>
-      <pre tabIndex={0} aria-label="The command"><code>PARLOR_ADMIN_KEY=… parlor console --url {location.origin}</code></pre>
+      <pre tabIndex={0} aria-label="The command"><code>PARLOR_ADMIN_KEY=$ADMIN_KEY parlor console --url {location.origin}</code></pre>
       <p>Open what it prints in this browser. A session ends when you sign out, or when its operator's key leaves the settings.</p>
     </div>
   );
