@@ -1,5 +1,5 @@
 // The pages of /docs, served by a real node and shown by a real browser.
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -58,6 +58,14 @@ test("the type of a problem leads to its page", async () => {
   const page = await fetch(node.url + problem.type);
   expect(page.status).toBe(200);
   expect(await page.text()).toContain(problem.code);
+});
+
+test("every code of the SDK has a page, also those that no response has", async () => {
+  const codes = readFileSync(join(import.meta.dirname, "../../sdk/src/generated/codes.ts"), "utf8");
+  const all = [...codes.matchAll(/^ {2}\| "(\w+)"/gm)].map(([, code]) => `/docs/errors/${code}`);
+  expect(all).toContain("/docs/errors/offline");
+  expect(all.filter((path) => !paths.includes(path))).toEqual([]);
+  expect(paths.filter((path) => path.startsWith("/docs/errors/") && !all.includes(path))).toEqual([]);
 });
 
 test.each(kinds)("%s is accessible in both themes, quiet and light", async (path) => {
