@@ -258,7 +258,11 @@ describe("an operator", () => {
     await context.addCookies(cookies);
     await page.reload();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    if (shots) await page.screenshot({ path: join(shots, "sign-in.png") });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      expect(await findViolations(page), `sign-in, ${colorScheme}`).toEqual([]);
+      if (shots) await page.screenshot({ path: join(shots, `sign-in-${colorScheme}.png`) });
+    }
   });
 
   test("saw no complaint of the browser and no request to another host", () => expect(faults).toEqual([]));
