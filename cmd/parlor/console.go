@@ -72,7 +72,7 @@ func requestConsoleLink(ctx context.Context, url, adminKey string) (string, erro
 	return url + link.Path, nil
 }
 
-// devConsoleLink returns a link to the console of a node in development: for one use, as every link,
+// devConsoleLink returns a link to the console of a node in development: for one use, as always,
 // and valid as long as the tokens that are printed beside it
 // (docs/decisions/0014-the-console-link-of-dev.md).
 func (n *node) devConsoleLink(ctx context.Context, url string) (string, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/parlor-games/parlor/internal/secret"
 )
 
-// devKeyFolder returns where dev remembers the server keys that it has made in a store, "" where the
-// system has no place for such files. The name has a digest: an address may have a password.
+// devKeyFolder returns where dev remembers the server keys that it has made in a store, "" where
+// there is no place for such files. The name has a digest: an address may have a password.
 func devKeyFolder(storeURL string) string {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package docs runs the commands of the documents as their readers would, on a node of its own and on
-// free ports.
+// Package docs runs the commands of the documents as their readers would, on a node of its own and
+// on free ports.
 //
 // A block of code in a document is run, compiled or parsed by its language. A comment in the line
 // before it says what a reader sees without being told:
@@ -128,7 +128,7 @@ func checkUnrun(b block) error {
 		var value any
 		return yaml.Unmarshal([]byte(b.text), &value)
 	default:
-		return fmt.Errorf("no test runs a block of the language %q: give it one, or a comment of why it is not run", b.language)
+		return fmt.Errorf("no test runs the language %q: give it a known one, or a comment of why it is not run", b.language)
 	}
 }
 
@@ -169,7 +169,9 @@ func TestTheCommandsOfTheDocuments(t *testing.T) {
 
 // expected lists what a reader sees after the last command of a document.
 var expected = map[string][]string{
-	"README.md": {`"balanced":true`, `"tokenId":"GOLD".*?"volume":102.5,`, `bin/parlor tail --url `},
+	"README.md": {
+		`"balanced":true`, `"tokenId":"GOLD".*?"volume":102.5,`, `bin/parlor tail --url `,
+	},
 	"web/src/docs/content/recipes/duel.md":       {`"status":"FINISHED"`, `"balanced":true`},
 	"web/src/docs/content/recipes/turn-based.md": {`"status":"FINISHED"`},
 }
@@ -182,7 +184,9 @@ var preparations = map[string]string{
 }
 
 const startedRoom = `
-send() { curl -s "$URL/api/v1/game-session/$1" -H "Authorization: Bearer $2" -H 'Content-Type: application/json' -d "$3"; }
+send() {
+  curl -s "$URL/api/v1/game-session/$1" -H "Authorization: Bearer $2" -H 'Content-Type: application/json' -d "$3"
+}
 ROOM=$(send create $ADA_TOKEN '{"entryTokenId":1,"roomEntry":"2.5","maxPlayers":2,"autoStart":true}' |
   sed 's/.*"roomId":"\([^"]*\)".*/\1/')
 send join $BOB_TOKEN "{\"roomId\":\"$ROOM\"}"

@@ -69,7 +69,9 @@ test("every code of the SDK has a page, also those that no response has", async 
 async function findFaults(take: () => string | undefined): Promise<string[]> {
   const context = await browser.newContext();
   const page = await context.newPage();
-  await (await context.newCDPSession(page)).send("Network.setCacheDisabled", { cacheDisabled: true });
+  const browserSession = await context.newCDPSession(page);
+  await browserSession.send("Network.enable");
+  await browserSession.send("Network.setCacheDisabled", { cacheDisabled: true });
   const faults: string[] = [];
   let path: string | undefined;
   let sizes: Promise<number>[] = [];
