@@ -252,7 +252,7 @@ const (
 	// documentStoreAddress is where documents start their store.
 	documentStoreAddress = "127.0.0.1:6379"
 	// documentTimeout bounds a document, and building parlor for it.
-	documentTimeout = time.Minute
+	documentTimeout = 3 * time.Minute
 )
 
 // command returns a shell in which a block is pasted. Every command that fails is named on stderr.
