@@ -251,6 +251,18 @@ describe("an operator", () => {
     }
   }, 180_000);
 
+  test("sees on a narrow screen which screen is open", async () => {
+    await page.setViewportSize({ width: 390, height: 900 });
+    for (const [hash, heading] of [["nodes", "Nodes"], ["rooms", "Rooms"]] as const) {
+      await goTo(hash, heading);
+      await expect.poll(() => page.locator("nav [aria-current]").evaluate((link) => {
+        const { left, right } = link.getBoundingClientRect();
+        return left >= 0 && right <= innerWidth;
+      })).toBe(true);
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
   test("signs out, and the session is over for whoever has the cookie", async () => {
     const cookies = await context.cookies();
     await page.getByRole("button", { name: "Sign out" }).click();

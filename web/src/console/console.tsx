@@ -56,6 +56,9 @@ function App() {
     shown.current = route.value;
   }), []);
   const current = route.value.split("/")[0];
+  useEffect(() => { // on a narrow screen the list of screens is wider than that
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current, signedIn.value]);
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
