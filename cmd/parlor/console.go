@@ -72,13 +72,11 @@ func requestConsoleLink(ctx context.Context, url, adminKey string) (string, erro
 	return url + link.Path, nil
 }
 
-// devConsoleLinkTTL is how long the link that dev prints at its start is valid: its reader looks at
-// everything else first. It can be used once, as every link.
-const devConsoleLinkTTL = 10 * time.Minute
-
-// devConsoleLink returns a link to the console of a node in development.
+// devConsoleLink returns a link to the console of a node in development: for one use, as always,
+// and valid as long as the tokens that are printed beside it
+// (docs/decisions/0014-the-console-link-of-dev.md).
 func (n *node) devConsoleLink(ctx context.Context, url string) (string, error) {
 	operator := principal.Caller{Role: principal.Operator, KeyID: 1}
-	link, err := n.auth.IssueConsoleLink(ctx, operator, devConsoleLinkTTL)
+	link, err := n.auth.IssueConsoleLink(ctx, operator, devTokenTTL)
 	return url + handlers.ConsoleLinkPath(link.Secret), err
 }

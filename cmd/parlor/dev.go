@@ -61,7 +61,7 @@ func devCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			removeKey, err := n.ensureServerKey(c.Context(), &example)
+			removeKey, err := n.ensureServerKey(c.Context(), &example, devKeyFolder(s.RedisURL.Reveal()))
 			if err != nil {
 				return err
 			}
@@ -110,27 +110,6 @@ const devTokenTTL = 24 * time.Hour
 func randomDevKey() config.Secret {
 	return config.Secret(config.DevKeyPrefix + rand.Text() + rand.Text())
 }
-
-// ensureServerKey makes a server key where the store is older than this process: the first one was
-// shown once. It returns a function that revokes what was made.
-func (d domains) ensureServerKey(ctx context.Context, s *seedResult) (remove func(), err error) {
-	if s.serverKey != "" {
-		return func() {}, nil
-	}
-	game, key, err := d.games.AddServerKey(ctx, operator, s.game.ID)
-	if err != nil {
-		return nil, fmt.Errorf("make a server key of the game: %w", err)
-	}
-	s.serverKey = key
-	keys := game.ServerKeys() // oldest first
-	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), devCleanupTimeout)
-		defer cancel()
-		_, _ = d.games.RevokeServerKey(ctx, operator, game.ID, keys[len(keys)-1].ID)
-	}, nil
-}
-
-const devCleanupTimeout = 2 * time.Second
 
 // openBrowser shows a page in the browser of the desktop, if there is one.
 func openBrowser(ctx context.Context, url string) {
@@ -185,7 +164,7 @@ func (n *node) printExamples(out io.Writer, url, console string, s seedResult, t
 		line("# Parlor runs, on the store of --redis-url. Click:")
 	}
 	link("play", url+"/play")
-	link("console", console) // for one use within ten minutes
+	link("console", console) // for one use
 	link("docs", url+"/docs")
 	link("API", url+"/openapi.yaml")
 	link("SDK", `<script src="`+url+`/sdk/v1.js"></script>`)

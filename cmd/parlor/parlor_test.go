@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/secret"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/tests/nodetest"
 	"go.uber.org/goleak"
@@ -675,6 +676,77 @@ func TestDevOnARealStoreFindsWhatItSeeded(t *testing.T) {
 		strings.Contains(printed[1], "# player 4") {
 		t.Errorf("first:\n%s\nthen:\n%s", printed[0], printed[1])
 	}
+}
+
+func TestDevRevokesTheServerKeysOfProcessesThatWereKilled(t *testing.T) {
+	store := redistest.StartFor(t).URL()
+	home := t.TempDir()
+	start := func() *devProcess {
+		return startDev(t, []string{"HOME=" + home}, "--redis-url", store, "--listen", "127.0.0.1:0",
+			"--internal-listen", "127.0.0.1:0", "--log-level", "error")
+	}
+	serverKey := func(d *devProcess) string {
+		return regexp.MustCompile(`SERVER_KEY=(\S+)`).FindStringSubmatch(strings.Join(d.lines, "\n"))[1]
+	}
+	ask := func(d *devProcess, key string) int {
+		url := regexp.MustCompile(`URL=(\S+)`).FindStringSubmatch(strings.Join(d.lines, "\n"))[1]
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/admin/games/1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+key)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	start().stop(t) // its key is the game's first, and stays
+	living := start()
+	var last string
+	for range 9 {
+		killed := start()
+		last = serverKey(killed)
+		_ = killed.Process.Kill()
+		_ = killed.Wait()
+	}
+	after := start()
+	for _, c := range []struct {
+		of   string
+		key  string
+		want int
+	}{
+		{"a process that lives", serverKey(living), http.StatusOK},
+		{"the newest process", serverKey(after), http.StatusOK},
+		{"a process that was killed", last, http.StatusUnauthorized},
+	} {
+		redistest.Eventually(t, fmt.Sprintf("the key of %s: %d", c.of, c.want), func() bool {
+			return ask(living, c.key) == c.want
+		})
+	}
+	after.stop(t)
+	living.stop(t)
+	left, err := filepath.Glob(filepath.Join(home, ".cache", "parlor", "dev-server-keys", "*", "key-*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("files of ended processes: %v, %v", left, err)
+	}
+}
+
+func TestTheConsoleLinkOfDevLastsADay(t *testing.T) {
+	server := redistest.StartFor(t)
+	dev := startDev(t, nil, "--redis-url", server.URL(), "--listen", "127.0.0.1:0", "--internal-listen", "127.0.0.1:0")
+	link := regexp.MustCompile(`#link=(\S+)`).FindStringSubmatch(strings.Join(dev.lines, "\n"))[1]
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	ttl := db.Client.PTTL(t.Context(), keys.ConsoleLink(secret.Digest(link))).Val()
+	if ttl > devTokenTTL || ttl < devTokenTTL-time.Minute {
+		t.Errorf("the link is valid for %v", ttl)
+	}
+	dev.stop(t)
 }
 
 func TestATokenIsValidForItsPlayer(t *testing.T) {

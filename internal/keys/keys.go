@@ -105,7 +105,7 @@ func FenceCounter(name string) string { return "{l:" + name + "}:fence" }
 // Ticket (string, 60 s) is a one-time ticket that opens a socket, by the SHA-256 of its secret.
 func Ticket(digest string) string { return "{t:" + digest + "}:ticket" }
 
-// ConsoleLink (string, 60 s; 10 minutes in development) is the fingerprint of the operator's key
+// ConsoleLink (string, 60 s; a day in development) is the fingerprint of the operator's key
 // that made a one-time link to the console, by the SHA-256 of the link's secret.
 func ConsoleLink(digest string) string { return "{t:" + digest + "}:console" }
 

@@ -241,7 +241,9 @@ interface components {
                 slot: string;
                 /** Format: int64 */
                 version: number;
-                state: Record<string, never>;
+                state: {
+                    [key: string]: unknown;
+                };
                 savedAt: components["schemas"]["Time"];
                 /** @description Bytes of the state */
                 size: number;
@@ -378,7 +380,9 @@ interface components {
             slot: string;
             /** Format: int64 */
             version: number;
-            state: Record<string, never>;
+            state: {
+                [key: string]: unknown;
+            };
             savedAt: components["schemas"]["Time"];
             /** @description Bytes of the state */
             size: number;
@@ -392,7 +396,9 @@ interface components {
             seq: number;
             position: string;
             at: components["schemas"]["Time"];
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         GameLedgerEntry: {
             /**
@@ -738,7 +744,9 @@ interface components {
              */
             avatarHosts?: string[];
             /** @description The rules that a save must keep, and a restored version too */
-            progressRules?: Record<string, never>[];
+            progressRules?: {
+                [key: string]: unknown;
+            }[];
         };
         GameSettingsInput: {
             /** @default 0 */
@@ -772,7 +780,9 @@ interface components {
              */
             avatarHosts?: string[];
             /** @description The rules that a save must keep, and a restored version too */
-            progressRules?: Record<string, never>[];
+            progressRules?: {
+                [key: string]: unknown;
+            }[];
         };
         /** @description An identity provider whose JWTs sign players in */
         Issuer: {
@@ -784,7 +794,9 @@ interface components {
              */
             jwksUrl?: string;
             /** @description Or the key set itself, RFC 7517 */
-            keys?: Record<string, never>;
+            keys?: {
+                [key: string]: unknown;
+            };
         };
         TrailRecord: {
             /** @description One more with every record */
@@ -912,7 +924,9 @@ interface components {
             seq: number;
             position: components["schemas"]["Position"];
             at: components["schemas"]["Time"];
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         RoomCreatedData: {
             code: string;

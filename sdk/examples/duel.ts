@@ -21,7 +21,9 @@ const play = addButton("Play for 2.50", async () => {
   try {
     const room = await parlor.rooms.quick({ maxPlayers: 2, entryTokenId: gold.id, roomEntry: "2.5", autoStart: true });
     status.textContent = "Waiting for an opponent";
-    room.on("started", () => { status.textContent = `The pot is ${parlor.wallet.format(room.totalWager, "GOLD")}`; });
+    const begin = () => { status.textContent = `The pot is ${parlor.wallet.format(room.totalWager, "GOLD")}`; };
+    if (room.status === "STARTED") begin(); // with the last seat, which is ours
+    else room.on("started", begin);
     const cancel = addButton("Give up", () => room.leave());
     const ended = await Promise.race([room.once("finished"), room.once("cancelled")]);
     cancel.remove();

@@ -314,7 +314,7 @@ var importGroups = []struct {
 // drawImports returns the import table as Markdown.
 func drawImports() string {
 	var b strings.Builder
-	b.WriteString("```\n" + drawLayers() + "```\n\n")
+	b.WriteString("```text\n" + drawLayers() + "```\n\n")
 	b.WriteString("*The foundation* is " + strings.Join(foundation, ", ") + ".\n\n")
 	b.WriteString("| package | may import | because |\n|---|---|---|\n")
 	for _, row := range slices.Backward(importTable) {

@@ -10,10 +10,10 @@ const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe
  * rules limits the check: only contrast depends on the theme.
  */
 export async function findViolations(page: Page, rules?: string[]): Promise<string[]> {
-  await page.evaluate(source);
+  if (!await page.evaluate(() => "axe" in window)) await page.evaluate(source);
   const results = await page.evaluate(async (only) => {
     const axe = (window as any).axe;
-    return await axe.run(document, { resultTypes: ["violations"], ...(only && { runOnly: only }) });
+    return await axe.run(document, { resultTypes: ["violations"], preload: false, ...(only && { runOnly: only }) });
   }, rules);
   return results.violations
     .filter((one: any) => one.impact === "serious" || one.impact === "critical")

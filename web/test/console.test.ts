@@ -100,6 +100,11 @@ describe("an operator", () => {
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/console" });
     expect(await page.evaluate(() => document.cookie)).toBe("");
 
+    await page.goto("about:blank");
+    await page.goto(node.consoleLink); // clicked again: the session is what counts
+    await page.getByRole("heading", { name: "Rooms" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+
     const stranger = await browser.newContext();
     const other = watch(await stranger.newPage());
     await other.goto(node.consoleLink);
@@ -246,6 +251,18 @@ describe("an operator", () => {
     }
   }, 180_000);
 
+  test("sees on a narrow screen which screen is open", async () => {
+    await page.setViewportSize({ width: 390, height: 900 });
+    for (const [hash, heading] of [["nodes", "Nodes"], ["rooms", "Rooms"]] as const) {
+      await goTo(hash, heading);
+      await expect.poll(() => page.locator("nav [aria-current]").evaluate((link) => {
+        const { left, right } = link.getBoundingClientRect();
+        return left >= 0 && right <= innerWidth;
+      })).toBe(true);
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
   test("signs out, and the session is over for whoever has the cookie", async () => {
     const cookies = await context.cookies();
     await page.getByRole("button", { name: "Sign out" }).click();
@@ -253,7 +270,11 @@ describe("an operator", () => {
     await context.addCookies(cookies);
     await page.reload();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    if (shots) await page.screenshot({ path: join(shots, "sign-in.png") });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      expect(await findViolations(page), `sign-in, ${colorScheme}`).toEqual([]);
+      if (shots) await page.screenshot({ path: join(shots, `sign-in-${colorScheme}.png`) });
+    }
   });
 
   test("saw no complaint of the browser and no request to another host", () => expect(faults).toEqual([]));

@@ -191,4 +191,6 @@ test("the demo is accessible in both themes, narrow and wide, and its first pain
   await page.setViewportSize({ width: 390, height: 844 });
   await look();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-}, 60_000);
+  await roll(page);
+  await look();
+}, 120_000);

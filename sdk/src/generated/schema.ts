@@ -107,7 +107,9 @@ export interface components {
                 slot: string;
                 /** Format: int64 */
                 version: number;
-                state: Record<string, never>;
+                state: {
+                    [key: string]: unknown;
+                };
                 savedAt: components["schemas"]["Time"];
                 /** @description Bytes of the state */
                 size: number;
@@ -244,7 +246,9 @@ export interface components {
             slot: string;
             /** Format: int64 */
             version: number;
-            state: Record<string, never>;
+            state: {
+                [key: string]: unknown;
+            };
             savedAt: components["schemas"]["Time"];
             /** @description Bytes of the state */
             size: number;
@@ -258,7 +262,9 @@ export interface components {
             seq: number;
             position: string;
             at: components["schemas"]["Time"];
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         GameLedgerEntry: {
             /**
@@ -605,7 +611,9 @@ export interface components {
              */
             avatarHosts?: string[];
             /** @description The rules that a save must keep, and a restored version too */
-            progressRules?: Record<string, never>[];
+            progressRules?: {
+                [key: string]: unknown;
+            }[];
         };
         GameSettingsInput: {
             /** @default 0 */
@@ -639,7 +647,9 @@ export interface components {
              */
             avatarHosts?: string[];
             /** @description The rules that a save must keep, and a restored version too */
-            progressRules?: Record<string, never>[];
+            progressRules?: {
+                [key: string]: unknown;
+            }[];
         };
         /** @description An identity provider whose JWTs sign players in */
         Issuer: {
@@ -651,7 +661,9 @@ export interface components {
              */
             jwksUrl?: string;
             /** @description Or the key set itself, RFC 7517 */
-            keys?: Record<string, never>;
+            keys?: {
+                [key: string]: unknown;
+            };
         };
         TrailRecord: {
             /** @description One more with every record */
@@ -779,7 +791,9 @@ export interface components {
             seq: number;
             position: components["schemas"]["Position"];
             at: components["schemas"]["Time"];
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         RoomCreatedData: {
             code: string;

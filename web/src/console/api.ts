@@ -109,18 +109,24 @@ export const session = signal<Session | null>(null);
 /** Finds out whether there is a session, after exchanging the link in the address, if there is one. */
 export async function startSession(): Promise<string | null> {
   const link = /^#link=(.+)$/.exec(location.hash)?.[1];
+  let fault: string | null = null;
   try {
     if (link) {
       history.replaceState(null, "", "/console#/rooms"); // the secret is in no history
       session.value = (await exchange<Session>("POST", "/console/session", { link: decodeURIComponent(link) })).value;
-    } else {
-      session.value = (await exchange<Session>("GET", "/console/session")).value;
+      signedIn.value = true;
+      return null;
     }
+  } catch (cause) {
+    if (cause instanceof Problem) fault = cause.message;
+  }
+  try { // of this browser, perhaps by the same link a while ago
+    session.value = (await exchange<Session>("GET", "/console/session")).value;
     signedIn.value = true;
     return null;
-  } catch (cause) {
+  } catch {
     signedIn.value = false;
-    return link && cause instanceof Problem ? cause.message : null;
+    return fault;
   }
 }
 

@@ -56,6 +56,9 @@ function App() {
     shown.current = route.value;
   }), []);
   const current = route.value.split("/")[0];
+  useEffect(() => { // on a narrow screen the list of screens is wider than that
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current, signedIn.value]);
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
@@ -93,7 +96,7 @@ function SignedOut({ fault }: { fault: string | null }) {
       <h1>Sign in</h1>
       {fault ? <p class="notice bad" role="alert">{fault}</p> : null}
       <p>The console has no password. A link signs one browser in for eight hours; it is good once, for a minute:</p>
-      <pre tabIndex={0} aria-label="The command"><code>PARLOR_ADMIN_KEY=… parlor console --url {location.origin}</code></pre>
+      <pre tabIndex={0} aria-label="The command"><code>PARLOR_ADMIN_KEY=$ADMIN_KEY parlor console --url {location.origin}</code></pre>
       <p>Open what it prints in this browser. A session ends when you sign out, or when its operator's key leaves the settings.</p>
     </div>
   );

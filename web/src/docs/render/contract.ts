@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { marked, type Tokens } from "marked";
 import { parse } from "yaml";
+import { clientCodes } from "../../../../sdk/scripts/client_codes.mjs";
 
 // The contracts are checked by outside validators (test/contracts.test.ts), so they are read as they
 // are. Members that a page does not show are not typed.
@@ -73,6 +74,14 @@ export interface ApiError {
   operations: Operation[];
 }
 
+/** A code that the SDK reports by itself. */
+export interface ClientCode {
+  code: string;
+  title: string;
+  retryable: boolean;
+  advice: string;
+}
+
 export interface CloseCode {
   code: number;
   title: string;
@@ -103,6 +112,7 @@ export interface Contract {
   operations: Operation[];
   schemas: Record<string, Schema>;
   errors: ApiError[];
+  clientCodes: ClientCode[];
   events: { description: string; channels: Channel[]; schemas: Record<string, Schema> };
   closeCodes: CloseCode[];
 }
@@ -199,6 +209,7 @@ export function readContract(root: string): Contract {
     operations,
     schemas: api.components.schemas,
     errors: readErrors(read("docs/errors.md"), operations),
+    clientCodes,
     events: {
       description: sockets.info.description,
       channels: readChannels(sockets),

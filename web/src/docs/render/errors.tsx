@@ -1,7 +1,7 @@
 // A page for every error code and every close code: where a problem's type leads.
 import { HTML } from "./layout";
 import { highlight, renderInline } from "./markdown";
-import type { ApiError, CloseCode, Contract } from "./contract";
+import type { ApiError, ClientCode, CloseCode, Contract } from "./contract";
 
 /** ErrorPage tells what a code means, what to do, and which operations return it. */
 export function ErrorPage({ error }: { error: ApiError }) {
@@ -24,7 +24,7 @@ export function ErrorPage({ error }: { error: ApiError }) {
         {error.status < 500 && " Nothing was changed."}
       </p>
       <h2 id="in-code">In code</h2>
-      <HTML html={highlight(`try {\n  // a call of the SDK\n} catch (error) {\n  if (error.code === "${error.code}") {\n    show(error.detail);\n  }\n}`, "typescript")} />
+      <Caught code={error.code} />
       <h2 id="the-body">The body</h2>
       <p><code>application/problem+json</code>; the same object is the <code>error</code> of a reply on a WebSocket.</p>
       <HTML html={highlight(JSON.stringify(example, null, 2), "json")} />
@@ -35,6 +35,27 @@ export function ErrorPage({ error }: { error: ApiError }) {
       <p><a href="/docs/errors">All errors</a></p>
     </>
   );
+}
+
+/** ClientCodePage tells what a code means that no response has: the SDK reports it. */
+export function ClientCodePage({ error }: { error: ClientCode }) {
+  return (
+    <>
+      <p class="kicker">Error · of the SDK itself</p>
+      <h1><code>{error.code}</code></h1>
+      <p class="lead">{error.title}.</p>
+      <h2 id="what-to-do">What to do</h2>
+      <HTML as="p" html={renderInline(error.advice)} />
+      <h2 id="in-code">In code</h2>
+      <Caught code={error.code} />
+      <p>Its <code>status</code> is 0 and <code>retryable</code> is <code>{String(error.retryable)}</code>. No response of the service has this code.</p>
+      <p><a href="/docs/errors">All errors</a></p>
+    </>
+  );
+}
+
+function Caught({ code }: { code: string }) {
+  return <HTML html={highlight(`try {\n  // a call of the SDK\n} catch (error) {\n  if (error.code === "${code}") {\n    show(error.detail);\n  }\n}`, "typescript")} />;
 }
 
 function OperationList({ error }: { error: ApiError }) {
@@ -73,6 +94,18 @@ export function ErrorsPage({ contract, intro }: { contract: Contract; intro: str
           </ul>
         </section>
       ))}
+      <section>
+        <h2 id="status-0">Of the SDK itself</h2>
+        <p>A <code>ParlorError</code> may also have one of these, with status 0:</p>
+        <ul class="codes">
+          {contract.clientCodes.map((one) => (
+            <li>
+              <a href={`/docs/errors/${one.code}`}><code>{one.code}</code></a> {one.title}
+              {one.retryable && <span class="badge">retryable</span>}
+            </li>
+          ))}
+        </ul>
+      </section>
     </>
   );
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ComponentChildren } from "preact";
 import { readContract } from "./contract";
-import { ClosePage, ClosesPage, ErrorPage, ErrorsPage } from "./errors";
+import { ClientCodePage, ClosePage, ClosesPage, ErrorPage, ErrorsPage } from "./errors";
 import { EventsPage } from "./events";
 import { Overview, SchemasPage, TagPage, TryOffPage, TryPage, tagTitles } from "./http";
 import { HTML, renderPage, type NavGroup } from "./layout";
@@ -100,6 +100,7 @@ export async function renderPages(root: string): Promise<Map<string, string>> {
   const intro = renderMarkdown(errorsText.slice(errorsText.indexOf("# Errors") + "# Errors".length, errorsText.indexOf("| code |")));
   add("/docs/errors", "Errors", <ErrorsPage contract={contract} intro={intro.html} />);
   for (const error of contract.errors) add(`/docs/errors/${error.code}`, error.code, <ErrorPage error={error} />);
+  for (const error of contract.clientCodes) add(`/docs/errors/${error.code}`, error.code, <ClientCodePage error={error} />);
   add("/docs/close", "Close codes", <ClosesPage contract={contract} />);
   for (const close of contract.closeCodes) add(`/docs/close/${close.code}`, `${close.code} ${close.title}`, <ClosePage close={close} />);
 

@@ -1,0 +1,12 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// lockFile locks a file, or returns an error when another process has locked it. The system
+// unlocks what a process has locked when that ends, however it ends.
+func lockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }

@@ -1,0 +1,1 @@
+export const clientCodes: { code: string; title: string; retryable: boolean; advice: string }[];

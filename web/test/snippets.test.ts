@@ -1,0 +1,79 @@
+// The scripts of the documents fit the types of the SDK: blocks of TypeScript, and module scripts in
+// blocks of HTML. tests/docs runs the commands and knows which languages are left to this file.
+import { readFileSync, readdirSync } from "node:fs";
+import { join, relative } from "node:path";
+import ts from "typescript";
+import { expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const types = join(root, "sdk/dist/v1.d.ts");
+const folders = [".", "docs", "docs/decisions", "sdk", "sdk/examples", "web/src/docs/content", "web/src/docs/content/recipes"];
+const documents = folders.flatMap((folder) => readdirSync(join(root, folder))
+  .filter((name) => name.endsWith(".md") && !(folder === "sdk" && name === "api.md")) // which is generated from the types
+  .map((name) => join(root, folder, name)));
+
+/** What a document leaves to the game; a script may have its own instead. */
+const game = `
+declare function show(...what: unknown[]): void;
+declare function showResult(payouts: unknown): void;
+declare function move(from: number, payload: unknown): void;
+declare function draw(moves: string[]): void;
+declare function areLegal(moves: string[]): boolean;
+declare function startGame(room: unknown): void;
+declare const me: { x: number; y: number; a: number };
+`;
+
+/** What the elements of a page are to its scripts: browsers name them by their id. */
+const elements = (html: string) =>
+  [...html.matchAll(/<(\w+)[^>]*\bid="(\w+)"/g)].map(([, , id]) => `declare const ${id}: HTMLElement;`).join("\n");
+
+interface Script { name: string; code: string; isPage: boolean }
+
+function scriptsOf(path: string): Script[] {
+  const text = readFileSync(path, "utf8");
+  const name = relative(root, path).replaceAll("/", "-");
+  // The blocks of a recipe go on where the one before ended.
+  const blocks = [...text.matchAll(/```(?:typescript|ts)\n([\s\S]*?)```/g)].map(([, block]) => block).join("\n");
+  const pages = [...text.matchAll(/```(?:html|xml)\n([\s\S]*?)```/g)].map(([, html]) => [
+    elements(html!), ...[...html!.matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)].map(([, script]) => script),
+  ].join("\n"));
+  return [blocks, ...pages].map((code, n) => ({ name: `${name}.${n}.ts`, code, isPage: n > 0 })).filter(({ code }) => code);
+}
+
+/** Returns what the compiler says of scripts. It is not strict with what a page has in its HTML: that is no TypeScript. */
+function faultsOf(scripts: Script[], strict: boolean): string[] {
+  const sources = new Map(scripts.map(({ name, code }) =>
+    [name, `/// <reference path="${types}" />\n${code}\nexport {};\n`]));
+  sources.set("game.d.ts", game);
+  const options: ts.CompilerOptions = {
+    strict, useUnknownInCatchVariables: false, allowUmdGlobalAccess: true, noEmit: true, types: [],
+    target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, lib: ["lib.es2023.d.ts", "lib.dom.d.ts"],
+  };
+  const host = ts.createCompilerHost(options);
+  const read = host.getSourceFile.bind(host);
+  host.getSourceFile = (path, target) =>
+    sources.has(path) ? ts.createSourceFile(path, sources.get(path)!, target) : read(path, target);
+  return ts.getPreEmitDiagnostics(ts.createProgram([...sources.keys()], options, host)).map((one) => {
+    const line = one.file?.getLineAndCharacterOfPosition(one.start ?? 0).line;
+    return `${one.file?.fileName} ${line}: ${ts.flattenDiagnosticMessageText(one.messageText, "\n")}`;
+  });
+}
+
+const scripts = documents.flatMap(scriptsOf);
+const pages = scripts.filter(({ isPage }) => isPage);
+
+test("every recipe and every page of the documents has a script that begins", () => {
+  const names = scripts.map(({ name }) => name).join(" ");
+  for (const wanted of ["turn-based", "arena", "duel", "first-game", "sdk-README"]) expect(names).toContain(wanted);
+  for (const { name, code } of scripts) expect(code, name).toContain("Parlor.init");
+});
+
+test("the TypeScript of every document compiles", () => {
+  expect(faultsOf(scripts.filter(({ isPage }) => !isPage), true)).toEqual([]);
+}, 120_000);
+
+test("the scripts of every page in a document compile", () => {
+  expect(pages.length).toBeGreaterThanOrEqual(2);
+  const misspelled = { ...pages[0]!, name: "misspelled.ts", code: `${pages[0]!.code}\nParlor.start();` };
+  expect(faultsOf([...pages, misspelled], false)).toEqual([expect.stringMatching(/^misspelled.ts .*start/)]);
+}, 120_000);
