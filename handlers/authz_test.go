@@ -51,7 +51,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		},
 		{"POST " + session + "start", room, "                          401 401 403 404 404 404 404 403 200 409 403"},
 		{"POST " + session + "finish", `{"roomId":"<room>","results":[{"userId":<player>,"place":1},{"userId":<friend>,` +
-			`"place":2}]}`, "401 401 403 403 404 403 403 403 403 409 403"},
+			`"place":2}]}`, "401 401 403 404 404 404 403 403 403 409 403"},
 		{"POST " + session + "cancel", room, "                         401 401 403 404 404 404 404 403 200 409 409"},
 		{"POST " + session + "rematch", room, "                        401 401 403 404 403 404 404 409 409 403 403"},
 		{"GET /api/v1/user-balance/token-balances", "", "              401 401 403 200 403 200 200 200 200 403 403"},
@@ -87,6 +87,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET " + admin + "users/<player>/sessions", "", "                  401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "users/<player>/saves", "", "                     401 401 403 403 404 403 403 403 403 200 200"},
 		{"GET " + admin + "users/<player>/saves/main", "", "                401 401 403 403 404 403 403 403 403 404 404"},
+		{"POST " + admin + "rooms/<room>/resolve", `{"refund":true}`, "     401 401 403 403 403 403 403 403 403 403 409"},
 		{"GET " + admin + "rooms/<room>/events", "", "                      401 401 403 403 404 403 403 403 403 200 200"},
 		{"GET " + admin + "games/<game>/ledger", "", "                      401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "nodes", "", "                                    401 401 403 403 403 403 403 403 403 403 200"},

@@ -367,6 +367,24 @@ const unknownRoom = "0199abcd-0000-7000-8000-000000000001"
 
 func roomBody(room string) string { return fmt.Sprintf(`{"roomId":%q}`, room) }
 
+// disputedRoom returns the id of a paid room whose two players contradict each other.
+func (f *fixture) disputedRoom(a, b player) string {
+	f.t.Helper()
+	const session = "/api/v1/game-session/"
+	made := f.expect(201, "POST", session+"create", a.token,
+		fmt.Sprintf(`{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2,"settlement":"consensus"}`, f.gold))
+	room := made.text("roomId")
+	f.expect(200, "POST", session+"join", b.token, roomBody(room))
+	f.expect(200, "POST", session+"start", a.token, roomBody(room))
+	for _, p := range []player{a, b} {
+		other := a.id + b.id - p.id
+		results := fmt.Sprintf(`[{"userId":%d,"place":1},{"userId":%d,"place":2}]`, p.id, other)
+		f.expect(200, "POST", session+"finish", p.token, fmt.Sprintf(`{"roomId":%q,"results":%s}`, room, results),
+			"Idempotency-Key", "result-of-"+room)
+	}
+	return room
+}
+
 // balance returns what a player can spend and what is held, in minor units of GOLD: "9750+250".
 func (f *fixture) balance(p player) string {
 	f.t.Helper()

@@ -136,6 +136,17 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		goldenOnSingle("room_cancelled", f.expect(200, "POST", "/api/v1/game-session/cancel", adminKey, roomBody(other)))
 		goldenOnSingle("ledger", f.expect(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD&limit=2", ann.token, ""))
 
+		// A room that is settled by consensus.
+		disputed := f.disputedRoom(ann, bob)
+		f.expectError(409, "room_disputed", "POST", "/api/v1/game-session/leave", bob.token, roomBody(disputed))
+		goldenOnSingle("disputed_rooms", f.expect(200, "GET",
+			fmt.Sprintf("/api/v1/admin/rooms?gameId=%d&status=DISPUTED", f.game), adminKey, ""))
+		f.expect(200, "GET", "/api/v1/game-session/list?status=DISPUTED", cid.token, "")
+		goldenOnSingle("room_resolved", f.expect(200, "POST", "/api/v1/admin/rooms/"+disputed+"/resolve", adminKey,
+			fmt.Sprintf(`{"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, bob.id, ann.id)))
+		f.expectError(409, "result_conflict", "POST", "/api/v1/admin/rooms/"+disputed+"/resolve", adminKey,
+			`{"refund":true}`)
+
 		// The operator.
 		goldenOnSingle("admin_rooms", f.expect(200, "GET",
 			fmt.Sprintf("/api/v1/admin/rooms?gameId=%d&status=FINISHED", f.game), adminKey, ""))

@@ -49,6 +49,10 @@ var postCases = []struct{ operation, as, body, other string }{
 		`{"roomId":"<started>","results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`,
 		`{"roomId":"<started>","results":[{"userId":<ann>,"place":2},{"userId":<bob>,"place":1}]}`,
 	},
+	{
+		"POST /api/v1/admin/rooms/<disputed>/resolve", "operator",
+		`{"results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`, `{"refund":true}`,
+	},
 	{"POST /api/v1/game-session/cancel", "ann", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{"POST /api/v1/game-session/rematch", "ann", `{"roomId":"<done>"}`, `{"roomId":"<room>"}`},
 	{
@@ -98,12 +102,14 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 				rooms[state] = f.createRoom(ann)
 				f.expect(200, "POST", "/join", bob.token, roomBody(rooms[state]))
 			}
+			rooms["disputed"] = f.disputedRoom(ann, bob)
 			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(rooms["started"]))
 			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(rooms["done"]))
 			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<gold>", fmt.Sprint(f.gold), "<asset>",
 				fmt.Sprint(sword), "<n>", fmt.Sprint(n),
 				"<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id), "<refresh>", ann.refresh,
-				"<room>", rooms["room"], "<started>", rooms["started"], "<done>", rooms["done"])
+				"<room>", rooms["room"], "<started>", rooms["started"], "<done>", rooms["done"],
+				"<disputed>", rooms["disputed"])
 			bearer := map[string]string{
 				"ann": ann.token, "bob": bob.token, "cid": cid.token, "server": f.serverKey,
 				"operator": adminKey,

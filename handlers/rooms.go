@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
@@ -203,6 +204,24 @@ type finishInput struct {
 
 func (in *finishInput) Validate() error {
 	return requireMembers(member{"roomId", in.RoomID != ""}, member{"results", len(in.Results) > 0})
+}
+
+// resolveInput has either results or refund.
+type resolveInput struct {
+	Results []rooms.Placement `json:"results"`
+	Refund  bool              `json:"refund"`
+}
+
+func (in *resolveInput) Validate() error {
+	if in.Refund && len(in.Results) > 0 {
+		return apierror.InvalidRequest.WithField("refund", "conflict", "must not be true where there are results")
+	}
+	return requireMembers(member{"results", in.Refund || len(in.Results) > 0})
+}
+
+func (s *Server) resolveRoom(r *request, in *resolveInput) (response, error) {
+	decision := rooms.ResolveInput{Placements: in.Results, Refund: in.Refund}
+	return roomChangedResponse(s.Rooms.Resolve(r.ctx(), r.caller, r.Param("roomId"), decision, r.receipt))
 }
 
 func (s *Server) finishRoom(r *request, in *finishInput) (response, error) {

@@ -146,7 +146,10 @@ func (s *Server) routes() []route {
 		{post, "/join", player, auth.ClassMoney, byReceipt, true, withBody(s.joinRoom), joinErrors},
 		{
 			post, session + "leave", player, auth.ClassMoney, byReceiptAlways, true, withBody(s.leaveRoom),
-			errorList{apierror.RoomNotFound, apierror.RoomEnded, apierror.NotParticipant, apierror.VersionConflict},
+			errorList{
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotParticipant, apierror.VersionConflict,
+				apierror.RoomDisputed,
+			},
 		},
 		{
 			post, session + "ready", player, auth.ClassMoney, byReceipt, true, withBody(s.setReady),
@@ -173,7 +176,7 @@ func (s *Server) routes() []route {
 			post, session + "finish", player | server, auth.ClassMoney, byReceiptKeyRequired, true, withBody(s.finishRoom),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict,
-				apierror.VersionConflict,
+				apierror.VersionConflict, apierror.NotParticipant, apierror.RoomDisputed,
 			},
 		},
 		{
@@ -320,6 +323,12 @@ func (s *Server) routes() []route {
 		{
 			get, admin + "rooms/{roomId}/events", staff, auth.ClassAdmin, keyIgnored, true, s.listRoomEvents,
 			errorList{apierror.InvalidRequest, apierror.RoomNotFound},
+		},
+		{
+			post, admin + "rooms/{roomId}/resolve", operator, auth.ClassAdmin, byReceipt, true, withBody(s.resolveRoom),
+			errorList{
+				apierror.RoomNotFound, apierror.NotDisputed, apierror.ResultConflict, apierror.VersionConflict,
+			},
 		},
 		{
 			get, admin + "games/{gameId}/ledger", operator, auth.ClassAdmin, keyIgnored, true, s.listGameLedger,

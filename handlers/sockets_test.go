@@ -474,6 +474,14 @@ func TestEventsOfARoomOnAnotherNode(t *testing.T) {
 			last = got.Position
 		}
 
+		disputed := f.disputedRoom(ann, bob)
+		kept := f.expect(200, "GET", "/api/v1/admin/rooms/"+disputed+"/events", adminKey, "")
+		watcher.subscribe(disputed, kept.text("items.2.position"))
+		f.expect(200, "POST", "/api/v1/admin/rooms/"+disputed+"/resolve", adminKey, `{"refund":true}`)
+		for _, kind := range []string{"room.result", "room.result", "room.disputed", "room.cancelled"} {
+			watcher.expectEvent(kind)
+		}
+
 		// A subscription resumes from any position on any node, and begins with a snapshot from an
 		// unknown one.
 		reader := f.dialRealtime(bob)

@@ -55,6 +55,7 @@ func (s *Server) staffActions() map[string]staffAction {
 		"POST " + admin + "users/{userId}/credit":            {"credit", nil},
 		"POST " + admin + "users/{userId}/debit":             {"debit", nil},
 		"PUT " + admin + "users/{userId}/saves/{slot}":       {"replaceSave", nil},
+		"POST " + admin + "rooms/{roomId}/resolve":           {"resolveRoom", s.readPathRoom},
 		"POST " + admin + "console-links":                    {"createConsoleLink", nil},
 		"DELETE " + admin + "console-sessions":               {"closeConsoleSessions", nil},
 	}
@@ -307,6 +308,11 @@ func flatten(state any) map[string]wire.RawJSON {
 
 func (s *Server) readInputRoom(r *request) (response, error) {
 	room, err := s.Rooms.Get(r.ctx(), r.caller, r.staffWrite.input.(inputWithRoom).roomID())
+	return okResponse(&room), err
+}
+
+func (s *Server) readPathRoom(r *request) (response, error) {
+	room, err := s.Rooms.Get(r.ctx(), r.caller, r.Param("roomId"))
 	return okResponse(&room), err
 }
 

@@ -51,6 +51,12 @@ var staffWriteCases = []struct {
 		invalid: `{"roomId":"<room>","results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`,
 	},
 	{
+		operation: "POST /api/v1/admin/rooms/{roomId}/resolve", as: "operator",
+		path:   "/api/v1/admin/rooms/<disputed>/resolve",
+		body:   `{"results":[{"userId":<ann>,"place":1},{"userId":<bob>,"place":2}]}`,
+		target: "room:<disputed>", before: `"status":"DISPUTED"`, after: `"status":"FINISHED"`, invalid: `{}`,
+	},
+	{
 		operation: "POST /api/v1/game-session/cancel", as: "operator", body: `{"roomId":"<started>"}`,
 		target: "room:<started>", before: `"status":"STARTED"`, after: `"status":"CANCELLED"`,
 		invalid: `{"roomId":"<done>"}`,
@@ -179,7 +185,8 @@ func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
 			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(started))
 			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(done))
 			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id),
-				"<cid>", fmt.Sprint(cid.id), "<room>", room, "<started>", started, "<done>", done, "<n>", fmt.Sprint(n),
+				"<cid>", fmt.Sprint(cid.id), "<room>", room, "<started>", started, "<done>", done,
+				"<disputed>", f.disputedRoom(ann, bob), "<n>", fmt.Sprint(n),
 				"<asset>", fmt.Sprint(f.createSword()), "<key>", rotated.text("game.serverKeys.1.id")).Replace
 			method, path, _ := strings.Cut(c.operation, " ")
 			if c.path != "" {

@@ -17,6 +17,10 @@ import (
 // MaxRoomPlayers bounds maxPlayers, so that paying out a room takes about a millisecond.
 const MaxRoomPlayers = 256
 
+// MaxConsensusPlayers bounds maxPlayers of a room that is settled by consensus: each of its players
+// must report, and each report names all players.
+const MaxConsensusPlayers = 32
+
 // maxMetadataBytes bounds metadata, without white space.
 const maxMetadataBytes = 4 << 10
 
@@ -31,7 +35,7 @@ type CreateInput struct {
 	Visibility   Visibility         `json:"visibility"` // default: public
 	Metadata     wire.RawJSON       `json:"metadata"`   // a JSON object of at most 4 KiB; default: {}
 	AutoStart    bool               `json:"autoStart"`
-	SettledBy    string             `json:"settlement"` // "server", the default and the only one yet
+	SettledBy    SettledBy          `json:"settlement"` // default: server
 	RakeBps      *int               `json:"rakeBps"`    // basis points of the pot; default: the game's rake
 	PayoutBps    []int              `json:"payout"`     // basis points for each place, sum 10,000; default: [10000]
 	Tie          Tie                `json:"tie"`        // default: split
@@ -46,7 +50,7 @@ type roomDraft struct {
 	maxPlayers, minPlayers                       int
 	friendsOnly, autoStart                       bool
 	visibility                                   Visibility
-	settledBy                                    string
+	settledBy                                    SettledBy
 	rakeBps                                      int
 	payoutBps                                    []int
 	tie                                          Tie
@@ -148,12 +152,15 @@ func (n *roomDraft) prepareVisibility(fieldErrors *apierror.FieldErrors) {
 func (n *roomDraft) prepareSettledBy(fieldErrors *apierror.FieldErrors) {
 	switch n.settledBy {
 	case "":
-		n.settledBy = "server"
-	case "server":
-	case "consensus":
-		fieldErrors.Add("settlement", "unsupported", "consensus is not offered yet")
+		n.settledBy = SettledByServer
+	case SettledByServer:
+	case SettledByConsensus:
+		if n.maxPlayers > MaxConsensusPlayers {
+			fieldErrors.Add("maxPlayers", "range",
+				fmt.Sprintf("must be 1 to %d in a room with consensus", MaxConsensusPlayers))
+		}
 	default:
-		fieldErrors.Add("settlement", "unknown", "must be server")
+		fieldErrors.Add("settlement", "unknown", "must be server or consensus")
 	}
 	switch n.tie {
 	case "":

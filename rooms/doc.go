@@ -1,22 +1,27 @@
 // Package rooms runs game sessions: who sits in a room, what is staked, how the game starts and how
 // it ends.
 //
-//	              join leave kick ready transfer
-//	                 ┌──────┐
-//	create, rematch  ▼      │   start, autoStart
-//	─────────────▶ CREATED ─┴───────────────────▶ STARTED ◀─┐ leave: the seat is forfeited,
-//	                 │                              │   └───┘ the stake stays in the pot
-//	                 │                              │
-//	                 │                              ├──────▶ FINISHED ──▶ rematch
-//	                 │                              │ the server reports the result, or
-//	                 │                              │ a paid room has one player left
-//	 host: cancel    │                              │
-//	 idle: no change │                              │ timeout: no result in time
-//	 expired: too old│                              │
-//	                 │ empty: the last player leaves│
-//	                 │ server, operator: cancel     │
-//	                 ▼                              ▼
-//	             CANCELLED, every stake returned ◀──┘ ──▶ rematch
+// The states, and the scripts (room_*.lua) by which a room gets from one to another:
+//
+//	          ──▶ CREATED    create rematch
+//	          ──▶ STARTED    create rematch (autoStart, for one player)
+//	CREATED   ──▶ CREATED    join leave kick ready transfer
+//	          ──▶ STARTED    start join leave kick ready (autoStart but for the first)
+//	          ──▶ CANCELLED  cancel leave kick sweep (host; empty; empty; idle, expired)
+//	STARTED   ──▶ STARTED    leave transfer report (leave: the stake stays in the pot)
+//	          ──▶ DISPUTED   report (the players contradict each other: pot and seats are frozen)
+//	          ──▶ FINISHED   finish report leave (server; all agree; all left do, or one is left)
+//	          ──▶ CANCELLED  cancel leave sweep (server, operator; empty; timeout)
+//	DISPUTED  ──▶ DISPUTED   report transfer
+//	          ──▶ FINISHED   resolve (the operator)
+//	          ──▶ CANCELLED  resolve cancel sweep (operator; server, operator; after 72 h)
+//	FINISHED  ──▶ FINISHED   rematch
+//	          ──▶ removed    sweep
+//	CANCELLED ──▶ CANCELLED  rematch
+//	          ──▶ removed    sweep
+//
+// A finished room has paid its pot out, a cancelled one has given every stake back. A test compares
+// this drawing with what the scripts do.
 //
 // After every script:
 //
@@ -48,6 +53,10 @@
 //	id                       the room's number in its game
 //	code                     its short name
 //	created                  ms, as started and finished
+//	disputed                 ms; when the reports contradicted each other
+//	r<user>                  what the player reported: the place of each seat in seating order, 0
+//	                         for a forfeited one, with commas; with scores, "|" and these likewise
+//	reports                  number of reports
 //	reason                   why the room was cancelled
 //	placements               "<user>:<place>:<units>:<score>;" each, of a finished room: place 0
 //	                         for a forfeited seat, units empty in a free room
@@ -105,4 +114,28 @@
 //
 // One node at a time sweeps the rooms of all games, as the leader of package leader. It takes at
 // most a fifth of the store's time.
+//
+// # Consensus
+//
+// Players of a room with settlement "consensus" report places and, if they like, scores. Reports
+// are the same when their places are; the scores of a finished room are those of the report that
+// ended it. Who forfeits falls out of every report that names them, and the places of the others
+// move up: so a report made before somebody left is the same as one made after it. A report of a
+// player who has left counts no more. The rule that one of two players may concede is about the
+// active ones.
+//
+// A contradiction counts at once, before the others have reported. The later ones are stored too,
+// since the operator decides by them. Nobody is forfeited for silence: without all reports the
+// room ends by its timeout, and every stake is returned. When a player leaves, those who are left
+// may all have reported: then the room is finished, with the scores of the first of them in
+// seating order.
+//
+// The game's server may finish a room with consensus as any other, but not a disputed one: that
+// is the operator's. The server and the operator may cancel it, which gives every stake back, as
+// the sweep does 72 h after the dispute began. Nobody leaves a disputed room: who is to be paid
+// must not change while the operator decides.
+//
+// A room with consensus has at most 32 players. Reports stay with the room until it is removed. The
+// Room object names who has reported; what, only to the operator, once the room is disputed or has
+// ended: before that, a player could copy what others saw.
 package rooms

@@ -121,6 +121,31 @@ func (o *objectAppender) participantsMember(seats []Seat) {
 	o.closeBracket(']')
 }
 
+// reportMembers appends what rooms with consensus have beside the others.
+func (o *objectAppender) reportMembers(r *Room) {
+	o.timeMember("disputedAt", r.DisputedAt)
+	o.memberName("reportedBy")
+	o.openBracket('[')
+	for i := range r.Reports {
+		o.appendComma()
+		o.b = strconv.AppendInt(o.b, r.Reports[i].UserID, 10)
+	}
+	o.closeBracket(']')
+	if !r.showReports {
+		return
+	}
+	o.memberName("reports")
+	o.openBracket('[')
+	for i := range r.Reports {
+		o.appendComma()
+		o.openBracket('{')
+		o.intMember("userId", r.Reports[i].UserID)
+		o.rawMember("results", r.Reports[i].resultsJSON())
+		o.closeBracket('}')
+	}
+	o.closeBracket(']')
+}
+
 func (o *objectAppender) seatsMember(seats []Seat) {
 	o.memberName("seats")
 	o.openBracket('[')

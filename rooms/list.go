@@ -54,6 +54,12 @@ func (s *Service) List(ctx context.Context, caller principal.Caller, q ListQuery
 	case q.Mine:
 		isMine := func(rooms []Room) ([]Room, error) { return selectMine(caller.UserID, rooms), nil }
 		return s.readPage(ctx, q, s.store.playerIndexes(q.GameID, caller.UserID), isMine)
+	case q.Status == Disputed: // these indexes have rooms of every visibility
+		indexes, err := s.store.disputedIndexes(ctx, q.GameID)
+		if err != nil {
+			return Page{}, err
+		}
+		return s.readPage(ctx, q, indexes, func(rooms []Room) ([]Room, error) { return selectPublic(rooms), nil })
 	case q.Status != "":
 		return s.readPage(ctx, q, s.store.gameIndexes(q.GameID, strings.ToLower(string(q.Status))), nil)
 	}
@@ -76,14 +82,29 @@ func (s *Service) AdminList(ctx context.Context, caller principal.Caller, q List
 	if q.Mine {
 		return Page{}, apierror.InvalidRequest.WithField("mine", "unsupported", "is for players, who have seats")
 	}
-	if q.GameID != 0 {
-		return s.readPage(ctx, q, s.store.gameIndexes(q.GameID, allIndex), nil)
+	var indexes []string
+	var err error
+	switch {
+	case q.Status == Disputed:
+		indexes, err = s.store.disputedIndexes(ctx, q.GameID)
+	case q.GameID != 0:
+		indexes = s.store.gameIndexes(q.GameID, allIndex)
+	default:
+		indexes, err = s.store.allIndexes(ctx)
 	}
-	indexes, err := s.store.allIndexes(ctx)
 	if err != nil {
 		return Page{}, err
 	}
-	return s.readPage(ctx, q, indexes, nil)
+	page, err := s.readPage(ctx, q, indexes, nil)
+	for i := range page.Items {
+		page.Items[i].revealReports(caller)
+	}
+	return page, err
+}
+
+// selectPublic returns those rooms that are public.
+func selectPublic(rooms []Room) []Room {
+	return slices.DeleteFunc(rooms, func(r Room) bool { return r.Visibility != Public })
 }
 
 // readPage reads indexes from the cursor on until it has a page of rooms that match the query and
@@ -176,6 +197,7 @@ func (s *Service) selectJoinable(ctx context.Context, user int64, rooms []Room) 
 
 // listFilter is a valid ListQuery.
 type listFilter struct {
+	gameID       int64 // 0 for any
 	status       Status
 	tokenCode    string // code of the entry token, "" for any
 	maxEntry     *big.Rat
@@ -187,11 +209,13 @@ type listFilter struct {
 // parseQuery validates a query. It returns every faulty field in one invalid_request.
 func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, error) {
 	var fieldErrors apierror.FieldErrors
-	filter := listFilter{status: q.Status, hasFreeSeat: q.HasFreeSeat, limit: cmp.Or(q.Limit, wire.DefaultPageSize)}
+	filter := listFilter{
+		gameID: q.GameID, status: q.Status, hasFreeSeat: q.HasFreeSeat, limit: cmp.Or(q.Limit, wire.DefaultPageSize),
+	}
 	switch q.Status {
-	case "", Created, Started, Finished, Cancelled:
+	case "", Created, Started, Disputed, Finished, Cancelled:
 	default:
-		fieldErrors.Add("status", "unknown", "must be CREATED, STARTED, FINISHED or CANCELLED")
+		fieldErrors.Add("status", "unknown", "must be CREATED, STARTED, DISPUTED, FINISHED or CANCELLED")
 	}
 	if filter.limit < 1 || filter.limit > wire.MaxPageSize {
 		fieldErrors.Add("limit", "range", fmt.Sprintf("must be 1 to %d", wire.MaxPageSize))
@@ -223,6 +247,8 @@ func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, erro
 
 func (f *listFilter) matches(r *Room) bool {
 	switch {
+	case f.gameID != 0 && r.GameID != f.gameID:
+		return false
 	case f.status != "" && r.Status != f.status:
 		return false
 	case f.tokenCode != "" && r.TokenCode != f.tokenCode:

@@ -48,6 +48,8 @@ type modelRoom struct {
 	rakeBps                int
 	payoutBps              []int
 	tie                    rooms.Tie
+	consensus, disputed    bool                    // disputed: it is, or was
+	reports                map[int64]map[int64]int // by who reported: the place of each player
 	creator, host          int64
 	status                 rooms.Status
 	reason                 string
@@ -321,7 +323,7 @@ func (m *model) join(r *modelRoom, p principal.Caller) string {
 		return "room_closed"
 	case s != nil && s.state == rooms.SeatActive:
 		return scripts.OK
-	case r.status == rooms.Started:
+	case r.status != rooms.Created:
 		return "already_started"
 	case r.banned[p.UserID]:
 		return "banned"
@@ -352,6 +354,8 @@ func (m *model) leave(r *modelRoom, p principal.Caller) string {
 		return "room_closed"
 	case s == nil || s.state == rooms.SeatForfeited:
 		return "not_participant"
+	case r.status == rooms.Disputed:
+		return "room_disputed"
 	}
 	r.version++
 	if r.status == rooms.Started {
@@ -368,6 +372,8 @@ func (m *model) leave(r *modelRoom, p principal.Caller) string {
 		m.cancel(r, "empty")
 	case r.status == rooms.Started && r.entry > 0 && len(list) == 1:
 		m.settle(r, map[int64]int{list[0]: 1})
+	case r.status == rooms.Started && len(r.reporters()) == len(list):
+		m.settle(r, rankAmong(r.reports[list[0]], list))
 	default:
 		m.startAutomatically(r)
 	}
@@ -481,11 +487,107 @@ func (m *model) finish(r *modelRoom, places map[int64]int, valid bool) string {
 		return "room_closed"
 	case r.status == rooms.Created:
 		return "not_started"
+	case r.status == rooms.Disputed:
+		return "room_disputed"
 	case !valid:
 		return "invalid_request"
 	}
 	r.version++
 	m.settle(r, places)
+	return scripts.OK
+}
+
+// reporters returns the active players who have reported.
+func (r *modelRoom) reporters() []int64 {
+	return slices.DeleteFunc(r.active(), func(user int64) bool { return r.reports[user] == nil })
+}
+
+// sameOrder reports whether two reports put the players in the same order.
+func sameOrder(a, b map[int64]int, players []int64) bool {
+	for _, x := range players {
+		for _, y := range players {
+			if cmp.Compare(a[x], a[y]) != cmp.Compare(b[x], b[y]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rankAmong returns the places that some players have among each other.
+func rankAmong(places map[int64]int, players []int64) map[int64]int {
+	ranks := map[int64]int{}
+	for _, x := range players {
+		ranks[x] = 1
+		for _, y := range players {
+			if places[y] < places[x] {
+				ranks[x]++
+			}
+		}
+	}
+	return ranks
+}
+
+// report is finish by a player of a room with consensus.
+func (m *model) report(r *modelRoom, p principal.Caller, places map[int64]int, valid bool) string {
+	s := r.seat(p.UserID)
+	switch {
+	case m.isHidden(r, p):
+		return "room_not_found"
+	case r.status == rooms.Cancelled:
+		return "room_closed"
+	case r.status == rooms.Created:
+		return "not_started"
+	case s == nil || s.state != rooms.SeatActive:
+		return "not_participant"
+	case r.status == rooms.Finished && valid && maps.Equal(places, r.places):
+		return scripts.OK
+	case r.status == rooms.Finished:
+		return "result_conflict"
+	case !valid:
+		return "invalid_request"
+	}
+	active := r.active()
+	if own := r.reports[p.UserID]; own != nil {
+		if sameOrder(own, places, active) {
+			return scripts.OK
+		}
+		return "result_conflict"
+	}
+	contradicts := slices.ContainsFunc(r.reporters(), func(user int64) bool {
+		return !sameOrder(r.reports[user], places, active)
+	})
+	r.version++
+	r.reports[p.UserID] = places
+	r.addEvent("room.result")
+	switch {
+	case r.status == rooms.Disputed:
+	case len(active) == 2 && places[p.UserID] > 1, !contradicts && len(r.reporters()) == len(active):
+		m.settle(r, places)
+	case contradicts:
+		r.status, r.disputed = rooms.Disputed, true
+		r.addEvent("room.disputed")
+	}
+	return scripts.OK
+}
+
+func (m *model) resolve(r *modelRoom, refund bool, places map[int64]int, valid bool) string {
+	switch {
+	case !r.disputed:
+		return "not_disputed"
+	case r.status == rooms.Finished && !refund && maps.Equal(places, r.places), r.status == rooms.Cancelled && refund:
+		return scripts.OK
+	case r.status != rooms.Disputed:
+		return "result_conflict"
+	case !refund && !valid:
+		return "invalid_request"
+	}
+	r.version++
+	if refund {
+		m.cancel(r, "dispute_refunded")
+	} else {
+		m.settle(r, places)
+	}
 	return scripts.OK
 }
 
@@ -514,7 +616,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 		return "not_participant", nil
 	case r.status == rooms.Created:
 		return "not_started", nil
-	case r.status == rooms.Started:
+	case r.status == rooms.Started || r.status == rooms.Disputed:
 		return "already_started", nil
 	case r.rematch != nil && r.rematch.gone:
 		return "room_not_found", nil
@@ -528,6 +630,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	n := &modelRoom{
 		entry: r.entry, maxPlayers: r.maxPlayers, minPlayers: r.minPlayers, friendsOnly: r.friendsOnly,
 		autoStart: r.autoStart, visibility: r.visibility, rakeBps: r.rakeBps, payoutBps: r.payoutBps, tie: r.tie,
+		consensus: r.consensus,
 	}
 	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.UserID })
 	m.openRoom(n, p, others)
@@ -537,6 +640,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 
 func (m *model) openRoom(n *modelRoom, p principal.Caller, reserved []int64) {
 	n.creator, n.host, n.status, n.version, n.banned = p.UserID, p.UserID, rooms.Created, 1, map[int64]bool{}
+	n.reports = map[int64]map[int64]int{}
 	m.addSeat(n, p.UserID)
 	for _, id := range reserved {
 		n.seats = append(n.seats, modelSeat{user: id, state: rooms.SeatReserved})
@@ -592,6 +696,15 @@ func (m *model) requireSame(what string, r *modelRoom, got rooms.Room) {
 			m.t.Fatalf("%s: the seat of %d shows %+v", what, s.UserID, s.Profile())
 		}
 	}
+	for _, report := range got.Reports {
+		places := map[int64]int{}
+		for _, placement := range report.Placements {
+			places[placement.UserID] = placement.Place
+		}
+		if want := r.reports[report.UserID]; !maps.Equal(places, want) {
+			m.t.Fatalf("%s: %d has reported %v, want %v", what, report.UserID, places, want)
+		}
+	}
 	next := ""
 	if r.rematch != nil {
 		next = r.rematch.id
@@ -601,7 +714,7 @@ func (m *model) requireSame(what string, r *modelRoom, got rooms.Room) {
 		got.CreatorID != r.creator || int64(got.Pot) != r.pot || int64(got.Rake) != r.rake || got.CancelReason != r.reason ||
 		got.RematchID != next ||
 		got.StartedAt.IsZero() == slices.Contains(r.events, "room.started") || got.FinishedAt.IsZero() == r.ended() ||
-		!slices.Equal(seats, r.seats) {
+		got.DisputedAt.IsZero() == r.disputed || len(got.Reports) != len(r.reports) || !slices.Equal(seats, r.seats) {
 		m.t.Fatalf("%s: the room is\n%+v\nwant\n%+v", what, got, *r)
 	}
 }
@@ -633,6 +746,7 @@ func (m *model) requireStoreAgrees() {
 		for _, state := range []string{"open", "created", "started", "finished", "cancelled", "all"} {
 			indexes[state] = append(indexes[state], pipe.ZRange(m.ctx, keys.RoomIndex(shard, game, state), 0, -1))
 		}
+		indexes["disputed"] = append(indexes["disputed"], pipe.ZRange(m.ctx, keys.DisputedRooms(shard), 0, -1))
 		for _, p := range m.players {
 			lists[p.UserID] = append(lists[p.UserID], pipe.ZRange(m.ctx, keys.PlayerRooms(shard, p.UserID), 0, -1))
 		}
@@ -656,6 +770,10 @@ func (m *model) requireStoreAgrees() {
 			}
 		}
 		want["all"] = append(want["all"], r.id)
+		if r.status == rooms.Disputed {
+			want["disputed"] = append(want["disputed"], r.id)
+			continue
+		}
 		if r.visibility != rooms.Public {
 			continue
 		}
@@ -666,11 +784,21 @@ func (m *model) requireStoreAgrees() {
 		}
 	}
 	for state, parts := range indexes {
+		if state == "disputed" { // on a free shard it has rooms of other games
+			for _, part := range parts {
+				part.SetVal(slices.DeleteFunc(part.Val(), func(id string) bool { return !m.has(id) }))
+			}
+		}
 		m.requireIndex("index "+state, parts, want[state])
 	}
 	for user, parts := range lists {
 		m.requireIndex(fmt.Sprintf("the list of player %d", user), parts, wantLists[user])
 	}
+}
+
+// has reports whether a room is one of the model.
+func (m *model) has(id string) bool {
+	return slices.ContainsFunc(m.rooms, func(r *modelRoom) bool { return r.id == id })
 }
 
 // requireIndex requires that the parts of an index have the rooms of the model together.
@@ -809,6 +937,8 @@ const (
 	modelMatch = 2 * time.Hour
 	modelKeep  = 36 * time.Hour
 
+	modelDispute = 72 * time.Hour
+
 	modelShards = 2
 )
 
@@ -829,6 +959,10 @@ func (m *model) passTime(r *modelRoom) {
 		back("started", modelMatch)
 		r.version++
 		m.cancel(r, "timeout")
+	case r.status == rooms.Disputed:
+		back("disputed", modelDispute)
+		r.version++
+		m.cancel(r, "dispute_refunded")
 	case rapid.Bool().Draw(m.t, "events only"):
 		back("finished", 10*time.Minute)
 		r.dropped = len(r.events)
@@ -858,7 +992,8 @@ func (m *model) step() {
 	p := m.players[draw("player", len(m.players))]
 	what := rapid.SampledFrom([]string{
 		"create", "join", "join", "join", "join", "leave", "leave", "ready", "ready", "kick", "transfer", "start", "start",
-		"finish", "finish", "cancel", "rematch", "pass", "replay",
+		"finish", "finish", "cancel", "rematch", "pass", "replay", "report", "report", "report", "report", "resolve",
+		"resolve",
 	}).Draw(t, "verb")
 	if len(m.rooms) == 0 || what == "create" && len(m.rooms) < 4 {
 		m.create(p)
@@ -868,6 +1003,7 @@ func (m *model) step() {
 	if rapid.IntRange(0, 3).Draw(t, "newest") > 0 {
 		r = m.rooms[len(m.rooms)-1]
 	}
+	what, p = m.playOn(r, what, p)
 	caller := p // of the verbs that are for the host
 	switch draw("caller", 4) {
 	case 0, 1:
@@ -908,6 +1044,24 @@ func (m *model) step() {
 		m.call(what, m.finish(r, places, valid), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
 			return m.service.Finish(m.ctx, m.fixture.server(), r.id, results, rc)
 		})
+	case "report":
+		if !r.consensus {
+			return // TestWhichRoleMayCallWhat
+		}
+		results, places, valid := m.drawReport(r)
+		m.call(what, m.report(r, p, places, valid), r, func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
+			return m.service.Finish(m.ctx, p, r.id, results, rc)
+		})
+	case "resolve":
+		if r.gone {
+			return // as below
+		}
+		results, places, valid := m.drawPlacements(r)
+		in := rooms.ResolveInput{Placements: results, Refund: draw("refund", 3) == 0}
+		m.call(what, m.resolve(r, in.Refund, places, valid), r,
+			func(rc idempotency.Receipt) (rooms.ChangeResult, error) {
+				return m.service.Resolve(m.ctx, operator, r.id, in, rc)
+			})
 	case "cancel":
 		if draw("operator", 4) == 0 {
 			caller = operator
@@ -932,6 +1086,25 @@ func (m *model) step() {
 	}
 }
 
+// playOn leads a room with consensus on to what is rare otherwise: it is filled and started, and
+// its players report and leave. It may return another verb and another player.
+func (m *model) playOn(r *modelRoom, what string, p principal.Caller) (string, principal.Caller) {
+	if !r.consensus || r.ended() || rapid.IntRange(0, 4).Draw(m.t, "play on") == 0 {
+		return what, p
+	}
+	if r.status == rooms.Created {
+		for _, other := range m.players {
+			if r.seat(other.UserID) == nil && m.free[other.UserID] >= r.entry {
+				p = other
+			}
+		}
+		return rapid.SampledFrom([]string{"join", "join", "start"}).Draw(m.t, "verb of it"), p
+	}
+	p.UserID = rapid.SampledFrom(r.active()).Draw(m.t, "player of it")
+	verbs := []string{"report", "report", "report", "report", "leave", "resolve"}
+	return rapid.SampledFrom(verbs).Draw(m.t, "verb of it"), p
+}
+
 func (m *model) create(p principal.Caller) {
 	t := m.t
 	maxPlayers := rapid.IntRange(1, 4).Draw(t, "most")
@@ -949,12 +1122,16 @@ func (m *model) create(p principal.Caller) {
 			rooms.Public, rooms.Public, rooms.Public, rooms.Unlisted,
 			rooms.Private,
 		}).Draw(t, "visibility"),
-		tie: rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
+		tie:       rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
+		consensus: rapid.Bool().Draw(t, "consensus"),
 	}
 	in := rooms.CreateInput{
 		MaxPlayers: maxPlayers, MinPlayers: &minPlayers, FriendsOnly: n.friendsOnly, AutoStart: n.autoStart,
 		Visibility: n.visibility,
 		RakeBps:    &rakeBps, PayoutBps: payoutBps, Tie: n.tie,
+	}
+	if n.consensus {
+		in.SettledBy = rooms.SettledByConsensus
 	}
 	if entry > 0 {
 		in.EntryTokenID, in.RoomEntry = m.fixture.token.ID, wallet.AmountInput(wallet.Units(entry).Decimal(2))
@@ -998,6 +1175,20 @@ func (m *model) drawPlacements(r *modelRoom) (list []rooms.Placement, places map
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].UserID < list[j].UserID })
 	return rapid.Permutation(list).Draw(m.t, "results"), places, valid
+}
+
+// drawReport is drawPlacements, mostly of what somebody else has reported.
+func (m *model) drawReport(r *modelRoom) (list []rooms.Placement, places map[int64]int, valid bool) {
+	reporters := r.reporters()
+	if len(reporters) == 0 || r.places != nil || rapid.IntRange(0, 3).Draw(m.t, "another report") == 0 {
+		return m.drawPlacements(r)
+	}
+	places = rankAmong(r.reports[reporters[0]], r.active())
+	for user, place := range places {
+		list = append(list, rooms.Placement{UserID: user, Place: place})
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].UserID < list[j].UserID })
+	return list, places, true
 }
 
 // replay makes an old call with a key again. It must return its first result, whatever has happened

@@ -18,10 +18,12 @@ var documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separa
 	"settlement", "rakeBps", "payout", "tie", "metadata", "entryToken", "creatorProfile",
 }}
 
-// The prefixes of the fields that a room has for each seat and for each ban; the user id follows.
+// The prefixes of the fields that a room has for each seat, each ban and each report; the user id
+// follows.
 const (
-	seatFieldPrefix = "s"
-	banFieldPrefix  = "b"
+	seatFieldPrefix   = "s"
+	banFieldPrefix    = "b"
+	reportFieldPrefix = "r"
 )
 
 // encode returns the settings and the document of a new room as they are stored.
@@ -37,7 +39,7 @@ func (n *roomDraft) encode(creator int64) (settings, document string) {
 		number("age_ms", n.maxAge.Milliseconds()), number("keep_ms", n.retention.Milliseconds()),
 	)
 	return settings, documentLayout.Join(
-		text("settlement", n.settledBy), number("rakeBps", int64(n.rakeBps)), text("payout", joinInts(n.payoutBps)),
+		text("settlement", string(n.settledBy)), number("rakeBps", int64(n.rakeBps)), text("payout", joinInts(n.payoutBps)),
 		text("tie", string(n.tie)), text("metadata", n.metadataJSON), text("entryToken", n.entryTokenJSON),
 		text("creatorProfile", n.creatorProfileJSON),
 	)
@@ -47,7 +49,7 @@ func (n *roomDraft) encode(creator int64) (settings, document string) {
 func (r *Room) encodeRematchDocument(creatorProfileJSON string) string {
 	number, text := redisdb.PackedInt, redisdb.PackedText
 	return documentLayout.Join(
-		text("settlement", r.SettledBy), number("rakeBps", int64(r.RakeBps)), text("payout", joinInts(r.PayoutBps)),
+		text("settlement", string(r.SettledBy)), number("rakeBps", int64(r.RakeBps)), text("payout", joinInts(r.PayoutBps)),
 		text("tie", string(r.Tie)), text("metadata", r.metadataJSON), text("entryToken", r.entryTokenJSON),
 		text("creatorProfile", creatorProfileJSON),
 	)
@@ -80,7 +82,7 @@ func decodeRoom(roomID string, hash redisdb.Hash) (Room, error) {
 	err := errors.Join(
 		r.decodeSettings(hash.Text("settings")), r.decodeLive(hash.Text("live")),
 		r.decodeDocument(hash.Text("document")),
-		r.decodePlayers(hash), r.decodeFields(hash),
+		r.decodePlayers(hash), r.decodeFields(hash), r.decodeReports(hash),
 	)
 	if err != nil {
 		return Room{}, fmt.Errorf("room %s: %w", roomID, err)
@@ -111,7 +113,7 @@ func (r *Room) decodeLive(text string) error {
 
 func (r *Room) decodeDocument(text string) (err error) {
 	document := documentLayout.Split(text)
-	r.SettledBy, r.RakeBps = document.Text("settlement"), int(document.Int("rakeBps"))
+	r.SettledBy, r.RakeBps = SettledBy(document.Text("settlement")), int(document.Int("rakeBps"))
 	r.PayoutBps, err = decodeInts(document.Text("payout"))
 	r.Tie = Tie(document.Text("tie"))
 	r.metadataJSON, r.entryTokenJSON = document.Text("metadata"), document.Text("entryToken")
@@ -171,6 +173,7 @@ func (r *Room) decodeFields(hash redisdb.Hash) (err error) {
 	f := redisdb.NewFieldsOfHash("the fields of a room", hash)
 	r.ID, r.Code = f.Int("id"), f.Text("code")
 	r.CreatedAt, r.StartedAt, r.FinishedAt = f.Time("created"), f.Time("started"), f.Time("finished")
+	r.DisputedAt = f.Time("disputed")
 	r.CancelReason, r.RematchID, r.Rake = f.Text("reason"), f.Text("rematch"), wallet.Units(f.Int("rake"))
 	decimals := strconv.Itoa(r.TokenDecimals)
 	var results, payouts, refunds []byte
@@ -185,6 +188,25 @@ func (r *Room) decodeFields(hash redisdb.Hash) (err error) {
 	}
 	r.placementsJSON, r.payoutsJSON, r.refundsJSON = string(results), string(payouts), string(refunds)
 	return errors.Join(f.Err(), err)
+}
+
+// decodeReports reads the fields that are there for each report, of the seats that are decoded.
+func (r *Room) decodeReports(hash redisdb.Hash) error {
+	if r.SettledBy != SettledByConsensus {
+		return nil
+	}
+	for _, seat := range r.Seats {
+		text, ok := hash.Get(reportFieldPrefix + strconv.FormatInt(seat.UserID, 10))
+		if !ok {
+			continue
+		}
+		report, err := decodeReport(seat.UserID, text, r.Seats)
+		if err != nil {
+			return err
+		}
+		r.Reports = append(r.Reports, report)
+	}
+	return nil
 }
 
 func decodeInts(text string) ([]int, error) {

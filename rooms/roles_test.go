@@ -45,6 +45,10 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			_, err := f.service.Join(ctx, c, room.RoomID, noKey)
 			return err
 		}, []principal.Role{principal.Player}},
+		"Resolve": {func(c principal.Caller) error {
+			_, err := f.service.Resolve(ctx, c, room.RoomID, rooms.ResolveInput{Refund: true}, noKey)
+			return err
+		}, []principal.Role{principal.Operator}},
 		"Ready": {func(c principal.Caller) error {
 			_, err := f.service.Ready(ctx, c, room.RoomID, true, noKey)
 			return err

@@ -18,10 +18,21 @@ const (
 	Started   Status = "STARTED"
 	Finished  Status = "FINISHED"
 	Cancelled Status = "CANCELLED"
+	Disputed  Status = "DISPUTED"
 )
 
 // Ended reports whether the room is finished or cancelled.
 func (s Status) Ended() bool { return s == Finished || s == Cancelled }
+
+// SettledBy is who reports the result of a room.
+type SettledBy string
+
+// By default the game's server reports the result. In a room with consensus every active player
+// reports what they saw; the server may still do so for all.
+const (
+	SettledByServer    SettledBy = "server"
+	SettledByConsensus SettledBy = "consensus"
+)
 
 // Visibility is who can find a room.
 type Visibility string
@@ -74,7 +85,7 @@ func (s Seat) Profile() users.Profile {
 	return p
 }
 
-// Placement is the place that one player reached: what the game's server reports.
+// Placement is the place that one player reached: what the game's server or a player reports.
 type Placement struct {
 	UserID int64    `json:"userId"`
 	Place  int      `json:"place"`           // from 1; equal places are a tie
@@ -104,9 +115,9 @@ type Room struct {
 	FriendsOnly bool
 	Visibility  Visibility
 	AutoStart   bool
-	SettledBy   string // who reports the result: "server"
-	RakeBps     int    // the operator's part of the pot, basis points
-	PayoutBps   []int  // basis points of the pot less the rake, by place; the sum is 10,000
+	SettledBy   SettledBy // who reports the result
+	RakeBps     int       // the operator's part of the pot, basis points
+	PayoutBps   []int     // basis points of the pot less the rake, by place; the sum is 10,000
 	Tie         Tie
 
 	Status       Status
@@ -118,11 +129,17 @@ type Room struct {
 	CreatedAt    time.Time    // all times to the millisecond
 	StartedAt    time.Time    // zero before the start
 	FinishedAt   time.Time    // zero before the end; also set when the room was cancelled
+	DisputedAt   time.Time    // when the players' reports contradicted each other; zero when they did not
 	CancelReason string       // why the room was cancelled: "host", "idle", …; "" when it was not
 	Rake         wallet.Units // what the operator got, minor units; 0 before the end
 	RematchID    string       // RoomID of the rematch, "" when there is none
 
 	Seats []Seat // in seating order
+
+	// Reports are what the players of a room with consensus reported, in seating order. AppendJSON
+	// shows who has reported; what, only to the operator.
+	Reports     []Report
+	showReports bool // for the operator, when the room is disputed or has ended
 
 	creatorProfileJSON, hostProfileJSON      string // users.Profile as JSON
 	entryTokenJSON                           string // wallet.Token as JSON as of the creation, "" for a free room
@@ -155,7 +172,7 @@ func (r *Room) AppendJSON(b []byte) []byte {
 	o.boolMember("isFriendsOnly", r.FriendsOnly)
 	o.textMember("visibility", string(r.Visibility))
 	o.boolMember("autoStart", r.AutoStart)
-	o.textMember("settlement", r.SettledBy)
+	o.textMember("settlement", string(r.SettledBy))
 	o.intMember("rakeBps", int64(r.RakeBps))
 	o.intListMember("payout", r.PayoutBps)
 	o.textMember("tie", string(r.Tie))
@@ -173,6 +190,9 @@ func (r *Room) AppendJSON(b []byte) []byte {
 	o.rawMember("refunds", r.refundsJSON)
 	o.amountMembers("rake", "rakeAmount", r.Rake, r.TokenDecimals)
 	o.textOrNullMember("rematchRoomId", r.RematchID)
+	if r.SettledBy == SettledByConsensus {
+		o.reportMembers(r)
+	}
 	o.closeBracket('}')
 	return o.b
 }

@@ -794,7 +794,7 @@ func TestCreateReportsEveryInvalidFieldAtOnce(t *testing.T) {
 	fields(rooms.CreateInput{}, "maxPlayers")
 	fields(rooms.CreateInput{
 		RoomEntry: "1", MaxPlayers: 11, MinPlayers: new(12), Visibility: "secret", Metadata: wire.RawJSON(`[]`),
-		SettledBy: "consensus", RakeBps: new(99),
+		SettledBy: "dice", RakeBps: new(99),
 		PayoutBps: []int{5000, 4999}, Tie: "coin",
 	}, "entryTokenId", "maxPlayers", "minPlayers", "visibility", "settlement", "tie", "rakeBps", "payout", "metadata")
 	fields(rooms.CreateInput{MaxPlayers: 2, PayoutBps: []int{-1, 10001}}, "payout[0]")

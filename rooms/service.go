@@ -42,6 +42,7 @@ type Games interface {
 type Options struct {
 	Shards     int           // for free rooms, fixed at installation; 0 means 1
 	Retention  time.Duration // how long an ended room can be read; 0 means 24 h
+	Dispute    time.Duration // after which the stakes of a disputed room are returned; 0 means 72 h
 	AdmitNew   func() error  // is called before each new room, which fails with its error; nil admits all
 	Quotas     Quotas        // of each player; the zero Quotas limit nothing
 	ReceiptTTL time.Duration // how long the first reply to a request with a key is kept; 0 means 24 h
@@ -73,6 +74,7 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 		wallets: wallets, players: players, games: games, retention: cmp.Or(o.Retention, 24*time.Hour),
 		admitNew: o.AdmitNew,
 	}
+	s.store.disputeTimeout = cmp.Or(o.Dispute, 72*time.Hour)
 	s.store.maxSeats, s.store.maxOpenRooms = o.Quotas.Seats, o.Quotas.OpenRooms
 	return s
 }
@@ -171,7 +173,10 @@ func (s *Service) Join(
 // Leave takes the calling player out. Before the start the stake goes back; after it the seat is
 // forfeited.
 //
-// It returns room_not_found, room_closed, not_participant.
+// When the players who are left have all reported the same result, the room is finished with it. A
+// disputed room is left by nobody: its seats are frozen with the pot.
+//
+// It returns room_not_found, room_closed, not_participant, room_disputed.
 func (s *Service) Leave(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -286,20 +291,30 @@ func (s *Service) Start(
 	return ChangeResult{}, apierror.VersionConflict
 }
 
-// Finish ends the game with a result and pays out the pot. Only the game's server may. The
-// placements must name each active player once. The same result again returns the room unchanged.
+// Finish ends the game with a result and pays out the pot. The placements must name each active
+// player once. The same result again returns the room unchanged.
 //
-// It returns room_not_found, not_started, room_closed, result_conflict, and invalid_request with
-// every faulty placement.
+// The game's server ends any room that has started. In a room with consensus each active player
+// reports what they saw, which can be any result: the same places by all finish the room, with the
+// scores of the last one; a contradiction makes it disputed. A player who is one of two and is not
+// first by the own report ends the room at once. What a player has reported cannot be changed.
+// Reports on a disputed room are kept for the operator.
+//
+// It returns room_not_found, not_started, room_closed, result_conflict, room_disputed (to the
+// server), not_participant (to a player), forbidden (to a player of a room without consensus), and
+// invalid_request with every faulty placement.
 func (s *Service) Finish(
 	ctx context.Context, caller principal.Caller, roomID string, placements []Placement, rc idempotency.Receipt,
 ) (ChangeResult, error) {
-	if caller.Role != principal.Server {
+	if !caller.HasRole(principal.Player, principal.Server) {
 		return ChangeResult{}, apierror.Forbidden
 	}
 	c, room, err := s.lookup(ctx, caller, roomID, rc)
 	if err != nil {
 		return ChangeResult{}, err
+	}
+	if caller.Role == principal.Player {
+		return s.report(ctx, c, room, placements)
 	}
 	for range maxScriptAttempts {
 		payouts, invalid := settlement{}, error(nil)
@@ -324,8 +339,83 @@ func (s *Service) Finish(
 	return ChangeResult{}, apierror.VersionConflict
 }
 
+// report is Finish by a player.
+func (s *Service) report(
+	ctx context.Context, c command, room Room, placements []Placement,
+) (ChangeResult, error) {
+	if room.RoomID != "" && room.SettledBy != SettledByConsensus {
+		if err := s.authorizeRead(ctx, c.caller, &room); err != nil {
+			return ChangeResult{}, err
+		}
+		return ChangeResult{}, apierror.Forbidden.WithReason("the game's server reports the result of this room")
+	}
+	for range maxScriptAttempts {
+		rp, invalid := room.judgeReport(c.caller.UserID, placements)
+		// As in Finish, the script runs with an invalid report too.
+		r, err := s.store.report(ctx, c, rp)
+		if err != nil || !r.isStale() {
+			return s.toChangeResult(ctx, c.caller, r, err)
+		}
+		if invalid != nil && r.room.Version == room.Version {
+			return ChangeResult{}, invalid
+		}
+		room = r.room
+	}
+	return ChangeResult{}, apierror.VersionConflict
+}
+
+// ResolveInput is what the operator decides about a disputed room: a result, or a refund.
+type ResolveInput struct {
+	Placements []Placement
+	Refund     bool // every stake is returned, without rake
+}
+
+// resolveOutcome is ResolveInput as room_resolve takes it.
+type resolveOutcome string
+
+const (
+	resolveFinish resolveOutcome = "finish"
+	resolveCancel resolveOutcome = "cancel"
+)
+
+// Resolve ends a disputed room: with a result, which must name each active player once, or by
+// giving every stake back. The same decision again returns the room unchanged. Only the operator
+// may.
+//
+// It returns room_not_found, not_disputed, result_conflict (it was decided otherwise), and
+// invalid_request with every faulty placement.
+func (s *Service) Resolve(
+	ctx context.Context, caller principal.Caller, roomID string, in ResolveInput, rc idempotency.Receipt,
+) (ChangeResult, error) {
+	if caller.Role != principal.Operator {
+		return ChangeResult{}, apierror.Forbidden
+	}
+	c, room, err := s.lookup(ctx, caller, roomID, rc)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	for range maxScriptAttempts {
+		outcome, payouts, invalid := resolveOutcome(""), settlement{}, error(nil)
+		active := room.ActivePlayers()
+		if in.Refund {
+			outcome, payouts = resolveCancel, settlement{users: room.seatedUsers(), roomVersion: room.Version}
+		} else if invalid = validatePlacements(in.Placements, active); invalid == nil {
+			outcome, payouts = resolveFinish, room.computeSettlement(rankPlacements(in.Placements, active))
+		}
+		r, err := s.store.resolve(ctx, c, outcome, payouts)
+		if err != nil || !r.isStale() {
+			return s.toChangeResult(ctx, caller, r, err)
+		}
+		if invalid != nil && r.room.Version == room.Version {
+			return ChangeResult{}, invalid
+		}
+		room = r.room
+	}
+	return ChangeResult{}, apierror.VersionConflict
+}
+
 // Cancel ends the room without a result and gives every stake back. The host may before the start,
-// the game's server and the operator until the end.
+// the game's server and the operator until the end, also when the room is disputed.
 //
 // It returns room_not_found, room_closed, not_host, already_started.
 func (s *Service) Cancel(
@@ -339,7 +429,7 @@ func (s *Service) Cancel(
 		principal.Player: "host", principal.Server: "server", principal.Operator: "operator",
 	}
 	for range maxScriptAttempts {
-		r, err := s.store.cancel(ctx, c, room.seatedUsers(), reasons[caller.Role])
+		r, err := s.store.cancel(ctx, c, room.Status, room.seatedUsers(), reasons[caller.Role])
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
@@ -404,6 +494,7 @@ func (s *Service) Get(ctx context.Context, caller principal.Caller, roomID strin
 	if err := s.authorizeRead(ctx, caller, &room); err != nil {
 		return Room{}, err
 	}
+	room.revealReports(caller)
 	return room, nil
 }
 
@@ -576,6 +667,7 @@ func (s *Service) toChangeResult(
 	if err != nil {
 		return ChangeResult{}, err
 	}
+	r.room.revealReports(caller)
 	result := ChangeResult{Room: r.room, Replayed: r.replayed}
 	if err := scriptError(r); err != nil {
 		return result, err

@@ -27,15 +27,26 @@ func applyBps(u wallet.Units, bps int) wallet.Units {
 // their places.
 func rankPlacements(placements []Placement, active []int64) []Placement {
 	list := slices.Clone(placements)
+	sortPlacements(list, active)
+	if len(list) == 0 || list[0].Place != 1 {
+		return list // invalid; validatePlacements reports it
+	}
+	countPlaces(list)
+	return list
+}
+
+// sortPlacements sorts placements by place, tied players in seating order.
+func sortPlacements(list []Placement, active []int64) {
 	slices.SortStableFunc(list, func(a, b Placement) int {
 		return cmp.Or(
 			cmp.Compare(a.Place, b.Place),
 			cmp.Compare(slices.Index(active, a.UserID), slices.Index(active, b.UserID)),
 		)
 	})
-	if len(list) == 0 || list[0].Place != 1 {
-		return list // invalid; validatePlacements reports it
-	}
+}
+
+// countPlaces counts the places of sorted placements as a ranking, from 1.
+func countPlaces(list []Placement) {
 	given := 0 // the place of the player before, as it was given
 	for i := range list {
 		tied := i > 0 && list[i].Place == given
@@ -46,7 +57,6 @@ func rankPlacements(placements []Placement, active []int64) []Placement {
 			list[i].Place = i + 1
 		}
 	}
-	return list
 }
 
 // validatePlacements checks that placements name each active player once and that somebody is
@@ -182,11 +192,21 @@ func (r *Room) computeSettlement(ranked []Placement) settlement {
 	return l
 }
 
-// settleWithout returns what a script needs when a player leaves: the keys of all seats and, when
-// one other player is left in a game with a pot, the settlement for that one.
+// settleWithout returns what a script needs when a player leaves: the keys of all seats and the
+// settlement, when one other player is left in a game with a pot, or when those who are left have
+// all reported.
 func (r *Room) settleWithout(leaver int64) settlement {
 	others := slices.DeleteFunc(r.ActivePlayers(), func(id int64) bool { return id == leaver })
-	if r.Status != Started || r.Pot == 0 || len(others) != 1 {
+	reports := r.activeReports(others)
+	var ranked []Placement
+	switch {
+	case r.Status != Started || len(others) == 0:
+	case r.Pot > 0 && len(others) == 1:
+		ranked = []Placement{{UserID: others[0], Place: 1}}
+	case len(reports) == len(others): // they agree, else the room is disputed
+		ranked = rankAmong(reports[0].Placements, others)
+	}
+	if ranked == nil {
 		return settlement{users: r.seatedUsers()}
 	}
 	left := *r
@@ -196,7 +216,7 @@ func (r *Room) settleWithout(leaver int64) settlement {
 			left.Seats[i].State = SeatForfeited
 		}
 	}
-	return left.computeSettlement([]Placement{{UserID: others[0], Place: 1}})
+	return left.computeSettlement(ranked)
 }
 
 // encodePlacements returns placements with the amounts that they get as one text; without amounts

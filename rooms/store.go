@@ -41,6 +41,7 @@ type store struct {
 	receiptTTL     time.Duration
 	maxSeats       int // of a player in the rooms of a shard that have not ended; 0 for any number
 	maxOpenRooms   int // that a player made on a shard and that have not ended; 0 for any number
+	disputeTimeout time.Duration
 	ledgerChanged  func(gameID int64)
 	sweeping       *leader.Work
 
@@ -178,6 +179,7 @@ func (st *store) sharedKeys(c *command) *sharedKeys {
 	for _, state := range []string{openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex, allIndex} {
 		shared.indexes[state] = keys.RoomIndex(c.shard, c.gameID, state)
 	}
+	shared.indexes[disputedIndex] = keys.DisputedRooms(c.shard)
 	if c.shard.Paid() {
 		shared.ledger = keys.Ledger(c.shard.GameID())
 	}
@@ -267,12 +269,14 @@ func (k *keyList) withReceipt() []string {
 }
 
 // The indexes that each shard has for each game. Those of a status have its name in lower case.
+// disputedIndex is DisputedRooms, which a shard has once.
 const (
 	openIndex      = "open"
 	createdIndex   = "created"
 	startedIndex   = "started"
 	finishedIndex  = "finished"
 	cancelledIndex = "cancelled"
+	disputedIndex  = "disputed"
 	allIndex       = "all"
 )
 
@@ -433,6 +437,27 @@ func (st *store) finish(ctx context.Context, c command, l settlement) (scriptRes
 		c.gameID, c.roomID, l.placements, int64(l.rake), l.roomVersion, eventsRetention.Milliseconds())
 }
 
+// report stores what the caller saw, and does to the room what was found for it. Stale means that
+// the room has changed in what decides this.
+func (st *store) report(ctx context.Context, c command, rp reporting) (scriptResult, error) {
+	compared := ""
+	if rp.compared != 0 {
+		compared = strconv.FormatInt(rp.compared, 10)
+	}
+	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
+	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users),
+		c.playerText(), c.gameID, c.roomID, string(rp.effect), rp.seen, compared, rp.text, rp.placements, int64(rp.rake),
+		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds())
+}
+
+// resolve ends a disputed room. Without an outcome it returns what was decided before, or stale.
+func (st *store) resolve(ctx context.Context, c command, outcome resolveOutcome, l settlement) (scriptResult, error) {
+	k := st.newKeyList(c).addIndexes(disputedIndex, finishedIndex, cancelledIndex).addDue()
+	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users),
+		c.gameID, c.roomID, joinInts(l.users), string(outcome), l.placements, int64(l.rake), l.roomVersion,
+		eventsRetention.Milliseconds())
+}
+
 // ready records whether the caller is ready. Stale means that the room starts and the script must
 // know who has a reserved seat.
 func (st *store) ready(ctx context.Context, c command, ready bool, reserved []int64) (scriptResult, error) {
@@ -461,11 +486,24 @@ func (st *store) transferHost(ctx context.Context, c command, user int64) (scrip
 	return st.run(ctx, scripts.RoomTransfer, st.newKeyList(c), c.playerText(), c.gameID, user)
 }
 
-// cancel ends the room. Stale means that the script must have the keys of other seats.
-func (st *store) cancel(ctx context.Context, c command, users []int64, reason string) (scriptResult, error) {
-	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
+// cancel ends the room, of which status and users are as it was read. Stale means that it has other
+// seats, or is disputed or not as it was not before.
+func (st *store) cancel(
+	ctx context.Context, c command, status Status, users []int64, reason string,
+) (scriptResult, error) {
+	index, wasDisputed := startedIndexOf(status)
+	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, index, cancelledIndex).addDue()
 	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users),
-		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds())
+		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds(), wasDisputed)
+}
+
+// startedIndexOf returns the index of a room that has started: that of the disputed rooms for one
+// that is disputed. wasDisputed is what a script must know of it.
+func startedIndexOf(status Status) (index, wasDisputed string) {
+	if status == Disputed {
+		return disputedIndex, "1"
+	}
+	return startedIndex, "0"
 }
 
 // tryRematch tries one id and one code. Stale means that the code is taken, that room is not how
@@ -608,6 +646,27 @@ func (st *store) allIndexes(ctx context.Context) ([]string, error) {
 
 // maxPipelined bounds the commands of one pipeline.
 const maxPipelined = 1024
+
+// disputedIndexes returns the keys of the lists of disputed rooms: those of the shards of a game,
+// or of all games when gameID is 0.
+func (st *store) disputedIndexes(ctx context.Context, gameID int64) ([]string, error) {
+	shards := st.gameShards(gameID)
+	if gameID == 0 {
+		last, err := leader.CountGames(ctx, st.db)
+		if err != nil {
+			return nil, err
+		}
+		shards = st.freeShards()
+		for id := range last {
+			shards = append(shards, keys.EconomyShard(id+1))
+		}
+	}
+	names := make([]string, len(shards))
+	for i, shard := range shards {
+		names[i] = keys.DisputedRooms(shard)
+	}
+	return names, nil
+}
 
 // listRoomIDs returns at most n room ids of several indexes, newest first. They are older than
 // before, or the newest when before is "".

@@ -259,7 +259,8 @@ func (st *store) prepareSweep(
 // sweepCall returns the call that sweeps a room; the zero Room is one that does not exist.
 func (st *store) sweepCall(at location, room Room, fence int64) redisdb.ScriptCall {
 	k := st.newKeyList(command{location: at, gameID: room.GameID})
-	k.addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue().addIndexes(allIndex)
+	index, wasDisputed := startedIndexOf(room.Status)
+	k.addIndexes(openIndex, createdIndex, index, finishedIndex, cancelledIndex).addDue().addIndexes(allIndex)
 	k.add(keys.RoomCode(at.shard, room.Code), keys.RoomsFence(at.shard))
 	if !at.shard.Paid() {
 		k.add(keys.FreeRooms(at.shard))
@@ -269,7 +270,7 @@ func (st *store) sweepCall(at location, room Room, fence int64) redisdb.ScriptCa
 		Keys: k.addLedger().addPlayers(users).names,
 		Args: []any{
 			st.db.PublishCommand, idempotency.NewNonce(), at.roomID, joinInts(users), fence,
-			eventsRetention.Milliseconds(),
+			eventsRetention.Milliseconds(), st.disputeTimeout.Milliseconds(), wasDisputed,
 		},
 	}
 }

@@ -59,6 +59,7 @@ type gameRoom struct {
 	status    string
 	seated    []int // in seating order
 	forfeited []int // of the seated
+	reported  []int // who reported
 	rake      int64
 }
 
@@ -101,7 +102,9 @@ func (g *game) play() {
 	user := rapid.IntRange(1, gamePlayers).Draw(g.t, "user")
 	possible := []string{"join", "join", "join", "join", "leave", "kick", "start", "start"}
 	if r.status != "CREATED" {
-		possible = []string{"leave", "leave", "finish", "cancel", "join", "kick", "start"}
+		possible = []string{
+			"leave", "leave", "finish", "cancel", "join", "kick", "start", "report", "report", "report", "report", "resolve",
+		}
 	}
 	switch rapid.SampledFrom(possible).Draw(g.t, "call") {
 	case "join":
@@ -124,9 +127,17 @@ func (g *game) play() {
 			r.status, r.rake = "FINISHED", rake
 		}
 	case "cancel":
-		if g.run(r.call(scripts.RoomCancel, 0, values{"users": joinIDs(r.seated)})) {
+		wasDisputed := 0
+		if r.status == "DISPUTED" {
+			wasDisputed = 1
+		}
+		if g.run(r.call(scripts.RoomCancel, 0, values{"users": joinIDs(r.seated), "was_disputed": wasDisputed})) {
 			r.status = "CANCELLED"
 		}
+	case "report":
+		g.report(r, user)
+	case "resolve":
+		g.resolve(r)
 	}
 }
 
@@ -174,9 +185,71 @@ func (g *game) leave(r *gameRoom, user int) {
 		switch len(r.seated) - len(r.forfeited) {
 		case 0:
 			r.status = "CANCELLED"
-		case 1:
+		case 1, len(r.activeReporters()):
 			r.status, r.rake = "FINISHED", rake
 		}
+	}
+}
+
+// active returns the players who have not forfeited.
+func (r *gameRoom) active() []int {
+	return slices.DeleteFunc(slices.Clone(r.seated), func(user int) bool { return slices.Contains(r.forfeited, user) })
+}
+
+// activeReporters returns those of them who reported.
+func (r *gameRoom) activeReporters() []int {
+	return slices.DeleteFunc(r.active(), func(user int) bool { return !slices.Contains(r.reported, user) })
+}
+
+// report lets an active player report with an effect that is possible.
+func (g *game) report(r *gameRoom, user int) {
+	active, others := r.active(), r.activeReporters()
+	if len(active) > 0 && rapid.IntRange(0, 3).Draw(g.t, "an active one") > 0 {
+		user = rapid.SampledFrom(active).Draw(g.t, "who reports")
+	}
+	isNew := slices.Contains(active, user) && !slices.Contains(r.reported, user)
+	isLast := isNew && len(others)+1 == len(active)
+	effects, compared := []string{"add", "concede"}, 0
+	switch {
+	case !isNew || r.status == "DISPUTED":
+		effects = []string{"add"}
+	case isLast:
+		effects = []string{"agree", "concede"}
+	}
+	if len(others) > 0 {
+		compared = others[0]
+		if r.status == "STARTED" {
+			effects = append(effects, "contradict")
+		}
+	}
+	effect := rapid.SampledFrom(effects).Draw(g.t, "effect")
+	placements, rake := g.result(r, r.seated)
+	if effect == "add" || effect == "contradict" {
+		placements = ""
+	}
+	text := fmt.Sprint("report of ", user) // what it says is the node's to compare
+	call := r.report(user, effect, text, compared, placements).with(values{"rake": rake})
+	if !g.run(call) || !isNew || r.status != "STARTED" && r.status != "DISPUTED" {
+		return
+	}
+	r.reported = append(r.reported, user)
+	switch effect {
+	case "agree", "concede":
+		r.status, r.rake = "FINISHED", rake
+	case "contradict":
+		r.status = "DISPUTED"
+	}
+}
+
+// resolve decides a dispute.
+func (g *game) resolve(r *gameRoom) {
+	placements, rake := g.result(r, r.seated)
+	status := "FINISHED"
+	if rapid.Bool().Draw(g.t, "refund") {
+		placements, rake, status = "", 0, "CANCELLED"
+	}
+	if g.run(r.resolve(joinIDs(r.seated), placements).with(values{"rake": rake})) && r.status == "DISPUTED" {
+		r.status, r.rake = status, rake
 	}
 }
 
@@ -230,7 +303,7 @@ func (g *game) check() {
 			g.t.Fatalf("the pot of %s is %s; want %d of %d", r.id, got, len(r.seated), r.entry)
 		}
 		g.checkSeats(r)
-		if r.status == "CREATED" || r.status == "STARTED" {
+		if r.status != "FINISHED" && r.status != "CANCELLED" {
 			escrow.Add(escrow, pot)
 			for _, user := range r.seated {
 				if held[user] == nil {

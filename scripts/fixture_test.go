@@ -222,7 +222,12 @@ func (c call) keyOf(name string) string {
 	case "fence":
 		return keys.RoomsFence(c.shard)
 	case "all", "created", "started", "finished", "cancelled", "open":
+		if name == "started" && c.args["was_disputed"] == 1 {
+			return keys.DisputedRooms(c.shard)
+		}
 		return keys.RoomIndex(c.shard, c.f.id, name)
+	case "disputed":
+		return keys.DisputedRooms(c.shard)
 	case "free_rooms":
 		return keys.FreeRooms(c.shard)
 	case "player_rooms":
@@ -346,7 +351,7 @@ func (c call) moreKeys() []string {
 		return more
 	case "room_sweep":
 		players(c.isPaid())
-	case "room_leave", "room_cancel", "room_kick", "room_finish":
+	case "room_leave", "room_cancel", "room_kick", "room_finish", "room_report", "room_resolve":
 		if c.isPaid() {
 			add("ledger")
 		}
@@ -360,7 +365,8 @@ func (c call) moreKeys() []string {
 
 // players returns the ids of the players whose keys a room script gets.
 func (c call) players() []string {
-	if c.script == scripts.RoomFinish && c.text("users") == "" {
+	names := c.script == scripts.RoomFinish || c.script == scripts.RoomReport
+	if names && c.text("users") == "" && c.text("placements") != "" {
 		var users []string
 		for placement := range strings.SplitSeq(strings.TrimSuffix(c.text("placements"), ";"), ";") {
 			user, _, _ := strings.Cut(placement, ":")
@@ -557,7 +563,8 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		"user": name, "room_id": r.id, "code": r.code, "settings": "", "document": "{}", "id_step": 16, "id_offset": 1,
 		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "ready": 1, "target": "",
 		"ban": 0, "users": name, "placements": "", "rake": 0, "version": "", "holder": 1, "events_ms": 600_000,
-		"new_room_id": "rematch-of-" + r.id,
+		"new_room_id": "rematch-of-" + r.id, "was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
+		"effect": "", "seen": "", "outcome": "",
 	})
 	c.shard = r.shard
 	switch s {
@@ -565,7 +572,7 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		c = c.with(values{"code": "RE" + r.code, "users": ""})
 	case scripts.RoomKick:
 		c = c.with(values{"users": given["target"]})
-	case scripts.RoomStart, scripts.RoomReady:
+	case scripts.RoomStart, scripts.RoomReady, scripts.RoomReport:
 		c = c.with(values{"users": ""})
 	}
 	return c.with(given)
@@ -600,6 +607,41 @@ func (r *room) start() *room {
 func (r *room) finish(placements string, rake any) call {
 	r.t.Helper()
 	return r.call(scripts.RoomFinish, 0, values{"placements": placements, "rake": rake, "version": r.live("version")})
+}
+
+// report returns the call by which a player reports places in seating order, "1,2", found to have
+// an effect by comparing it with the report of a player, 0 for none. placements are what ends the
+// room.
+func (r *room) report(user int, effect, places string, compared int, placements string) call {
+	r.t.Helper()
+	given := values{
+		"effect": effect, "report": places, "placements": placements, "seen": r.live("status") + "|" + r.live("active"),
+	}
+	if compared != 0 {
+		given["compared"] = compared
+	}
+	return r.call(scripts.RoomReport, user, given)
+}
+
+// dispute lets the players 1 and 2 of a game contradict each other.
+func (r *room) dispute() *room {
+	r.t.Helper()
+	r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+	r.report(2, "contradict", "2,1", 1, "").want(scripts.OK)
+	return r
+}
+
+// resolve returns the call by which the operator ends a disputed room as it is now: with
+// placements, or by a refund when these are "".
+func (r *room) resolve(users, placements string) call {
+	r.t.Helper()
+	outcome := "finish"
+	if placements == "" {
+		outcome = "cancel"
+	}
+	return r.call(scripts.RoomResolve, 0, values{
+		"users": users, "outcome": outcome, "placements": placements, "version": r.live("version"),
+	})
 }
 
 // cancel ends the room for the players who are named.

@@ -57,6 +57,8 @@ var (
 	RoomTransfer = mustLoad("room_transfer")
 	RoomStart    = mustLoad("room_start")
 	RoomFinish   = mustLoad("room_finish")
+	RoomReport   = mustLoad("room_report")
+	RoomResolve  = mustLoad("room_resolve")
 	RoomCancel   = mustLoad("room_cancel")
 	RoomSweep    = mustLoad("room_sweep")
 	RoomRematch  = mustLoad("room_rematch")

@@ -2,19 +2,21 @@
 -- INCLUDES  clock amounts balance receipt event marks save_change seats players stake refund
 --           end_room
 -- FLAGS     allow-oom
--- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
+-- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a
+--           room that was read as disputed  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
 --           and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for server and operator)  6
 --           game  7 room id  8 ids of the users whose keys are given  9 reason: host server
---           operator  10 events_ms: how long the events outlive the room
+--           operator  10 events_ms: how long the events outlive the room  11 was_disputed:
+--           1 when the room was read as disputed
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
 --           already_started
 -- INVARIANT every stake is returned in full; no stake stays held; an index names a room exactly
 --           while it is so
 local room_key, events_key, open_key, created_key, started_key, cancelled_key, due_key = unpack(KEYS, 1, 7)
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local room_id, users, reason, events_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local room_id, users, reason, events_ms, was_disputed = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -35,8 +37,9 @@ if is_resend(marks, nonce) then return 'ok' end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
-local is_open = status == 'CREATED'
+local is_open, is_disputed = status == 'CREATED', status == 'DISPUTED'
 if user ~= '' and not is_open then return refuse('already_started', nonce) end
+if is_disputed and was_disputed ~= '1' then return {'stale', nonce} end
 local paid = entry ~= '0'
 local first_player = paid and 9 or 8
 local ledger_key = paid and KEYS[first_player - 1]
@@ -52,6 +55,7 @@ emit_event(publish, events_key, seq, nonce, now, 'room.cancelled',
   version .. '|' .. decimals .. '|' .. reason .. '|' .. refunds)
 close_room(is_open and created_key or started_key, cancelled_key, is_open and open_key, due_key, visibility, room_id,
   now_ms, keep_ms, events_ms)
+if is_disputed then redis.call('ZREM', started_key, room_id) end -- it lists rooms that are not public too
 save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), 'finished', now,
   'reason', reason, 'refunds', refunds)
 return 'ok'

@@ -171,6 +171,32 @@ var roomExamples = []example{
 		r.call(scripts.RoomLeave, 1, nil).want(scripts.OK)
 		return r.call(scripts.RoomLeave, 2, values{"users": "1,2"})
 	}},
+	{scripts.RoomLeave, "a game of which the others reported the same", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
+		r.report(2, "add", "1,2,3", 1, "").want(scripts.OK)
+		return r.call(scripts.RoomLeave, 3, values{
+			"users": "1,2,3", "placements": "1:1:750:;2:2:0:;3:0:0:;", "version": r.live("version"),
+		})
+	}},
+	{scripts.RoomLeave, "a free game of which the last one reported", "ok", func(f *fixture) call {
+		r := f.openRoom(free).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.call(scripts.RoomLeave, 2, values{"users": "1,2", "placements": "1:1::;", "version": r.live("version")})
+	}},
+	{scripts.RoomLeave, "a game of which not all others reported", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
+		return r.call(scripts.RoomLeave, 3, nil)
+	}},
+	{scripts.RoomLeave, "the others reported, and the result is not there", "stale", func(f *fixture) call {
+		r := f.openRoom(free).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.call(scripts.RoomLeave, 2, values{"users": "1,2", "version": r.live("version")})
+	}},
+	{scripts.RoomLeave, "a disputed game", "room_disputed", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().call(scripts.RoomLeave, 2, values{"users": "1,2"})
+	}},
 	{scripts.RoomLeave, "a game that is won then", "ok", func(f *fixture) call {
 		r := f.openRoom(nil).join(2).start()
 		return r.call(scripts.RoomLeave, 1, values{
@@ -343,6 +369,12 @@ var roomExamples = []example{
 	{scripts.RoomTransfer, "by the host", "ok", func(f *fixture) call {
 		return f.openRoom(nil).join(2).call(scripts.RoomTransfer, 1, values{"target": 2})
 	}},
+	{scripts.RoomTransfer, "after the start", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().call(scripts.RoomTransfer, 1, values{"target": 2})
+	}},
+	{scripts.RoomTransfer, "of a disputed room", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().call(scripts.RoomTransfer, 1, values{"target": 2})
+	}},
 	{scripts.RoomTransfer, "to the host", "ok", func(f *fixture) call {
 		return f.openRoom(nil).call(scripts.RoomTransfer, 1, values{"target": 1})
 	}},
@@ -436,8 +468,181 @@ var roomExamples = []example{
 		r.finish("2:1:500:;1:2:0:;", 0).want(scripts.OK)
 		return r.finish("1:1:500:;2:2:0:;", 0)
 	}},
+	{scripts.RoomFinish, "a disputed game", "room_disputed", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().finish("2:1:500:;1:2:0:;", 0)
+	}},
 	{scripts.RoomFinish, "before the start", "not_started", func(f *fixture) call {
 		return f.openRoom(nil).join(2).finish("2:1:500:;1:2:0:;", 0)
+	}},
+
+	{scripts.RoomReport, "the first of three", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2, 3).start().report(2, "add", "1,2,3|9,8.5,", 0, "")
+	}},
+	{scripts.RoomReport, "the second of three", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.report(2, "add", "1,2,3", 0, "").want(scripts.OK)
+		return r.report(3, "add", "1,2,3", 2, "")
+	}},
+	{scripts.RoomReport, "the last one, and all agree", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.report(2, "agree", "1,2", 1, "1:1:480:9;2:2:0:3;").with(values{"rake": 20})
+	}},
+	{scripts.RoomReport, "free, the last one", "ok", func(f *fixture) call {
+		r := f.openRoom(free).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.report(2, "agree", "1,2", 1, "1:1::;2:2::;").with(values{"users": "1,2"})
+	}},
+	{scripts.RoomReport, "against oneself", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().report(1, "concede", "2,1", 0, "2:1:500:;1:2:0:;")
+	}},
+	{scripts.RoomReport, "another than the first one", "ok", func(f *fixture) call {
+		r := f.openRoom(values{"visibility": "unlisted"}).join(2, 3).start()
+		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
+		return r.report(3, "contradict", "2,1,3", 1, "")
+	}},
+	{scripts.RoomReport, "of a dispute", "ok", func(f *fixture) call {
+		return f.openRoom(nil).join(2, 3).start().dispute().report(3, "add", "3,2,1", 0, "")
+	}},
+	{scripts.RoomReport, "the same again", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.report(1, "repeat", "1,2", 0, "")
+	}},
+	{scripts.RoomReport, "what the game ended with", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.finish("2:1:500:;1:2:0:;", 0).want(scripts.OK)
+		return r.report(1, "repeat", "2,1", 0, "")
+	}},
+	{scripts.RoomReport, "another one", "result_conflict", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.report(1, "conflict", "2,1", 0, "")
+	}},
+	{scripts.RoomReport, "another one than the game ended with", "result_conflict", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.finish("2:1:500:;1:2:0:;", 0).want(scripts.OK)
+		return r.report(1, "conflict", "1,2", 0, "")
+	}},
+	{scripts.RoomReport, "of other players", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().report(1, "", "", 0, "")
+	}},
+	{scripts.RoomReport, "a player has left", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		report := r.report(1, "add", "1,2,3", 0, "")
+		r.call(scripts.RoomLeave, 3, nil).want(scripts.OK)
+		return report
+	}},
+	{scripts.RoomReport, "compared with nobody", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
+		return r.report(2, "add", "2,1,3", 0, "")
+	}},
+	{scripts.RoomReport, "compared with one who has not reported", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
+		return r.report(2, "contradict", "2,1,3", 3, "")
+	}},
+	{scripts.RoomReport, "it is the last one", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.report(2, "add", "1,2", 1, "")
+	}},
+	{scripts.RoomReport, "it is not the last one", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().report(2, "agree", "1,2", 0, "1:1:500:;2:2:0:;")
+	}},
+	{scripts.RoomReport, "more than the pot", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().report(2, "concede", "1,2", 0, "1:1:501:;2:2:0:;")
+	}},
+	{scripts.RoomReport, "the player has reported since", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.report(1, "add", "1,2", 0, "").want(scripts.OK)
+		return r.report(1, "add", "2,1", 0, "")
+	}},
+	{scripts.RoomReport, "no room", "room_not_found", func(f *fixture) call {
+		return f.noRoom().call(scripts.RoomReport, 1, nil)
+	}},
+	{scripts.RoomReport, "a room of another game", "room_not_found", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().report(1, "add", "1,2", 0, "").with(values{"game": f.id + 1})
+	}},
+	{scripts.RoomReport, "a private room without a seat", "room_not_found", func(f *fixture) call {
+		return f.openRoom(private).joinFriends().start().report(3, "add", "1,2", 0, "")
+	}},
+	{scripts.RoomReport, "a room that was cancelled", "room_closed", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().cancel("1,2").report(1, "add", "1,2", 0, "")
+	}},
+	{scripts.RoomReport, "before the start", "not_started", func(f *fixture) call {
+		return f.openRoom(nil).join(2).report(1, "add", "1,2", 0, "")
+	}},
+	{scripts.RoomReport, "without a seat", "not_participant", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().report(3, "add", "1,2", 0, "")
+	}},
+	{scripts.RoomReport, "a forfeited seat", "not_participant", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start()
+		r.call(scripts.RoomLeave, 2, nil).want(scripts.OK)
+		return r.report(2, "add", "1,0,2", 0, "")
+	}},
+
+	{scripts.RoomResolve, "with a result", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		return r.resolve("2,1", "2:1:480:9;1:2:0:;").with(values{"rake": 20})
+	}},
+	{scripts.RoomResolve, "free, with a result", "ok", func(f *fixture) call {
+		return f.openRoom(free).join(2).start().dispute().resolve("1,2", "2:1::;1:2::;")
+	}},
+	{scripts.RoomResolve, "by a refund, with a forfeited seat", "ok", func(f *fixture) call {
+		r := f.openRoom(private).joinFriends(3).start()
+		r.call(scripts.RoomLeave, 3, nil).want(scripts.OK)
+		return r.dispute().resolve("1,2,3", "")
+	}},
+	{scripts.RoomResolve, "the same result again", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		r.resolve("2,1", "2:1:500:;1:2:0:;").want(scripts.OK)
+		return r.resolve("2,1", "2:1:500:;1:2:0:;")
+	}},
+	{scripts.RoomResolve, "a refund again", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		r.resolve("2,1", "").want(scripts.OK)
+		return r.resolve("2,1", "")
+	}},
+	{scripts.RoomResolve, "another result", "result_conflict", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		r.resolve("2,1", "2:1:500:;1:2:0:;").want(scripts.OK)
+		return r.resolve("1,2", "1:1:500:;2:2:0:;")
+	}},
+	{scripts.RoomResolve, "a refund after a result", "result_conflict", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		r.resolve("2,1", "2:1:500:;1:2:0:;").want(scripts.OK)
+		return r.resolve("1,2", "")
+	}},
+	{scripts.RoomResolve, "a result after a refund", "result_conflict", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		r.resolve("2,1", "").want(scripts.OK)
+		return r.resolve("1,2", "1:1:500:;2:2:0:;")
+	}},
+	{scripts.RoomResolve, "of other players", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().resolve("", "").with(values{"outcome": ""})
+	}},
+	{scripts.RoomResolve, "for another version", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2, 3).start().dispute()
+		resolve := r.resolve("1,2,3", "1:1:750:;2:2:0:;3:3:0:;")
+		r.report(3, "add", "1,2,3", 0, "").want(scripts.OK)
+		return resolve
+	}},
+	{scripts.RoomResolve, "a player is not there", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().resolve("1", "")
+	}},
+	{scripts.RoomResolve, "less than the pot", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().resolve("1,2", "1:1:499:;2:2:0:;")
+	}},
+	{scripts.RoomResolve, "no room", "room_not_found", func(f *fixture) call {
+		return f.noRoom().call(scripts.RoomResolve, 0, nil)
+	}},
+	{scripts.RoomResolve, "a room of another game", "room_not_found", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().resolve("1,2", "").with(values{"game": f.id + 1})
+	}},
+	{scripts.RoomResolve, "a game that goes on", "not_disputed", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().resolve("1,2", "")
 	}},
 
 	{scripts.RoomCancel, "by the host", "ok", func(f *fixture) call {
@@ -447,6 +652,13 @@ var roomExamples = []example{
 		r := f.openRoom(nil).join(2, 3).start()
 		r.call(scripts.RoomLeave, 2, nil).want(scripts.OK)
 		return r.call(scripts.RoomCancel, 0, values{"users": "1,2,3"})
+	}},
+	{scripts.RoomCancel, "a disputed game, by the server", "ok", func(f *fixture) call {
+		r := f.openRoom(private).joinFriends().start().dispute()
+		return r.call(scripts.RoomCancel, 0, values{"users": "1,2", "was_disputed": 1})
+	}},
+	{scripts.RoomCancel, "it was not disputed when it was read", "stale", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().call(scripts.RoomCancel, 0, values{"users": "1,2"})
 	}},
 	{scripts.RoomCancel, "free, with reserved seats", "ok", func(f *fixture) call {
 		return f.openRematch().call(scripts.RoomCancel, 1, values{"users": "1,2,3"})
@@ -479,8 +691,28 @@ var roomExamples = []example{
 	{scripts.RoomSweep, "no result in time", "ok", func(f *fixture) call {
 		return f.openRoom(values{"match_ms": 0}).join(2).start().call(scripts.RoomSweep, 0, values{"users": "1,2"})
 	}},
+	{scripts.RoomSweep, "too old", "ok", func(f *fixture) call {
+		return f.openRoom(values{"age_ms": 0}).join(2).call(scripts.RoomSweep, 0, values{"users": "1,2"})
+	}},
+	{scripts.RoomSweep, "a dispute that lasted too long", "ok", func(f *fixture) call {
+		r := f.openRoom(values{"visibility": "unlisted"}).join(2).start().dispute()
+		return r.call(scripts.RoomSweep, 0, values{"users": "1,2", "was_disputed": 1, "dispute_ms": 0})
+	}},
+	{scripts.RoomSweep, "a dispute that may last longer", "ok", func(f *fixture) call {
+		r := f.openRoom(values{"match_ms": 0}).join(2).start().dispute()
+		return r.call(scripts.RoomSweep, 0, values{"users": "1,2", "was_disputed": 1})
+	}},
+	{scripts.RoomSweep, "it was not disputed when it was read", "stale", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start().dispute()
+		return r.call(scripts.RoomSweep, 0, values{"users": "1,2", "dispute_ms": 0})
+	}},
 	{scripts.RoomSweep, "long ended", "ok", func(f *fixture) call {
 		r := f.openRoom(values{"keep_ms": 0}).join(2).cancel("1,2")
+		return r.call(scripts.RoomSweep, 0, values{"users": "1,2", "events_ms": 0})
+	}},
+	{scripts.RoomSweep, "long finished", "ok", func(f *fixture) call {
+		r := f.openRoom(values{"keep_ms": 0}).join(2).start()
+		r.finish("2:1:500:;1:2:0:;", 0).want(scripts.OK)
 		return r.call(scripts.RoomSweep, 0, values{"users": "1,2", "events_ms": 0})
 	}},
 	{scripts.RoomSweep, "a player is not there", "stale", func(f *fixture) call {
@@ -494,6 +726,18 @@ var roomExamples = []example{
 
 	{scripts.RoomRematch, "of a cancelled room", "ok", func(f *fixture) call {
 		return f.openRoom(nil).join(2).cancel("1,2").call(scripts.RoomRematch, 2, values{"users": "1"})
+	}},
+	{scripts.RoomRematch, "of a finished room", "ok", func(f *fixture) call {
+		r := f.openRoom(nil).join(2).start()
+		r.finish("2:1:500:;1:2:0:;", 0).want(scripts.OK)
+		return r.call(scripts.RoomRematch, 2, values{"users": "1"})
+	}},
+	{scripts.RoomRematch, "it starts with its creator", "ok", func(f *fixture) call {
+		r := f.openRoom(values{"entry": 0, "max_players": 1, "min_players": 1, "auto_start": 1}).cancel("1")
+		return r.call(scripts.RoomRematch, 1, nil)
+	}},
+	{scripts.RoomRematch, "of a disputed room", "already_started", func(f *fixture) call {
+		return f.openRoom(nil).join(2).start().dispute().call(scripts.RoomRematch, 1, nil)
 	}},
 	{scripts.RoomRematch, "of a free room", "ok", func(f *fixture) call {
 		return f.openRoom(free).join(2).cancel("1,2").call(scripts.RoomRematch, 1, values{"users": "2"})
@@ -569,6 +813,15 @@ func (f *fixture) openRematch(settings ...values) *room {
 	rematch := r.call(scripts.RoomRematch, 1, values{"users": "2,3"})
 	rematch.want(scripts.OK)
 	return &room{fixture: f, shard: r.shard, id: rematch.text("new_room_id"), code: rematch.text("code")}
+}
+
+// joinFriends seats player 2, and others, as friends of the creator.
+func (r *room) joinFriends(more ...int) *room {
+	r.t.Helper()
+	for _, user := range append([]int{2}, more...) {
+		r.call(scripts.RoomJoin, user, values{"friend": 1}).want(scripts.OK)
+	}
+	return r
 }
 
 // noRoom returns a room that was never opened.

@@ -1,5 +1,6 @@
 -- room_finish: ends a started room with a result and pays out the pot, or changes nothing.
 -- INCLUDES  clock amounts balance receipt event stake payout end_room
+--           finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 due  then the ledger of a paid room,
 --           player_rooms of each seat, in a paid room with wallet and lines and in the order of the
@@ -8,7 +9,7 @@
 --           each seat of a paid room  8 rake  9 version for which these were computed  10
 --           events_ms: how long the events outlive the room
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed result_conflict
---           not_started
+--           not_started room_disputed
 -- INVARIANT payouts and rake are the pot exactly; no stake stays held; an index names a room
 --           exactly while it is so
 local room_key, events_key, started_key, finished_key, due_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -35,24 +36,19 @@ if status == 'FINISHED' then
   return refuse('ok', nonce) -- the same result again
 end
 if status == 'CANCELLED' then return refuse('room_closed', nonce) end
+if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
 if status ~= 'STARTED' then return refuse('not_started', nonce) end
 if version ~= computed_for then return {'stale', nonce} end -- so the keys are those of all seats
 local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
 local first_player = paid and 7 or 6
+local ledger_key = paid and KEYS[first_player - 1]
 if paid and not is_balanced(placements, rake, pot, entry, (last_key - 6) / 3) then return {'stale', nonce} end
 
 local now_ms, now = read_clock()
 local changed = now
 status, version, seq = 'FINISHED', string.format('%d', version + 1), string.format('%d', seq + 1)
-if paid then
-  pay_out(publish, KEYS[first_player - 1], first_player, nonce, now, token, decimals, entry, pot, rake, placements,
-    room_id)
-else
-  for i = first_player, last_key do redis.call('ZREM', KEYS[i], room_id) end
-end
-emit_event(publish, events_key, seq, nonce, now, 'room.finished',
-  version .. '|' .. decimals .. '|' .. rake .. '|' .. placements)
-close_room(started_key, finished_key, nil, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
+finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player, last_key, seq,
+  nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, room_id, visibility, keep_ms, events_ms)
 redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'placements', placements, 'rake', rake)
 if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
 return 'ok'

@@ -55,7 +55,9 @@ func checkRooms(t tester, shard keys.Shard, game int64, now redistest.Snapshot) 
 		if !shard.Paid() {
 			add(keys.FreeRooms(shard), id)
 		}
-		if settings.Text("visibility") == "public" {
+		if live.Text("status") == "DISPUTED" {
+			add(keys.DisputedRooms(shard), id)
+		} else if settings.Text("visibility") == "public" {
 			add(keys.RoomIndex(shard, game, strings.ToLower(live.Text("status"))), id)
 			if isOpen && live.Int("active")+live.Int("reserved") < settings.Int("max_players") {
 				add(keys.RoomIndex(shard, game, "open"), id)

@@ -39,7 +39,7 @@ if needs_friend then
   if friend == '' then return {'stale', nonce} end
   if friend == '0' and visibility == 'private' then return refuse('room_not_found', nonce) end
 end
-if status ~= 'CREATED' and status ~= 'STARTED' then return refuse('room_closed', nonce) end
+if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if seat and string.byte(seat) == 97 then return refuse('ok', nonce) end -- "active": seated already
 if status ~= 'CREATED' then return refuse('already_started', nonce) end
 if fields[4] then return refuse('banned', nonce) end

@@ -1,17 +1,19 @@
 -- room_leave: takes a player out before the start and gives the stake back; forfeits the seat after
--- it; ends a room that is left to nobody, and a paid one that is left to one player; or changes
--- nothing.
+-- it; ends a room that is left to nobody, a paid one that is left to one player, and one whose
+-- players who are left have all reported the same result; or changes nothing.
 -- INCLUDES  clock amounts balance receipt event marks save_change seats pass_host players stake
 --           refund payout remove_seat start_room drop_reserved end_room
+--           finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  then
 --           the ledger of a paid room, player_rooms of each of the users, in a paid room with
 --           wallet and lines, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 ids of the
---           users whose keys are given, in the order of the placements  9 placements: what the last
---           player left over gets  10 rake  11 version for which these were computed ('' when not
+--           users whose keys are given, in the order of the placements  9 placements: what the
+--           players left over get  10 rake  11 version for which these were computed ('' when not
 --           known yet)  12 events_ms: how long the events outlive the room
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_participant
+--           room_disputed
 -- INVARIANT the pot is the sum of the stakes; payouts and rake are the pot exactly; live has the
 --           position of the last event; an index names a room exactly while it is so
 local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key =
@@ -28,8 +30,8 @@ end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local seat_field = 's' .. user
-local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks')
-local settings, seat, marks = fields[1], fields[3], fields[4]
+local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks', 'reports')
+local settings, seat, marks, reports = fields[1], fields[3], fields[4], fields[5]
 if not settings then return refuse('room_not_found', nonce) end
 local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms =
   string.match(settings, PATTERN(room_settings:
@@ -42,6 +44,7 @@ if visibility == 'private' and not seat then return refuse('room_not_found', non
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 local state, was_ready, stake, profile = string.match(seat or '', PATTERN(room_seat: state ready stake profile))
 if not state or state == 'forfeited' then return refuse('not_participant', nonce) end
+if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
 local paid, is_open, was_active = entry ~= '0', status == 'CREATED', state == 'active'
 local left = tonumber(active) - (was_active and 1 or 0)
 if was_ready == '1' and is_open then ready = string.format('%d', ready - 1) end
@@ -54,12 +57,19 @@ local ledger_key = paid and KEYS[first_player - 1]
 local keys_of = collect_player_keys(users, first_player, paid)
 if not keys_of[user] then return {'stale', nonce} end
 local seats
+if reports and not is_empty and not is_won then
+  seats, is_won = read_seats(room_key), true
+  for _, other in ipairs(seats) do
+    local has_no_say = other.state ~= 'active' or other.user == user
+    is_won = is_won and (has_no_say or redis.call('HEXISTS', room_key, 'r' .. other.user) == 1)
+  end
+end
 if is_empty or is_won or user == host or starts and reserved ~= '0' then
-  seats = read_seats(room_key)
+  seats = seats or read_seats(room_key)
   if is_empty and not has_all_players(seats, keys_of) then return {'stale', nonce} end
   if starts and not has_all_players(seats, keys_of, 'reserved') then return {'stale', nonce} end
   if is_won and (version ~= computed_for or not has_all_players(seats, keys_of) or
-      not is_balanced(placements, rake, pot, entry, #seats)) then
+      placements == '' or paid and not is_balanced(placements, rake, pot, entry, #seats)) then
     return {'stale', nonce}
   end
 end
@@ -93,11 +103,10 @@ if is_empty then
     now_ms, keep_ms, events_ms)
   redis.call('HSET', room_key, 'finished', now, 'reason', 'empty', 'refunds', refunds)
 elseif is_won then
-  pay_out(publish, ledger_key, first_player, nonce, now, token, decimals, entry, pot, rake, placements, room_id)
   status, seq = 'FINISHED', string.format('%d', seq + 1)
-  emit_event(publish, events_key, seq, nonce, now, 'room.finished',
-    version .. '|' .. decimals .. '|' .. rake .. '|' .. placements)
-  close_room(started_key, finished_key, nil, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
+  finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player,
+    #KEYS - (receipt_key and 1 or 0), seq, nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements,
+    room_id, visibility, keep_ms, events_ms)
   redis.call('HSET', room_key, 'finished', now, 'placements', placements, 'rake', rake)
 elseif starts then
   if reserved ~= '0' then drop_reserved(room_key, seats, keys_of, room_id) end

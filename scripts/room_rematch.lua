@@ -36,7 +36,7 @@ if game ~= caller_game then return refuse('room_not_found', nonce) end
 if visibility == 'private' and not seat then return refuse('room_not_found', nonce) end
 if not seat or string.byte(seat) ~= 97 then return refuse('not_participant', nonce) end -- not "active"
 if status == 'CREATED' then return refuse('not_started', nonce) end
-if status == 'STARTED' then return refuse('already_started', nonce) end
+if status ~= 'FINISHED' and status ~= 'CANCELLED' then return refuse('already_started', nonce) end
 if rematch then return refuse('ok', nonce, rematch) end
 local keys_of = collect_player_keys(others, entry ~= '0' and 17 or 15, false)
 local now_ms, now = read_clock()

@@ -2,11 +2,13 @@
 -- that ended a while ago, removes one that ended long ago, or changes nothing.
 -- INCLUDES  clock amounts balance event seats players stake refund end_room
 -- FLAGS     allow-oom
--- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  9 all
+-- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a room that
+--           was read as disputed  6 finished  7 cancelled  8 due  9 all
 --           10 code  11 fence  12 ledger of a paid room, free_rooms of a free one  then
 --           player_rooms of each of the users, in a paid room with wallet and lines
 -- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given  5 fencing token
---           of the sweep's leader  6 events_ms: how long the events outlive the room
+--           of the sweep's leader  6 events_ms: how long the events outlive the room  7 dispute_ms:
+--           how long a dispute may last  8 was_disputed: 1 when the room was read as disputed
 -- RETURNS   ok stale
 -- INVARIANT nothing ends before its time by the store's clock; a leader that has a successor
 --           changes nothing; every stake is returned in full; an index names a room exactly while
@@ -18,11 +20,13 @@ local room_key, events_key, open_key, created_key, started_key, finished_key, ca
 local all_key, code_key, fence_key, ledger_key, free_rooms_key = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[12]
 local publish, nonce, room_id, users, token_of_leader, events_ms =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local dispute_ms, was_disputed = ARGV[7], ARGV[8]
 
 local newest = redis.call('GET', fence_key)
 if newest and tonumber(token_of_leader) < tonumber(newest) then return {'stale', 'fence'} end
-local fields = redis.call('HMGET', room_key, 'settings', 'live', 'created', 'started', 'finished')
-local settings, created, started, finished = fields[1], fields[3], fields[4], fields[5]
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 'created', 'started', 'finished',
+  'disputed')
+local settings, created, started, finished, disputed = fields[1], fields[3], fields[4], fields[5], fields[6]
 if not settings then
   redis.call('SET', fence_key, token_of_leader)
   redis.call('ZREM', due_key, room_id)
@@ -33,13 +37,16 @@ local entry, token, decimals, visibility, match_ms, idle_ms, age_ms, keep_ms = s
 local status, version, seq, _, pot, active, reserved, ready, host, changed =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host changed))
 local now_ms, now = read_clock()
-local is_open = status == 'CREATED'
+local is_open, is_disputed = status == 'CREATED', status == 'DISPUTED'
+if is_disputed and was_disputed ~= '1' then return {'stale', nonce} end
 local deadline, reason
 if is_open then
   local idle, age = changed + idle_ms, created + age_ms
   deadline, reason = math.min(idle, age), idle < age and 'idle' or 'expired'
 elseif status == 'STARTED' then
   deadline, reason = started + match_ms, 'timeout'
+elseif is_disputed then
+  deadline, reason = disputed + dispute_ms, 'dispute_refunded'
 else
   deadline = finished + keep_ms
 end
@@ -68,6 +75,7 @@ elseif reason then
   emit_event(publish, events_key, seq, nonce, now, 'room.cancelled',
     version .. '|' .. decimals .. '|' .. reason .. '|' .. refunds)
   close_room(status_key, cancelled_key, is_open and open_key, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
+  if is_disputed then redis.call('ZREM', started_key, room_id) end -- it lists rooms that are not public too
   redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'reason', reason, 'refunds', refunds)
 else
   redis.call('DEL', room_key, events_key, code_key)

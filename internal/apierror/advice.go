@@ -47,8 +47,12 @@ var advice = map[string]string{
 	PerUserLimitReached.Code: "Buy at most `perUserLimit` less `owned`; nothing when that is 0.",
 	StockTooSmall.Code:       "Buy at most `stock`, or wait for more.",
 	PriceChanged.Code:        "Show the new `price` and ask the player again.",
-	ResultConflict.Code:      "Read the room for the result that counts.",
-	RequestInProgress.Code:   "Send the same request again after a moment.",
+	ResultConflict.Code: "Read the room: the result that was given first counts. A player's report of a game cannot " +
+		"be changed.",
+	RoomDisputed.Code: "Wait for the operator. Every stake comes back when the dispute lasts too long: `room.disputed` " +
+		"says when.",
+	NotDisputed.Code:       "Read the room: only a room with `status` DISPUTED can be resolved.",
+	RequestInProgress.Code: "Send the same request again after a moment.",
 	LimitReached.Code: "Do without: `limit` names what is limited, and `max` is how many there may be; beyond " +
 		"`keyed_requests`, send it without the Idempotency-Key.",
 	TokenCodeTaken.Code:   "Choose another code, or patch the token that has it.",

@@ -35,6 +35,11 @@ var (
 		"userId, version")
 	RoomStarted = define("room.started", ToRoom, "the game began; stakes are locked, reserved seats are removed",
 		"by: host|server|auto, startedAt, version")
+	RoomResult = define("room.result", ToRoom, "a player of a room with settlement consensus reported what happened",
+		"userId, version")
+	RoomDisputed = define("room.disputed", ToRoom, "the players reported different results: the pot is frozen until "+
+		"the operator decides, or is returned at refundAt",
+		"refundAt, version")
 	RoomFinished = define("room.finished", ToRoom, "the room ended with a result and paid out",
 		"results: [{userId, place, score?}], payouts: [{userId, place (null: forfeited), payout, amount}], rake, "+
 			"rakeAmount, version")

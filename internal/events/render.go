@@ -97,6 +97,8 @@ var layouts = newLayouts(map[string]func(*builder){
 	RoomReady.Name:       (*builder).appendRoomReady,
 	RoomHostChanged.Name: (*builder).appendRoomHostChanged,
 	RoomStarted.Name:     (*builder).appendRoomStarted,
+	RoomResult.Name:      (*builder).appendRoomResult,
+	RoomDisputed.Name:    (*builder).appendRoomDisputed,
 	RoomFinished.Name:    (*builder).appendRoomFinished,
 	RoomCancelled.Name:   (*builder).appendRoomCancelled,
 	RoomRematch.Name:     (*builder).appendRoomRematch,
@@ -205,6 +207,21 @@ func (b *builder) appendRoomStarted() {
 	b.text("by", b.next())
 	b.name("startedAt")
 	b.json = wire.AppendTime(b.json, b.at)
+	b.integer("version", version)
+}
+
+// room.result: version|user. What the player reported is not in it.
+func (b *builder) appendRoomResult() {
+	version := b.next()
+	b.integer("userId", b.next())
+	b.integer("version", version)
+}
+
+// room.disputed: version|ms of the refund.
+func (b *builder) appendRoomDisputed() {
+	version := b.next()
+	b.name("refundAt")
+	b.json = wire.AppendTime(b.json, b.parseTime(b.next()))
 	b.integer("version", version)
 }
 

@@ -68,6 +68,14 @@ var renderings = []struct {
 			`{"userId":9,"place":null,"payout":0.05,"amount":"5"}],"rake":0.1,"rakeAmount":"10","version":7}`},
 	},
 	{
+		"a report", testRoom, "6-0000001a|room.result|" + millis + "|6|8",
+		[]string{"room.result", `{"userId":8,"version":6}`},
+	},
+	{
+		"a dispute", testRoom, "7-0000001a|room.disputed|" + millis + "|7|" + millis,
+		[]string{"room.disputed", `{"refundAt":` + renderedT + `,"version":7}`},
+	},
+	{
 		"a cancelled room", testRoom, "7-0000001a|room.cancelled|" + millis + "|7|2|timeout|7:250;8:250;",
 		[]string{"room.cancelled", `{"reason":"timeout","refunds":[{"userId":7,"refund":2.5,"amount":"250"},` +
 			`{"userId":8,"refund":2.5,"amount":"250"}],"version":7}`},

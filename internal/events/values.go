@@ -49,15 +49,17 @@ func (b *builder) last() string {
 	return value
 }
 
-// readTime reads the time of the entry, in ms since 1970.
-func (b *builder) readTime() {
+// readTime reads the time of the entry.
+func (b *builder) readTime() { b.at = b.parseTime(b.next()) }
+
+// parseTime returns the time of a value in ms since 1970.
+func (b *builder) parseTime(value string) time.Time {
 	const lastMS = 253402300799999 // of the year 9999
-	ms, err := strconv.ParseInt(b.next(), 10, 64)
+	ms, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || ms < 0 || ms > lastMS {
-		b.fail("the time is not a number of milliseconds")
-		return
+		b.fail("a time is not a number of milliseconds")
 	}
-	b.at = time.UnixMilli(ms)
+	return time.UnixMilli(ms)
 }
 
 // name appends the name of a member. Its value must follow.

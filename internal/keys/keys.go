@@ -347,6 +347,10 @@ func RoomIndex(s Shard, gameID int64, state string) string {
 // FreeRooms (zset as RoomIndex) lists the rooms of a free shard, those of every game.
 func FreeRooms(s Shard) string { return s.key("rooms") }
 
+// DisputedRooms (zset as RoomIndex) lists the disputed rooms of a shard, those of every visibility
+// and, on a free shard, of every game.
+func DisputedRooms(s Shard) string { return s.key("rooms:disputed") }
+
 // PlayerRooms (zset as RoomIndex) lists the rooms of a shard that have not ended and in which a
 // player has a seat.
 func PlayerRooms(s Shard, userID int64) string { return s.key("player:", id(userID), ":rooms") }

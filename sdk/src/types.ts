@@ -115,8 +115,6 @@ export interface EventBase {
 
 /** Events of the wire contract that a service may not send yet. */
 interface ContractRoomEvents {
-  result: { userId: number; version?: number };
-  disputed: { version?: number };
   connected: { userId: number };
   disconnected: { userId: number; graceUntil: string };
   state: { version: number; patch: Record<string, unknown>; delete?: string[] };
@@ -192,11 +190,14 @@ export interface Room<M = any> extends RoomData {
   setReady(ready?: boolean): Promise<Room<M>>;
   /** For the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
   start(): Promise<Room<M>>;
-  /** Before the start the stake comes back; after it the seat is forfeited. */
+  /** Before the start the stake comes back; after it the seat is forfeited. Rejects with room_disputed. */
   leave(): Promise<Room<M>>;
   /** For the host, before the start. Every stake comes back. Rejects with not_host, already_started. */
   cancel(): Promise<Room<M>>;
-  /** In a consensus room: reports what this player saw. Rejects with not_started, result_conflict. */
+  /**
+   * In a consensus room: reports what this player saw, once. The room is finished when all players
+   * report the same places, and disputed when they do not. Rejects with not_started, result_conflict.
+   */
   finish(results: Result[]): Promise<Room<M>>;
   /** Opens a room with the same settings and reserved seats, or joins the one that is open. */
   rematch(): Promise<Room<M>>;

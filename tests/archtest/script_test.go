@@ -139,6 +139,8 @@ var writeCommand = regexp.MustCompile(`redis\.p?call\(\s*(?:[a-z]|'(?:SET|DEL|IN
 // bounds the memory that it takes.
 var runsOnFullStore = map[string]string{
 	"room_finish":          "pays the pot back; a line of the ledger and one for each seat, and the room goes",
+	"room_report":          "pays the pot back; a line for each seat, once, and one report of each player",
+	"room_resolve":         "pays the pot back; as room_finish",
 	"room_cancel":          "pays every stake back; as room_finish",
 	"room_leave":           "pays a stake back; once for each seat",
 	"room_kick":            "pays a stake back; once for each seat",

@@ -138,6 +138,56 @@ describe("an operator", () => {
     expect((await api("GET", `/api/v1/game-session/get?roomId=${room.roomId}`, node.adminKey)).status).toBe("CANCELLED");
   });
 
+  test("decides a dispute, and refunds another, by keyboard", async () => {
+    const { ada, bob } = node.tokens as { ada: string; bob: string };
+    const ids = await Promise.all([ada, bob].map(async (token) => (await api("GET", "/api/v1/me", token)).id as number));
+    const dispute = async () => {
+      const room = await api("POST", "/api/v1/game-session/create", ada,
+        { entryTokenId: 1, roomEntry: 2.5, maxPlayers: 2, settlement: "consensus" });
+      await api("POST", "/join", bob, { roomId: room.roomId });
+      await api("POST", "/api/v1/game-session/start", ada, { roomId: room.roomId });
+      for (const [i, token] of [ada, bob].entries()) {
+        const results = ids.map((userId, at) => ({ userId, place: at === i ? 1 : 2, ...(i === 0 ? { score: 7 - at } : {}) }));
+        await api("POST", "/api/v1/game-session/finish", token, { roomId: room.roomId, results });
+      }
+      return room as { roomId: string; code: string };
+    };
+    const [first, second] = [await dispute(), await dispute()];
+    const read = (roomId: string) => api("GET", `/api/v1/game-session/get?roomId=${roomId}`, node.adminKey);
+    await goTo("disputes", "Disputes");
+    const table = page.getByRole("region", { name: `Places in room ${first.code}, by report` });
+    await table.getByRole("row", { name: new RegExp(`#${ids[0]} 1 \\(score 7\\) 2`) }).waitFor();
+    const section = page.locator("section").filter({ has: table });
+    await section.getByRole("button", { name: "Decide…" }).focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Decide the result" });
+    await dialog.getByLabel(`Place of`).first().fill("2");
+    await dialog.getByLabel(`Place of`).nth(1).fill("winner");
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("alert").getByText("must be 1 or more").waitFor();
+    await dialog.getByLabel(`Place of`).nth(1).fill("1");
+    await dialog.getByText("The API call").click();
+    await dialog.getByText(`/api/v1/admin/rooms/${first.roomId}/resolve`).waitFor();
+    await dialog.getByLabel(`Place of`).nth(1).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("The room is finished.").waitFor();
+    await table.waitFor({ state: "detached" });
+    const finished = await read(first.roomId);
+    expect([finished.status, finished.payouts[0].userId]).toEqual(["FINISHED", ids[1]]);
+
+    await goTo(`rooms/${second.roomId}`, /DISPUTED/);
+    await page.getByRole("heading", { level: 2, name: "Reports" }).waitFor();
+    await page.getByRole("button", { name: "Refund…" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Return every stake" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "CANCELLED" }).waitFor();
+    expect((await read(second.roomId)).reason).toBe("dispute_refunded");
+    await goTo("disputes", "Disputes");
+    await page.getByText("No room is disputed.").waitFor();
+    await dispute(); // what the next tests see
+  });
+
   test("credits a player once, suspends the player and reads it in the trail", async () => {
     const { user } = await api("GET", "/api/v1/admin/users/3", node.adminKey);
     await goTo("players", "Players");
@@ -216,7 +266,7 @@ describe("an operator", () => {
 
   test("finds the API call behind every screen", async () => {
     for (const [hash, heading, path] of [
-      ["rooms", "Rooms", "/api/v1/admin/rooms"], ["players", "Players", "/api/v1/admin/users"], ["games", "Games", "/api/v1/admin/games"],
+      ["rooms", "Rooms", "/api/v1/admin/rooms"], ["disputes", "Disputes", "/api/v1/admin/rooms?status=DISPUTED"], ["players", "Players", "/api/v1/admin/users"], ["games", "Games", "/api/v1/admin/games"],
       ["tokens", "Tokens", "/api/v1/admin/tokens"], ["ledger", "Ledger", "/api/v1/admin/audit"], ["trail", "Trail", "/api/v1/admin/trail"],
       ["nodes", "Nodes", "/api/v1/admin/nodes"],
     ] as const) {
@@ -230,7 +280,7 @@ describe("an operator", () => {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
     const room = await createRoom();
     for (const [name, hash, heading] of [
-      ["rooms", "rooms", "Rooms"], ["room", `rooms/${room.roomId}`, "CREATED"], ["players", "players", "Players"], ["player", "players/3", "suspended"],
+      ["rooms", "rooms", "Rooms"], ["room", `rooms/${room.roomId}`, "CREATED"], ["disputes", "disputes", "Disputes"], ["players", "players", "Players"], ["player", "players/3", "suspended"],
       ["games", "games", "Games"], ["game", "games/1", "Arcade"], ["tokens", "tokens", "Tokens"], ["ledger", "ledger", "Ledger"],
       ["trail", "trail", "Trail"], ["nodes", "nodes", "Nodes"], ["dialog", "players/1", "ada"],
     ] as const) {

@@ -68,8 +68,12 @@ export type ServiceCode =
   | "sold_out"
   /** 409: The price has changed */
   | "price_changed"
-  /** 409: The room has ended with another result */
+  /** 409: Another result was given before */
   | "result_conflict"
+  /** 409: The players disagree, and the operator decides */
+  | "room_disputed"
+  /** 409: The room is not disputed */
+  | "not_disputed"
   /** 409: The first request with this key is still running */
   | "request_in_progress"
   /** 409: A limit is reached */

@@ -10,6 +10,8 @@ export type WireType =
   | "room.ready"
   | "room.host_changed"
   | "room.started"
+  | "room.result"
+  | "room.disputed"
   | "room.finished"
   | "room.cancelled"
   | "room.rematch"
@@ -29,6 +31,8 @@ export interface ServiceRoomEvents {
   ready: components["schemas"]["RoomReadyData"];
   hostChanged: components["schemas"]["RoomHostChangedData"];
   started: components["schemas"]["RoomStartedData"];
+  result: components["schemas"]["RoomResultData"];
+  disputed: components["schemas"]["RoomDisputedData"];
   finished: components["schemas"]["RoomFinishedData"];
   cancelled: components["schemas"]["RoomCancelledData"];
   rematch: components["schemas"]["RoomRematchData"];

@@ -372,7 +372,8 @@ export interface components {
              */
             autoStart?: boolean;
             /**
-             * @description consensus is not offered yet and is an error
+             * @description Who reports the result: the game server, or every player; a room with consensus has at most
+             * 32 players
              * @default server
              * @enum {string}
              */
@@ -467,6 +468,19 @@ export interface components {
              * @description The room that a rematch opened
              */
             rematchRoomId?: string | null;
+            /** @description With consensus; when reports contradicted each other */
+            disputedAt?: (string & components["schemas"]["Time"]) | null;
+            /** @description With consensus; the players who have reported a result, in seating order */
+            reportedBy?: components["schemas"]["Id"][];
+            /**
+             * @description With consensus, for the operator; what the players reported, once the room is disputed or
+             * has ended
+             */
+            reports?: {
+                userId: components["schemas"]["Id"];
+                /** @description Best place first; without those who had forfeited */
+                results: components["schemas"]["Result"][];
+            }[];
         };
         Payout: {
             userId: components["schemas"]["Id"];
@@ -861,6 +875,23 @@ export interface components {
             /** @enum {string} */
             by: "host" | "server" | "auto";
             startedAt: components["schemas"]["Time"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomResultData: {
+            userId: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomDisputedData: {
+            /** @description When every stake is returned if nobody decides */
+            refundAt: components["schemas"]["Time"];
             /**
              * Format: int64
              * @description Of the room

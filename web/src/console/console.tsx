@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { startTheme } from "../shared/theme";
 import { calls, session, signedIn, signOut, startSession } from "./api";
+import { DisputesScreen } from "./disputes";
 import { formatClock } from "./format";
 import { GameScreen, GamesScreen } from "./games";
 import { LedgerScreen } from "./ledger";
@@ -19,6 +20,7 @@ const route = signal("");
 
 const screens = [
   { name: "rooms", text: "Rooms" },
+  { name: "disputes", text: "Disputes" },
   { name: "players", text: "Players" },
   { name: "games", text: "Games" },
   { name: "tokens", text: "Tokens" },
@@ -30,6 +32,7 @@ const screens = [
 function Screen() {
   const [name, id] = route.value.split("/") as [string, string?];
   switch (name) {
+    case "disputes": return <DisputesScreen />;
     case "players": return id ? <PlayerScreen key={id} id={id} /> : <PlayersScreen />;
     case "games": return id ? <GameScreen key={id} id={id} /> : <GamesScreen />;
     case "tokens": return <TokensScreen />;

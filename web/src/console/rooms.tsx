@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
+import { DisputeActs, Reports } from "./disputes";
 import { formatClock } from "./format";
 import type { Game, Page, Room, RoomEvent } from "./types";
 import {
@@ -10,7 +11,7 @@ import {
 const statuses = ["CREATED", "STARTED", "FINISHED", "CANCELLED", "DISPUTED"];
 export const hasEnded = (room: Room): boolean => room.status === "FINISHED" || room.status === "CANCELLED";
 
-function roomAmount(room: Room, units: string | undefined) {
+export function roomAmount(room: Room, units: string | undefined) {
   if (!room.entryToken) return <span class="muted">free</span>;
   return <Amount units={units} decimals={Number(room.entryToken.metadata.decimals)} code={room.entryToken.tokenId} />;
 }
@@ -126,7 +127,10 @@ export function RoomScreen({ id }: { id: string }) {
     <>
       <div class="head">
         <h1>Room <code>{room.code}</code> <Badge text={room.status} /></h1>
-        <div class="actions">{hasEnded(room) ? null : <ActButton label="Cancel…" act={cancelRoom(room, read.reload)} />}</div>
+        <div class="actions">
+          {room.status === "DISPUTED" ? <DisputeActs room={room} then={read.reload} /> : null}
+          {hasEnded(room) ? null : <ActButton label="Cancel…" act={cancelRoom(room, read.reload)} />}
+        </div>
       </div>
       <ProblemNote problem={read.problem} retry={read.reload} />
       <Facts rows={[
@@ -138,6 +142,7 @@ export function RoomScreen({ id }: { id: string }) {
         ["Stakes in all", roomAmount(room, room.totalWagerAmount)],
         ["Rake", room.status === "FINISHED" ? roomAmount(room, room.rakeAmount) : "–"],
         ["Result by", room.settlement],
+        ...(room.reportedBy ? [["Disputed", <Time at={room.disputedAt} />] as [string, preact.ComponentChildren]] : []),
         ["Visibility", room.visibility + (room.isFriendsOnly ? ", friends only" : "")],
         ["Created", <Time at={room.createdAt} />],
         ["Started", <Time at={room.startedAt} />],
@@ -154,6 +159,7 @@ export function RoomScreen({ id }: { id: string }) {
           { head: "Joined", cell: (s) => <Time at={s.joinedAt} /> },
         ]} />
       </Section>
+      {room.reports ? <Section title="Reports"><Reports room={room} /></Section> : null}
       <Section title="Events" actions={<span class="muted">{hasEnded(room) ? "" : "live"}</span>}>
         <ProblemNote problem={events.problem} />
         {events.complete ? null : <p class="muted">Older events are no longer kept.</p>}

@@ -19,6 +19,8 @@ export interface Room {
   settlement: string; metadata: object; reason?: string | null; rakeAmount?: string;
   payouts?: { userId: number; place: number | null; payout: number; amount: string }[] | null;
   refunds?: { userId: number; refund: number; amount: string }[] | null;
+  disputedAt?: string | null; reportedBy?: number[];
+  reports?: { userId: number; results: { userId: number; place: number; score?: number }[] }[];
 }
 export interface RoomEvent { type: string; seq: number; at: string; data: Record<string, unknown> }
 export interface Line {

@@ -1,0 +1,102 @@
+-- room_report: stores what a player of a room that is settled by consensus saw, ends the room with
+-- it when the players agree, and freezes the pot when they do not; or changes nothing.
+-- INCLUDES  clock amounts balance receipt event seats stake payout end_room finish_room
+-- FLAGS     allow-oom
+-- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
+--           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
+--           of the placements, and the receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 effect, what
+--           the report must do: add, agree, concede, contradict, repeat or conflict; '' when it
+--           names other players than the room has  9 seen: "<status>|<active seats>" of the room
+--           for which the effect was found  10 compared: user with whose report it was compared, ''
+--           for none  11 report: as it is stored  12 placements, one for each seat of a paid room
+--           13 rake  14 dispute_ms: how long a dispute may last  15 events_ms: how long the events
+--           outlive the room
+-- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_started
+--           not_participant result_conflict
+-- INVARIANT the active players of a started room have reported the same places; a player has one
+--           report, which never changes; payouts and rake are the pot exactly; a disputed room
+--           keeps every stake
+-- A report never changes, nor do the seats of a started room but for those that are forfeited: so
+-- what the caller found by comparing stays true while as many seats are active.
+local room_key, events_key, started_key, finished_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local disputed_key, due_key = KEYS[5], KEYS[6]
+local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local room_id, effect, seen, compared, report = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local placements, rake, dispute_ms, events_ms = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
+
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
+end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
+
+local report_field = 'r' .. user
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, report_field)
+local settings, seat = fields[1], fields[3]
+if not settings then return refuse('room_not_found', nonce) end
+local entry, token, decimals, game, visibility, keep_ms =
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+if game ~= caller_game then return refuse('room_not_found', nonce) end
+if visibility == 'private' and not seat then return refuse('room_not_found', nonce) end
+if status == 'CANCELLED' then return refuse('room_closed', nonce) end
+if status == 'CREATED' then return refuse('not_started', nonce) end
+if not seat or string.byte(seat) ~= 97 then return refuse('not_participant', nonce) end -- not "active"
+if report ~= '' and fields[4] == report then return refuse('ok', nonce) end -- also a resend
+if effect == '' or seen ~= status .. '|' .. active then return {'stale', nonce} end
+if status == 'FINISHED' or fields[4] then
+  if effect == 'repeat' then return refuse('ok', nonce) end
+  if effect == 'conflict' then return refuse('result_conflict', nonce) end
+  return {'stale', nonce} -- found before this player's report was there
+end
+local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+local first_player = paid and 8 or 7
+local ledger_key = paid and KEYS[first_player - 1]
+local ends = effect == 'agree' or effect == 'concede'
+if status == 'STARTED' then
+  local reports, is_compared = 1, compared == ''
+  for _, other in ipairs(read_seats(room_key)) do
+    if other.state == 'active' and redis.call('HEXISTS', room_key, 'r' .. other.user) == 1 then
+      reports = reports + 1
+      if compared == '' then return {'stale', nonce} end
+      is_compared = is_compared or other.user == compared
+    end
+  end
+  local is_last = reports == tonumber(active)
+  if not is_compared or effect == 'add' and is_last or effect == 'agree' and not is_last then
+    return {'stale', nonce}
+  end
+  if ends then
+    if paid and not is_balanced(placements, rake, pot, entry, (last_key - first_player + 1) / 3) then
+      return {'stale', nonce}
+    end
+    reject_strings(1, last_key)
+  end
+end
+
+local now_ms, now = read_clock()
+local changed = now
+version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
+emit_event(publish, events_key, seq, nonce, now, 'room.result', version .. '|' .. user)
+if ends then
+  status, seq = 'FINISHED', string.format('%d', seq + 1)
+  finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player, last_key, seq,
+    nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, room_id, visibility, keep_ms,
+    events_ms)
+  redis.call('HSET', room_key, 'finished', now, 'placements', placements, 'rake', rake)
+elseif effect == 'contradict' then
+  local refund_at = string.format('%d', now_ms + dispute_ms)
+  status, seq = 'DISPUTED', string.format('%d', seq + 1)
+  emit_event(publish, events_key, seq, nonce, now, 'room.disputed', version .. '|' .. refund_at)
+  if visibility == 'public' then redis.call('ZREM', started_key, room_id) end
+  redis.call('ZADD', disputed_key, '0', room_id)
+  redis.call('ZADD', due_key, refund_at, room_id)
+  redis.call('HSET', room_key, 'disputed', now)
+end
+redis.call('HSET', room_key, 'live', PACK(room_live), report_field, report)
+redis.call('HINCRBY', room_key, 'reports', '1')
+if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
+return 'ok'

@@ -1,0 +1,75 @@
+-- room_resolve: ends a disputed room by the word of the operator, with a result or by giving every
+-- stake back, or changes nothing.
+-- INCLUDES  clock amounts balance receipt event seats players stake refund payout end_room
+--           finish_room
+-- FLAGS     allow-oom
+-- KEYS      1 room  2 events  3 disputed  4 finished  5 cancelled  6 due  then the ledger of a paid
+--           room, player_rooms of each of the users, in a paid room with wallet and lines, and the
+--           receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 ids of the users
+--           whose keys are given, in the order of the placements  8 outcome: finish or cancel; ''
+--           when the result names other players than the room has  9 placements  10 rake  11
+--           version for which these were computed  12 events_ms: how long the events outlive the
+--           room
+-- RETURNS   ok replay stale idempotency_key_reused room_not_found not_disputed result_conflict
+-- INVARIANT payouts and rake are the pot exactly, or every stake is returned; an index names a room
+--           exactly while it is so
+local room_key, events_key, disputed_key, finished_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local cancelled_key, due_key = KEYS[5], KEYS[6]
+local publish, nonce, fingerprint, ttl_ms, caller_game, room_id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local users, outcome, placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local events_ms = ARGV[12]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
+
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
+end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
+
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 'disputed', 'placements')
+local settings = fields[1]
+if not settings then return refuse('room_not_found', nonce) end
+local entry, token, decimals, game, visibility, keep_ms =
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+if game ~= caller_game then return refuse('room_not_found', nonce) end
+if not fields[3] then return refuse('not_disputed', nonce) end
+if status ~= 'DISPUTED' then
+  local is_same = status == 'FINISHED' and outcome == 'finish' and placements == fields[4] or
+    status == 'CANCELLED' and outcome == 'cancel'
+  if is_same then return refuse('ok', nonce) end
+  return refuse('result_conflict', nonce)
+end
+if outcome == '' or version ~= computed_for then return {'stale', nonce} end
+local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+local first_player = paid and 8 or 7
+local ledger_key = paid and KEYS[first_player - 1]
+local seats, keys_of = read_seats(room_key), collect_player_keys(users, first_player, paid)
+if not has_all_players(seats, keys_of) then return {'stale', nonce} end
+if paid and outcome == 'finish' and not is_balanced(placements, rake, pot, entry, #seats) then
+  return {'stale', nonce}
+end
+reject_strings(1, last_key)
+
+local now_ms, now = read_clock()
+local changed = now
+version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
+if outcome == 'finish' then
+  status = 'FINISHED'
+  finish_room(publish, events_key, disputed_key, finished_key, due_key, ledger_key, first_player, last_key, seq, nonce,
+    now_ms, now, version, token, decimals, entry, pot, rake, placements, room_id, visibility, keep_ms, events_ms)
+  redis.call('HSET', room_key, 'placements', placements, 'rake', rake)
+else
+  status = 'CANCELLED'
+  local refunds = refund_seats(publish, seats, keys_of, ledger_key, nonce, now, token, decimals, pot, room_id)
+  emit_event(publish, events_key, seq, nonce, now, 'room.cancelled',
+    version .. '|' .. decimals .. '|dispute_refunded|' .. refunds)
+  close_room(disputed_key, cancelled_key, nil, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
+  redis.call('HSET', room_key, 'reason', 'dispute_refunded', 'refunds', refunds)
+end
+redis.call('ZREM', disputed_key, room_id) -- it lists rooms that are not public too
+redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now)
+if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
+return 'ok'
