@@ -3,8 +3,10 @@ package redisdb_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -72,8 +74,12 @@ func TestCommandsThatWaitShareARoundTrip(t *testing.T) {
 			t.Fatalf("command %d: %q, %v", i, got, err)
 		}
 	}
-	if second, third := <-held.started, <-held.started; second != 1_000 || third != 500 {
-		t.Errorf("the pipelines after it have %d and %d commands, want 1000 and 500", second, third)
+	var sizes []int
+	for len(held.started) > 0 {
+		sizes = append(sizes, <-held.started)
+	}
+	if !slices.Equal(sizes, []int{1_000, 500}) {
+		t.Errorf("the pipelines after it have %d commands, want 1000 and 500", sizes)
 	}
 }
 
@@ -87,7 +93,11 @@ func TestAFullQueueRefusesCommandsAndRecovers(t *testing.T) {
 	for i := range waiting {
 		waiting[i] = get()
 	}
-	if _, err := get().Result(); !errors.Is(redisdb.WrapError("x", err), apierror.StoreUnavailable) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := db.AutoPipelined.HGet(ctx, "{q}:hash", "7").Result()
+	if !errors.Is(err, redis.ErrAutoPipelineQueueFull) ||
+		!errors.Is(redisdb.WrapError("x", err), apierror.StoreUnavailable) {
 		t.Errorf("one command too many: %v", err)
 	}
 	close(held.release)
