@@ -90,6 +90,9 @@ func (resp *response) encode(buffer *bytes.Buffer) error {
 	return json.MarshalWrite(buffer, resp.body, wire.Options())
 }
 
+// maxCountedBody is the size of a body of which net/http sets Content-Length by itself, in bytes.
+const maxCountedBody = 2048
+
 // write sends the response with its length.
 func (r *request) write(resp *response, body []byte) {
 	h := r.Writer.Header()
@@ -111,7 +114,8 @@ func (r *request) write(resp *response, body []byte) {
 		}
 		h["Content-Type"] = contentType
 	}
-	if resp.status != http.StatusNoContent && resp.status != http.StatusNotModified {
+	hasLength := len(body) > 0 && len(body) <= maxCountedBody
+	if !hasLength && resp.status != http.StatusNoContent && resp.status != http.StatusNotModified {
 		r.setHeader("Content-Length", strconv.Itoa(len(body)))
 	}
 	r.Writer.WriteHeader(resp.status)

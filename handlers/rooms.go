@@ -17,7 +17,7 @@ func roomResponse(status int, result rooms.ChangeResult, err error) (response, e
 	if err != nil {
 		return response{replayed: result.Replayed}, err
 	}
-	return response{status: status, body: &result.Room, etag: roomETag(&result.Room), replayed: result.Replayed}, nil
+	return response{status: status, body: result.Room, etag: roomETag(result.Room), replayed: result.Replayed}, nil
 }
 
 func roomETag(r *rooms.Room) string { return `"` + strconv.FormatInt(r.Version, 10) + `"` }
@@ -60,7 +60,7 @@ func (s *Server) getRoom(r *request) (response, error) {
 	if etag := roomETag(&room); r.hasVersion(etag) {
 		return response{status: http.StatusNotModified, etag: etag}, nil
 	}
-	return roomResponse(http.StatusOK, rooms.ChangeResult{Room: room}, nil)
+	return roomResponse(http.StatusOK, rooms.ChangeResult{Room: &room}, nil)
 }
 
 var headerRevalidate = []string{"private, no-cache"}

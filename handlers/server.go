@@ -211,7 +211,7 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 		defer req.limitTime()()
 		header := c.Writer.Header()
 		req.setHeader("X-Request-Id", req.requestID)
-		setSecurityHeaders(header)
+		setSecurityHeaders(header, req.bearerToken() != "")
 		header["Vary"] = headerVaryOrigin
 		defer func() {
 			if cause := recover(); cause != nil {

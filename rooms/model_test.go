@@ -669,7 +669,7 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		if r.id == "" {
 			r.id, r.code = a.Room.RoomID, a.Room.Code
 		}
-		m.requireSame(what, r, a.Room)
+		m.requireSame(what, r, *a.Room)
 	}
 	if rc.KeyDigest != "" && code != apierror.InvalidRequest.Code {
 		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: r, send: do})
@@ -1207,7 +1207,7 @@ func (m *model) replay() {
 		m.t.Fatalf("%s again: %s (replayed: %v), want %s, first %s", k.rc.Fingerprint, code, a.Replayed, want, k.code)
 	}
 	if want == scripts.OK {
-		m.requireSame("replay", k.room, a.Room)
+		m.requireSame("replay", k.room, *a.Room)
 	}
 	_, err = k.send(idempotency.Receipt{KeyDigest: k.rc.KeyDigest, Fingerprint: "other"})
 	if code := describe(err); code != apierror.IdempotencyKeyReused.Code {

@@ -74,18 +74,18 @@ func formatBool(b bool) string {
 }
 
 // decodeRoom returns the room of a hash. An empty hash is the zero Room.
-func decodeRoom(roomID string, hash redisdb.Hash) (Room, error) {
+func decodeRoom(roomID string, hash redisdb.Hash) (*Room, error) {
 	if len(hash) == 0 {
-		return Room{}, nil
+		return &Room{}, nil
 	}
-	r := Room{RoomID: roomID}
+	r := &Room{RoomID: roomID}
 	err := errors.Join(
 		r.decodeSettings(hash.Text("settings")), r.decodeLive(hash.Text("live")),
 		r.decodeDocument(hash.Text("document")),
 		r.decodePlayers(hash), r.decodeFields(hash), r.decodeReports(hash),
 	)
 	if err != nil {
-		return Room{}, fmt.Errorf("room %s: %w", roomID, err)
+		return nil, fmt.Errorf("room %s: %w", roomID, err)
 	}
 	return r, nil
 }

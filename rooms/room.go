@@ -257,8 +257,8 @@ func (r *Room) reservedUsers() []int64 {
 
 // ChangeResult is what a change of a room returns.
 type ChangeResult struct {
-	Room     Room // as it is now, which may be later than right after the change
-	Replayed bool // an earlier request with the same key made the change
+	Room     *Room // as it is now, which may be later than right after the change; not with an error
+	Replayed bool  // an earlier request with the same key made the change
 }
 
 // Page is one page of a list.

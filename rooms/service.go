@@ -334,7 +334,7 @@ func (s *Service) Finish(
 		if invalid != nil && r.room.Version == room.Version {
 			return ChangeResult{}, invalid
 		}
-		room = r.room
+		room = *r.room
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }
@@ -433,7 +433,7 @@ func (s *Service) Cancel(
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
-		room = r.room
+		room = *r.room
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }
@@ -673,7 +673,7 @@ func (s *Service) toChangeResult(
 		return result, err
 	}
 	if r.replayed {
-		if err := s.authorizeRead(ctx, caller, &r.room); err != nil {
+		if err := s.authorizeRead(ctx, caller, r.room); err != nil {
 			return ChangeResult{Replayed: true}, err
 		}
 	}

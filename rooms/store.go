@@ -284,7 +284,7 @@ const (
 type scriptResult struct {
 	script   *scripts.Script
 	reply    redisdb.Reply // the first reply when replayed; without the nonce
-	room     Room          // after ok, and after stale when the room exists
+	room     *Room         // after ok and stale, and else nil; the zero Room when there is none
 	replayed bool          // by an earlier request with the same key
 }
 
@@ -535,7 +535,11 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	if len(hash) == 0 {
 		return Room{}, apierror.RoomNotFound
 	}
-	return decodeRoom(at.roomID, hash)
+	room, err := decodeRoom(at.roomID, hash)
+	if err != nil {
+		return Room{}, err
+	}
+	return *room, nil
 }
 
 // readEach is read for several rooms, in one round trip to each server.
@@ -720,7 +724,7 @@ func (st *store) readMany(ctx context.Context, ids []string) ([]Room, error) {
 		case err != nil:
 			slog.ErrorContext(ctx, "a room cannot be read", "room", found[i], "error", err)
 		case len(hash.Fields) > 0:
-			list = append(list, room)
+			list = append(list, *room)
 		}
 	}
 	return list, nil

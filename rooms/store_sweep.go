@@ -251,7 +251,7 @@ func (st *store) prepareSweep(
 			fail(at, err)
 			continue
 		}
-		calls, sound = append(calls, st.sweepCall(at, room, fence)), append(sound, at)
+		calls, sound = append(calls, st.sweepCall(at, *room, fence)), append(sound, at)
 	}
 	return calls, sound
 }

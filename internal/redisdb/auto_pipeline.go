@@ -11,20 +11,39 @@ import (
 // AutoPipeline sends a command in one round trip with those of other requests that wait at the same
 // moment. It is safe for concurrent use. A context that ends, ends the wait for the reply; the
 // command may be executed all the same.
-type AutoPipeline struct{ pipeliner *redis.AutoPipeliner }
+type AutoPipeline struct{ queue commandQueue }
+
+// commandQueue sends commands in batches, in the order of their goroutine.
+type commandQueue interface {
+	Submit(ctx context.Context, command redis.Cmder) futureReply
+}
+
+// futureReply ends its wait without an error when the reply is there, an error of the store
+// included, or when the context ends.
+type futureReply interface {
+	WaitContext(ctx context.Context) error
+}
 
 // maxQueuedCommands bounds what waits for a store that hangs. Those who queued it have gone by the
 // time it would be sent.
 const maxQueuedCommands = 20_000
 
-func newAutoPipeline(client pipeliningClient) (AutoPipeline, error) {
+// newClusterPipeline returns the auto-pipeliner of go-redis, which queues for each shard of a
+// Cluster: a master that hangs delays nobody but its own.
+func newClusterPipeline(client *redis.ClusterClient) (AutoPipeline, error) {
 	options := redis.DefaultAutoPipelineOptions()
 	options.MaxQueuedCommands = maxQueuedCommands
 	pipeliner, err := client.AsyncAutoPipelineWithOptions(options)
 	if err != nil {
 		return AutoPipeline{}, fmt.Errorf("start the auto-pipeliner: %w", err)
 	}
-	return AutoPipeline{pipeliner}, nil
+	return AutoPipeline{clusterQueue{pipeliner}}, nil
+}
+
+type clusterQueue struct{ *redis.AutoPipeliner }
+
+func (q clusterQueue) Submit(ctx context.Context, command redis.Cmder) futureReply {
+	return q.AutoPipeliner.Submit(ctx, command)
 }
 
 // EvalSha queues a run of a script that the server knows. The keys must not be changed afterwards.
@@ -50,19 +69,19 @@ func (p AutoPipeline) queueScript(
 	if len(keys) > 0 {
 		command.SetFirstKeyPos(beforeKeys)
 	}
-	return Pending[any]{ctx, command, p.pipeliner.Submit(ctx, command)}
+	return Pending[any]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
 // HGetAll queues the reading of a whole hash; the result is a Hash.
 func (p AutoPipeline) HGetAll(ctx context.Context, key string) Pending[[]string] {
 	command := newHGetAll(ctx, key)
-	return Pending[[]string]{ctx, command, p.pipeliner.Submit(ctx, command)}
+	return Pending[[]string]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
 // HGet queues the reading of one field of a hash.
 func (p AutoPipeline) HGet(ctx context.Context, key, field string) Pending[string] {
 	command := redis.NewStringCmd(ctx, "hget", key, field)
-	return Pending[string]{ctx, command, p.pipeliner.Submit(ctx, command)}
+	return Pending[string]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
 // HMGet queues the reading of some fields of a hash.
@@ -73,22 +92,23 @@ func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) P
 		line = append(line, field)
 	}
 	command := redis.NewSliceCmd(ctx, line...)
-	return Pending[[]any]{ctx, command, p.pipeliner.Submit(ctx, command)}
+	return Pending[[]any]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
 // Pending is a command that was queued. The zero value is not usable.
 type Pending[T any] struct {
 	ctx     context.Context // of the caller that queued it: it ends the wait
 	command interface{ Result() (T, error) }
-	future  redis.AutoFuture
+	future  futureReply
 }
 
 // Result waits for the reply and returns it. It returns the context's error when that ends first.
 func (p Pending[T]) Result() (T, error) {
-	err := p.future.WaitContext(p.ctx)
-	if ended := p.ctx.Err(); ended != nil && errors.Is(err, ended) {
-		var none T
-		return none, ended // the reply may be on its way: nothing of the command may be read
+	if err := p.future.WaitContext(p.ctx); err != nil {
+		if ended := p.ctx.Err(); ended != nil && errors.Is(err, ended) {
+			var none T
+			return none, ended // the reply may be on its way: nothing of the command may be read
+		}
 	}
 	return p.command.Result()
 }

@@ -31,10 +31,7 @@ func openEmbedded() (*DB, error) {
 		MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	db, err := newDB(client, KindEmbedded)
-	if err != nil {
-		return nil, err
-	}
+	db := newDB(client, KindEmbedded)
 	db.embedded = e
 	return db, nil
 }

@@ -132,7 +132,7 @@ func openSingle(address string, query url.Values, tlsConfig *tls.Config) (*DB, e
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
 	o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, respVersion
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return newDB(redis.NewClient(o), KindSingle)
+	return newDB(redis.NewClient(o), KindSingle), nil
 }
 
 func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
@@ -143,11 +143,11 @@ func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, err
 	if a.path != "" || a.dbNumber != 0 {
 		return nil, errors.New("a cluster has no database number")
 	}
-	return newDB(redis.NewClusterClient(&redis.ClusterOptions{
+	return newClusterDB(redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: a.hosts, Username: a.user, Password: a.password, TLSConfig: tlsConfig,
 		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
 		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-	}), KindCluster)
+	}))
 }
 
 func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
@@ -167,7 +167,7 @@ func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, er
 		SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword, TLSConfig: tlsConfig,
 		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
 		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-	}), KindSentinel)
+	}), KindSentinel), nil
 }
 
 // take removes a parameter of a query and returns its value.
@@ -207,23 +207,21 @@ func takeTLSConfig(query url.Values) (*tls.Config, error) {
 	return config, nil
 }
 
-// pipeliningClient is implemented by the clients of single servers and of Clusters.
-type pipeliningClient interface {
-	redis.UniversalClient
-	AsyncAutoPipelineWithOptions(options *redis.AutoPipelineOptions) (*redis.AutoPipeliner, error)
+// newDB returns the store of a client of one server.
+func newDB(client *redis.Client, kind Kind) *DB {
+	client.AddHook(timeLimit{})
+	return &DB{
+		Client: client, AutoPipelined: AutoPipeline{&batchQueue{client: client}}, PublishCommand: "PUBLISH", kind: kind,
+	}
 }
 
-func newDB(client pipeliningClient, kind Kind) (*DB, error) {
+func newClusterDB(client *redis.ClusterClient) (*DB, error) {
 	client.AddHook(timeLimit{})
-	pipeliner, err := newAutoPipeline(client)
+	pipeline, err := newClusterPipeline(client)
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{Client: client, AutoPipelined: pipeliner, PublishCommand: "PUBLISH", kind: kind}
-	if kind == KindCluster {
-		db.PublishCommand = "SPUBLISH"
-	}
-	return db, nil
+	return &DB{Client: client, AutoPipelined: pipeline, PublishCommand: "SPUBLISH", kind: KindCluster}, nil
 }
 
 // hostList is the part after the scheme of a URL with several hosts.

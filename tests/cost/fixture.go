@@ -121,7 +121,10 @@ func (f *fixture) create(
 	result, err := f.rooms.Create(ctx, p, rooms.CreateInput{
 		EntryTokenID: f.gold.ID, RoomEntry: "2.50", MaxPlayers: seats,
 	}, rc)
-	return result.Room, err
+	if err != nil {
+		return rooms.Room{}, err
+	}
+	return *result.Room, nil
 }
 
 func (f *fixture) join(ctx context.Context, p principal.Caller, roomID string, rc idempotency.Receipt) error {
