@@ -32,8 +32,9 @@ func (f *fixture) startConsensus(n int, entry string) (rooms.Room, []principal.C
 		players[i] = f.newPlayer(1000)
 		var result rooms.ChangeResult
 		if i == 0 {
-			result, err = f.service.Create(ctx, players[i], in, noKey)
-			room = result.Room
+			if result, err = f.service.Create(ctx, players[i], in, noKey); err == nil {
+				room = *result.Room
+			}
 		} else {
 			_, err = f.service.Join(ctx, players[i], room.RoomID, noKey)
 		}

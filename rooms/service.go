@@ -359,7 +359,7 @@ func (s *Service) report(
 		if invalid != nil && r.room.Version == room.Version {
 			return ChangeResult{}, invalid
 		}
-		room = r.room
+		room = *r.room
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }
@@ -409,7 +409,7 @@ func (s *Service) Resolve(
 		if invalid != nil && r.room.Version == room.Version {
 			return ChangeResult{}, invalid
 		}
-		room = r.room
+		room = *r.room
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }

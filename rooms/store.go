@@ -566,7 +566,10 @@ func (st *store) readEach(ctx context.Context, roomIDs []string) []RoomRead {
 		case len(hash.Fields) == 0:
 			r.Err = apierror.RoomNotFound
 		default:
-			r.Room, r.Err = decodeRoom(r.Room.RoomID, hash.Fields)
+			var room *Room
+			if room, r.Err = decodeRoom(r.Room.RoomID, hash.Fields); r.Err == nil {
+				r.Room = *room
+			}
 		}
 	}
 	return reads
