@@ -667,11 +667,11 @@ func (s *Service) toChangeResult(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	r.room.revealReports(caller)
 	result := ChangeResult{Room: r.room, Replayed: r.replayed}
 	if err := scriptError(r); err != nil {
 		return result, err
 	}
+	r.room.revealReports(caller)
 	if r.replayed {
 		if err := s.authorizeRead(ctx, caller, r.room); err != nil {
 			return ChangeResult{Replayed: true}, err
