@@ -66,8 +66,12 @@ export type ServiceCode =
  | "sold_out"
 /** 409: The price has changed */
  | "price_changed"
-/** 409: The room has ended with another result */
+/** 409: Another result was given before */
  | "result_conflict"
+/** 409: The players disagree, and the operator decides */
+ | "room_disputed"
+/** 409: The room is not disputed */
+ | "not_disputed"
 /** 409: The first request with this key is still running */
  | "request_in_progress"
 /** 409: A limit is reached */
@@ -506,7 +510,8 @@ interface components {
              */
             autoStart?: boolean;
             /**
-             * @description consensus is not offered yet and is an error
+             * @description Who reports the result: the game server, or every player; a room with consensus has at most
+             * 32 players
              * @default server
              * @enum {string}
              */
@@ -600,6 +605,19 @@ interface components {
              * @description The room that a rematch opened
              */
             rematchRoomId?: string | null;
+            /** @description With consensus; when reports contradicted each other */
+            disputedAt?: (string & components["schemas"]["Time"]) | null;
+            /** @description With consensus; the players who have reported a result, in seating order */
+            reportedBy?: components["schemas"]["Id"][];
+            /**
+             * @description With consensus, for the operator; what the players reported, once the room is disputed or
+             * has ended
+             */
+            reports?: {
+                userId: components["schemas"]["Id"];
+                /** @description Best place first; without those who had forfeited */
+                results: components["schemas"]["Result"][];
+            }[];
         };
         Payout: {
             userId: components["schemas"]["Id"];
@@ -1000,6 +1018,23 @@ interface components {
              */
             version: number;
         };
+        RoomResultData: {
+            userId: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomDisputedData: {
+            /** @description When every stake is returned if nobody decides */
+            refundAt: components["schemas"]["Time"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
         RoomFinishedData: {
             results: components["schemas"]["Result"][];
             payouts: {
@@ -1116,6 +1151,8 @@ interface ServiceRoomEvents {
     ready: components["schemas"]["RoomReadyData"];
     hostChanged: components["schemas"]["RoomHostChangedData"];
     started: components["schemas"]["RoomStartedData"];
+    result: components["schemas"]["RoomResultData"];
+    disputed: components["schemas"]["RoomDisputedData"];
     finished: components["schemas"]["RoomFinishedData"];
     cancelled: components["schemas"]["RoomCancelledData"];
     rematch: components["schemas"]["RoomRematchData"];
@@ -1234,13 +1271,6 @@ export interface EventBase {
 }
 /** Events of the wire contract that a service may not send yet. */
 interface ContractRoomEvents {
-    result: {
-        userId: number;
-        version?: number;
-    };
-    disputed: {
-        version?: number;
-    };
     connected: {
         userId: number;
     };
@@ -1331,11 +1361,14 @@ export interface Room<M = any> extends RoomData {
     setReady(ready?: boolean): Promise<Room<M>>;
     /** For the host. Rejects with not_host, not_enough_players, already_started, room_closed. */
     start(): Promise<Room<M>>;
-    /** Before the start the stake comes back; after it the seat is forfeited. */
+    /** Before the start the stake comes back; after it the seat is forfeited. Rejects with room_disputed. */
     leave(): Promise<Room<M>>;
     /** For the host, before the start. Every stake comes back. Rejects with not_host, already_started. */
     cancel(): Promise<Room<M>>;
-    /** In a consensus room: reports what this player saw. Rejects with not_started, result_conflict. */
+    /**
+     * In a consensus room: reports what this player saw, once. The room is finished when all players
+     * report the same places, and disputed when they do not. Rejects with not_started, result_conflict.
+     */
     finish(results: Result[]): Promise<Room<M>>;
     /** Opens a room with the same settings and reserved seats, or joins the one that is open. */
     rematch(): Promise<Room<M>>;
