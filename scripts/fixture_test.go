@@ -198,6 +198,8 @@ func (c call) keyOf(name string) string {
 		return keys.TotalsFence(c.f.id)
 	case "fencing_token_issue lock", "lock_acquire lock":
 		return keys.Lock(c.text("lock"))
+	case "probe_write probe":
+		return keys.Probe("p")
 	case "fencing_token_issue fence":
 		return keys.FenceCounter(c.text("lock"))
 	case "save_write events":

@@ -32,6 +32,7 @@ var (
 	LockAcquire       = mustLoad("lock_acquire")
 	FencingTokenIssue = mustLoad("fencing_token_issue")
 	WorkName          = mustLoad("work_name")
+	ProbeWrite        = mustLoad("probe_write")
 
 	IdempotencyBegin   = mustLoad("idempotency_begin")
 	IdempotencyFinish  = mustLoad("idempotency_finish")

@@ -223,6 +223,9 @@ var otherExamples = []example{
 		c.want(scripts.OK)
 		return c.with(values{"value": "b"})
 	}},
+	{scripts.ProbeWrite, "", "ok", func(f *fixture) call {
+		return f.newCall(scripts.ProbeWrite, values{"ttl_ms": 60_000})
+	}},
 	{scripts.WorkName, "", "ok", func(f *fixture) call { return f.newCall(scripts.WorkName, nil, 1, 2) }},
 	{scripts.SessionsEnd, "", "ok", func(f *fixture) call {
 		return f.newCall(scripts.SessionsEnd, values{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -136,14 +137,29 @@ func newNode(
 	return n, err
 }
 
+// confirmingReplicas is how many replicas must have a change before it is acknowledged, in the mode
+// replica. One more would make every write wait for the slower of two.
+const confirmingReplicas = 1
+
 // openStore opens the store, and does not wait for it.
 func openStore(s config.Settings) (*redisdb.DB, error) {
-	return redisdb.Open(cmp.Or(s.RedisURL.Reveal(), redisdb.EmbeddedURL))
+	db, err := redisdb.Open(cmp.Or(s.RedisURL.Reveal(), redisdb.EmbeddedURL))
+	if err != nil || s.Durability != "replica" {
+		return db, err
+	}
+	if err := db.RequireReplicas(confirmingReplicas); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // requirements returns what the settings require of the store.
 func requirements(s config.Settings) redisdb.Requirements {
-	return redisdb.Requirements{Durable: s.Durability == "disk", FreeShards: s.RoomShards}
+	r := redisdb.Requirements{Durable: s.Durability == "disk", FreeShards: s.RoomShards}
+	if s.Durability == "replica" {
+		r.Replicas = confirmingReplicas
+	}
+	return r
 }
 
 // newLog returns the log of the process and makes it slog's default and the log of go-redis.

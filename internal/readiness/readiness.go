@@ -1,10 +1,12 @@
 package readiness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +21,24 @@ type Check struct {
 	Detail string `json:"detail"` // a sentence for anyone to read
 }
 
+// Promise is what an acknowledged change survives.
+type Promise = redisdb.Promise
+
+// The promises.
+const (
+	KeepsMemory  = redisdb.KeepsMemory
+	KeepsDisk    = redisdb.KeepsDisk
+	KeepsReplica = redisdb.KeepsReplica
+)
+
 // Report is what a node knows about its store.
 type Report struct {
 	Started bool // the store met the requirements once
 	Ready   bool // a master takes writes, and the store keeps what its mode promises
-	Checks  []Check
+	// Keeps is what an acknowledged change survives now, the least of the masters that were reached
+	// last; "" before any was.
+	Keeps  redisdb.Promise
+	Checks []Check
 }
 
 const (
@@ -43,6 +58,7 @@ type Monitor struct {
 	report   atomic.Pointer[Report]
 
 	masters map[string]*master
+	more    []func() []Check
 }
 
 // master is the state of one master of the store.
@@ -65,7 +81,23 @@ func NewMonitor(
 }
 
 // Report returns what is known. It does not wait, and is at most some seconds old.
-func (m *Monitor) Report() Report { return *m.report.Load() }
+func (m *Monitor) Report() Report {
+	report := *m.report.Load()
+	for _, list := range m.more {
+		report.Checks = slices.Concat(report.Checks, list())
+	}
+	return report
+}
+
+// IsReady is Report().Ready at the cost of one load.
+func (m *Monitor) IsReady() bool { return m.report.Load().Ready }
+
+// Kept is Report().Keeps at the cost of one load.
+func (m *Monitor) Kept() Promise { return m.report.Load().Keeps }
+
+// AddChecks appends what list returns to the checks of every report. Call it before Run; list must
+// not block.
+func (m *Monitor) AddChecks(list func() []Check) { m.more = append(m.more, list) }
 
 // Started returns a channel that is closed when the store has met the requirements.
 func (m *Monitor) Started() <-chan struct{} { return m.started }
@@ -131,7 +163,14 @@ func (m *Monitor) waitForStore(ctx context.Context, tick *time.Ticker) error {
 
 // update makes a new report of what a probe found.
 func (m *Monitor) update(probed []redisdb.MasterHealth) {
-	report := Report{Started: true}
+	report := Report{Started: true, Keeps: m.report.Load().Keeps}
+	var least Promise
+	for _, p := range probed {
+		if p.Cause == nil && (least == "" || p.Keeps.IsWeakerThan(least)) {
+			least = p.Keeps
+		}
+	}
+	report.Keeps = cmp.Or(least, report.Keeps)
 	known := make(map[string]*master, len(probed))
 	for _, p := range probed {
 		state := m.observe(p)

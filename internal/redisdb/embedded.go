@@ -26,12 +26,13 @@ func openEmbedded() (*DB, error) {
 	}
 	e := &embedded{server: server, quit: make(chan struct{})}
 	e.clock.Go(e.runClock)
-	client := redis.NewClient(&redis.Options{
-		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout,
-		MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	db, err := newDB(client, KindEmbedded)
+	db, err := newDB(func() pipeliningClient {
+		return redis.NewClient(&redis.Options{
+			Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout,
+			MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		})
+	}, KindEmbedded)
 	if err != nil {
 		return nil, err
 	}
