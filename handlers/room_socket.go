@@ -40,9 +40,18 @@ func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realti
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	user := s.caller.UserID
-	topics := []string{s.server.Wallet.EventTopic(s.caller.GameID, user), s.server.Progress.EventTopic(user)}
-	for _, topic := range topics {
-		if _, err := client.Subscribe(ctx, realtime.Subscription{Topic: topic, Implicit: true}); err != nil {
+	game := s.caller.GameID
+	for _, subscription := range []realtime.Subscription{
+		{
+			Topic: s.server.Wallet.EventTopic(game, user), Implicit: true,
+			TakeReplacement: func(ctx context.Context) (realtime.Snapshot, error) {
+				position, balances, err := s.server.Wallet.EventSnapshot(ctx, game, user)
+				return realtime.Snapshot{Position: position, Frame: balances}, err
+			},
+		},
+		{Topic: s.server.Progress.EventTopic(user), Implicit: true},
+	} {
+		if _, err := client.Subscribe(ctx, subscription); err != nil {
 			client.Close(realtime.CloseRestart, "the store cannot be reached")
 			return
 		}

@@ -28,6 +28,11 @@ var (
 
 	TrailAppend = mustLoad("trail_append")
 
+	HistoryRead    = mustLoad("history_read")
+	HistoryAdvance = mustLoad("history_advance")
+	HistoryStop    = mustLoad("history_stop")
+	HistoryAccept  = mustLoad("history_accept")
+
 	RateLimitTake     = mustLoad("rate_limit_take")
 	LockAcquire       = mustLoad("lock_acquire")
 	FencingTokenIssue = mustLoad("fencing_token_issue")

@@ -223,6 +223,26 @@ var otherExamples = []example{
 		c.want(scripts.OK)
 		return c.with(values{"value": "b"})
 	}},
+	{scripts.HistoryRead, "", "ok", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+		return f.newCall(scripts.HistoryRead, values{"number": 1})
+	}},
+	{scripts.HistoryAdvance, "", "ok", func(f *fixture) call {
+		return f.newCall(scripts.HistoryAdvance, values{"known_epoch": 1, "at_ms": 5}, 7, 10, 8)
+	}},
+	{scripts.HistoryStop, "a wrong store", "ok", func(f *fixture) call {
+		return f.newCall(scripts.HistoryStop, values{"seen_epoch": 1, "stop": "{}"})
+	}},
+	{scripts.HistoryStop, "a store that was accepted", "stale", func(f *fixture) call {
+		f.newAccept(0).want(scripts.OK)
+		return f.newCall(scripts.HistoryStop, values{"seen_epoch": 0, "stop": "{}"})
+	}},
+	{scripts.HistoryAccept, "", "ok", func(f *fixture) call { return f.newAccept(0) }},
+	{scripts.HistoryAccept, "a store that is stopped again", "stale", func(f *fixture) call {
+		f.newAccept(0).want(scripts.OK)
+		f.newCall(scripts.HistoryStop, values{"seen_epoch": 1, "stop": "{}"}).want(scripts.OK)
+		return f.newAccept(0)
+	}},
 	{scripts.ProbeWrite, "", "ok", func(f *fixture) call {
 		return f.newCall(scripts.ProbeWrite, values{"ttl_ms": 60_000})
 	}},
@@ -370,5 +390,12 @@ func (f *fixture) newFence(value string) call {
 func (f *fixture) newExecution(s *scripts.Script, owner string) call {
 	return f.newCall(s, values{
 		"fingerprint": "print", "owner": owner, "lease_ms": 30_000, "sealed_response": "response", "ttl_in_ms": 86_400_000,
+	})
+}
+
+// newAccept returns the acceptance of a store by an operator who read an epoch there.
+func (f *fixture) newAccept(epoch int) call {
+	return f.newCall(scripts.HistoryAccept, values{
+		"new_name": "new", "least_epoch": 0, "former_name": "old", "seen_epoch": epoch,
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/progress"
@@ -95,6 +96,7 @@ type node struct {
 	nodes     *nodes.Service
 	hub       *realtime.Hub
 	monitor   *readiness.Monitor
+	history   *history.Service
 }
 
 // newNode returns a node on a store. gameServer is that of the demo, or nil.
@@ -115,6 +117,10 @@ func newNode(
 	}, func() float64 { return float64(n.memory.PercentUsed()) }))
 	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
+	n.history = n.newHistory()
+	db.ObserveMoney(n.history.Touch)
+	db.GateMoney(n.allowMoney)
+	metrics.MustRegister(&historyCollector{n.history, db})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{
 		SigningKeys: saveKeys(s), AdmitNew: n.memory.AdmitNew, Log: log,
 	})

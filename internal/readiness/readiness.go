@@ -58,11 +58,14 @@ type Monitor struct {
 	report   atomic.Pointer[Report]
 
 	masters map[string]*master
+	prepare func(context.Context) error // nil for none
 	more    []func() []Check
+	changes atomic.Uint64
 }
 
 // master is the state of one master of the store.
 type master struct {
+	history  string // that it writes on, as its replicas know it; "" before it was reached
 	ok       bool
 	detail   string
 	opposite int // probes in a row whose result was not ok's
@@ -91,6 +94,14 @@ func (m *Monitor) Report() Report {
 
 // IsReady is Report().Ready at the cost of one load.
 func (m *Monitor) IsReady() bool { return m.report.Load().Ready }
+
+// BeforeReady makes the node ready only after prepare has succeeded, on a store that meets the
+// requirements. Call it before Run.
+func (m *Monitor) BeforeReady(prepare func(context.Context) error) { m.prepare = prepare }
+
+// Changes returns a number that differs when a server of the store came back, or another one took
+// its place: then it may have another past.
+func (m *Monitor) Changes() uint64 { return m.changes.Load() }
 
 // Kept is Report().Keeps at the cost of one load.
 func (m *Monitor) Kept() Promise { return m.report.Load().Keeps }
@@ -135,6 +146,9 @@ func (m *Monitor) waitForStore(ctx context.Context, tick *time.Ticker) error {
 	for {
 		tryCtx, cancel := context.WithTimeout(ctx, gateTimeout)
 		err := m.db.CheckRequirements(tryCtx, m.required)
+		if err == nil && m.prepare != nil {
+			err = m.prepare(tryCtx)
+		}
 		cancel()
 		var unmet redisdb.RequirementError
 		switch {
@@ -201,6 +215,17 @@ func (m *Monitor) warnOfUnlimited(probed []redisdb.MasterHealth) {
 
 // observe returns the state of a master after a probe.
 func (m *Monitor) observe(p redisdb.MasterHealth) *master {
+	state := m.observeHealth(p)
+	if p.Cause != nil {
+		state.history = "" // what is there when it is back is looked at
+	} else if state.history != p.History {
+		state.history = p.History
+		m.changes.Add(1)
+	}
+	return state
+}
+
+func (m *Monitor) observeHealth(p redisdb.MasterHealth) *master {
 	state, ok := m.masters[p.Name]
 	switch {
 	case !ok:
@@ -209,7 +234,7 @@ func (m *Monitor) observe(p redisdb.MasterHealth) *master {
 		state.opposite, state.detail = 0, p.Detail
 	default:
 		if state.opposite++; state.opposite >= switchAfter {
-			*state = master{ok: p.OK, detail: p.Detail}
+			*state = master{ok: p.OK, detail: p.Detail, history: state.history}
 			level := slog.LevelWarn
 			if p.OK {
 				level = slog.LevelInfo

@@ -32,8 +32,9 @@ type MasterHealth struct {
 	Detail        string // a sentence without an address, for anyone to read
 	Cause         error  // nil when the write succeeded
 	Keeps         Promise
-	Reached       bool // the two below are known; never of the embedded store
-	MemoryPercent int  // memory in use, of maxmemory or else of 80 % of the machine's
+	History       string // id of what the server writes on; another one after a failover or a restart
+	Reached       bool   // the two below are known; never of the embedded store
+	MemoryPercent int    // memory in use, of maxmemory or else of 80 % of the machine's
 	HasMaxMemory  bool
 }
 
@@ -122,7 +123,7 @@ func (p *Prober) assess(name string, err error, info map[string]string) MasterHe
 	h := MasterHealth{Name: name, Keeps: KeepsMemory}
 	if h.Reached = info != nil; h.Reached {
 		h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
-		h.Keeps = keptPromise(info, p.required)
+		h.Keeps, h.History = keptPromise(info, p.required), info["master_replid"]+" "+info["run_id"]
 	}
 	// A store that is full still takes what ends, pays back or frees.
 	if err != nil && !redis.HasErrorPrefix(err, "OOM") {
@@ -244,4 +245,19 @@ func slotOf(tag string) int {
 		}
 	}
 	return int(crc) % slotCount
+}
+
+// SpreadTags returns count hash tags that start with a prefix, each in another part of the slots.
+func SpreadTags(prefix string, count int) []string {
+	tags := make([]string, count)
+	for i := range tags {
+		first, last := i*slotCount/count, (i+1)*slotCount/count-1
+		for n := 0; tags[i] == ""; n++ {
+			tag := prefix + strconv.Itoa(n)
+			if slot := slotOf(tag); first <= slot && slot <= last {
+				tags[i] = tag
+			}
+		}
+	}
+	return tags
 }
