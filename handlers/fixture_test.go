@@ -95,6 +95,8 @@ func (readyStore) Report() readiness.Report {
 	return readiness.Report{Started: true, Ready: true, Checks: checks}
 }
 
+func (readyStore) HasStarted() bool { return true }
+
 func (readyStore) Kept() readiness.Promise { return readiness.KeepsDisk }
 
 // watchStore is for newFixtureOn: the node probes its store, as real ones do.

@@ -58,6 +58,7 @@ type Deps struct {
 	Nodes       *nodes.Service
 
 	Durability       string               // "memory", "disk" or "replica": the mode of the installation
+	AllowMoney       func() error         // returns store_unavailable while money is stopped; nil: never
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
 	DevPages         bool                 // the public listener serves what is for developers: /docs/try, /play, /console
@@ -69,6 +70,7 @@ type Deps struct {
 // Readiness reports what this node knows about its store. It must not wait for the store.
 type Readiness interface {
 	Report() readiness.Report
+	HasStarted() bool
 	Kept() readiness.Promise
 }
 
@@ -284,7 +286,7 @@ func (r *request) authorizeAndHandle() (response, error) {
 	if r.route.rateLimitClass == "" {
 		return r.route.handle(r)
 	}
-	if !r.server.Readiness.Report().Started {
+	if !r.server.Readiness.HasStarted() {
 		return response{}, r.setRetryAfter(apierror.StoreUnavailable)
 	}
 	if err := r.takeRateLimit(auth.ClassAddress); err != nil {
@@ -297,6 +299,12 @@ func (r *request) authorizeAndHandle() (response, error) {
 	}
 	if err := r.takeRateLimit(r.route.rateLimitClass); err != nil {
 		return response{}, err
+	}
+	if r.route.durabilityHeader && r.route.method != http.MethodGet && r.server.AllowMoney != nil {
+		// The store checks this too, but what a handler reads first may be gone.
+		if err := r.server.AllowMoney(); err != nil {
+			return response{}, err
+		}
 	}
 	return r.route.handle(r)
 }

@@ -383,6 +383,8 @@ type panickingStore struct{}
 
 func (panickingStore) Report() readiness.Report { panic("secret plans") }
 
+func (panickingStore) HasStarted() bool { return true }
+
 func (panickingStore) Kept() readiness.Promise { panic("secret plans") }
 
 func TestAnUnexpectedErrorReturnsInternalAndIsLoggedOnce(t *testing.T) {

@@ -200,7 +200,7 @@ func (c call) keyOf(name string) string {
 		return keys.Lock(c.text("lock"))
 	case "history_stop meta", "history_accept meta", "history_advance meta":
 		return fmt.Sprintf("{h%d}:meta", c.f.id)
-	case "history_advance losses":
+	case "history_advance losses", "history_stop losses":
 		return fmt.Sprintf("{h%d}:losses", c.f.id)
 	case "probe_write probe":
 		return keys.Probe("p")

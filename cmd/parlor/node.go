@@ -135,7 +135,7 @@ func newNode(
 		Readiness:   n.monitor,
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Trail:       trail.New(db, log),
-		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
+		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney, TrustedProxies: s.TrustedProxies,
 		Nodes: n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		GameServer:      gameServer,
 		MetricsRegistry: metrics, Log: log,

@@ -116,9 +116,6 @@ func printStatus(to io.Writer, s history.Status) error {
 		line("money", "goes on")
 	} else {
 		line("money", "stopped at "+wire.FormatTime(s.Stop.At)+" by "+s.Stop.Node+": "+string(s.Stop.Cause))
-		for _, l := range s.Stop.Missing {
-			line("  missing", describeLoss(l))
-		}
 	}
 	for _, l := range s.Losses {
 		name := "lost"

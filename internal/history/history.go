@@ -37,7 +37,6 @@ type Stop struct {
 	Node         string    `json:"node"`
 	Installation string    `json:"installation"` // that the node knows
 	Epoch        int64     `json:"epoch"`        // that the node knows
-	Missing      []Loss    `json:"missing"`      // what the node knows and the store does not have
 }
 
 // Cause is what is wrong with a store.
@@ -57,9 +56,6 @@ func (s Stop) Sentence() string {
 		Foreign: "the store belongs to another installation than before",
 		Older:   "the store has an older history than before",
 	}[s.Cause]
-	if len(s.Missing) > 0 {
-		text += "; at least " + countMissing(s.Missing) + " are missing"
-	}
 	return "money is stopped: " + text + "; an operator can accept it with: parlor store accept"
 }
 
@@ -121,6 +117,7 @@ type Service struct {
 	known     mark // Games is not used: games has them
 	games     map[int64]*gameHistory
 	stopped   *Stop
+	missing   []Loss // when money was stopped
 	seenEpoch int64  // of the store when money was stopped
 	flagged   bool   // the stop is in the store
 	accepted  int64  // last epoch that an operator accepted
@@ -297,7 +294,7 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	if m.stopped != "" && len(marks) == 0 {
 		s.known = mark{Installation: m.installation, Epoch: m.epoch}
-		return s.adoptStop(m)
+		return s.adoptStop(ctx, m)
 	}
 	if m.installation == "" && len(marks) == 0 || m.installation != "" && m.epoch == 0 {
 		if err := s.store.found(ctx); err != nil { // a new installation, or one of an earlier release
@@ -338,7 +335,7 @@ func (s *Service) start(ctx context.Context) error {
 		return s.stop(ctx, m, Older, listLosses(gone))
 	}
 	if m.stopped != "" {
-		return s.adoptStop(m)
+		return s.adoptStop(ctx, m)
 	}
 	return s.loadLosses(ctx, m.accepted)
 }
@@ -365,7 +362,7 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 	}
 	switch {
 	case m.stopped != "":
-		return s.adoptStop(m)
+		return s.adoptStop(ctx, m)
 	case m.installation != s.known.Installation && m.installation != "" && m.replaces(s.known.Installation):
 		return s.goOn(ctx, m)
 	case m.installation != s.known.Installation:
@@ -544,9 +541,9 @@ func (s *Service) beginEpoch(ctx context.Context, losses []Loss) error {
 func (s *Service) stop(ctx context.Context, m meta, cause Cause, missing []Loss) error {
 	s.stopped = &Stop{
 		Cause: cause, At: time.Now().UTC(), Node: s.options.Node, Installation: s.known.Installation,
-		Epoch: s.known.Epoch, Missing: missing,
+		Epoch: s.known.Epoch,
 	}
-	s.seenEpoch, s.flagged = m.epoch, false
+	s.seenEpoch, s.missing, s.flagged = m.epoch, missing, false
 	s.publish()
 	s.log.Error(s.stopped.Sentence(), "cause", string(cause), "installation", s.known.Installation,
 		"found", m.installation, "epoch", s.known.Epoch, "found_epoch", m.epoch)
@@ -562,27 +559,28 @@ func (s *Service) flag(ctx context.Context) error {
 	if s.flagged {
 		return nil
 	}
-	short := *s.stopped
-	short.Missing = short.Missing[:min(len(short.Missing), maxListed)]
-	flagged, err := s.store.stop(ctx, s.seenEpoch, short)
+	flagged, err := s.store.stop(ctx, s.seenEpoch, *s.stopped, s.known.Epoch+1, s.missing)
 	if s.flagged = flagged; err != nil {
 		s.log.Warn("the other nodes cannot be told that money is stopped", "error", err)
 	}
 	return nil
 }
 
-// maxListed bounds the games in the record of a stop. The log has all.
-const maxListed = 1000
-
-// adoptStop stops money because another node did.
-func (s *Service) adoptStop(m meta) error {
+// adoptStop stops money because another node did. What this node misses is written down too.
+func (s *Service) adoptStop(ctx context.Context, m meta) error {
 	var record Stop
 	if err := wire.Unmarshal([]byte(m.stopped), &record); err != nil {
 		return fmt.Errorf("decode why money is stopped: %w", err)
 	}
-	s.stopped, s.seenEpoch, s.flagged = &record, m.epoch, true
+	s.stopped, s.seenEpoch, s.flagged = &record, m.epoch, false
+	s.publish()
 	s.log.Error(record.Sentence(), "cause", string(record.Cause), "noticed_by", record.Node)
-	return nil
+	gone, err := s.findGone(ctx, s.allGames())
+	if err != nil {
+		return err
+	}
+	s.missing = listLosses(gone)
+	return s.flag(ctx)
 }
 
 // lookWhileStopped goes on when an operator has accepted the store, or the right one is back.
@@ -591,7 +589,7 @@ func (s *Service) lookWhileStopped(ctx context.Context, m meta) error {
 	case m.stopped == "" && m.installation != "" && m.accepted == m.epoch && m.epoch > s.seenEpoch:
 		return s.goOn(ctx, m)
 	case m.stopped != "":
-		return nil
+		return s.flag(ctx)
 	case m.installation == s.known.Installation && m.epoch >= s.known.Epoch && s.stopped.Installation == m.installation:
 		gone, err := s.findGone(ctx, s.allGames())
 		if err != nil {
@@ -599,7 +597,7 @@ func (s *Service) lookWhileStopped(ctx context.Context, m meta) error {
 		}
 		if len(gone) == 0 && s.hasMissing(ctx) {
 			s.log.Warn("the right store is back, and money goes on", "epoch", m.epoch)
-			s.stopped, s.known.Epoch = nil, m.epoch
+			s.stopped, s.missing, s.known.Epoch = nil, nil, m.epoch
 			s.options.Resync()
 			return nil
 		}
@@ -611,7 +609,7 @@ func (s *Service) lookWhileStopped(ctx context.Context, m meta) error {
 // hasMissing reports whether the store has again what was missing when money was stopped.
 func (s *Service) hasMissing(ctx context.Context) bool {
 	numbers := map[int64]int64{}
-	for _, l := range s.stopped.Missing {
+	for _, l := range s.missing {
 		numbers[l.GameID] = l.Known
 	}
 	found, err := s.store.readLedgers(ctx, numbers)
@@ -634,7 +632,7 @@ func (s *Service) goOn(ctx context.Context, m meta) error {
 	s.log.Warn("an operator accepted the store, and money goes on", "installation", m.installation, "epoch", m.epoch)
 	s.known = mark{Installation: m.installation, Epoch: m.epoch}
 	all := s.allGames()
-	s.games, s.stopped = map[int64]*gameHistory{}, nil
+	s.games, s.stopped, s.missing = map[int64]*gameHistory{}, nil, nil
 	for id := range all {
 		s.Touch(id)
 	}

@@ -146,13 +146,18 @@ func (s store) readLosses(ctx context.Context) ([]Loss, error) {
 	return list, nil
 }
 
-// stop stops money on all nodes. It returns false when an operator accepted the store meanwhile.
-func (s store) stop(ctx context.Context, seenEpoch int64, record Stop) (bool, error) {
+// stop stops money on all nodes, and writes down under an epoch what this one misses. It returns
+// false when an operator accepted the store meanwhile.
+func (s store) stop(ctx context.Context, seenEpoch int64, record Stop, epoch int64, missing []Loss) (bool, error) {
 	text, err := wire.Marshal(record)
 	if err != nil {
 		return false, err
 	}
-	reply, err := s.db.RunScript(ctx, scripts.HistoryStop, []string{keys.Meta()}, seenEpoch, text)
+	args := []any{seenEpoch, text, epoch, time.Now().UnixMilli()}
+	for _, l := range missing {
+		args = append(args, l.GameID, l.Known, l.Present)
+	}
+	reply, err := s.db.RunScript(ctx, scripts.HistoryStop, []string{keys.Meta(), keys.HistoryLosses()}, args...)
 	return err == nil && reply.Status == scripts.OK, err
 }
 

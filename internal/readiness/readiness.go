@@ -103,6 +103,9 @@ func (m *Monitor) BeforeReady(prepare func(context.Context) error) { m.prepare =
 // its place: then it may have another past.
 func (m *Monitor) Changes() uint64 { return m.changes.Load() }
 
+// HasStarted is Report().Started at the cost of one load.
+func (m *Monitor) HasStarted() bool { return m.report.Load().Started }
+
 // Kept is Report().Keeps at the cost of one load.
 func (m *Monitor) Kept() Promise { return m.report.Load().Keeps }
 
