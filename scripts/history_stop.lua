@@ -3,8 +3,8 @@
 -- FLAGS     allow-oom
 -- KEYS      1 meta  2 losses
 -- ARGV      1 seen_epoch: that the caller read in the store, 0 for none  2 stop: as JSON
---           3 missing_epoch: under which losses are written  4 at_ms  then for each game its id, the
---           number of the last entry that was there, and the number of the last that is
+--           3 missing_epoch: under which losses are written  4 at_ms  then for each game its id,
+--           the number of the last entry that was there, and the number of the last that is
 -- RETURNS   ok stale
 local meta_key, losses_key = KEYS[1], KEYS[2]
 local seen_epoch, stop, missing_epoch, at_ms = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]

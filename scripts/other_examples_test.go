@@ -231,16 +231,16 @@ var otherExamples = []example{
 		return f.newCall(scripts.HistoryAdvance, values{"known_epoch": 1, "at_ms": 5}, 7, 10, 8)
 	}},
 	{scripts.HistoryStop, "a wrong store", "ok", func(f *fixture) call {
-		return f.newCall(scripts.HistoryStop, values{"seen_epoch": 1, "stop": "{}", "missing_epoch": 2, "at_ms": 5}, 7, 10, 8)
+		return f.newStop(1)
 	}},
 	{scripts.HistoryStop, "a store that was accepted", "stale", func(f *fixture) call {
 		f.newAccept(0).want(scripts.OK)
-		return f.newCall(scripts.HistoryStop, values{"seen_epoch": 0, "stop": "{}", "missing_epoch": 2, "at_ms": 5}, 7, 10, 8)
+		return f.newStop(0)
 	}},
 	{scripts.HistoryAccept, "", "ok", func(f *fixture) call { return f.newAccept(0) }},
 	{scripts.HistoryAccept, "a store that is stopped again", "stale", func(f *fixture) call {
 		f.newAccept(0).want(scripts.OK)
-		f.newCall(scripts.HistoryStop, values{"seen_epoch": 1, "stop": "{}", "missing_epoch": 2, "at_ms": 5}, 7, 10, 8).want(scripts.OK)
+		f.newStop(1).want(scripts.OK)
 		return f.newAccept(0)
 	}},
 	{scripts.ProbeWrite, "", "ok", func(f *fixture) call {
@@ -398,4 +398,10 @@ func (f *fixture) newAccept(epoch int) call {
 	return f.newCall(scripts.HistoryAccept, values{
 		"new_name": "new", "least_epoch": 0, "former_name": "old", "seen_epoch": epoch,
 	})
+}
+
+// newStop returns the stop of a node that read an epoch in the store.
+func (f *fixture) newStop(epoch int) call {
+	given := values{"seen_epoch": epoch, "stop": "{}", "missing_epoch": 2, "at_ms": 5}
+	return f.newCall(scripts.HistoryStop, given, 7, 10, 8)
 }

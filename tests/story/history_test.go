@@ -22,14 +22,16 @@ import (
 // noticeLimit is within how long a node must say that its store is not what it was.
 const noticeLimit = 2 * time.Second
 
-// startNodes starts the two nodes of a fixture, each with a folder of its own.
-func (f *fixture) startNodes(url string, settings ...string) {
+// startNodes starts the two nodes of a fixture with a folder for their marks, which it returns.
+func (f *fixture) startNodes(url string, settings ...string) (dir string) {
 	f.t.Helper()
+	dir = f.t.TempDir()
 	for i := range f.nodes {
 		f.nodes[i] = nodetest.Start(f.t, url, append([]string{
-			"PARLOR_STATE_DIR=" + f.t.TempDir(), "PARLOR_RATE_LIMITS=off",
+			"PARLOR_STATE_DIR=" + dir, "PARLOR_RATE_LIMITS=off",
 		}, settings...)...)
 	}
+	return dir
 }
 
 // parlor runs a command on a store and returns what it prints.
@@ -96,7 +98,8 @@ func (f *fixture) openShop() *shop {
 
 // buy buys a coin with the key of a number.
 func (f *fixture) buy(s *shop, n int64) (nodetest.Response, error) {
-	a, err := f.node().Do(f.t.Context(), "POST", s.path, s.buyer.token, nil, "Idempotency-Key", fmt.Sprintf("coin-%08d", n))
+	key := fmt.Sprintf("coin-%08d", n)
+	a, err := f.node().Do(f.t.Context(), "POST", s.path, s.buyer.token, nil, "Idempotency-Key", key)
 	if err == nil && a.Status == 201 {
 		s.sold.Add(1)
 	}
@@ -248,11 +251,20 @@ func TestAnEmptyStoreStopsMoneyUntilAnOperatorAcceptsIt(t *testing.T) {
 			front := redistest.StartProxy(t, store.Addr)
 			url := "redis://" + front.Addr
 			f := &fixture{t: t}
-			f.startNodes(url)
+			dir := f.startNodes(url)
 			s := f.openShop()
 			if a, err := f.buy(s, 1); err != nil || a.Status != 201 {
 				t.Fatalf("%v, %v", a, err)
 			}
+			redistest.Eventually(t, "a mark has the purchase", func() bool {
+				files, _ := filepath.Glob(filepath.Join(dir, "*.mark"))
+				for _, name := range files {
+					if text, _ := os.ReadFile(name); bytes.Contains(text, []byte(`{"n":3,`)) {
+						return true
+					}
+				}
+				return false
+			})
 			empty(t, store, front)
 			f.wantNotice(time.Now(), "the store is empty, and was not before")
 			for _, n := range f.nodes {
