@@ -21,7 +21,7 @@ func (rt *route) commonErrors() errorList {
 	if rt.rateLimitClass != "" {
 		list = append(list, apierror.RateLimited, apierror.StoreUnavailable)
 		if rt.method != http.MethodGet {
-			list = append(list, apierror.StoreFull)
+			list = append(list, apierror.StoreFull, apierror.OutcomeUnknown)
 		}
 	}
 	if rt.callers != anyone {

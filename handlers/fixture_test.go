@@ -95,6 +95,10 @@ func (readyStore) Report() readiness.Report {
 	return readiness.Report{Started: true, Ready: true, Checks: checks}
 }
 
+func (readyStore) HasStarted() bool { return true }
+
+func (readyStore) Kept() readiness.Promise { return readiness.KeepsDisk }
+
 // watchStore is for newFixtureOn: the node probes its store, as real ones do.
 func watchStore(t testing.TB, db *redisdb.DB) func(*handlers.Deps) {
 	return func(d *handlers.Deps) {

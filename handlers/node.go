@@ -54,9 +54,26 @@ func (s *Server) readyz(*request) (response, error) {
 	}
 	return okResponse(struct {
 		Status     string            `json:"status"`
-		Durability string            `json:"durability"`
+		Durability string            `json:"durability"` // that holds now
+		Mode       string            `json:"durabilityMode"`
 		Checks     []readiness.Check `json:"checks"`
-	}{"ready", s.Durability, report.Checks}), nil
+	}{"ready", s.keptDurability()[0], s.Durability, report.Checks}), nil
+}
+
+// durabilityHeaders are the values of the header Parlor-Durability, made once.
+var durabilityHeaders = map[readiness.Promise][]string{
+	readiness.KeepsMemory:  {string(readiness.KeepsMemory)},
+	readiness.KeepsDisk:    {string(readiness.KeepsDisk)},
+	readiness.KeepsReplica: {string(readiness.KeepsReplica)},
+}
+
+// keptDurability returns what an acknowledged change survives now, as the value of a header: that
+// is the mode of the installation, or less while the store keeps less.
+func (s *Server) keptDurability() []string {
+	if header := durabilityHeaders[s.Readiness.Kept()]; header != nil {
+		return header
+	}
+	return durabilityHeaders[readiness.Promise(s.Durability)]
 }
 
 // balancez tells a balancer whether to send anything new. A node that drains, or has lost its

@@ -47,14 +47,27 @@ const userEventsHold = 500 * time.Millisecond
 func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realtime.Client) {
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
-	user := s.caller.UserID
-	topics := []string{s.server.Wallet.EventTopic(s.caller.GameID, user), s.server.Progress.EventTopic(user)}
-	for _, topic := range topics {
-		sub := realtime.Subscription{Topic: topic, Implicit: true, HoldEvents: userEventsHold}
-		if _, err := client.Subscribe(ctx, sub); err != nil {
+	for _, subscription := range s.userSubscriptions() {
+		subscription.HoldEvents = userEventsHold
+		if _, err := client.Subscribe(ctx, subscription); err != nil {
 			client.Close(realtime.CloseRestart, "the store cannot be reached")
 			return
 		}
+	}
+}
+
+// userSubscriptions returns what the player's own events are: those of money, then those of saves.
+func (s *clientHandler) userSubscriptions() [2]realtime.Subscription {
+	game, user := s.caller.GameID, s.caller.UserID
+	return [2]realtime.Subscription{
+		{
+			Topic: s.server.Wallet.EventTopic(game, user), Implicit: true,
+			TakeReplacement: func(ctx context.Context) (realtime.Snapshot, error) {
+				position, balances, err := s.server.Wallet.EventSnapshot(ctx, game, user)
+				return realtime.Snapshot{Position: position, Frame: balances}, err
+			},
+		},
+		{Topic: s.server.Progress.EventTopic(user), Implicit: true},
 	}
 }
 
@@ -96,13 +109,10 @@ func resumeUserEvents(
 	if err != nil {
 		return nil, err
 	}
-	subscriptions := []realtime.Subscription{{
-		Topic: s.server.Wallet.EventTopic(game, user), Implicit: true,
-		AfterPosition: in.After.Money, NotBeforeSeq: moneySeq,
-	}, {
-		Topic: s.server.Progress.EventTopic(user), Implicit: true,
-		AfterPosition: in.After.Progress, NotBeforeSeq: progressSeq,
-	}}
+	subscriptions := s.userSubscriptions()
+	money, progress := &subscriptions[0], &subscriptions[1]
+	money.AfterPosition, money.NotBeforeSeq = in.After.Money, moneySeq
+	progress.AfterPosition, progress.NotBeforeSeq = in.After.Progress, progressSeq
 	encodeReply := func(outcomes []realtime.SubscribeOutcome) []byte {
 		money, progress := outcomes[0], outcomes[1]
 		if err := cmp.Or(money.Err, progress.Err); err != nil {
@@ -116,7 +126,7 @@ func resumeUserEvents(
 		}
 		return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: data}).encode()
 	}
-	return noReply, client.SubscribeAll(ctx, subscriptions, encodeReply)
+	return noReply, client.SubscribeAll(ctx, subscriptions[:], encodeReply)
 }
 
 // roomStart is a room to subscribe to.

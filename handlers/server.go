@@ -57,7 +57,8 @@ type Deps struct {
 	RealtimeHub *realtime.Hub // not running yet, because New adds its sockets
 	Nodes       *nodes.Service
 
-	Durability       string               // "memory", "disk" or "replica": the value of the header Parlor-Durability
+	Durability       string               // "memory", "disk" or "replica": the mode of the installation
+	AllowMoney       func() error         // returns store_unavailable while money is stopped; nil: never
 	TrustedProxies   []netip.Prefix       // networks whose X-Forwarded-For is used; none by default
 	ProfilingEnabled bool                 // the internal listener serves /debug/pprof/
 	DevPages         bool                 // the public listener serves what is for developers: /docs/try, /play, /console
@@ -67,7 +68,11 @@ type Deps struct {
 }
 
 // Readiness reports what this node knows about its store. It must not wait for the store.
-type Readiness interface{ Report() readiness.Report }
+type Readiness interface {
+	Report() readiness.Report
+	HasStarted() bool
+	Kept() readiness.Promise
+}
 
 // Server serves the public HTTP interface of a node.
 type Server struct {
@@ -81,7 +86,6 @@ type Server struct {
 	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
-	durabilityHeader       []string
 	draining               atomic.Bool
 	requests, failures     atomic.Int64 // since the start
 }
@@ -91,7 +95,6 @@ func New(deps Deps) (*Server, error) {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{
 		Deps: deps, engine: gin.New(), log: deps.Log, outageLogLimit: rate.Sometimes{Interval: time.Second},
-		durabilityHeader: []string{deps.Durability},
 	}
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
@@ -283,7 +286,7 @@ func (r *request) authorizeAndHandle() (response, error) {
 	if r.route.rateLimitClass == "" {
 		return r.route.handle(r)
 	}
-	if !r.server.Readiness.Report().Started {
+	if !r.server.Readiness.HasStarted() {
 		return response{}, r.setRetryAfter(apierror.StoreUnavailable)
 	}
 	if err := r.takeRateLimit(auth.ClassAddress); err != nil {
@@ -296,6 +299,12 @@ func (r *request) authorizeAndHandle() (response, error) {
 	}
 	if err := r.takeRateLimit(r.route.rateLimitClass); err != nil {
 		return response{}, err
+	}
+	if r.route.durabilityHeader && r.route.method != http.MethodGet && r.server.AllowMoney != nil {
+		// The store checks this too, but what a handler reads first may be gone.
+		if err := r.server.AllowMoney(); err != nil {
+			return response{}, err
+		}
 	}
 	return r.route.handle(r)
 }
@@ -320,7 +329,7 @@ func (r *request) respond(resp response, err error) {
 		r.storeResponse(&resp, buffer.Bytes())
 	}
 	if r.route.durabilityHeader {
-		r.Writer.Header()["Parlor-Durability"] = r.server.durabilityHeader
+		r.Writer.Header()["Parlor-Durability"] = r.server.keptDurability()
 	}
 	r.allowOrigin()
 	r.write(&resp, buffer.Bytes())

@@ -388,6 +388,10 @@ type panickingStore struct{}
 
 func (panickingStore) Report() readiness.Report { panic("secret plans") }
 
+func (panickingStore) HasStarted() bool { return true }
+
+func (panickingStore) Kept() readiness.Promise { panic("secret plans") }
+
 func TestAnUnexpectedErrorReturnsInternalAndIsLoggedOnce(t *testing.T) {
 	f := newGameFixture(t)
 	ann := f.guest("Ann")

@@ -33,8 +33,11 @@ type Subscription struct {
 	// TakeSnapshot reads the topic's state, on behalf of all subscribers. It is called at the start
 	// of a subscription that cannot resume, and when a client lost its position. If it is nil, a
 	// subscription begins with the next event, and a client that lost its position is closed with
-	// 4008.
+	// 4008, unless there is TakeReplacement.
 	TakeSnapshot func(context.Context) (Snapshot, error)
+	// TakeReplacement is TakeSnapshot for a client that lost its position, of a subscription that
+	// begins with the next event; nil where TakeSnapshot is not.
+	TakeReplacement func(context.Context) (Snapshot, error)
 	// EncodeReply returns the frame that is sent before the first event; nil for none.
 	EncodeReply func(SubscribeResult) []byte
 	// Authorize reports by its error whether the client may subscribe; nil: it may. It is called at
@@ -55,6 +58,14 @@ type Subscription struct {
 	// Implicit marks a subscription of the server's own. It does not count against
 	// Options.TopicsPerConnection.
 	Implicit bool
+}
+
+// replacementTaker returns what reads the state for a client that lost its position, nil for none.
+func (s *Subscription) replacementTaker() func(context.Context) (Snapshot, error) {
+	if s.TakeReplacement != nil {
+		return s.TakeReplacement
+	}
+	return s.TakeSnapshot
 }
 
 func (s *Subscription) checkAuthorized(ctx context.Context) error {
@@ -408,7 +419,7 @@ func (c *Client) replaceWithSnapshot(cur *cursor, slow bool) {
 		*oldest = time.Now()
 		c.oldestSlowIndex = (c.oldestSlowIndex + 1) % maxSlowSnapshots
 	}
-	if cur.sub.TakeSnapshot == nil {
+	if cur.sub.replacementTaker() == nil {
 		c.closeLocked(CloseTooSlow, "the past is gone")
 		return
 	}
@@ -427,7 +438,7 @@ func (c *Client) supplySnapshot(cur *cursor) {
 	refused := c.retryUntilRefused(func(ctx context.Context) error {
 		// What the client was answered since it subscribed is not known here, so the snapshot must be a
 		// fresh one.
-		s, pos, err := cur.topic.freshOrSharedSnapshot(ctx, position{}, true, cur.sub.TakeSnapshot)
+		s, pos, err := cur.topic.freshOrSharedSnapshot(ctx, position{}, true, cur.sub.replacementTaker())
 		if err == nil {
 			// The snapshot is shared by all subscribers, so it says nothing about this one's right to see
 			// it.

@@ -198,6 +198,12 @@ func (c call) keyOf(name string) string {
 		return keys.TotalsFence(c.f.id)
 	case "fencing_token_issue lock", "lock_acquire lock":
 		return keys.Lock(c.text("lock"))
+	case "history_stop meta", "history_accept meta", "history_advance meta":
+		return fmt.Sprintf("{h%d}:meta", c.f.id)
+	case "history_advance losses", "history_stop losses":
+		return fmt.Sprintf("{h%d}:losses", c.f.id)
+	case "probe_write probe":
+		return keys.Probe("p")
 	case "fencing_token_issue fence":
 		return keys.FenceCounter(c.text("lock"))
 	case "save_write events":

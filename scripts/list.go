@@ -28,10 +28,16 @@ var (
 
 	TrailAppend = mustLoad("trail_append")
 
+	HistoryRead    = mustLoad("history_read")
+	HistoryAdvance = mustLoad("history_advance")
+	HistoryStop    = mustLoad("history_stop")
+	HistoryAccept  = mustLoad("history_accept")
+
 	RateLimitTake     = mustLoad("rate_limit_take")
 	LockAcquire       = mustLoad("lock_acquire")
 	FencingTokenIssue = mustLoad("fencing_token_issue")
 	WorkName          = mustLoad("work_name")
+	ProbeWrite        = mustLoad("probe_write")
 
 	IdempotencyBegin   = mustLoad("idempotency_begin")
 	IdempotencyFinish  = mustLoad("idempotency_finish")

@@ -223,6 +223,29 @@ var otherExamples = []example{
 		c.want(scripts.OK)
 		return c.with(values{"value": "b"})
 	}},
+	{scripts.HistoryRead, "", "ok", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+		return f.newCall(scripts.HistoryRead, values{"number": 1})
+	}},
+	{scripts.HistoryAdvance, "", "ok", func(f *fixture) call {
+		return f.newCall(scripts.HistoryAdvance, values{"known_epoch": 1, "at_ms": 5}, 7, 10, 8)
+	}},
+	{scripts.HistoryStop, "a wrong store", "ok", func(f *fixture) call {
+		return f.newStop(1)
+	}},
+	{scripts.HistoryStop, "a store that was accepted", "stale", func(f *fixture) call {
+		f.newAccept(0).want(scripts.OK)
+		return f.newStop(0)
+	}},
+	{scripts.HistoryAccept, "", "ok", func(f *fixture) call { return f.newAccept(0) }},
+	{scripts.HistoryAccept, "a store that is stopped again", "stale", func(f *fixture) call {
+		f.newAccept(0).want(scripts.OK)
+		f.newStop(1).want(scripts.OK)
+		return f.newAccept(0)
+	}},
+	{scripts.ProbeWrite, "", "ok", func(f *fixture) call {
+		return f.newCall(scripts.ProbeWrite, values{"ttl_ms": 60_000})
+	}},
 	{scripts.WorkName, "", "ok", func(f *fixture) call { return f.newCall(scripts.WorkName, nil, 1, 2) }},
 	{scripts.SessionsEnd, "", "ok", func(f *fixture) call {
 		return f.newCall(scripts.SessionsEnd, values{
@@ -368,4 +391,17 @@ func (f *fixture) newExecution(s *scripts.Script, owner string) call {
 	return f.newCall(s, values{
 		"fingerprint": "print", "owner": owner, "lease_ms": 30_000, "sealed_response": "response", "ttl_in_ms": 86_400_000,
 	})
+}
+
+// newAccept returns the acceptance of a store by an operator who read an epoch there.
+func (f *fixture) newAccept(epoch int) call {
+	return f.newCall(scripts.HistoryAccept, values{
+		"new_name": "new", "least_epoch": 0, "former_name": "old", "seen_epoch": epoch,
+	})
+}
+
+// newStop returns the stop of a node that read an epoch in the store.
+func (f *fixture) newStop(epoch int) call {
+	given := values{"seen_epoch": epoch, "stop": "{}", "missing_epoch": 2, "at_ms": 5}
+	return f.newCall(scripts.HistoryStop, given, 7, 10, 8)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/progress"
@@ -94,6 +96,7 @@ type node struct {
 	nodes     *nodes.Service
 	hub       *realtime.Hub
 	monitor   *readiness.Monitor
+	history   *history.Service
 }
 
 // newNode returns a node on a store. gameServer is that of the demo, or nil.
@@ -114,6 +117,10 @@ func newNode(
 	}, func() float64 { return float64(n.memory.PercentUsed()) }))
 	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
+	n.history = n.newHistory()
+	db.ObserveMoney(n.history.Touch)
+	db.GateMoney(n.allowMoney)
+	metrics.MustRegister(&historyCollector{n.history, db})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{
 		SigningKeys: saveKeys(s), AdmitNew: n.memory.AdmitNew, Log: log,
 	})
@@ -128,22 +135,38 @@ func newNode(
 		Readiness:   n.monitor,
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Trail:       trail.New(db, log),
-		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, TrustedProxies: s.TrustedProxies,
-		Nodes: n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
+		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
+		TrustedProxies: s.TrustedProxies,
+		Nodes:          n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		GameServer:      gameServer,
 		MetricsRegistry: metrics, Log: log,
 	})
 	return n, err
 }
 
+// confirmingReplicas is how many replicas must have a change before it is acknowledged, in the mode
+// replica. One more would make every write wait for the slower of two.
+const confirmingReplicas = 1
+
 // openStore opens the store, and does not wait for it.
 func openStore(s config.Settings) (*redisdb.DB, error) {
-	return redisdb.Open(cmp.Or(s.RedisURL.Reveal(), redisdb.EmbeddedURL))
+	db, err := redisdb.Open(cmp.Or(s.RedisURL.Reveal(), redisdb.EmbeddedURL))
+	if err != nil || s.Durability != "replica" {
+		return db, err
+	}
+	if err := db.RequireReplicas(confirmingReplicas); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // requirements returns what the settings require of the store.
 func requirements(s config.Settings) redisdb.Requirements {
-	return redisdb.Requirements{Durable: s.Durability == "disk", FreeShards: s.RoomShards}
+	r := redisdb.Requirements{Durable: s.Durability == "disk", FreeShards: s.RoomShards}
+	if s.Durability == "replica" {
+		r.Replicas = confirmingReplicas
+	}
+	return r
 }
 
 // newLog returns the log of the process and makes it slog's default and the log of go-redis.

@@ -68,6 +68,9 @@ type Service struct {
 	watched   map[*externalWatch]struct{} // sessions of outside issuers
 }
 
+// ForgetStore drops what this node keeps of a store that an operator has replaced.
+func (s *Service) ForgetStore() { s.store.forget() }
+
 // New returns a service, in which the games end sessions from now on. It panics on a missing or
 // short signing key: settings are checked before.
 func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants, o Options) *Service {

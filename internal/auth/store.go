@@ -58,6 +58,9 @@ func (s *store) keyedHash(ctx context.Context, label, text string) ([]byte, erro
 	return mac.Sum(nil), nil
 }
 
+// forget drops what a store that was replaced has otherwise.
+func (s *store) forget() { s.pepper.Store(nil) }
+
 // family is what the store has about a family of refresh tokens.
 type family struct {
 	startedAt   time.Time // by the store's clock

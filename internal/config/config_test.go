@@ -113,7 +113,8 @@ func TestWhatLooksLikeAMistakeIsAWarning(t *testing.T) {
 		want string
 	}{
 		"memory":  {with("PARLOR_DURABILITY=memory"), "PARLOR_DURABILITY memory loses"},
-		"nothing": {complete, ""},
+		"no mark": {complete, "PARLOR_STATE_DIR is not set"},
+		"nothing": {with("PARLOR_STATE_DIR=/state"), ""},
 	} {
 		s, err := source{env: c.env}.load(config.ModeServe)
 		got := strings.Join(s.Warnings(), "\n")
@@ -166,8 +167,8 @@ func TestEveryErrorIsReportedWithItsCorrection(t *testing.T) {
 		"no such durability": {set("PARLOR_DURABILITY=paper"), config.ModeServe, []string{
 			`PARLOR_DURABILITY (environment): …"paper" is not one of: memory, disk, replica`,
 		}},
-		"replica": {set("PARLOR_DURABILITY=replica"), config.ModeServe, []string{
-			"PARLOR_DURABILITY (environment): …not offered by this release yet",
+		"replica in memory": {source{flags: map[string]string{"durability": "replica"}}, config.ModeDev, []string{
+			"--durability (flag): …use memory",
 		}},
 		"disk in memory": {source{flags: map[string]string{"durability": "disk"}}, config.ModeDev, []string{
 			"--durability (flag): …use memory",

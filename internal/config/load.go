@@ -249,6 +249,7 @@ func (l *loader) checkCombinations() {
 		l.checkServe()
 	}
 	l.checkDurability()
+	l.checkStateDir()
 	if s := &l.settings; s.ListenAddress == s.InternalListenAddress && !strings.HasSuffix(s.ListenAddress, ":0") {
 		l.addError(envPrefix+"INTERNAL_LISTEN", "is the public address too; set another port")
 	}
@@ -320,11 +321,20 @@ func (l *loader) checkDurability() {
 	s := &l.settings
 	label := fieldsByName["durability"].label(s.origins["durability"])
 	switch {
-	case s.Durability == "replica":
-		l.addError(label, "replica is not offered by this release yet; use disk")
+	case s.Durability == "replica" && l.mode == ModeDev && s.RedisURL == "":
+		l.addError(label, "the embedded store has no replica; use memory, or set %sREDIS_URL", envPrefix)
 	case s.Durability == "memory" && l.mode == ModeServe:
 		l.addWarning(envPrefix + "DURABILITY memory loses acknowledged money when Redis restarts; use disk for real money")
 	case s.Durability == "disk" && l.mode == ModeDev && s.RedisURL == "":
 		l.addError(label, "the embedded store writes nothing to disk; use memory, or set %sREDIS_URL", envPrefix)
+	}
+}
+
+// checkStateDir warns of a node that does not notice by itself at its start that the store lost
+// something.
+func (l *loader) checkStateDir() {
+	if l.mode == ModeServe && l.settings.StateDir == "" {
+		l.addWarning(envPrefix + "STATE_DIR is not set: after a restart this node does not notice that the store " +
+			"was emptied, restored from a backup or replaced; give it a folder of its own")
 	}
 }

@@ -26,6 +26,7 @@ type Settings struct {
 	SigningKeys           []Secret       `name:"signing-key"`
 	SaveKeys              []Secret       `name:"save-key"`
 	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
+	StateDir              string         `name:"state-dir"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
 	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
 	LogLevel              slog.Level     `name:"log-level" default:"info" dev:"warn" oneof:"debug info warn error"`
@@ -65,7 +66,11 @@ var docs = map[string]string{
 		"readable only while the key that signed it is in the list, and is signed by the first when it is written. Set " +
 		"it later with the signing keys of before at its end. None: the signing keys. No flag.",
 	"durability": "What an acknowledged change survives. memory: nothing, for development and tests. disk: a crash of " +
-		"Redis, which must have its append-only file on. replica is not offered by this release yet.",
+		"Redis, which must have its append-only file on; with appendfsync always that of its machine too, with everysec " +
+		"but for the last two seconds. replica: the loss of the server, because a replica of it has the change before " +
+		"it is acknowledged; while no replica follows, money is refused.",
+	"state-dir": "Folder of this node, on a volume, for its mark: how far the history of the money was. By it a node " +
+		"notices at its start that the store was emptied, restored or replaced, and stops money. None: no mark.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +
 		"a Cluster.",
 	"log":       "Format of the log on stderr.",

@@ -18,6 +18,25 @@ const (
 // IsTokenField reports whether a field of Wallet is the balance of a token; its name is the code.
 func IsTokenField(field string) bool { return !strings.HasPrefix(field, ":") }
 
+// ParseEconomy returns the game of a key in an economy. It returns false for other keys.
+func ParseEconomy(key string) (gameID int64, ok bool) {
+	number, found := strings.CutPrefix(key, "{e:")
+	if !found {
+		return 0, false
+	}
+	for i := range len(number) {
+		digit := number[i]
+		if digit == '}' {
+			return gameID, i > 0
+		}
+		if digit < '0' || digit > '9' || i > 18 {
+			return 0, false
+		}
+		gameID = gameID*10 + int64(digit-'0')
+	}
+	return 0, false
+}
+
 // WalletPattern matches, as SCAN does, every Wallet of a game, of all games when gameID is 0. It
 // matches other keys too: ParseWallet tells them apart.
 func WalletPattern(gameID int64) string {

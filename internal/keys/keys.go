@@ -27,15 +27,32 @@ func taggedKey(kind byte, number int64, parts ...string) string {
 
 // The installation.
 
-// Meta (hash, no expiry) is what was fixed when the store was first used: MetaLayout, MetaShards.
-// A node does not start when they differ from its own.
+// Meta (hash, no expiry) is what was fixed when the store was first used, MetaLayoutField and
+// MetaShardsField, with which a node does not start when they differ from its own; and what is
+// known of the history of the money: the other fields.
 func Meta() string { return "{p}:meta" }
 
 // The fields of Meta.
 const (
-	MetaLayoutField = "layout" // number of the schema in this package
-	MetaShardsField = "shards" // number of shards for free rooms
+	MetaLayoutField       = "layout"   // number of the schema in this package
+	MetaShardsField       = "shards"   // number of shards for free rooms
+	MetaInstallationField = "id"       // random name of the installation
+	MetaEpochField        = "epoch"    // from 1, higher each time that the history went back
+	MetaAcceptedField     = "accepted" // last epoch that an operator accepted, absent before
+	MetaFormerField       = "former"   // names of installations that an operator let this one follow, "a,b"
+	MetaStoppedField      = "stopped"  // why money is stopped, as JSON; absent while it is not
 )
+
+// HistoryLosses (hash, no expiry) has what the store is known to have lost: HistoryLossField is
+// "<number of the last entry that was there>|<number of the last that is>|<at ms>".
+func HistoryLosses() string { return "{p}:losses" }
+
+// HistoryLossField is the field of HistoryLosses for one epoch and one game.
+func HistoryLossField(epoch, gameID int64) string { return id(epoch) + ":" + id(gameID) }
+
+// HistoryMark (string, no expiry) is a signed mark of how far the history of each game was. On a
+// Cluster there is one in each third of the slots, so that it does not fail over with the games.
+func HistoryMark(tag string) string { return "{" + tag + "}:mark" }
 
 // Probe (string, a minute) is what nodes write each second to find out whether the server of a hash
 // tag takes writes.

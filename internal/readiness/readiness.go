@@ -1,10 +1,12 @@
 package readiness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +21,24 @@ type Check struct {
 	Detail string `json:"detail"` // a sentence for anyone to read
 }
 
+// Promise is what an acknowledged change survives.
+type Promise = redisdb.Promise
+
+// The promises.
+const (
+	KeepsMemory  = redisdb.KeepsMemory
+	KeepsDisk    = redisdb.KeepsDisk
+	KeepsReplica = redisdb.KeepsReplica
+)
+
 // Report is what a node knows about its store.
 type Report struct {
 	Started bool // the store met the requirements once
 	Ready   bool // a master takes writes, and the store keeps what its mode promises
-	Checks  []Check
+	// Keeps is what an acknowledged change survives now, the least of the masters that were reached
+	// last; "" before any was.
+	Keeps  redisdb.Promise
+	Checks []Check
 }
 
 const (
@@ -43,10 +58,14 @@ type Monitor struct {
 	report   atomic.Pointer[Report]
 
 	masters map[string]*master
+	prepare func(context.Context) error // nil for none
+	more    []func() []Check
+	changes atomic.Uint64
 }
 
 // master is the state of one master of the store.
 type master struct {
+	history  string // that it writes on, as its replicas know it; "" before it was reached
 	ok       bool
 	detail   string
 	opposite int // probes in a row whose result was not ok's
@@ -65,7 +84,34 @@ func NewMonitor(
 }
 
 // Report returns what is known. It does not wait, and is at most some seconds old.
-func (m *Monitor) Report() Report { return *m.report.Load() }
+func (m *Monitor) Report() Report {
+	report := *m.report.Load()
+	for _, list := range m.more {
+		report.Checks = slices.Concat(report.Checks, list())
+	}
+	return report
+}
+
+// IsReady is Report().Ready at the cost of one load.
+func (m *Monitor) IsReady() bool { return m.report.Load().Ready }
+
+// BeforeReady makes the node ready only after prepare has succeeded, on a store that meets the
+// requirements. Call it before Run.
+func (m *Monitor) BeforeReady(prepare func(context.Context) error) { m.prepare = prepare }
+
+// Changes returns a number that differs when a server of the store came back, or another one took
+// its place: then it may have another past.
+func (m *Monitor) Changes() uint64 { return m.changes.Load() }
+
+// HasStarted is Report().Started at the cost of one load.
+func (m *Monitor) HasStarted() bool { return m.report.Load().Started }
+
+// Kept is Report().Keeps at the cost of one load.
+func (m *Monitor) Kept() Promise { return m.report.Load().Keeps }
+
+// AddChecks appends what list returns to the checks of every report. Call it before Run; list must
+// not block.
+func (m *Monitor) AddChecks(list func() []Check) { m.more = append(m.more, list) }
 
 // Started returns a channel that is closed when the store has met the requirements.
 func (m *Monitor) Started() <-chan struct{} { return m.started }
@@ -103,6 +149,9 @@ func (m *Monitor) waitForStore(ctx context.Context, tick *time.Ticker) error {
 	for {
 		tryCtx, cancel := context.WithTimeout(ctx, gateTimeout)
 		err := m.db.CheckRequirements(tryCtx, m.required)
+		if err == nil && m.prepare != nil {
+			err = m.prepare(tryCtx)
+		}
 		cancel()
 		var unmet redisdb.RequirementError
 		switch {
@@ -131,7 +180,14 @@ func (m *Monitor) waitForStore(ctx context.Context, tick *time.Ticker) error {
 
 // update makes a new report of what a probe found.
 func (m *Monitor) update(probed []redisdb.MasterHealth) {
-	report := Report{Started: true}
+	report := Report{Started: true, Keeps: m.report.Load().Keeps}
+	var least Promise
+	for _, p := range probed {
+		if p.Cause == nil && (least == "" || p.Keeps.IsWeakerThan(least)) {
+			least = p.Keeps
+		}
+	}
+	report.Keeps = cmp.Or(least, report.Keeps)
 	known := make(map[string]*master, len(probed))
 	for _, p := range probed {
 		state := m.observe(p)
@@ -162,6 +218,17 @@ func (m *Monitor) warnOfUnlimited(probed []redisdb.MasterHealth) {
 
 // observe returns the state of a master after a probe.
 func (m *Monitor) observe(p redisdb.MasterHealth) *master {
+	state := m.observeHealth(p)
+	if p.Cause != nil {
+		state.history = "" // what is there when it is back is looked at
+	} else if state.history != p.History {
+		state.history = p.History
+		m.changes.Add(1)
+	}
+	return state
+}
+
+func (m *Monitor) observeHealth(p redisdb.MasterHealth) *master {
 	state, ok := m.masters[p.Name]
 	switch {
 	case !ok:
@@ -170,7 +237,7 @@ func (m *Monitor) observe(p redisdb.MasterHealth) *master {
 		state.opposite, state.detail = 0, p.Detail
 	default:
 		if state.opposite++; state.opposite >= switchAfter {
-			*state = master{ok: p.OK, detail: p.Detail}
+			*state = master{ok: p.OK, detail: p.Detail, history: state.history}
 			level := slog.LevelWarn
 			if p.OK {
 				level = slog.LevelInfo

@@ -28,6 +28,13 @@ type futureReply interface {
 // time it would be sent.
 const maxQueuedCommands = 20_000
 
+func newPipeline(client redis.UniversalClient) (AutoPipeline, error) {
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		return newClusterPipeline(cluster)
+	}
+	return AutoPipeline{&batchQueue{client: client}}, nil
+}
+
 // newClusterPipeline returns the auto-pipeliner of go-redis, which queues for each shard of a
 // Cluster: a master that hangs delays nobody but its own.
 func newClusterPipeline(client *redis.ClusterClient) (AutoPipeline, error) {

@@ -26,12 +26,16 @@ func openEmbedded() (*DB, error) {
 	}
 	e := &embedded{server: server, quit: make(chan struct{})}
 	e.clock.Go(e.runClock)
-	client := redis.NewClient(&redis.Options{
-		Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout,
-		MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	db := newDB(client, KindEmbedded)
+	db, err := newDB(func() redis.UniversalClient {
+		return redis.NewClient(&redis.Options{
+			Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout,
+			MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		})
+	}, KindEmbedded)
+	if err != nil {
+		return nil, err
+	}
 	db.embedded = e
 	return db, nil
 }

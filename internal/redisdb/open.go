@@ -34,8 +34,11 @@ type DB struct {
 	// on the shard of its hash tag, else PUBLISH.
 	PublishCommand string
 
-	kind     Kind
-	embedded *embedded // nil for other kinds
+	kind      Kind
+	embedded  *embedded // nil for other kinds
+	newClient func() redis.UniversalClient
+	replicas  *replicaConfirmation // nil unless RequireReplicas was called
+	economies economyHooks
 }
 
 // Kind is how the store is deployed.
@@ -132,7 +135,10 @@ func openSingle(address string, query url.Values, tlsConfig *tls.Config) (*DB, e
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
 	o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, respVersion
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return newDB(redis.NewClient(o), KindSingle), nil
+	return newDB(func() redis.UniversalClient {
+		options := *o
+		return redis.NewClient(&options)
+	}, KindSingle)
 }
 
 func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
@@ -143,11 +149,13 @@ func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, err
 	if a.path != "" || a.dbNumber != 0 {
 		return nil, errors.New("a cluster has no database number")
 	}
-	return newClusterDB(redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: a.hosts, Username: a.user, Password: a.password, TLSConfig: tlsConfig,
-		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-	}))
+	return newDB(func() redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: a.hosts, Username: a.user, Password: a.password, TLSConfig: tlsConfig,
+			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
+			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
+		})
+	}, KindCluster)
 }
 
 func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, error) {
@@ -162,12 +170,14 @@ func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, er
 	if a.path == "" {
 		return nil, errors.New("the name of the master must follow the hosts")
 	}
-	return newDB(redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.dbNumber,
-		SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword, TLSConfig: tlsConfig,
-		DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
-		ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-	}), KindSentinel), nil
+	return newDB(func() redis.UniversalClient {
+		return redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, DB: a.dbNumber,
+			SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword, TLSConfig: tlsConfig,
+			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
+			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
+		})
+	}, KindSentinel)
 }
 
 // take removes a parameter of a query and returns its value.
@@ -207,21 +217,19 @@ func takeTLSConfig(query url.Values) (*tls.Config, error) {
 	return config, nil
 }
 
-// newDB returns the store of a client of one server.
-func newDB(client *redis.Client, kind Kind) *DB {
+// newDB returns a store. newClient must return a new client of it at each call.
+func newDB(newClient func() redis.UniversalClient, kind Kind) (*DB, error) {
+	client := newClient()
 	client.AddHook(timeLimit{})
-	return &DB{
-		Client: client, AutoPipelined: AutoPipeline{&batchQueue{client: client}}, PublishCommand: "PUBLISH", kind: kind,
-	}
-}
-
-func newClusterDB(client *redis.ClusterClient) (*DB, error) {
-	client.AddHook(timeLimit{})
-	pipeline, err := newClusterPipeline(client)
+	pipeline, err := newPipeline(client)
 	if err != nil {
 		return nil, err
 	}
-	return &DB{Client: client, AutoPipelined: pipeline, PublishCommand: "SPUBLISH", kind: KindCluster}, nil
+	db := &DB{Client: client, AutoPipelined: pipeline, PublishCommand: "PUBLISH", kind: kind, newClient: newClient}
+	if kind == KindCluster {
+		db.PublishCommand = "SPUBLISH"
+	}
+	return db, nil
 }
 
 // hostList is the part after the scheme of a URL with several hosts.
@@ -281,6 +289,9 @@ func (db *DB) Ping(ctx context.Context) error {
 // Close closes all connections, and the store itself when it is embedded.
 func (db *DB) Close() error {
 	err := db.Client.Close()
+	if db.replicas != nil {
+		err = errors.Join(err, db.replicas.client.Close())
+	}
 	if db.embedded != nil {
 		db.embedded.stop()
 	}

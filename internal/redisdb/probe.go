@@ -31,9 +31,27 @@ type MasterHealth struct {
 	OK            bool   // a write succeeded, and the master keeps what the mode promises
 	Detail        string // a sentence without an address, for anyone to read
 	Cause         error  // nil when the write succeeded
+	Keeps         Promise
+	History       string // id of what the server writes on; another one after a failover or a restart
 	Reached       bool   // the two below are known; never of the embedded store
 	MemoryPercent int    // memory in use, of maxmemory or else of 80 % of the machine's
 	HasMaxMemory  bool
+}
+
+// Promise is what an acknowledged change survives at this moment; a setting names one too.
+type Promise string
+
+// The promises, the weakest first. A replica has the change besides.
+const (
+	KeepsMemory  Promise = "memory"  // nothing
+	KeepsDisk    Promise = "disk"    // the end of the server, and of its machine as its appendfsync says
+	KeepsReplica Promise = "replica" // the loss of the server
+)
+
+// IsWeakerThan reports whether a change that keeps p may be lost where one that keeps q is not.
+func (p Promise) IsWeakerThan(q Promise) bool {
+	order := []Promise{KeepsMemory, KeepsDisk, KeepsReplica}
+	return slices.Index(order, p) < slices.Index(order, q)
 }
 
 // probedMaster is one master of a Cluster and a key that is stored there.
@@ -102,9 +120,10 @@ func (p *Prober) probe(ctx context.Context, server *redis.Client, key, name stri
 // assess returns the health of a master from the result of a write and its INFO, nil when that is
 // not known.
 func (p *Prober) assess(name string, err error, info map[string]string) MasterHealth {
-	h := MasterHealth{Name: name}
+	h := MasterHealth{Name: name, Keeps: KeepsMemory}
 	if h.Reached = info != nil; h.Reached {
 		h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
+		h.Keeps, h.History = keptPromise(info, p.required), info["master_replid"]+" "+info["run_id"]
 	}
 	// A store that is full still takes what ends, pays back or frees.
 	if err != nil && !redis.HasErrorPrefix(err, "OOM") {
@@ -113,7 +132,7 @@ func (p *Prober) assess(name string, err error, info map[string]string) MasterHe
 		return h
 	}
 	if info != nil {
-		problems := checkInfo(info, p.required)
+		problems := slices.Concat(checkInfo(info, p.required), checkPromise(info, p.required))
 		if role := info["role"]; role != "master" {
 			problems = append(problems, fmt.Sprintf("is a replica (role %q)", role))
 		}
@@ -126,12 +145,57 @@ func (p *Prober) assess(name string, err error, info map[string]string) MasterHe
 	return h
 }
 
+// checkPromise returns what keeps a server from its promise now and may be over soon. A node waits
+// for it and does not end.
+func checkPromise(info map[string]string, required Requirements) (problems []string) {
+	if required.Durable && info["aof_enabled"] == "1" && info["aof_last_write_status"] != "ok" {
+		problems = append(problems, "cannot write its append-only file")
+	}
+	if n := countReplicas(info); n < required.Replicas {
+		problems = append(problems, fmt.Sprintf("has %d of %d replicas in step, so that nobody confirms a change; "+
+			"connect a replica", n, required.Replicas))
+	}
+	return problems
+}
+
+// keptPromise returns what a change of the server survives, as far as it is required.
+func keptPromise(info map[string]string, required Requirements) Promise {
+	switch {
+	case required.Replicas > 0 && countReplicas(info) >= required.Replicas:
+		return KeepsReplica
+	case (required.Replicas > 0 || required.Durable) && info["aof_enabled"] == "1" &&
+		info["aof_last_write_status"] == "ok":
+		return KeepsDisk
+	default:
+		return KeepsMemory
+	}
+}
+
+// maxReplicaLag is for how many seconds a replica that is in step may be silent. Replicas report
+// every second.
+const maxReplicaLag = 3
+
+// countReplicas returns how many replicas of a server follow it.
+func countReplicas(info map[string]string) (count int) {
+	for n := 0; ; n++ {
+		line, ok := info["slave"+strconv.Itoa(n)] // ip=…,port=…,state=online,offset=…,lag=1
+		if !ok {
+			return count
+		}
+		_, text, _ := strings.Cut(line, ",lag=")
+		lag, err := strconv.Atoi(text)
+		if err == nil && lag <= maxReplicaLag && strings.Contains(line, ",state=online,") {
+			count++
+		}
+	}
+}
+
 func failedProbe(name string, err error) MasterHealth {
 	detail := "does not answer"
 	if code := outageCode(err); code != "" {
 		detail = "refuses writes: " + code
 	}
-	return MasterHealth{Name: name, Detail: detail, Cause: WrapError("write to "+name, err)}
+	return MasterHealth{Name: name, Keeps: KeepsMemory, Detail: detail, Cause: WrapError("write to "+name, err)}
 }
 
 // readMasters returns the masters of a Cluster by their slots.
@@ -181,4 +245,19 @@ func slotOf(tag string) int {
 		}
 	}
 	return int(crc) % slotCount
+}
+
+// SpreadTags returns count hash tags that start with a prefix, each in another part of the slots.
+func SpreadTags(prefix string, count int) []string {
+	tags := make([]string, count)
+	for i := range tags {
+		first, last := i*slotCount/count, (i+1)*slotCount/count-1
+		for n := 0; tags[i] == ""; n++ {
+			tag := prefix + strconv.Itoa(n)
+			if slot := slotOf(tag); first <= slot && slot <= last {
+				tags[i] = tag
+			}
+		}
+	}
+	return tags
 }

@@ -19,6 +19,7 @@ import (
 type Requirements struct {
 	MaxWait    time.Duration // how long to wait for a store that cannot be reached
 	Durable    bool          // an acknowledged change must survive a crash of the store
+	Replicas   int           // how many replicas of each master must have an acknowledged change; 0: none
 	FreeShards int           // number of shards for free rooms
 }
 

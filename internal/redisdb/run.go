@@ -16,30 +16,38 @@ import (
 
 // RunScript runs a script and returns its reply. A status that is an error code is not an error
 // here: only the caller knows what the values after it mean. RunScript returns store_unavailable
-// when the store cannot be reached.
+// when the store cannot be reached or money is stopped, and outcome_unknown when a required replica
+// has not confirmed the change: it may be lost with its server.
 func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, args ...any) (Reply, error) {
+	if err := db.economies.admit(s, keys); err != nil {
+		return Reply{}, err
+	}
 	source, sha := db.textOf(s)
-	value, err := db.AutoPipelined.EvalSha(ctx, sha, keys, args).Result()
+	pipeline := db.pipelineOf(s)
+	value, err := pipeline.EvalSha(ctx, sha, keys, args).Result()
 	if isUnknownScript(err) {
-		value, err = db.AutoPipelined.Eval(ctx, source, keys, args).Result()
+		value, err = pipeline.Eval(ctx, source, keys, args).Result()
 	}
 	return newReply(s, value, err)
 }
 
 // RunScriptAndRead runs a script and then reads a hash of the same hash tag, in one round trip. It
 // returns the hash as it was after the script, or after a later change by others; empty when it
-// does not exist. It returns store_unavailable when the store cannot be reached; the script may
-// have run then.
+// does not exist. It returns the errors of RunScript; the script may have run then.
 func (db *DB) RunScriptAndRead(
 	ctx context.Context, s *scripts.Script, hash string, keys []string, args ...any,
 ) (Reply, Hash, error) {
+	if err := db.economies.admit(s, keys); err != nil {
+		return Reply{}, nil, err
+	}
 	source, sha := db.textOf(s)
-	run := db.AutoPipelined.EvalSha(ctx, sha, keys, args)
-	read := db.AutoPipelined.HGetAll(ctx, hash)
+	pipeline := db.pipelineOf(s)
+	run := pipeline.EvalSha(ctx, sha, keys, args)
+	read := pipeline.HGetAll(ctx, hash)
 	value, err := run.Result()
 	if isUnknownScript(err) {
-		run = db.AutoPipelined.Eval(ctx, source, keys, args)
-		read = db.AutoPipelined.HGetAll(ctx, hash)
+		run = pipeline.Eval(ctx, source, keys, args)
+		read = pipeline.HGetAll(ctx, hash)
 		value, err = run.Result()
 	}
 	reply, err := newReply(s, value, err)
@@ -74,38 +82,43 @@ type ScriptCall struct {
 // ScriptResult is what one of several runs of a script returned.
 type ScriptResult struct {
 	Reply
-	Failure error // of this call alone, nil for a reply; store_unavailable when its server was not reached
+	Failure error // of this call alone, as of RunScript; nil for a reply
 }
 
 // RunScriptPipelined runs a script once for each call, in one round trip to each server, and
 // returns the results in their order. A call that failed may have run.
 func (db *DB) RunScriptPipelined(ctx context.Context, s *scripts.Script, calls []ScriptCall) []ScriptResult {
 	source, sha := db.textOf(s)
-	commands := make([]*redis.Cmd, len(calls))
-	var missing []int // calls to servers that do not know the script yet
-	_, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	client := db.clientOf(s)
+	results := make([]ScriptResult, len(calls))
+	commands := make([]*redis.Cmd, len(calls)) // nil for a call that is not admitted
+	var missing []int                          // calls to servers that do not know the script yet
+	_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, call := range calls {
-			commands[i] = p.EvalSha(ctx, sha, call.Keys, call.Args...)
+			if results[i].Failure = db.economies.admit(s, call.Keys); results[i].Failure == nil {
+				commands[i] = p.EvalSha(ctx, sha, call.Keys, call.Args...)
+			}
 		}
 		return nil
 	})
 	for i, command := range commands {
-		if err != nil && isUnknownScript(command.Err()) {
+		if err != nil && command != nil && isUnknownScript(command.Err()) {
 			missing = append(missing, i)
 		}
 	}
 	if len(missing) > 0 {
-		_, _ = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, i := range missing {
 				commands[i] = p.Eval(ctx, source, calls[i].Keys, calls[i].Args...)
 			}
 			return nil
 		})
 	}
-	results := make([]ScriptResult, len(calls))
 	for i, command := range commands {
-		value, err := command.Result()
-		results[i].Reply, results[i].Failure = newReply(s, value, err)
+		if command != nil {
+			value, err := command.Result()
+			results[i].Reply, results[i].Failure = newReply(s, value, err)
+		}
 	}
 	return results
 }
@@ -143,6 +156,8 @@ func WrapError(operation string, err error) error {
 		return redis.Nil
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", operation, err)
+	case errors.Is(err, errUnconfirmed):
+		return fmt.Errorf("%s: %w (%w)", operation, apierror.OutcomeUnknown, err)
 	case redis.HasErrorPrefix(err, "OOM"):
 		return fmt.Errorf("%s: %w (%w)", operation, apierror.StoreFull, err)
 	case isOutage(err):

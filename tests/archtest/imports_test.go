@@ -60,6 +60,11 @@ var importTable = []importRow{
 		[]string{"principal", "apierror", "keys", "scripts", "wire", "redisdb", "idempotency"},
 		"a record names what was changed by text, so the trail knows no domain",
 	},
+	{
+		"history",
+		[]string{"apierror", "keys", "redisdb", "scripts", "secret", "wire"},
+		"compares ledgers by the numbers of their entries, and knows nothing else of money",
+	},
 	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},

@@ -24,6 +24,8 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 64, "connections that send requests at the same time")
 	flag.DurationVar(&o.span, "span", 1500*time.Millisecond, "how long one measurement of a row takes")
 	flag.StringVar(&o.appendfsync, "appendfsync", "everysec", "how Redis syncs its append-only file: always, everysec")
+	flag.StringVar(&o.durability, "durability", "disk",
+		"PARLOR_DURABILITY of the node: memory, disk, or replica, for which the store gets a replica")
 	flag.StringVar(&o.nameFilter, "only", "", "measure only rows whose name contains this")
 	flag.StringVar(&o.profileDir, "profiles", "",
 		"a folder for CPU profiles of the node, one for each row of the last pass")
@@ -44,6 +46,7 @@ type options struct {
 	passes, workers int
 	span            time.Duration // of one measurement
 	appendfsync     string        // setting of Redis
+	durability      string        // of the node
 	nameFilter      string        // part of the names of the rows to measure; "" for all
 	profileDir      string        // folder for CPU profiles; "" for none
 }
@@ -55,6 +58,7 @@ type row struct {
 	baselineRatios   []float64 // to the baseline of the same pass; empty for the baseline
 	echoRatio        []float64 // of cycles to bare requests in fours, of the same pass; empty for the other rows
 	opsPerWallSecond []float64 // operations per second of wall clock, everything on this machine
+	storeMicros      []float64 // CPU time of the store for each operation
 	failedCount      int64
 }
 
@@ -77,6 +81,12 @@ func report(rows []*row) {
 		fmt.Printf("  %-42s %14.0f %12.1f %14s %8d\n", r.name, perCPU, 1e6/perCPU, ratio, r.failedCount)
 		if len(r.echoRatio) > 0 {
 			fmt.Printf("  %-42s %42.2f\n", "  the cycle, to bare gin in fours", median(r.echoRatio))
+		}
+	}
+	fmt.Printf("\n%-44s %14s %12s\n", "STORE", "per second", "µs CPU each")
+	for _, r := range rows {
+		if len(r.storeMicros) > 0 {
+			fmt.Printf("  %-42s %14.0f %12.1f\n", r.name, median(r.opsPerWallSecond), median(r.storeMicros))
 		}
 	}
 }

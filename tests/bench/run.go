@@ -24,6 +24,7 @@ const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"
 // baseline.
 type servers struct {
 	redis           *redistest.Server
+	replica         *redistest.Server // nil for none
 	nodeAddress     string // host:port
 	baselineAddress string // host:port
 	internalAddress string // host:port of the node's metrics and profiles
@@ -43,9 +44,9 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("one node, one Redis with appendfsync %s, %d connections, %d passes of %v\n"+
+	fmt.Printf("one node in the mode %s, one Redis with appendfsync %s, %d connections, %d passes of %v\n"+
 		"rate limits are on as by default; %d players, each with an address of its own (X-Forwarded-For)\n",
-		o.appendfsync, o.workers, o.passes, o.span, len(b.players))
+		o.durability, o.appendfsync, o.workers, o.passes, o.span, len(b.players))
 	rows := b.newRows()
 	for pass := range o.passes {
 		if err := b.measurePass(pass, rows); err != nil {
@@ -63,8 +64,13 @@ func startServers(o options) (*servers, error) {
 		return s, err
 	}
 	if s.redis, err = redistest.Start("--appendonly", "yes", "--appendfsync", o.appendfsync,
-		"--auto-aof-rewrite-percentage", "0"); err != nil {
+		"--auto-aof-rewrite-percentage", "0", "--repl-diskless-sync-delay", "0"); err != nil {
 		return s, err
+	}
+	if o.durability == "replica" {
+		if s.replica, err = redistest.Start(redistest.ReplicaOf(s.redis.Addr)...); err != nil {
+			return s, err
+		}
 	}
 	parlor, self := filepath.Join(s.binaryDir, "parlor"), filepath.Join(s.binaryDir, "bench")
 	for path, source := range map[string]string{parlor: "./cmd/parlor", self: "./tests/bench"} {
@@ -83,6 +89,7 @@ func startServers(o options) (*servers, error) {
 		"PARLOR_LISTEN=" + s.nodeAddress, "PARLOR_INTERNAL_LISTEN=" + s.internalAddress, "PARLOR_REDIS_URL=" + s.redis.URL(),
 		"PARLOR_ADMIN_KEY=" + adminKey, "PARLOR_SIGNING_KEY=signing-key-of-the-bench-a90b55c1e6d3",
 		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=warn", "PARLOR_PPROF=on", "HOME=" + s.binaryDir,
+		"PARLOR_DURABILITY=" + o.durability, "PARLOR_STATE_DIR=" + s.binaryDir,
 	}
 	if s.nodePID, err = s.start(node, "http://"+s.nodeAddress+"/readyz"); err != nil {
 		return s, err
@@ -122,9 +129,11 @@ func (s *servers) stop() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	}
-	if s.redis != nil {
-		s.redis.Kill()
-		_ = os.RemoveAll(s.redis.Dir)
+	for _, server := range []*redistest.Server{s.replica, s.redis} {
+		if server != nil {
+			server.Kill()
+			_ = os.RemoveAll(server.Dir)
+		}
 	}
 	_ = os.RemoveAll(s.binaryDir)
 }
@@ -366,10 +375,20 @@ func (b *bench) measurePass(pass int, rows []*row) error {
 		}
 		b.keyEpoch++
 		withProfile := b.options.profileDir != "" && pass == b.options.passes-1
+		before, err := cpuTime(b.redis.Pid())
+		if err != nil {
+			return err
+		}
 		m, err := b.measureRow(i, rows[i].name, withProfile, operations[i])
 		if err != nil {
 			return err
 		}
+		after, err := cpuTime(b.redis.Pid())
+		if err != nil {
+			return err
+		}
+		storeMicros := float64((after - before).Microseconds()) / float64(max(1, m.operationCount))
+		rows[i].storeMicros = append(rows[i].storeMicros, storeMicros)
 		if m.failedCount > 0 {
 			fmt.Printf("%s: %d of %d failed, first: %s\n", rows[i].name, m.failedCount,
 				m.operationCount+m.failedCount, m.firstFailure)

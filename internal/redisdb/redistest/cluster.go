@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,43 @@ func StartCluster(args ...string) (url string, servers []*Server, err error) {
 	}
 	addrs, err := startCluster(start)
 	return "redis-cluster://" + strings.Join(addrs, ","), servers, err
+}
+
+// StartClusterWithReplicas starts three masters with one replica each. replicas[i] follows
+// masters[i]. The servers end with the test.
+func StartClusterWithReplicas(t testing.TB, args ...string) (url string, masters, replicas []*Server) {
+	t.Helper()
+	url, masters, err := StartCluster(args...)
+	for _, s := range masters {
+		t.Cleanup(s.Remove)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, master := range masters {
+		replica := StartFor(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)...)
+		client := Dial(t, replica)
+		host, port, _ := strings.Cut(master.Addr, ":")
+		if err := client.ClusterMeet(t.Context(), host, port).Err(); err != nil {
+			t.Fatal(err)
+		}
+		id := Dial(t, master).Do(t.Context(), "CLUSTER", "MYID").Val().(string)
+		err := Poll(startLimit, func() error { return client.ClusterReplicate(t.Context(), id).Err() })
+		if err != nil {
+			t.Fatalf("make a replica: %v", err)
+		}
+		Eventually(t, "the master has the replica in step", func() bool {
+			return strings.Contains(Dial(t, master).Info(t.Context(), "replication").Val(), "state=online,")
+		})
+		replicas = append(replicas, replica)
+	}
+	for _, s := range slices.Concat(masters, replicas) {
+		Eventually(t, "all servers know each other", func() bool {
+			info := Dial(t, s).ClusterInfo(t.Context()).Val()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:6")
+		})
+	}
+	return url, masters, replicas
 }
 
 // StartTLSCluster starts a Cluster that takes TLS connections only. It returns host:port of its

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/history"
+	"github.com/parlor-games/parlor/internal/readiness"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// newHistory returns what watches the history of the money.
+func (n *node) newHistory() *history.Service {
+	host, _ := os.Hostname() // "" is shown as it is
+	h := history.New(n.db, history.Options{
+		StateDir: n.settings.StateDir, SigningKeys: revealKeys(n.settings.SigningKeys), Node: host, Log: n.log,
+		Changes: n.monitor.Changes,
+		Prepare: func(ctx context.Context) error {
+			n.auth.ForgetStore()
+			return n.db.CheckRequirements(ctx, requirements(n.settings))
+		},
+		Resync: n.hub.Resync,
+	})
+	n.monitor.BeforeReady(h.Start)
+	n.monitor.AddChecks(func() (list []readiness.Check) {
+		for _, c := range h.Checks() {
+			list = append(list, readiness.Check{Name: c.Name, OK: c.OK, Detail: c.Detail})
+		}
+		return list
+	})
+	return h
+}
+
+var errNoReplica = apierror.StoreUnavailable.WithReason(
+	"money is refused while no replica of the store can confirm a change")
+
+// allowMoney returns why money must not be changed now. In the mode replica nothing is written that
+// nobody could confirm.
+func (n *node) allowMoney() error {
+	if err := n.history.AllowMoney(); err != nil {
+		return err
+	}
+	if n.settings.Durability == string(redisdb.KeepsReplica) && !n.monitor.IsReady() {
+		return errNoReplica
+	}
+	return nil
+}
+
+// historyCollector exports what the node knows of the history and of its replicas.
+type historyCollector struct {
+	history *history.Service
+	db      *redisdb.DB
+}
+
+var (
+	epochDesc = prometheus.NewDesc("parlor_history_epoch",
+		"Epoch of the store: higher each time that its history went back.", nil, nil)
+	historyLossesDesc = prometheus.NewDesc("parlor_history_losses_total",
+		"Times that this node noticed that the history of the store went back.", nil, nil)
+	entriesLostDesc = prometheus.NewDesc("parlor_history_entries_lost",
+		"Ledger entries that the store lost at least, since an operator accepted it last.", nil, nil)
+	moneyStoppedDesc = prometheus.NewDesc("parlor_money_stopped",
+		"1 while money is stopped until an operator accepts the store, else 0.", nil, nil)
+	confirmationsDesc = prometheus.NewDesc("parlor_replica_confirmations_total",
+		"Batches of writes that a replica confirmed in time, or did not. Only in the mode replica.",
+		[]string{"result"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (*historyCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		epochDesc, historyLossesDesc, entriesLostDesc, moneyStoppedDesc, confirmationsDesc,
+	} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *historyCollector) Collect(metrics chan<- prometheus.Metric) {
+	stats := c.history.Stats()
+	stopped := 0.0
+	if stats.Stopped {
+		stopped = 1
+	}
+	confirmed, missed := c.db.Confirmations()
+	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
+	for _, m := range []prometheus.Metric{
+		prometheus.MustNewConstMetric(epochDesc, gauge, float64(stats.Epoch)),
+		prometheus.MustNewConstMetric(historyLossesDesc, counter, float64(stats.Losses)),
+		prometheus.MustNewConstMetric(entriesLostDesc, gauge, float64(stats.EntriesLost)),
+		prometheus.MustNewConstMetric(moneyStoppedDesc, gauge, stopped),
+		prometheus.MustNewConstMetric(confirmationsDesc, counter, float64(confirmed), "confirmed"),
+		prometheus.MustNewConstMetric(confirmationsDesc, counter, float64(missed), "missed"),
+	} {
+		metrics <- m
+	}
+}

@@ -1,0 +1,213 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/secret"
+	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
+)
+
+type store struct{ db *redisdb.DB }
+
+// meta is what the store says of itself.
+type meta struct {
+	installation string // "" in an empty store
+	epoch        int64  // 0 in an empty store
+	accepted     int64  // last epoch that an operator accepted, 0 for none
+	former       []string
+	stopped      string // JSON of a Stop, "" while money goes on
+}
+
+// replaces reports whether an operator let this store follow an installation.
+func (m meta) replaces(installation string) bool { return slices.Contains(m.former, installation) }
+
+func (s store) readMeta(ctx context.Context) (meta, error) {
+	all, err := s.db.Client.HGetAll(ctx, keys.Meta()).Result()
+	if err != nil {
+		return meta{}, redisdb.WrapError("read the installation's record", err)
+	}
+	f := redisdb.NewFields("the installation's record", all)
+	m := meta{
+		installation: f.Text(keys.MetaInstallationField), epoch: f.Int(keys.MetaEpochField),
+		accepted: f.Int(keys.MetaAcceptedField), stopped: f.Text(keys.MetaStoppedField),
+	}
+	if text := f.Text(keys.MetaFormerField); text != "" {
+		m.former = strings.Split(text, ",")
+	}
+	return m, f.Err()
+}
+
+// found gives a store its name and its first epoch, unless another node did.
+func (s store) found(ctx context.Context) error {
+	err := s.db.Client.HSetNX(ctx, keys.Meta(), keys.MetaInstallationField, secret.New()[:16]).Err()
+	if err == nil {
+		err = s.db.Client.HSetNX(ctx, keys.Meta(), keys.MetaEpochField, 1).Err()
+	}
+	return redisdb.WrapError("name the installation", err)
+}
+
+// ledger is how far the ledger of a game is.
+type ledger struct {
+	last       int64  // number of the last entry
+	head       string // of the last entry
+	headAtMark string // of the entry that was asked for, "" when there is none
+	firstHead  string // of entry 1, "" when there is none or it left the ledger
+	base       int64  // entries that left the ledger
+}
+
+// readLedgers returns how far ledgers are, and their entries with the given numbers. A game whose
+// ledger cannot be read is absent; err is the first cause.
+func (s store) readLedgers(ctx context.Context, numbers map[int64]int64) (map[int64]ledger, error) {
+	games := make([]int64, 0, len(numbers))
+	calls := make([]redisdb.ScriptCall, 0, len(numbers))
+	for id, number := range numbers {
+		games = append(games, id)
+		calls = append(calls, redisdb.ScriptCall{
+			Keys: []string{keys.Ledger(id), keys.LedgerBase(id)}, Args: []any{number},
+		})
+	}
+	found := make(map[int64]ledger, len(games))
+	var first error
+	for i, result := range s.db.RunScriptPipelined(ctx, scripts.HistoryRead, calls) {
+		err := result.Failure
+		if err == nil {
+			err = result.Err(scripts.HistoryRead)
+		}
+		if err == nil {
+			v := redisdb.NewValues("the ledger of game "+strconv.FormatInt(games[i], 10), result.Values)
+			l := ledger{v.NextInt(), v.NextText(), v.NextText(), v.NextText(), v.NextInt()}
+			if err = v.Err(); err == nil {
+				found[games[i]] = l
+				continue
+			}
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return found, first
+}
+
+// Loss is what a game is known to have lost in one epoch.
+type Loss struct {
+	Epoch   int64     `json:"epoch"`
+	GameID  int64     `json:"gameId"`
+	Known   int64     `json:"known"`   // number of the last ledger entry that was there
+	Present int64     `json:"present"` // number of the last one that was left
+	At      time.Time `json:"at"`      // when a node noticed
+}
+
+// Entries returns how many entries are missing at least.
+func (l Loss) Entries() int64 { return max(1, l.Known-l.Present) }
+
+// advance begins an epoch after a known one and writes down losses. It returns the epoch.
+func (s store) advance(ctx context.Context, known int64, losses []Loss) (int64, error) {
+	args := []any{known, time.Now().UnixMilli()}
+	for _, l := range losses {
+		args = append(args, l.GameID, l.Known, l.Present)
+	}
+	reply, err := s.db.RunScript(ctx, scripts.HistoryAdvance, []string{keys.Meta(), keys.HistoryLosses()}, args...)
+	if err == nil {
+		err = reply.Err(scripts.HistoryAdvance)
+	}
+	if err != nil {
+		return 0, err
+	}
+	v := redisdb.NewValues("the epoch", reply.Values)
+	return v.NextInt(), v.Err()
+}
+
+func (s store) readLosses(ctx context.Context) ([]Loss, error) {
+	all, err := s.db.Client.HGetAll(ctx, keys.HistoryLosses()).Result()
+	if err != nil {
+		return nil, redisdb.WrapError("read the losses", err)
+	}
+	list := make([]Loss, 0, len(all))
+	for field, text := range all {
+		epoch, game, _ := strings.Cut(field, ":")
+		v := redisdb.NewValues("a loss", append([]string{epoch, game}, strings.Split(text, "|")...))
+		l := Loss{Epoch: v.NextInt(), GameID: v.NextInt(), Known: v.NextInt(), Present: v.NextInt(), At: v.NextTime()}
+		if v.Err() != nil {
+			return nil, v.Err()
+		}
+		list = append(list, l)
+	}
+	slices.SortFunc(list, func(a, b Loss) int { return a.At.Compare(b.At) })
+	return list, nil
+}
+
+// stop stops money on all nodes, and writes down under an epoch what this one misses. It returns
+// false when an operator accepted the store meanwhile.
+func (s store) stop(ctx context.Context, seenEpoch int64, record Stop, epoch int64, missing []Loss) (bool, error) {
+	text, err := wire.Marshal(record)
+	if err != nil {
+		return false, err
+	}
+	args := []any{seenEpoch, text, epoch, time.Now().UnixMilli()}
+	for _, l := range missing {
+		args = append(args, l.GameID, l.Known, l.Present)
+	}
+	reply, err := s.db.RunScript(ctx, scripts.HistoryStop, []string{keys.Meta(), keys.HistoryLosses()}, args...)
+	return err == nil && reply.Status == scripts.OK, err
+}
+
+var errOvertaken = errors.New("the store has changed meanwhile; look at it again")
+
+// accept makes what the store has the history. It returns the installation and the new epoch.
+func (s store) accept(ctx context.Context, m meta, stopped Stop) (installation string, epoch int64, err error) {
+	reply, err := s.db.RunScript(ctx, scripts.HistoryAccept, []string{keys.Meta()},
+		secret.New()[:16], stopped.Epoch, stopped.Installation, m.epoch)
+	switch {
+	case err != nil:
+		return "", 0, err
+	case reply.Status == scripts.Stale:
+		return "", 0, errOvertaken
+	}
+	v := redisdb.NewValues("the accepted store", reply.Values)
+	installation, epoch = v.NextText(), v.NextInt()
+	return installation, epoch, v.Err()
+}
+
+// markTags are the hash tags of the marks on a Cluster.
+var markTags = redisdb.SpreadTags("h", 3)
+
+// readMarks returns the texts of the marks on a Cluster.
+func (s store) readMarks(ctx context.Context) (texts []string, err error) {
+	if s.db.Kind() != redisdb.KindCluster {
+		return nil, nil
+	}
+	for _, tag := range markTags {
+		text, err := s.db.Client.Get(ctx, keys.HistoryMark(tag)).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, redisdb.WrapError("read a mark", err)
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts, nil
+}
+
+// writeMarks writes a mark on a Cluster. One master that is down does not keep it from the others.
+func (s store) writeMarks(ctx context.Context, text string) error {
+	if s.db.Kind() != redisdb.KindCluster {
+		return nil
+	}
+	var failed []error
+	for _, tag := range markTags {
+		if err := s.db.Client.Set(ctx, keys.HistoryMark(tag), text, 0).Err(); err != nil {
+			failed = append(failed, fmt.Errorf("write the mark {%s}: %w", tag, err))
+		}
+	}
+	return errors.Join(failed...)
+}

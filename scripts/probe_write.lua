@@ -1,0 +1,8 @@
+-- probe_write: writes something that means nothing, for the WAIT that follows to cover.
+-- FLAGS     allow-oom
+-- KEYS      1 probe
+-- ARGV      1 ttl_ms
+-- RETURNS   ok
+local probe_key, ttl_ms = KEYS[1], ARGV[1]
+redis.call('SET', probe_key, '1', 'PX', ttl_ms)
+return 'ok'
