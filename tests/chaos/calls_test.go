@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
 )
@@ -17,6 +19,8 @@ import (
 // these are the same request.
 type call struct {
 	kind, about string
+	user        int64  // who is about it; 0 for nobody
+	room        string // that it is about, "" for none
 	key         string // "" for none
 	reason      string // of a credit or debit, its own
 	do          func(ctx context.Context, n *node, rc idempotency.Receipt) (result string, err error)
@@ -44,6 +48,8 @@ type caller struct {
 	rng     *rand.Rand
 	economy economy
 	players int64
+	name    string // of this caller: its keys and reasons start with it
+	keyed   bool   // every request that may have one has a key
 	number  int
 }
 
@@ -62,9 +68,9 @@ func (m *caller) next(b books) *call { return m.make(kinds[m.rng.IntN(len(kinds)
 // make makes up a call of a kind.
 func (m *caller) make(kind string, b books) *call {
 	m.number++
-	c := &call{kind: kind, reason: fmt.Sprintf("%s-%d", kind, m.number), results: map[string]int{}}
-	if m.chance(60) {
-		c.key = fmt.Sprintf("k%d", m.number)
+	c := &call{kind: kind, reason: fmt.Sprintf("%s-%s%d", kind, m.name, m.number), results: map[string]int{}}
+	if m.keyed || m.chance(60) {
+		c.key = fmt.Sprintf("k%s%d", m.name, m.number)
 	}
 	live := b.liveRooms()
 	roomID := "01234567-89ab-8cde-8f01-000000000001"
@@ -79,7 +85,7 @@ func (m *caller) make(kind string, b books) *call {
 	if slices.Contains([]string{"leave", "ready", "kick", "transfer"}, kind) && len(room.active) > 0 && m.chance(80) {
 		who = player(room.active[m.rng.IntN(len(room.active))])
 	}
-	c.about = fmt.Sprintf("%s by %d", roomID, who.UserID)
+	c.about, c.room, c.user = fmt.Sprintf("%s by %d", roomID, who.UserID), roomID, who.UserID
 	changed := func(r rooms.ChangeResult, err error) (string, error) { return r.Room.RoomID, err }
 	switch kind {
 	case "create":
@@ -185,6 +191,46 @@ func (m *caller) make(kind string, b books) *call {
 		}
 	}
 	return c
+}
+
+// lost returns the calls that got ok and have left nothing: money that a client was promised.
+func lost(calls []*call, b books) (list []*call) {
+	number, reasons, refs := map[string]entry{}, map[string]bool{}, map[string]bool{}
+	for i, e := range b.entries {
+		number[fmt.Sprint(b.dropped+int64(i)+1)] = e
+		reasons[e.reason] = true
+		refs[e.ref] = true
+		if e.reason == "entry" {
+			for account := range e.postings {
+				refs[account+" in "+e.ref] = true
+			}
+		}
+	}
+	for _, c := range calls {
+		for result := range c.results {
+			rest, ok := cutOK(result)
+			if !ok {
+				continue
+			}
+			wallet := keys.WalletAccount(strconv.FormatInt(c.user, 10))
+			switch c.kind {
+			case "purchase":
+				e := number[rest]
+				_, paid := e.postings[wallet]
+				ok = e.reason == "purchase" && paid
+			case "credit", "debit":
+				ok = reasons[c.reason]
+			case "create", "rematch":
+				ok = refs[rest]
+			case "join":
+				ok = refs[wallet+" in "+c.room]
+			}
+			if !ok {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // placements makes up a result for players.

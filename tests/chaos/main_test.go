@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 
@@ -38,3 +39,6 @@ type checker interface {
 	Fatalf(format string, args ...any)
 	Context() context.Context
 }
+
+// newRNG returns a source of random numbers for a part of a test.
+func newRNG(part uint64) *rand.Rand { return rand.New(rand.NewPCG(*seed, part)) }

@@ -3,7 +3,6 @@ package chaos
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -110,7 +109,7 @@ func TestEveryOrderOfStepsConservesMoney(t *testing.T) {
 	for number := uint64(0); counts["steps"] < pick(2_000, 100_000); number++ {
 		h := &history{
 			t: t, observer: observer, idle: slices.Clone(nodes), counts: counts,
-			caller: &caller{rng: rand.New(rand.NewPCG(*seed, number)), players: orderPlayers},
+			caller: &caller{rng: newRNG(number), players: orderPlayers},
 		}
 		h.caller.economy = makeEconomy(t, observer, orderPlayers)
 		for _, n := range nodes {
