@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
 )
 
 // books is everything that the economy of a game holds at one instant, read from the keys
@@ -55,8 +57,67 @@ var (
 // readBooks reads the books of a game in one step.
 func readBooks(t checker, db *redisdb.DB, game int64) (books, error) {
 	t.Helper()
-	shard := keys.EconomyShard(game)
-	tag := "{" + shard.String() + "}:"
+	return decodeBooks(game, redistest.TakeSnapshot(t, db, economyTag(game)))
+}
+
+func economyTag(game int64) string { return "{" + keys.EconomyShard(game).String() + "}:" }
+
+// readLargeBooks is readBooks for a store on which nobody works and that is too large for one step.
+func readLargeBooks(ctx context.Context, db *redisdb.DB, game int64) (books, error) {
+	snapshot, tag := redistest.Snapshot{}, economyTag(game)
+	var names []string
+	err := db.ScanKeys(ctx, tag+"*", func(found []string) {
+		for _, name := range found {
+			rest := strings.TrimPrefix(name, tag)
+			if !strings.HasPrefix(rest, "receipt:") && !strings.HasPrefix(rest, "code:") && !strings.HasSuffix(rest, ":events") {
+				names = append(names, name)
+			}
+		}
+	})
+	for some := range slices.Chunk(names, 500) {
+		kinds := make([]*redis.StatusCmd, len(some))
+		values := make([]*redis.Cmd, len(some))
+		if err == nil {
+			_, err = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for i, name := range some {
+					kinds[i] = p.Type(ctx, name)
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			return books{}, err
+		}
+		readers := map[string][]any{"string": {"GET"}, "hash": {"HGETALL"}, "list": {"LRANGE"}, "zset": {"ZCARD"}}
+		_, err = db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, name := range some {
+				command := append(slices.Clone(readers[kinds[i].Val()]), name)
+				if kinds[i].Val() == "list" {
+					command = append(command, 0, -1)
+				}
+				values[i] = p.Do(ctx, command...)
+			}
+			return nil
+		})
+		for i, name := range some {
+			stored := redistest.StoredKey{Type: kinds[i].Val()}
+			if list, listErr := values[i].StringSlice(); listErr == nil {
+				stored.Values = list
+			} else if text, textErr := values[i].Text(); textErr == nil {
+				stored.Values = []string{text}
+			}
+			snapshot[name] = stored
+		}
+	}
+	if err != nil {
+		return books{}, err
+	}
+	return decodeBooks(game, snapshot)
+}
+
+// decodeBooks returns the books that are stored under the keys of an economy.
+func decodeBooks(game int64, snapshot redistest.Snapshot) (books, error) {
+	shard, tag := keys.EconomyShard(game), economyTag(game)
 	b := books{
 		game: game, wallets: map[int64]balance{}, rooms: map[string]roomBooks{}, owned: map[int64]map[string]int64{},
 		totals: map[string]int64{}, lines: map[int64][]string{}, assets: map[string]map[string]string{},
@@ -67,7 +128,7 @@ func readBooks(t checker, db *redisdb.DB, game int64) (books, error) {
 		errs = append(errs, err)
 		return n
 	}
-	for key, stored := range redistest.TakeSnapshot(t, db, tag) {
+	for key, stored := range snapshot {
 		name := strings.TrimPrefix(key, tag)
 		kind, rest, _ := strings.Cut(name, ":")
 		_, user, isWallet := keys.ParseWallet(key)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +39,7 @@ func newInstallation(t *testing.T, url string, nodes, players int, stock any, se
 	t.Helper()
 	in := &installation{
 		t: t, url: url,
-		settings: append([]string{"PARLOR_RATE_LIMITS=off", "PARLOR_LOG_LEVEL=error", "PARLOR_ACCESS_TTL=1h"}, settings...),
+		settings: append([]string{"PARLOR_RATE_LIMITS=off", "PARLOR_ACCESS_TTL=1h"}, settings...),
 	}
 	for range nodes {
 		in.nodes = append(in.nodes, in.startNode())
@@ -148,7 +148,13 @@ func TestNodesThatAreKilledLoseNothing(t *testing.T) {
 		clients.Go(func() {
 			rng := newRNG(uint64(table))
 			seats := in.players[table*3 : table*3+3]
+			pace := time.NewTicker(pick(100*time.Millisecond, 200*time.Millisecond))
+			defer pace.Stop()
 			for turn := 0; ctx.Err() == nil; turn++ {
+				select {
+				case <-ctx.Done():
+				case <-pace.C:
+				}
 				in.playTable(ctx, rng, seats, fmt.Sprintf("%d-%d", table, turn), func(r nodetest.Response, tries int) {
 					sent.Add(1)
 					repeated.Add(int64(tries - 1))
@@ -181,30 +187,33 @@ func TestNodesThatAreKilledLoseNothing(t *testing.T) {
 		}
 	}
 	clients.Wait()
-	b := wantBooks(t, observer.db)
+	for i := range in.nodes {
+		in.nodes[i].Kill()
+	}
+	b := wantLargeBooks(t, observer.db)
 	for i, p := range in.players {
 		owned := b.owned[p.id][fmt.Sprint(in.coin)]
 		if owned != purchases[i].Load() {
 			t.Errorf("player %d owns %d coins; %d purchases were acknowledged", p.id, owned, purchases[i].Load())
 		}
 	}
-	wantLead(t, observer)
-	report(t, "%d nodes killed in %v, %d requests, %d of them repeated, %d purchases, delta %d, %d live rooms after the sweeps",
-		kills, pick(8*time.Second, 5*time.Minute), sent.Load(), repeated.Load(), bought.Load(), b.delta(),
-		len(wantEnded(t, observer).liveRooms()))
+	wantDue(t, observer, b)
+	open := len(b.liveRooms())
+	freeLeases(t, observer)
+	report(t, "%d nodes killed in %v, %d requests, %d of them repeated, %d purchases, delta %d, "+
+		"%d rooms abandoned, %d after the sweep", kills, pick(8*time.Second, 5*time.Minute), sent.Load(), repeated.Load(),
+		bought.Load(), b.delta(), open, len(wantEnded(t, observer).liveRooms()))
 }
 
-// wantLead requires that every room that has not ended is known to the sweep.
-func wantLead(t *testing.T, n *node) {
+// wantDue requires that every room that has not ended is known to the sweep.
+func wantDue(t *testing.T, n *node, b books) {
 	t.Helper()
-	b := wantBooks(t, n.db)
 	due, err := n.db.Client.ZRange(t.Context(), keys.RoomsDue(keys.EconomyShard(gameID)), 0, -1).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := strings.Join(due, " ")
 	for _, id := range b.liveRooms() {
-		if !strings.Contains(all, id) {
+		if !slices.Contains(due, id) {
 			t.Errorf("the sweep does not know the room %s", id)
 		}
 	}
