@@ -25,6 +25,7 @@ type call struct {
 	reason      string // of a credit or debit, its own
 	do          func(ctx context.Context, n *node, rc idempotency.Receipt) (result string, err error)
 
+	fault   error          // the last one
 	results map[string]int // what those got that lived to hear it: how often
 }
 
@@ -35,6 +36,7 @@ func (c *call) send(ctx context.Context, n *node) string {
 	if err == nil {
 		return "ok " + result
 	}
+	c.fault = err
 	if e, ok := apierror.As(err); ok {
 		return e.Code
 	}

@@ -23,6 +23,8 @@ type load struct {
 	heard atomic.Int64 // calls that got any final response
 	open  atomic.Int64 // calls whose outcome nobody knows at this moment
 
+	refusals sync.Map // results that are not final → a kind of call that got them
+
 	stop  context.CancelFunc
 	ended sync.WaitGroup
 	mu    sync.Mutex
@@ -72,6 +74,7 @@ func (l *load) play(ctx context.Context, n *node, m *caller) {
 					l.acked.Add(1)
 				}
 			} else if ctx.Err() == nil {
+				l.refusals.Store(c.fault.Error(), c.kind)
 				return apierror.StoreUnavailable
 			}
 			return nil
@@ -105,6 +108,13 @@ func (l *load) look(ctx context.Context, db *redisdb.DB) {
 func (l *load) waitAcked(more int64) {
 	l.t.Helper()
 	want := l.acked.Load() + more
+	defer func() {
+		if l.t.Failed() {
+			l.refusals.Range(func(result, kind any) bool { l.t.Logf("a %s got %s", kind, result); return true })
+			l.t.Logf("%d calls got ok, %d others a final response, %d have none", l.acked.Load(), l.heard.Load()-l.acked.Load(),
+				l.open.Load())
+		}
+	}()
 	redistest.Eventually(l.t, fmt.Sprintf("%d calls got ok", want), func() bool { return l.acked.Load() >= want })
 }
 

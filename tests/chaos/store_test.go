@@ -10,7 +10,9 @@ import (
 )
 
 // TestAStoreThatIsKilledLosesNothingThatWasAcknowledged kills Redis under load, by each policy of
-// its append-only file. The system lives on, so what was written is on disk or will be.
+// its append-only file. The system lives on, so what was written is on disk or will be. By everysec
+// Redis puts a write off while a sync takes long, so that some of what it acknowledged may be lost:
+// then the history is shorter, and money is conserved all the same.
 func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 	for _, policy := range []string{"no", "everysec", "always"} {
 		t.Run("appendfsync "+policy, func(t *testing.T) {
@@ -40,7 +42,9 @@ func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 				}
 				for _, c := range lost(calls, b) {
 					lostCount++
-					t.Errorf("%s got %v and is lost", c, c.results)
+					if policy != "everysec" { // by which Redis may reply up to two seconds before it writes
+						t.Errorf("%s got %v and is lost", c, c.results)
+					}
 				}
 				acked += l.acked.Load()
 				wantEnded(t, observer)
