@@ -245,3 +245,42 @@ func TestTheSameResultIsNoConflictWhenTheRoomWasReadBeforeItsStart(t *testing.T)
 		t.Error("a different result returned no error")
 	}
 }
+
+// lateResend is a keeper that loses the reply of the first run of a script and sends it again after
+// something else has happened.
+type lateResend struct {
+	script  string
+	between func()
+	done    bool
+}
+
+func (r *lateResend) step(name string, do func() error) error {
+	err := do()
+	if name == r.script && err == nil && !r.done {
+		r.done = true
+		r.between()
+		return do()
+	}
+	return err
+}
+
+func TestALateResendOfAJoinTakesNoSecondStake(t *testing.T) {
+	store := redistest.StartFor(t)
+	late, other := openNode(t, store.URL(), &gate{}), openNode(t, store.URL(), nil)
+	f := &crashFixture{t: t, node: other, economy: makeEconomy(t, other, 3)}
+	late.forgetCaches()
+	room, ctx := f.open(false, 1), t.Context()
+	for _, key := range []string{"", "key"} {
+		late.gate.watch(&lateResend{script: "room_join", between: func() {
+			if err := second(other.rooms.Kick(ctx, server, rooms.KickInput{RoomID: room, UserID: 2}, receiptOf(""))); err != nil {
+				t.Error(err)
+			}
+		}})
+		if err := second(late.rooms.Join(ctx, player(2), room, receiptOf(key))); err != nil {
+			t.Error(err)
+		}
+		if b := wantBooks(t, other.db); b.wallets[2].held != 0 {
+			t.Errorf("with the key %q, player 2 was kicked and has %+v", key, b.wallets[2])
+		}
+	}
+}
