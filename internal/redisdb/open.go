@@ -64,8 +64,8 @@ const (
 	dialAttempts   = 1 // an unreachable store is reported at once; the caller decides whether to retry
 	ioTimeout      = 3 * time.Second
 	maxRetries     = 2
-	// clusterReload is how old a client's view of a Cluster may be. A primary that is gone does not make
-	// go-redis look who has its slots now; only a redirection or an old view does.
+	// clusterReload is how old a client's view of a Cluster may be. A primary that is gone does not
+	// make go-redis look who has its slots now; only a redirection or an old view does.
 	clusterReload = time.Second
 	respVersion   = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
 )

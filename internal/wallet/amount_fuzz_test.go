@@ -36,8 +36,9 @@ func FuzzAmount(f *testing.F) {
 		if units < 0 || units > wallet.MaxUnits {
 			t.Fatalf("%q with %d decimals is %s", text, decimals, units)
 		}
-		if again, err := wallet.AmountInput(units.Decimal(decimals)).ToUnits(decimals); err != nil || again != units {
-			t.Fatalf("%s with %d decimals is written as %q, which is %s, %v", units, decimals, units.Decimal(decimals), again, err)
+		written := units.Decimal(decimals)
+		if again, err := wallet.AmountInput(written).ToUnits(decimals); err != nil || again != units {
+			t.Fatalf("%s with %d decimals is written as %q, which is %s, %v", units, decimals, written, again, err)
 		}
 	})
 }

@@ -59,7 +59,8 @@ func (m *caller) chance(percent int) bool { return m.rng.IntN(100) < percent }
 
 // kinds are the calls of players, game servers, operators and nodes, and how often each is made.
 var kinds = []string{
-	"create", "create", "create", "join", "join", "join", "join", "join", "leave", "leave", "leave", "kick", "kick", "ready",
+	"create", "create", "create", "join", "join", "join", "join", "join", "leave", "leave", "leave", "kick", "kick",
+	"ready",
 	"start", "start", "start", "finish", "finish", "finish", "finish", "cancel", "rematch", "transfer",
 	"sweep", "sweep", "fold", "purchase", "purchase", "purchase", "credit", "credit", "debit",
 }

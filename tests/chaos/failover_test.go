@@ -96,8 +96,8 @@ func (f *failover) round(t *testing.T, d durability, observer *node, nodes []*no
 }
 
 func (f *failover) String() string {
-	return fmt.Sprintf("%d rounds, %d acknowledged calls, %d lost, delta 0, responses again after %v on average, %v at most",
-		f.rounds, f.acked, f.lost, (f.sum / time.Duration(max(1, f.rounds))).Round(time.Millisecond),
+	return fmt.Sprintf("%d rounds, %d acknowledged calls, %d lost, delta 0, responses again after %v on average, "+
+		"%v at most", f.rounds, f.acked, f.lost, (f.sum / time.Duration(max(1, f.rounds))).Round(time.Millisecond),
 		f.longest.Round(time.Millisecond))
 }
 
@@ -377,7 +377,9 @@ func startReplicatedCluster(t *testing.T, args []string) (url string, servers []
 		if err = errors.Join(err, client.ClusterMeet(ctx, host, port).Err()); err != nil {
 			t.Fatal(err)
 		}
-		redistest.Eventually(t, "the replica knows its primary", func() bool { return client.ClusterReplicate(ctx, id).Err() == nil })
+		redistest.Eventually(t, "the replica knows its primary", func() bool {
+			return client.ClusterReplicate(ctx, id).Err() == nil
+		})
 	}
 	return url, servers
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A gate stands between a node and its store. It shows every single command of the node to a keeper,
-// one after the other, who decides when it is executed and whether the node lives on. A transaction
-// is one step; the commands of a pipeline are one each, since those of others may come in between.
+// A gate stands between a node and its store. It shows every single command of the node to a
+// keeper, one after the other, who decides when it is executed and whether the node lives on. A
+// transaction is one step; the commands of a pipeline are one each, since those of others may come
+// in between.
 type gate struct {
 	mu     sync.Mutex // one step of a node at a time
 	keeper keeper

@@ -315,8 +315,8 @@ func (w *linearWorld) play(ctx context.Context, client, calls int) {
 	}
 }
 
-var linearVerbs = strings.Fields("join join join join leave leave start finish finish cancel buy buy buy balance balance " +
-	"balance get get")
+var linearVerbs = strings.Fields("join join join join leave leave start finish finish cancel buy buy buy balance " +
+	"balance balance get get")
 
 // prepare makes the economy and the room, with the first player in it, and returns the first state.
 func (w *linearWorld) prepare() linearState {
@@ -388,8 +388,8 @@ func TestHistoriesOfRoomsAndPurchasesAreLinear(t *testing.T) {
 			t.Fatal("a history with a balance that is wrong by one unit passes too")
 		}
 	}
-	report(t, "%d histories of %d clients on 2 nodes, %d calls, all linear, each illegal when one balance is off by a unit; "+
-		"succeeded: %v; %v", histories, linearPlayers, calls, succeeded, time.Since(began).Round(time.Second))
+	report(t, "%d histories of %d clients on 2 nodes, %d calls, all linear, each illegal when one balance is off by a "+
+		"unit; succeeded: %v; %v", histories, linearPlayers, calls, succeeded, time.Since(began).Round(time.Second))
 }
 
 // breakHistory returns a history in which one balance that was read is wrong by a unit; nil when

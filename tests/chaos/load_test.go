@@ -15,8 +15,8 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-// load is clients that make calls on nodes all the time. A call without a clear response is repeated
-// with its key until it has one.
+// load is clients that make calls on nodes all the time. A call without a clear response is
+// repeated with its key until it has one.
 type load struct {
 	t     *testing.T
 	acked atomic.Int64 // calls that got ok

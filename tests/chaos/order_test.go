@@ -106,7 +106,7 @@ func TestEveryOrderOfStepsConservesMoney(t *testing.T) {
 	}
 	defer shortTimes.Store(false)
 	counts := map[string]int{}
-	for number := uint64(0); counts["steps"] < pick(2_000, 100_000); number++ {
+	for number := uint64(0); counts["steps"] < pick(1_500, 100_000); number++ {
 		h := &history{
 			t: t, observer: observer, idle: slices.Clone(nodes), counts: counts,
 			caller: &caller{rng: newRNG(number), players: orderPlayers},

@@ -107,7 +107,8 @@ func TestAnAppendOnlyFileThatIsCutLoadsToAStateThatBalances(t *testing.T) {
 			cuts++
 		}
 	}
-	report(t, "%d cuts in the writes of %d kinds of calls, all loaded to a prefix of the history, delta 0", cuts, len(cutKinds))
+	report(t, "%d cuts in the writes of %d kinds of calls, all loaded to a prefix of the history, delta 0", cuts,
+		len(cutKinds))
 }
 
 // place returns the position of the n-th byte of some spans.

@@ -272,7 +272,8 @@ func TestALateResendOfAJoinTakesNoSecondStake(t *testing.T) {
 	room, ctx := f.open(false, 1), t.Context()
 	for _, key := range []string{"", "key"} {
 		late.gate.watch(&lateResend{script: "room_join", between: func() {
-			if err := second(other.rooms.Kick(ctx, server, rooms.KickInput{RoomID: room, UserID: 2}, receiptOf(""))); err != nil {
+			in := rooms.KickInput{RoomID: room, UserID: 2}
+			if err := second(other.rooms.Kick(ctx, server, in, receiptOf(""))); err != nil {
 				t.Error(err)
 			}
 		}})

@@ -62,8 +62,8 @@ type others struct{}
 // gameID is the game of every world; a world has a database of its own, or comes after another.
 const gameID = 1
 
-// shortTimes makes the rooms that are made from now on overdue at once, so that the sweep may cancel
-// them at any moment.
+// shortTimes makes the rooms that are made from now on overdue at once, so that the sweep may
+// cancel them at any moment.
 var shortTimes atomic.Bool
 
 func (others) Find(context.Context, int64) (games.Game, error) {

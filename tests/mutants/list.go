@@ -33,7 +33,8 @@ var mutants = []mutant{
 	},
 	{
 		"no receipt is kept", "lib_receipt",
-		"  if fingerprint ~= '' then\n    redis.call('SET', receipt_key", "  if false then\n    redis.call('SET', receipt_key", crash,
+		"  if fingerprint ~= '' then\n    redis.call('SET', receipt_key",
+		"  if false then\n    redis.call('SET', receipt_key", crash,
 	},
 	{
 		"no receipt of a change of a room is kept", "lib_receipt",
@@ -72,7 +73,8 @@ var mutants = []mutant{
 	},
 	{
 		"the newest line has another balance than the wallet", "lib_stake",
-		"'|' .. paid .. '|' .. free .. '|' .. held .. '|' .. reason", "'|' .. paid .. '|' .. held .. '|' .. free .. '|' .. reason",
+		"'|' .. paid .. '|' .. free .. '|' .. held .. '|' .. reason",
+		"'|' .. paid .. '|' .. held .. '|' .. free .. '|' .. reason",
 		order,
 	},
 	{
@@ -134,7 +136,7 @@ var mutants = []mutant{
 	},
 	{
 		"a player may join without the entry", "room_join",
-		"if not has_at_least(free, entry) then", "if false then", order,
+		"if not has_at_least(free, entry) then", "if false then", linear,
 	},
 	{
 		"a player who is seated pays again", "room_join",
@@ -156,7 +158,7 @@ var mutants = []mutant{
 	},
 	{
 		"a room is opened without the entry", "lib_open_room",
-		"if not has_at_least(free, entry) then", "if false then", order,
+		"if not has_at_least(free, entry) then", "if false then", model,
 	},
 
 	// Refunds.
@@ -178,11 +180,12 @@ var mutants = []mutant{
 	},
 	{
 		"a forfeited seat can be left again", "room_leave",
-		"if not state or state == 'forfeited' then", "if not state then", linear,
+		"if not state or state == 'forfeited' then", "if not state then", model,
 	},
 	{
 		"forfeited stakes are not refunded", "lib_refund",
-		"if stake ~= '0' then\n      release_stake", "if stake ~= '0' and seat.state == 'active' then\n      release_stake", order,
+		"if stake ~= '0' then\n      release_stake",
+		"if stake ~= '0' and seat.state == 'active' then\n      release_stake", model,
 	},
 	{
 		"a cancelled room is not in the ledger", "lib_refund",
@@ -194,7 +197,7 @@ var mutants = []mutant{
 	},
 	{
 		"a cancel without the keys of all players goes on", "room_cancel",
-		"if not has_all_players(seats, keys_of) then return {'stale', nonce} end", "", order,
+		"if not has_all_players(seats, keys_of) then return {'stale', nonce} end", "", scripted,
 	},
 	{
 		"an ended room can be swept again and again", "room_sweep",

@@ -10,8 +10,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// Every mutant can be made: its text is in the script, once, and without it the script is still Lua.
-// Whether a test notices the defect is for `make mutants`.
+// Every mutant can be made: its text is in the script, once, and without it the script is still
+// Lua. Whether a test notices the defect is for `make mutants`.
 func TestEveryMutantFitsItsScript(t *testing.T) {
 	copied := t.TempDir()
 	if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "..", "scripts"))); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/parlor-games/parlor/scripts"
 )
 
-// ScriptsEnv names the variable with a folder of scripts that a test binary uses in the place of its
-// own: `make mutants` breaks them there.
+// ScriptsEnv names the variable with a folder of scripts that a test binary uses in the place of
+// its own: `make mutants` breaks them there.
 const ScriptsEnv = "PARLOR_TEST_SCRIPTS"
 
 // replaceScripts loads the scripts from the folder that the environment names, if it does.
