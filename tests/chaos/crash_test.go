@@ -143,6 +143,17 @@ var paths = []path{
 			return second(n.rooms.Cancel(ctx, server, room, rc))
 		}, false,
 	},
+	{
+		"cancel after a seat was forfeited", func(f *crashFixture) string {
+			room := f.started(1, 2, 3)
+			if err := second(f.node.rooms.Leave(f.t.Context(), player(3), room, receiptOf(""))); err != nil {
+				f.t.Fatal(err)
+			}
+			return room
+		}, func(ctx context.Context, n *node, _ *crashFixture, room string, rc idempotency.Receipt) error {
+			return second(n.rooms.Cancel(ctx, server, room, rc))
+		}, false,
+	},
 	{"rematch", func(f *crashFixture) string {
 		room := f.started(1, 2, 3)
 		if err := second(f.node.rooms.Finish(f.t.Context(), server, room, ranking, receiptOf(""))); err != nil {

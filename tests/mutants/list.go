@@ -185,7 +185,7 @@ var mutants = []mutant{
 	{
 		"forfeited stakes are not refunded", "lib_refund",
 		"if stake ~= '0' then\n      release_stake",
-		"if stake ~= '0' and seat.state == 'active' then\n      release_stake", model,
+		"if stake ~= '0' and seat.state == 'active' then\n      release_stake", crash,
 	},
 	{
 		"a cancelled room is not in the ledger", "lib_refund",
