@@ -339,7 +339,7 @@ func TestAReplicaThatWasCutOffIsPromoted(t *testing.T) {
 			dark := l.acked.Load() - before
 			calls := l.end()
 			primary.Kill()
-			if err := dial(t, replica).SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+			if err := dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 				t.Fatal(err)
 			}
 			promoted := openNode(t, replica.URL(), nil)
