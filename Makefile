@@ -76,6 +76,25 @@ bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle 
 hostile: servers ## Let one guest do its worst for a minute while others play for money
 	go test ./tests/hostile -count=1 -v -timeout 10m -attack 60s -baseline 20s -ratio 1.5
 
+.PHONY: chaos
+chaos: servers ## Prove for an hour that no unit of money is made or lost; docs/proof.md has the figures
+	go test ./tests/chaos -count=1 -long -timeout 90m
+
+.PHONY: mutants
+mutants: servers ## Break the scripts that move money, one line at a time: a test must notice each defect
+	go run ./tests/mutants
+
+# Each target is fuzzed for FUZZ_TIME.
+FUZZ_TIME ?= 60s
+
+.PHONY: fuzz
+fuzz: servers ## Fuzz amounts, requests, frames, tokens, saves and rules, a minute each
+	@grep -rnoE --include='*_test.go' 'func Fuzz[A-Za-z]+' . | sed -E 's|/[^/]+_test.go:[0-9]+:func | |' | sort | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) -parallel 2 </dev/null || exit 1; \
+	done
+
 .PHONY: cost
 cost: servers valgrind ## Count what each call costs the store, and fail above a ceiling of docs/cost.md
 	go run ./tests/cost

@@ -324,6 +324,9 @@ func (s *Service) Finish(
 				payouts = room.computeSettlement(rankPlacements(placements, active))
 			}
 		}
+		if room.Status == Finished { // placements that are not valid are another result
+			payouts.roomVersion = room.Version
+		}
 		// The script runs even with invalid placements: there may be a first reply to this key. When
 		// there is none, it changes nothing: the placements are no result of a finished room, and the
 		// version is not that of a started one.

@@ -32,7 +32,10 @@ local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' then
-  if fields[3] ~= placements then return refuse('result_conflict', nonce) end
+  if fields[3] ~= placements then
+    if version ~= computed_for then return {'stale', nonce} end -- the caller read it before its end
+    return refuse('result_conflict', nonce)
+  end
   return refuse('ok', nonce) -- the same result again
 end
 if status == 'CANCELLED' then return refuse('room_closed', nonce) end

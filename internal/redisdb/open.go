@@ -67,7 +67,10 @@ const (
 	dialAttempts   = 1 // an unreachable store is reported at once; the caller decides whether to retry
 	ioTimeout      = 3 * time.Second
 	maxRetries     = 2
-	respVersion    = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
+	// clusterReload is how old a client's view of a Cluster may be. A primary that is gone does not
+	// make go-redis look who has its slots now; only a redirection or an old view does.
+	clusterReload = time.Second
+	respVersion   = 2 // RESP3 has nothing that is used here, and makes the client check for pushes before every reply
 )
 
 // Open opens the store at a URL:
@@ -154,6 +157,7 @@ func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, err
 			Addrs: a.hosts, Username: a.user, Password: a.password, TLSConfig: tlsConfig,
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
 			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
+			ClusterStateReloadInterval: clusterReload,
 		})
 	}, KindCluster)
 }

@@ -153,6 +153,7 @@ var libraryTable = []libraryRow{
 	{"github.com/hashicorp/golang-lru", []string{"cache/"}, "every cache is bounded and counted"},
 	{"github.com/getkin", nil, "checks the contract in tests"},
 	{"pgregory.net/rapid", nil, "makes up histories in tests"},
+	{"github.com/anishathalye", nil, "checks histories in tests"},
 	{"testing", []string{"redisdb/redistest/"}, "a binary must not carry the test framework"},
 }
 

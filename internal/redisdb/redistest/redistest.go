@@ -30,15 +30,15 @@ import (
 )
 
 // Main runs the tests of a package and then stops the servers that they started.
-func Main(m *testing.M) int {
-	code := m.Run()
-	stopAll()
-	return code
-}
+func Main(m *testing.M) int { return Wrap((*testing.M).Run)(m) }
 
 // Wrap returns another package's Main that also stops the servers.
 func Wrap(run func(m *testing.M) int) func(m *testing.M) int {
 	return func(m *testing.M) int {
+		if err := replaceScripts(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
 		code := run(m)
 		stopAll()
 		return code

@@ -1,0 +1,459 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+// durability is one way to run nodes and their store, and what it promises of a failover.
+type durability struct {
+	name      string
+	server    []string // arguments of redis-server
+	mayLose   bool     // acknowledged calls may be lost with a primary; money is conserved all the same
+	openNodes func(t testing.TB, url string, n int) []*node
+}
+
+func openNodes(t testing.TB, url string, n int) (nodes []*node) {
+	for range n {
+		nodes = append(nodes, openNode(t, url, nil))
+	}
+	return nodes
+}
+
+// durabilities are the modes whose failovers are tested. A mode that waits for replicas has a row
+// with mayLose false.
+var durabilities = []durability{
+	{"disk", []string{"--appendonly", "yes", "--appendfsync", "everysec"}, true, openNodes},
+	{"disk, min-replicas-to-write 1", []string{
+		"--appendonly", "yes", "--appendfsync", "everysec", "--min-replicas-to-write", "1", "--min-replicas-max-lag", "1",
+	}, true, openNodes},
+}
+
+// failover is what the rounds of a test add up to.
+type failover struct {
+	rounds       int
+	acked        int64
+	lost         int
+	longest, sum time.Duration // from the fault to the next response
+	describe     func() string // what the servers say of each other
+}
+
+// round makes a fault under load and waits until clients have responses again. It adds up the books
+// then, and counts the acknowledged calls that are gone.
+func (f *failover) round(t *testing.T, d durability, observer *node, nodes []*node, fault func()) {
+	t.Helper()
+	f.rounds++
+	flushAll(t, observer.db)
+	observer.forgetCaches()
+	for _, n := range nodes {
+		n.forgetCaches()
+	}
+	e := addEconomy(t, observer, loadPlayers)
+	l := startLoad(t, observer.db, nodes, e, 6, *seed+uint64(f.rounds))
+	l.waitAcked(pick(int64(60), 200))
+	began := time.Now()
+	fault()
+	defer func() {
+		if t.Failed() {
+			t.Log(f.describe())
+		}
+	}()
+	l.waitAcked(pick(int64(10), 30))
+	took := time.Since(began)
+	f.longest, f.sum = max(f.longest, took), f.sum+took
+	calls := l.end()
+	var b books
+	redistest.Eventually(t, "the new primary can be read", func() bool {
+		var err error
+		b, err = tryBooks(t.Context(), observer.db)
+		return err == nil
+	})
+	if err := b.check(); err != nil {
+		t.Fatalf("after the failover the books are wrong:\n%v", err)
+	}
+	gone := lost(calls, b)
+	for _, c := range gone {
+		if !d.mayLose {
+			t.Errorf("%s got %v and is lost", c, c.results)
+		}
+	}
+	f.lost += len(gone)
+	f.acked += l.acked.Load()
+}
+
+func (f *failover) String() string {
+	return fmt.Sprintf("%d rounds, %d acknowledged calls, %d lost, delta 0, responses again after %v on average, "+
+		"%v at most", f.rounds, f.acked, f.lost, (f.sum / time.Duration(max(1, f.rounds))).Round(time.Millisecond),
+		f.longest.Round(time.Millisecond))
+}
+
+var dialled sync.Map // *redistest.Server → *redis.Client
+
+// dial returns a client of a server, one for all who ask.
+func dial(t testing.TB, s *redistest.Server) *redis.Client {
+	if known, ok := dialled.Load(s); ok {
+		return known.(*redis.Client)
+	}
+	client := redistest.Dial(t, s)
+	dialled.Store(s, client)
+	t.Cleanup(func() { dialled.Delete(s) })
+	return client
+}
+
+// flushAll empties a store of any kind.
+func flushAll(t testing.TB, db *redisdb.DB) {
+	t.Helper()
+	redistest.Eventually(t, "the store is empty", func() bool {
+		if cluster, ok := db.Client.(*redis.ClusterClient); ok {
+			return cluster.ForEachMaster(t.Context(), func(ctx context.Context, server *redis.Client) error {
+				return server.FlushAll(ctx).Err()
+			}) == nil
+		}
+		return db.Client.FlushAll(t.Context()).Err() == nil
+	})
+}
+
+// sentinels is a primary with replicas, and who watches them.
+type sentinels struct {
+	t       *testing.T
+	servers []*redistest.Server
+	watch   []*redistest.Server
+}
+
+const sentinelName = "parlor"
+
+func startSentinels(t *testing.T, args []string) *sentinels {
+	t.Helper()
+	s := &sentinels{t: t, servers: []*redistest.Server{redistest.StartFor(t, args...)}}
+	host, port, _ := strings.Cut(s.servers[0].Addr, ":")
+	for range 2 {
+		s.servers = append(s.servers, redistest.StartFor(t, append(slices.Clone(args), "--replicaof", host+" "+port)...))
+	}
+	for range 3 {
+		file := filepath.Join(t.TempDir(), "sentinel.conf")
+		settings := fmt.Sprintf("sentinel monitor %s %s %s 2\nsentinel down-after-milliseconds %s 1000\n"+
+			"sentinel failover-timeout %s 3000\n", sentinelName, host, port, sentinelName, sentinelName)
+		if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		watcher, err := redistest.StartSentinel(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(watcher.Remove)
+		s.watch = append(s.watch, watcher)
+	}
+	s.wait()
+	return s
+}
+
+func (s *sentinels) url() string {
+	var hosts []string
+	for _, w := range s.watch {
+		hosts = append(hosts, w.Addr)
+	}
+	return "redis-sentinel://" + strings.Join(hosts, ",") + "/" + sentinelName
+}
+
+// primary returns the server that the sentinels name.
+func (s *sentinels) primary() (*redistest.Server, error) {
+	list, err := dial(s.t, s.watch[0]).Do(
+		s.t.Context(), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelName).StringSlice()
+	if err != nil || len(list) != 2 {
+		return nil, fmt.Errorf("the sentinel names %v, %w", list, err)
+	}
+	for _, server := range s.servers {
+		if server.Addr == list[0]+":"+list[1] {
+			return server, nil
+		}
+	}
+	return nil, fmt.Errorf("the sentinel names %v", list)
+}
+
+// facts returns what a sentinel says of the primary, by name; nothing when it cannot be asked.
+func (s *sentinels) facts(ctx context.Context, sentinel *redistest.Server) map[string]string {
+	ask := redis.NewMapStringStringCmd(ctx, "SENTINEL", "MASTER", sentinelName)
+	_ = dial(s.t, sentinel).Process(ctx, ask)
+	return ask.Val()
+}
+
+// describe returns what the sentinels say of the primary.
+func (s *sentinels) describe() (text string) {
+	for _, w := range s.watch {
+		text += fmt.Sprintln(s.facts(context.Background(), w))
+	}
+	return text
+}
+
+// wait waits until a primary has two replicas that are in step, and every sentinel knows all.
+func (s *sentinels) wait() {
+	s.t.Helper()
+	defer func() {
+		if s.t.Failed() {
+			s.t.Log(s.describe())
+		}
+	}()
+	redistest.Eventually(s.t, "the primary has two replicas", func() bool {
+		primary, err := s.primary()
+		if err != nil {
+			return false
+		}
+		info, err := dial(s.t, primary).Info(s.t.Context(), "replication").Result()
+		if err != nil || strings.Count(info, "state=online") != 2 || !strings.Contains(info, "role:master") {
+			return false
+		}
+		for _, w := range s.watch {
+			facts := s.facts(s.t.Context(), w)
+			if facts["flags"] != "master" || facts["num-slaves"] != "2" || facts["num-other-sentinels"] != "2" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestBehindSentinelsAPrimaryMayDieOrStandStill kills the primary and stops it by turns.
+func TestBehindSentinelsAPrimaryMayDieOrStandStill(t *testing.T) {
+	t.Parallel()
+	for _, d := range pick(durabilities[:1], durabilities) {
+		t.Run(d.name, func(t *testing.T) {
+			s := startSentinels(t, d.server)
+			observer, nodes := openNode(t, s.url(), nil), d.openNodes(t, s.url(), 2)
+			f := failover{describe: s.describe}
+			for round := range pick(1, 20) {
+				s.wait()
+				primary, err := s.primary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if round%2 == 0 {
+					f.round(t, d, observer, nodes, primary.Kill)
+					err = primary.Restart()
+				} else {
+					f.round(t, d, observer, nodes, primary.Pause)
+					primary.Resume()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			report(t, "1 primary, 2 replicas, 3 sentinels, killed and stopped by turns: %s", &f)
+		})
+	}
+}
+
+// cable is a connection that can be cut in silence: nothing passes and nobody hears of it.
+type cable struct {
+	listener net.Listener
+	mu       sync.RWMutex // locked while it is cut
+	ended    context.Context
+}
+
+func layCable(t *testing.T, to string) *cable {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &cable{listener: listener, ended: ctx}
+	t.Cleanup(func() { cancel(); _ = listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			context.AfterFunc(ctx, func() { _, _ = near.Close(), far.Close() })
+			go c.carry(near, far)
+			go c.carry(far, near)
+		}
+	}()
+	return c
+}
+
+func (c *cable) carry(from io.ReadCloser, to io.WriteCloser) {
+	defer func() { _, _ = from.Close(), to.Close() }()
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		c.mu.RLock()
+		_, err = to.Write(buffer[:n])
+		c.mu.RUnlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestAReplicaThatWasCutOffIsPromoted cuts the replication in silence, lets clients go on for a
+// while, and promotes the replica. What was acknowledged meanwhile is lost unless a mode waits for
+// replicas; money is conserved in any case.
+func TestAReplicaThatWasCutOffIsPromoted(t *testing.T) {
+	t.Parallel()
+	for _, d := range pick(durabilities[:1], durabilities) {
+		t.Run(d.name, func(t *testing.T) {
+			primary := redistest.StartFor(t, d.server...)
+			wire := layCable(t, primary.Addr)
+			host, port, _ := net.SplitHostPort(wire.listener.Addr().String())
+			replica := redistest.StartFor(t, append(slices.Clone(d.server), "--replicaof", host+" "+port)...)
+			redistest.Eventually(t, "the replica is in step", func() bool {
+				info, err := dial(t, primary).Info(t.Context(), "replication").Result()
+				return err == nil && strings.Contains(info, "state=online")
+			})
+			observer, nodes := openNode(t, primary.URL(), nil), d.openNodes(t, primary.URL(), 2)
+			redistest.Eventually(t, "the primary takes writes", func() bool {
+				return observer.db.Client.Set(t.Context(), "{p}:try", 1, time.Second).Err() == nil
+			})
+			e := addEconomy(t, observer, loadPlayers)
+			l := startLoad(t, observer.db, nodes, e, 8, *seed)
+			l.waitAcked(50)
+			before := l.acked.Load()
+			wire.mu.Lock()
+			defer wire.mu.Unlock()
+			ctx, cancel := context.WithTimeout(t.Context(), pick(time.Second, 4*time.Second))
+			<-ctx.Done()
+			cancel()
+			dark := l.acked.Load() - before
+			calls := l.end()
+			primary.Kill()
+			if err := dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
+				t.Fatal(err)
+			}
+			promoted := openNode(t, replica.URL(), nil)
+			// It has no replica of its own now.
+			dial(t, replica).ConfigSet(t.Context(), "min-replicas-to-write", "0")
+			b := wantBooks(t, promoted.db)
+			gone := len(lost(calls, b))
+			if gone > 0 && !d.mayLose {
+				t.Errorf("%d acknowledged calls are lost", gone)
+			}
+			report(t, "%d calls acknowledged, %d of them in %v without replication; %d of those that leave a trace are lost; "+
+				"delta %d", l.acked.Load(), dark, pick(time.Second, 4*time.Second), gone, b.delta())
+			wantEnded(t, promoted)
+		})
+	}
+}
+
+// startReplicatedCluster starts a Cluster of three primaries with a replica each.
+func startReplicatedCluster(t *testing.T, args []string) (url string, servers []*redistest.Server) {
+	t.Helper()
+	url, servers, err := redistest.StartCluster(append(slices.Clone(args), "--cluster-replica-validity-factor", "0")...)
+	for _, s := range servers {
+		t.Cleanup(s.Remove)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(servers[0].Addr, ":")
+	for _, primary := range servers[:3] {
+		replica := redistest.StartFor(t, append(slices.Clone(args), "--cluster-enabled", "yes", "--cluster-node-timeout",
+			"2000", "--cluster-replica-validity-factor", "0")...)
+		servers = append(servers, replica)
+		client, ctx := dial(t, replica), t.Context()
+		id, err := dial(t, primary).Do(ctx, "CLUSTER", "MYID").Text()
+		if err = errors.Join(err, client.ClusterMeet(ctx, host, port).Err()); err != nil {
+			t.Fatal(err)
+		}
+		redistest.Eventually(t, "the replica knows its primary", func() bool {
+			return client.ClusterReplicate(ctx, id).Err() == nil
+		})
+	}
+	return url, servers
+}
+
+// waitForCluster waits until every primary of a Cluster has its replica.
+func waitForCluster(t *testing.T, servers []*redistest.Server) {
+	t.Helper()
+	redistest.Eventually(t, "every primary has a replica", func() bool {
+		primaries, ok := 0, 0
+		for _, s := range servers {
+			client := dial(t, s)
+			info, err := client.Info(t.Context(), "replication").Result()
+			state, stateErr := client.ClusterInfo(t.Context()).Result()
+			if err != nil || stateErr != nil || !strings.Contains(state, "cluster_state:ok") ||
+				!strings.Contains(state, "cluster_known_nodes:6") {
+				return false
+			}
+			if strings.Contains(info, "role:master") {
+				primaries++
+				ok += strings.Count(info, "state=online")
+			}
+		}
+		return primaries == 3 && ok == 3
+	})
+}
+
+// TestInAClusterAPrimaryMayDieOrStandStill kills the primary that has the economy, and stops it, by
+// turns.
+func TestInAClusterAPrimaryMayDieOrStandStill(t *testing.T) {
+	t.Parallel()
+	d := durabilities[0]
+	url, servers := startReplicatedCluster(t, d.server)
+	waitForCluster(t, servers)
+	observer, nodes := openNode(t, url, nil), d.openNodes(t, url, 2)
+	f := failover{describe: func() (text string) {
+		for _, s := range servers {
+			text += dial(t, s).ClusterNodes(context.Background()).Val() + "\n"
+		}
+		return text
+	}}
+	for round := range pick(1, 20) {
+		waitForCluster(t, servers)
+		primary := clusterPrimary(t, observer.db, servers)
+		var err error
+		if round%2 == 0 {
+			f.round(t, d, observer, nodes, primary.Kill)
+			err = primary.Restart()
+		} else {
+			f.round(t, d, observer, nodes, primary.Pause)
+			primary.Resume()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(t, "3 primaries, 3 replicas, the economy's one killed and stopped by turns: %s", &f)
+}
+
+// clusterPrimary returns the server that has the economy of the tests.
+func clusterPrimary(t *testing.T, db *redisdb.DB, servers []*redistest.Server) *redistest.Server {
+	t.Helper()
+	cluster := db.Client.(*redis.ClusterClient)
+	cluster.ReloadState(t.Context())
+	var found *redistest.Server
+	redistest.Eventually(t, "the economy has a primary", func() bool {
+		client, err := cluster.MasterForKey(t.Context(), economyTag(gameID))
+		if err != nil {
+			return false
+		}
+		i := slices.IndexFunc(servers, func(s *redistest.Server) bool { return s.Addr == client.Options().Addr })
+		if i >= 0 && strings.Contains(dial(t, servers[i]).Info(t.Context(), "replication").Val(), "role:master") {
+			found = servers[i]
+		}
+		return found != nil
+	})
+	return found
+}

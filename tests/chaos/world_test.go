@@ -1,0 +1,251 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/redis/go-redis/v9"
+)
+
+var operator = principal.Caller{Role: principal.Operator}
+
+// node is what one node has of the domains of money: its own connection, caches and services.
+type node struct {
+	db      *redisdb.DB
+	rooms   *rooms.Service
+	wallets *wallet.Service
+	assets  *assets.Service
+	gate    *gate // nil when nobody schedules the node
+}
+
+// openNode opens a node on a store. It has the code of a real node without HTTP.
+func openNode(t testing.TB, url string, g *gate) *node {
+	t.Helper()
+	db, err := redisdb.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if g != nil {
+		db.Client.AddHook(g)
+	}
+	n := &node{db: db, gate: g}
+	n.forgetCaches()
+	return n
+}
+
+// forgetCaches gives the node new services, as after a restart.
+func (n *node) forgetCaches() {
+	n.wallets = wallet.New(n.db, others{}, wallet.Options{})
+	n.assets = assets.New(n.db, n.wallets, assets.Options{})
+	n.rooms = rooms.New(n.db, n.wallets, others{}, others{}, rooms.Options{Shards: 1})
+}
+
+// others stands for the domains that know no money: every player is in the game of the tests.
+type others struct{}
+
+// gameID is the game of every world; a world has a database of its own, or comes after another.
+const gameID = 1
+
+// shortTimes makes the rooms that are made from now on overdue at once, so that the sweep may
+// cancel them at any moment.
+var shortTimes atomic.Bool
+
+func (others) Find(context.Context, int64) (games.Game, error) {
+	s := games.DefaultSettings()
+	s.MaxRakeBps = 10_000
+	if shortTimes.Load() {
+		s.IdleTimeout, s.MatchTimeout = time.Millisecond, time.Millisecond
+	}
+	return games.Game{ID: gameID, Settings: s}, nil
+}
+
+func (others) Game(context.Context, int64) (int64, error) { return gameID, nil }
+
+func (others) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
+
+func (others) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
+	return users.Profile{ID: id, Username: fmt.Sprintf(`Q"|ü%d`, id)}, nil
+}
+
+func (others) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) { return nil, nil }
+
+// player returns a player of the game of the tests.
+func player(id int64) principal.Caller {
+	return principal.Caller{Role: principal.Player, UserID: id, GameID: gameID}
+}
+
+// server is the backend of the game of the tests.
+var server = principal.Caller{Role: principal.Server, GameID: gameID}
+
+// receiptOf returns the receipt of a request with a key, "" for none.
+func receiptOf(key string) idempotency.Receipt {
+	if key == "" {
+		return idempotency.Receipt{}
+	}
+	return idempotency.Receipt{KeyDigest: key, Fingerprint: "f" + key}
+}
+
+const (
+	tokenCode    = "GOLD"
+	startBalance = 100 // in the token; it has two decimals
+)
+
+// economy is what every world of these tests has: a token, assets and players with money.
+type economy struct {
+	tokenID int64
+	assets  []int64
+}
+
+// makeEconomy empties a database and makes a game with some players, an asset without limits, and
+// one of which there are a few.
+func makeEconomy(t testing.TB, n *node, players int) economy {
+	t.Helper()
+	ctx := t.Context()
+	if err := n.db.Client.FlushDB(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	n.forgetCaches()
+	return addEconomy(t, n, players)
+}
+
+// addEconomy is makeEconomy on a store that is empty.
+func addEconomy(t testing.TB, n *node, players int) economy {
+	t.Helper()
+	ctx := t.Context()
+	if err := n.db.Client.Set(ctx, keys.GameIDCounter(), gameID, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	token, err := n.wallets.CreateToken(ctx, operator, wallet.TokenDefinition{
+		Code: tokenCode, Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := economy{tokenID: token.ID}
+	for _, in := range []assets.CreateInput{
+		{Name: "Coin", TokenCode: tokenCode, Price: "0.07"},
+		{Name: "Crown", TokenCode: tokenCode, Price: "3", Stock: new(int64(5)), PerUserLimit: new(int64(2))},
+	} {
+		a, err := n.assets.Create(ctx, server, gameID, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.assets = append(e.assets, a.ID)
+	}
+	for id := range int64(players) {
+		in := wallet.CreditInput{UserID: id + 1, TokenCode: tokenCode, Amount: amount(startBalance * 100), Reason: "start"}
+		if _, err := n.wallets.Credit(ctx, operator, in, receiptOf("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e
+}
+
+// amount returns units of the token as a client writes them.
+func amount(units int64) wallet.AmountInput {
+	return wallet.AmountInput(wallet.Units(units).Decimal(2))
+}
+
+// overdue makes every room of a game that has not ended overdue, by setting its clock back.
+func overdue(t testing.TB, db *redisdb.DB, b books) {
+	t.Helper()
+	ctx, shard := t.Context(), keys.EconomyShard(b.game)
+	const back = 48 * time.Hour
+	for _, id := range b.liveRooms() {
+		room := keys.Room(shard, id)
+		for _, field := range []string{"created", "started"} {
+			if db.Client.HExists(ctx, room, field).Val() {
+				db.Client.HIncrBy(ctx, room, field, -back.Milliseconds())
+			}
+		}
+		if err := db.Client.ZAdd(ctx, keys.RoomsDue(shard), redis.Z{Score: 0, Member: id}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantEnded lets the time of every room pass, sweeps, and requires that all rooms have ended, that
+// nobody holds anything, and that the deep audit agrees with the books.
+func wantEnded(t testing.TB, n *node) books {
+	t.Helper()
+	b := wantLargeBooks(t, n.db)
+	overdue(t, n.db, b)
+	redistest.Eventually(t, "the sweep has ended every room", func() bool {
+		if _, err := n.rooms.Sweep(t.Context()); err != nil {
+			return false
+		}
+		b = wantLargeBooks(t, n.db)
+		return len(b.liveRooms()) == 0
+	})
+	report, err := n.wallets.AuditDeep(t.Context(), gameID)
+	if err != nil || !report.Balanced || !report.HeldCounted || len(report.Differences) > 0 {
+		t.Fatalf("the deep audit returns %+v, %v", report, err)
+	}
+	return b
+}
+
+// wantBooks returns the books of the game of the tests, which must balance.
+func wantBooks(t testing.TB, db *redisdb.DB) books {
+	t.Helper()
+	b, err := readBooks(t, db, gameID)
+	return wantSound(t, b, err)
+}
+
+// wantLargeBooks is wantBooks for a store on which nobody works.
+func wantLargeBooks(t testing.TB, db *redisdb.DB) books {
+	t.Helper()
+	b, err := readLargeBooks(t.Context(), db, gameID)
+	return wantSound(t, b, err)
+}
+
+func wantSound(t testing.TB, b books, err error) books {
+	t.Helper()
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		t.Fatalf("the books:\n%v", err)
+	}
+	return b
+}
+
+// wantBought requires that each player owns what the ledger says the player bought, with purchases
+// of one piece each, and returns how many that were.
+func (b books) wantBought() error {
+	bought := map[string]int64{}
+	for _, e := range b.entries {
+		asset, ok := strings.CutPrefix(e.ref, "asset:")
+		if e.reason != "purchase" || !ok {
+			continue
+		}
+		for account := range e.postings {
+			if kind, owner := keys.ParseAccount(account); kind == keys.AccountWallet {
+				bought[owner+" "+asset]++
+			}
+		}
+	}
+	for user, owned := range b.owned {
+		for asset, n := range owned {
+			if id := strconv.FormatInt(user, 10) + " " + asset; bought[id] != n {
+				return fmt.Errorf("player %d owns %d of asset %s; the ledger has %d purchases", user, n, asset, bought[id])
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package main
+
+// The tests that must notice a mutant.
+var (
+	order    = killer{"./tests/chaos", "TestEveryOrder"}
+	crash    = killer{"./tests/chaos", "TestARequestThatDies"}
+	linear   = killer{"./tests/chaos", "TestHistories"}
+	races    = killer{"./tests/chaos", "TestRaces|TestTheSameResult"}
+	payouts  = killer{"./scripts", "TestRoomsConserveMoney|TestAResult|TestTheLargestPot|TestAmountsOfAnySize"}
+	scripted = killer{"./scripts", "TestExamples|TestTheSweep|TestAnOlderLeader|TestFoldingTwice|TestTheLast32Calls"}
+	model    = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEndedRooms"}
+	purchase = killer{"./internal/assets", "TestMoneyScriptsAgreeWithTheModel$"}
+)
+
+// mutants are the defects. Each breaks one line of a script that moves money.
+var mutants = []mutant{
+	// Receipts: what is sent twice happens once.
+	{
+		"a credit that is sent again is made again", "wallet_credit",
+		"if first then return first end", "", crash,
+	},
+	{
+		"a debit that is sent again is made again", "wallet_debit",
+		"if first then return first end", "", crash,
+	},
+	{
+		"a purchase that is sent again is made again", "asset_purchase",
+		"if first then return first end", "", crash,
+	},
+	{
+		"a grant is given at every sign-in", "wallet_grant",
+		"if redis.call('HEXISTS', wallet_key, ':grant') == 1 then return 'ok' end", "", crash,
+	},
+	{
+		"no receipt is kept", "lib_receipt",
+		"  if fingerprint ~= '' then\n    redis.call('SET', receipt_key",
+		"  if false then\n    redis.call('SET', receipt_key", crash,
+	},
+	{
+		"no receipt of a change of a room is kept", "lib_receipt",
+		"  redis.call('SET', receipt_key, fingerprint .. '\\31ok\\31' .. nonce .. '\\31', 'PX', ttl_ms)", "", order,
+	},
+	{
+		"another request under the same key gets the first reply", "lib_receipt",
+		"if reply[1] ~= fingerprint then return {'idempotency_key_reused'} end", "", purchase,
+	},
+	{
+		"a room with a key that is created again is another room", "room_create",
+		"  if first then return first end", "", crash,
+	},
+	{
+		"a room that was created without a key is not recognised when that is sent again", "lib_open_room",
+		"if redis.call('EXISTS', room_key) == 1 then return {'ok', nonce, room_id} end", "", crash,
+	},
+	{
+		"a leave without a key that is sent again is refused", "room_leave",
+		"if is_resend(marks, nonce) then return 'ok' end", "", model,
+	},
+	{
+		"a join without a key that is sent again, after a kick, takes a second stake", "room_join",
+		"if is_resend(marks, nonce) then return 'ok' end", "",
+		killer{"./tests/chaos", "TestALateResendOfAJoin"},
+	},
+	{
+		"marks are not written", "lib_save_change",
+		"'marks', add_mark(marks, nonce), ...", "'marks', marks or '', ...", scripted,
+	},
+
+	// Balances.
+	{
+		"what is free and what is held are swapped", "lib_balance",
+		"token, free .. '|' .. held, ':seq', seq", "token, held .. '|' .. free, ':seq', seq", crash,
+	},
+	{
+		"the newest line has another balance than the wallet", "lib_stake",
+		"'|' .. paid .. '|' .. free .. '|' .. held .. '|' .. reason",
+		"'|' .. paid .. '|' .. held .. '|' .. free .. '|' .. reason",
+		order,
+	},
+	{
+		"whoever has exactly the price cannot pay", "lib_amounts",
+		"return balance >= amount", "return balance > amount", purchase,
+	},
+	{
+		"amounts of different lengths are compared as texts", "lib_amounts",
+		"if #balance ~= #amount then return #balance > #amount end", "", order,
+	},
+	{
+		"a large sum loses its carry", "lib_amounts",
+		"if low >= 1000000000 then high, low = high + 1, low - 1000000000 end",
+		"if low >= 1000000000 then low = low - 1000000000 end", payouts,
+	},
+	{
+		"a large difference loses its borrow", "lib_amounts",
+		"if low < 0 then high, low = high - 1, low + 1000000000 end", "if low < 0 then low = low + 1000000000 end", payouts,
+	},
+	{
+		"large amounts are added as floats", "lib_amounts",
+		"if #a <= 15 and #b <= 15 then return", "if true then return", payouts,
+	},
+
+	// Minting.
+	{
+		"what is minted is not counted", "lib_mint",
+		"  redis.call('HSET', totals_key, total, minted)\n", "", crash,
+	},
+	{
+		"what is burnt is not counted", "wallet_debit",
+		"redis.call('HINCRBY', totals_key, 'minted:' .. token, delta)\n", "", crash,
+	},
+	{
+		"a debit may exceed the balance", "wallet_debit",
+		"if not has_at_least(free, units) then", "if false then", purchase,
+	},
+	{
+		"a wallet may exceed its bound", "lib_mint",
+		"not has_at_least('9007199254740991', held == '0' and free or add_amounts(free, held))", "false", purchase,
+	},
+
+	// Stakes.
+	{
+		"a stake is not held", "lib_take_stake",
+		"subtract_amounts(free, entry), add_amounts(held, entry)", "subtract_amounts(free, entry), held", crash,
+	},
+	{
+		"a stake has no ledger entry", "lib_take_stake",
+		"'|w' .. user .. ':-' .. entry .. ';e:' .. entry)", "'|')", crash,
+	},
+	{
+		"a stake costs nothing", "lib_take_stake",
+		"subtract_amounts(free, entry), add_amounts(held, entry)", "free, add_amounts(held, entry)", crash,
+	},
+	{
+		"a stake is released and stays held", "lib_stake",
+		"held = subtract_amounts(held, stake)", "", crash,
+	},
+	{
+		"a player may join without the entry", "room_join",
+		"if not has_at_least(free, entry) then", "if false then", linear,
+	},
+	{
+		"a player who is seated pays again", "room_join",
+		"if seat and string.byte(seat) == 97 then return refuse('ok', nonce) end -- \"active\": seated already", "", crash,
+	},
+	{
+		"one more than the seats may join", "room_join",
+		"if taken > tonumber(max_players) then", "if taken > tonumber(max_players) + 1 then", linear,
+	},
+	{
+		"a started room can be joined", "room_join",
+		"if status ~= 'CREATED' then return refuse('already_started', nonce) end", "", linear,
+	},
+	{
+		"an ended room can be joined", "room_join",
+		"if status ~= 'CREATED' and status ~= 'STARTED' then return refuse('room_closed', nonce) end\n" +
+			"if seat and string.byte(seat) == 97 then return refuse('ok', nonce) end -- \"active\": seated already\n" +
+			"if status ~= 'CREATED' then return refuse('already_started', nonce) end\n", "", order,
+	},
+	{
+		"a room is opened without the entry", "lib_open_room",
+		"if not has_at_least(free, entry) then", "if false then", model,
+	},
+
+	// Refunds.
+	{
+		"who leaves before the start gets no ledger entry", "lib_remove_seat",
+		"'|e:-' .. stake .. ';w' .. user .. ':' .. stake)", "'|')", crash,
+	},
+	{
+		"who leaves before the start leaves the stake in the pot", "lib_remove_seat",
+		"return string.format('%d', pot - stake)", "return pot", crash,
+	},
+	{
+		"who leaves after the start gets the stake back", "room_leave",
+		"\nif is_open then\n  pot = remove_seat", "\nif true then\n  pot = remove_seat", crash,
+	},
+	{
+		"an ended room can be left", "room_leave",
+		"if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end", "", linear,
+	},
+	{
+		"a forfeited seat can be left again", "room_leave",
+		"if not state or state == 'forfeited' then", "if not state then", model,
+	},
+	{
+		"forfeited stakes are not refunded", "lib_refund",
+		"if stake ~= '0' then\n      release_stake",
+		"if stake ~= '0' and seat.state == 'active' then\n      release_stake", crash,
+	},
+	{
+		"a cancelled room is not in the ledger", "lib_refund",
+		"if #postings > 0 then", "if false then", crash,
+	},
+	{
+		"an ended room can be cancelled", "room_cancel",
+		"if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end", "", linear,
+	},
+	{
+		"a cancel without the keys of all players goes on", "room_cancel",
+		"if not has_all_players(seats, keys_of) then return {'stale', nonce} end", "", scripted,
+	},
+	{
+		"an ended room can be swept again and again", "room_sweep",
+		"elseif reason then\n  local status_key", "elseif true then\n  local status_key",
+		scripted,
+	},
+	{
+		"the sweep ends rooms before their time", "room_sweep",
+		"now_ms >= deadline\n", "true\n",
+		scripted,
+	},
+	{
+		"a leader of the sweep that has a successor goes on", "room_sweep",
+		"if newest and tonumber(token_of_leader) < tonumber(newest) then return {'stale', 'fence'} end", "",
+		scripted,
+	},
+
+	// Payouts.
+	{
+		"a finished room can be finished again", "room_finish",
+		"if status == 'FINISHED' then", "if false then", crash,
+	},
+	{
+		"a cancelled room can be finished", "room_finish",
+		"if status == 'CANCELLED' then return refuse('room_closed', nonce) end\n" +
+			"if status ~= 'STARTED' then return refuse('not_started', nonce) end\n", "", linear,
+	},
+	{
+		"a result that was computed for an earlier room is paid", "room_finish",
+		"if version ~= computed_for then return {'stale', nonce} end -- so the keys are those of all seats", "",
+		scripted,
+	},
+	{
+		"the same result is a conflict for a node that read the room before its start", "room_finish",
+		"    if version ~= computed_for then return {'stale', nonce} end -- the caller read it before its end\n", "", races,
+	},
+	{
+		"payouts need not be the pot", "lib_payout",
+		"return sum == limit and count == seats and count * entry == limit", "return true", payouts,
+	},
+	{
+		"a player may be paid twice", "lib_payout",
+		"or named[user] then", "then", payouts,
+	},
+	{
+		"the rake has no ledger entry", "lib_payout",
+		"if rake ~= '0' then postings", "if false then postings", crash,
+	},
+	{
+		"a winner's stake stays held", "lib_payout",
+		"decimals, entry, units, reason,", "decimals, units == '0' and entry or '0', units, reason,", crash,
+	},
+	{
+		"a rematch opens a room each time", "room_rematch",
+		"if rematch then return refuse('ok', nonce, rematch) end", "", crash,
+	},
+
+	// Purchases.
+	{
+		"more is sold than there is", "asset_purchase",
+		"if stock ~= '' and not has_at_least(stock, quantity) then", "if false then", linear,
+	},
+	{
+		"a player may own more than the limit", "asset_purchase",
+		"if limit ~= '' and had + quantity > tonumber(limit) then", "if false then", linear,
+	},
+	{
+		"a purchase may exceed the balance", "asset_purchase",
+		"if not has_at_least(free, total) then", "if false then", linear,
+	},
+	{
+		"the stock does not shrink", "asset_purchase",
+		"if stock ~= '' then stock = string.format('%d', stock - quantity) end", "", linear,
+	},
+	{
+		"what is bought is not owned", "asset_purchase",
+		"redis.call('HSET', inventory_key, asset, owned)\n", "", crash,
+	},
+	{
+		"the house does not get the price", "asset_purchase",
+		"';h:' .. total", "''", crash,
+	},
+
+	// The books.
+	{
+		"a page of the ledger is folded twice", "ledger_fold",
+		"if (redis.call('HGET', totals_key, 'folded') or '0') ~= before then return {'stale'} end", "", crash,
+	},
+	{
+		"a leader of the fold that has a successor goes on", "ledger_fold",
+		"if fence ~= '' and newest and tonumber(fence) < tonumber(newest) then return {'stale'} end", "",
+		scripted,
+	},
+}
