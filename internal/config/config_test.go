@@ -44,6 +44,8 @@ func (s source) load(mode config.Mode) (config.Settings, error) {
 
 var complete = []string{"PARLOR_REDIS_URL=" + storeURL, "PARLOR_ADMIN_KEY=" + goodKey, "PARLOR_SIGNING_KEY=" + otherKey}
 
+const archived = "PARLOR_ARCHIVE=file:///archive"
+
 func with(env ...string) []string { return append(append([]string{}, complete...), env...) }
 
 func TestDefaults(t *testing.T) {
@@ -112,8 +114,9 @@ func TestWhatLooksLikeAMistakeIsAWarning(t *testing.T) {
 		env  []string
 		want string
 	}{
-		"memory":  {with("PARLOR_DURABILITY=memory"), "PARLOR_DURABILITY memory loses"},
-		"nothing": {complete, ""},
+		"memory":  {with("PARLOR_DURABILITY=memory", archived), "PARLOR_DURABILITY memory loses"},
+		"archive": {complete, "PARLOR_ARCHIVE is not set"},
+		"nothing": {with(archived), ""},
 	} {
 		s, err := source{env: c.env}.load(config.ModeServe)
 		got := strings.Join(s.Warnings(), "\n")

@@ -26,6 +26,9 @@ type Settings struct {
 	SigningKeys           []Secret       `name:"signing-key"`
 	SaveKeys              []Secret       `name:"save-key"`
 	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
+	Archive               string         `name:"archive"`
+	ArchiveEndpoint       string         `name:"archive-endpoint"`
+	ArchiveRegion         string         `name:"archive-region"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
 	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
 	LogLevel              slog.Level     `name:"log-level" default:"info" dev:"warn" oneof:"debug info warn error"`
@@ -66,6 +69,12 @@ var docs = map[string]string{
 		"it later with the signing keys of before at its end. None: the signing keys. No flag.",
 	"durability": "What an acknowledged change survives. memory: nothing, for development and tests. disk: a crash of " +
 		"Redis, which must have its append-only file on. replica is not offered by this release yet.",
+	"archive": "Where the ledger goes when it leaves the store: file:///folder, which exists and which all nodes " +
+		"share, or s3://bucket/prefix, with the credentials of the AWS tools (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the " +
+		"role of the machine). The same for every node. None: nothing leaves the store, which grows with every change of " +
+		"money.",
+	"archive-endpoint": "Server of the bucket, https://host:port, where it is not AWS.",
+	"archive-region":   "Region of the bucket. None: the server says.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +
 		"a Cluster.",
 	"log":       "Format of the log on stderr.",

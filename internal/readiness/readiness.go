@@ -14,7 +14,7 @@ import (
 
 // Check is one thing that a node needs, or an operator must know.
 type Check struct {
-	Name   string `json:"name"` // "store", "store:0-5460", "memory"
+	Name   string `json:"name"` // "store", "store:0-5460", "memory", "archive"
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"` // a sentence for anyone to read
 }
@@ -43,6 +43,7 @@ type Monitor struct {
 	report   atomic.Pointer[Report]
 
 	masters map[string]*master
+	others  []func() Check
 }
 
 // master is the state of one master of the store.
@@ -63,6 +64,10 @@ func NewMonitor(
 	m.report.Store(&Report{Checks: []Check{{Name: "store", Detail: "was not reached yet"}}})
 	return m
 }
+
+// Include adds a check of something else than the store to the reports. It must be called before
+// Run, and the check must not wait.
+func (m *Monitor) Include(check func() Check) { m.others = append(m.others, check) }
 
 // Report returns what is known. It does not wait, and is at most some seconds old.
 func (m *Monitor) Report() Report { return *m.report.Load() }
@@ -146,6 +151,9 @@ func (m *Monitor) update(probed []redisdb.MasterHealth) {
 		Detail: fmt.Sprintf("%d %% in use; above %d %% nothing new is admitted",
 			m.memory.PercentUsed(), redisdb.WatermarkPercent),
 	})
+	for _, check := range m.others {
+		report.Checks = append(report.Checks, check())
+	}
 	m.report.Store(&report)
 }
 
