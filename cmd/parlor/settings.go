@@ -44,13 +44,7 @@ func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (confi
 		Flags: flags, Environ: os.Environ(), ReadFile: os.ReadFile,
 		DecodeFile: func(text []byte) (file map[string]any, err error) { return file, yaml.Unmarshal(text, &file) },
 		ExtraChecks: map[string]func(string) error{
-			"redis-url": func(url string) error {
-				db, err := redisdb.Open(url) // only parses the address
-				if err == nil {
-					_ = db.Close()
-				}
-				return err
-			},
+			"redis-url": checkStoreURL, "backup-url": checkStoreURL,
 			"archive": func(address string) error {
 				_, err := archive.Open(address, archive.S3Options{}) // only parses the address
 				return err
@@ -62,6 +56,15 @@ func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (confi
 		},
 	})
 	return s, s.Require(err, required...)
+}
+
+// checkStoreURL only parses the address.
+func checkStoreURL(url string) error {
+	db, err := redisdb.Open(url)
+	if err == nil {
+		_ = db.Close()
+	}
+	return err
 }
 
 func configCommand() *cobra.Command {

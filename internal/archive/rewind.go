@@ -9,7 +9,11 @@ import (
 )
 
 // Rewound is what Rewind has set aside, by kind of object.
-type Rewound struct{ Segments, Checkpoints, Lines int }
+type Rewound struct {
+	Segments    int `json:"segments"`
+	Checkpoints int `json:"checkpoints"`
+	Lines       int `json:"lineObjects"`
+}
 
 // supersededFolder has the objects that Rewind has set aside. Nothing reads them any more.
 const supersededFolder = "superseded/"

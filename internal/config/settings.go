@@ -22,6 +22,7 @@ type Settings struct {
 	ListenAddress         string         `name:"listen" default:"127.0.0.1:8080"`
 	InternalListenAddress string         `name:"internal-listen" default:"127.0.0.1:9090" dev:"127.0.0.1:0"`
 	RedisURL              Secret         `name:"redis-url"`
+	BackupURL             Secret         `name:"backup-url"`
 	AdminKeys             []Secret       `name:"admin-key"`
 	SigningKeys           []Secret       `name:"signing-key"`
 	SaveKeys              []Secret       `name:"save-key"`
@@ -59,6 +60,8 @@ var docs = map[string]string{
 		"rediss-sentinel://user:pass@host:port,host:port/master?sentinelUser=…&sentinelPassword=…. Those that start with " +
 		"rediss use TLS; ?ca=/path names the certificates to trust instead of those of the system. As a flag it may have " +
 		"no password. serve needs it; dev embeds a store without it.",
+	"backup-url": "The store as parlor backup connects to it, as redis-url, with a user who may copy it. No flag. " +
+		"None: redis-url.",
 	"admin-key": "The operator's key, at least 32 bytes. A comma-separated list rotates: all are valid. No flag. serve " +
 		"needs it; dev makes one at every start. Make one with: openssl rand -hex 32",
 	"signing-key": "Signs access tokens, and saves where save-key is not set, and encrypts stored responses; at least " +
@@ -70,8 +73,8 @@ var docs = map[string]string{
 	"durability": "What an acknowledged change survives. memory: nothing, for development and tests. disk: a crash of " +
 		"Redis, which must have its append-only file on. replica is not offered by this release yet.",
 	"archive": "Where the ledger goes when it leaves the store: file:///folder, which exists and which all nodes " +
-		"share, or s3://bucket/prefix, with the credentials of the AWS tools (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the " +
-		"role of the machine). The same for every node. None: nothing leaves the store, which grows with every change of " +
+		"share, or s3://bucket/prefix, with the credentials of the AWS tools (AWS_ACCESS_KEY_ID and " +
+		"AWS_SECRET_ACCESS_KEY, or the role of the machine). The same for every node. None: nothing leaves the store, which grows with every change of " +
 		"money.",
 	"archive-endpoint": "Server of the bucket, https://host:port, where it is not AWS.",
 	"archive-region":   "Region of the bucket. None: the server says.",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/ledger"
@@ -21,6 +22,9 @@ type LedgerReport struct {
 	Problems    []string `json:"problems"`    // sentences; empty when it is whole
 }
 
+// Games returns the ids of all games.
+func (s *Service) Games(ctx context.Context) ([]int64, error) { return s.store.listGames(ctx, 0) }
+
 // LastEntry returns the number of the last ledger entry of a game.
 func (s *Service) LastEntry(ctx context.Context, gameID int64) (int64, error) {
 	ends, err := s.store.readLedgerEnds(ctx, []int64{gameID})
@@ -28,6 +32,65 @@ func (s *Service) LastEntry(ctx context.Context, gameID int64) (int64, error) {
 		return 0, err
 	}
 	return ends[0].base + ends[0].length, nil
+}
+
+// LastEntries returns the number of the last ledger entry of each game.
+func (s *Service) LastEntries(ctx context.Context) (map[int64]int64, error) {
+	games, err := s.store.listGames(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	lasts := make(map[int64]int64, len(games))
+	for some := range slices.Chunk(games, foldedGames) {
+		ends, err := s.store.readLedgerEnds(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, end := range ends {
+			lasts[end.gameID] = end.base + end.length
+		}
+	}
+	return lasts, nil
+}
+
+// RewindArchive sets aside what the archive has of a history that the store has lost: what the
+// store has not removed. It must be called while no node runs. label names where it goes.
+func (s *Service) RewindArchive(ctx context.Context, label string) (archive.Rewound, error) {
+	var all archive.Rewound
+	if s.store.archive == nil {
+		return all, errNoArchive
+	}
+	games, err := s.store.listGames(ctx, 0)
+	if err != nil {
+		return all, err
+	}
+	for _, id := range games {
+		ends, err := s.store.readLedgerEnds(ctx, []int64{id})
+		if err != nil {
+			return all, err
+		}
+		bases := func(userIDs []int64) (map[int64]int64, error) {
+			found := make(map[int64]int64, len(userIDs))
+			for some := range slices.Chunk(userIDs, walletPageSize) {
+				counts, err := s.store.readLineCounts(ctx, id, some)
+				if err != nil {
+					return nil, err
+				}
+				for _, of := range counts {
+					found[of.userID] = of.base
+				}
+			}
+			return found, nil
+		}
+		moved, err := s.store.archive.Rewind(ctx, id, ends[0].base, bases, label)
+		all.Segments += moved.Segments
+		all.Checkpoints += moved.Checkpoints
+		all.Lines += moved.Lines
+		if err != nil {
+			return all, archiveError(err)
+		}
+	}
+	return all, nil
 }
 
 // VerifyLedger reads the whole ledger of a game, what is in the archive and what is in the store.
@@ -62,6 +125,9 @@ func (s *Service) VerifyLedger(ctx context.Context, gameID int64, progress func(
 	return v.report, nil
 }
 
+// maxProblems bounds a report.
+const maxProblems = 100
+
 // ledgerCheck is one run of VerifyLedger.
 type ledgerCheck struct {
 	*Service
@@ -71,8 +137,11 @@ type ledgerCheck struct {
 	report LedgerReport
 }
 
+// note adds a problem to the report. A ledger that is wrong throughout has as many as fit.
 func (v *ledgerCheck) note(format string, args ...any) {
-	v.report.Problems = append(v.report.Problems, fmt.Sprintf(format, args...))
+	if len(v.report.Problems) < maxProblems {
+		v.report.Problems = append(v.report.Problems, fmt.Sprintf(format, args...))
+	}
 }
 
 // noteDamage notes an error about what is in the archive. It returns other errors.

@@ -66,6 +66,7 @@ var importTable = []importRow{
 		"an entry means the same in the store, in the archive and in a copy; it knows none of them",
 	},
 	{"archive", []string{"ledger"}, "keeps what left the store in files or S3, and knows nothing of Redis"},
+	{"backup", []string{"wire", "redisdb"}, "copies whatever is in a store, so it knows no key"},
 	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
