@@ -57,8 +57,8 @@ func restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "restore", Short: "Write a backup into the data folder of a Redis server that is not running",
 		Args: cobra.NoArgs,
-		Long: "restore checks a backup and writes it where a server with \"appendonly yes\" loads it at its next start: as\n" +
-			"the base of an append-only file. A dump.rdb would be ignored there. The data folder must have no data. In a\n" +
+		Long: "restore checks a backup and writes it where a server with \"appendonly yes\" loads it at its next start:\n" +
+			"as the base of an append-only file. A dump.rdb would be ignored there. The data folder must have no data. In a\n" +
 			"Cluster each master has a folder of its own, and --slots names which copy it gets.\n\n" +
 			"Stop the nodes before. Then start Redis, run \"parlor ledger rewind\" where there is an archive, and prove the\n" +
 			"result with \"parlor audit --deep\" and \"parlor ledger verify\" before nodes serve again.",

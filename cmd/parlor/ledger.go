@@ -78,8 +78,8 @@ var csvHeader = []string{"gameId", "id", "at", "tokenId", "reason", "ref", "acco
 func ledgerExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export", Short: "Print the ledger of a game, one entry a line", Args: cobra.NoArgs,
-		Long: "export prints the entries of a game's ledger, the oldest first, as JSON objects, one a line, or as CSV, one\n" +
-			"posting a row. Amounts in deltaAmount are minor units. What has left the store is read from the archive.",
+		Long: "export prints the entries of a game's ledger, the oldest first, as JSON objects, one a line, or as CSV,\n" +
+			"one posting a row. Amounts in deltaAmount are minor units. What has left the store is read from the archive.",
 		Example: "  parlor ledger export --game 1 --from 1 >ledger.jsonl",
 		RunE: func(c *cobra.Command, _ []string) error {
 			game, _ := c.Flags().GetInt64("game")

@@ -75,7 +75,7 @@ func TestACopyIsWholeAndIsLoadedByAServerWithAnAppendOnlyFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := backup.Read(dir); err != nil || len(again.Masters) != len(m.Masters) || m.Masters[0].Bytes < 100_000 {
+		if again, err := backup.Read(dir); err != nil || len(again.Masters) != len(m.Masters) || m.Masters[0].Bytes < 10_000 {
 			t.Errorf("%+v, %v", again, err)
 		}
 		if n := countRestored(t, dir, m); n != keyCount {

@@ -39,7 +39,8 @@ func Restore(dir, slots, dataDir string) error {
 		}
 	}
 	if copied == nil {
-		return fmt.Errorf("the backup has %d masters and none with the slots %q: name one by its slots", len(m.Masters), slots)
+		return fmt.Errorf("the backup has %d masters and none with the slots %q: name one by its slots",
+			len(m.Masters), slots)
 	}
 	from := filepath.Join(dir, filepath.Base(copied.File))
 	if err := check(from, *copied); err != nil {

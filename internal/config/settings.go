@@ -74,8 +74,8 @@ var docs = map[string]string{
 		"Redis, which must have its append-only file on. replica is not offered by this release yet.",
 	"archive": "Where the ledger goes when it leaves the store: file:///folder, which exists and which all nodes " +
 		"share, or s3://bucket/prefix, with the credentials of the AWS tools (AWS_ACCESS_KEY_ID and " +
-		"AWS_SECRET_ACCESS_KEY, or the role of the machine). The same for every node. None: nothing leaves the store, which grows with every change of " +
-		"money.",
+		"AWS_SECRET_ACCESS_KEY, or the role of the machine). The same for every node. None: nothing leaves the store, " +
+		"which grows with every change of money.",
 	"archive-endpoint": "Server of the bucket, https://host:port, where it is not AWS.",
 	"archive-region":   "Region of the bucket. None: the server says.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +

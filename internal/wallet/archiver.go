@@ -104,6 +104,9 @@ func (a *archiver) handle(ctx context.Context, fence int64, gameIDs []int64) (un
 		err = errors.Join(err, readErr)
 		for _, end := range ends {
 			if !a.isDue(end) {
+				if end.length-a.keep.Entries >= a.archive.Sizes().Entries { // it is folded within a second
+					unfinished = append(unfinished, end.gameID)
+				}
 				continue
 			}
 			more, gameErr := a.archiveGame(ctx, &fence, end)

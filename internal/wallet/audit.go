@@ -167,10 +167,7 @@ func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepR
 	all := make([]totals, 0, len(games))
 	for _, id := range games {
 		a := gameAudit{Service: s, gameID: id, players: players[id], replay: ledger.NewReplay()}
-		err := error(nil)
-		if !full {
-			err = a.startWithCheckpoint(ctx)
-		}
+		err := a.start(ctx, full)
 		if err == nil {
 			err = a.run(ctx)
 		}
@@ -182,7 +179,7 @@ func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepR
 			return DeepReport{}, err
 		}
 		all = append(all, a.totals)
-		sum.Entries += a.replay.Number - a.start
+		sum.Entries += a.replay.Number - a.checkpoint
 		sum.Wallets += len(a.compared)
 		sum.HeldCounted = sum.HeldCounted && a.heldCounted
 		sum.Differences = append(sum.Differences, a.differences...)
@@ -200,7 +197,8 @@ type gameAudit struct {
 	gameID  int64
 	players []int64 // who has a wallet
 	replay  *ledger.Replay
-	start   int64 // number of the entry with which the replay's checkpoint ends, 0 for none
+	// checkpoint is the number of the entry with which the replay's checkpoint ends, 0 for none.
+	checkpoint int64
 
 	// What the last recount found.
 	differences   []Difference
@@ -211,14 +209,21 @@ type gameAudit struct {
 	heldCounted   bool
 }
 
-// startWithCheckpoint loads the last checkpoint of what has left the store, when there is one.
-func (a *gameAudit) startWithCheckpoint(ctx context.Context) error {
-	if a.store.archive == nil {
-		return nil
-	}
+// start loads the last checkpoint of what has left the store, when there is one and not the full
+// ledger is wanted.
+func (a *gameAudit) start(ctx context.Context, full bool) error {
 	ends, err := a.store.readLedgerEnds(ctx, []int64{a.gameID})
 	if err != nil {
 		return err
+	}
+	if a.store.archive == nil {
+		if ends[0].sum != "" {
+			return errNoArchive
+		}
+		return nil
+	}
+	if full {
+		return nil
 	}
 	number, err := a.store.archive.LastCheckpoint(ctx, a.gameID, ends[0].base)
 	if err != nil || number == 0 {
@@ -236,7 +241,7 @@ func (a *gameAudit) startWithCheckpoint(ctx context.Context) error {
 		return fmt.Errorf("the checkpoint of game %d at entry %d ends with another segment: %w",
 			a.gameID, number, archive.ErrDamaged)
 	}
-	a.replay, a.start = checkpoint.Replay, number
+	a.replay, a.checkpoint = checkpoint.Replay, number
 	return nil
 }
 
