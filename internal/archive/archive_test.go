@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +161,13 @@ func TestDamagedObjectsAreFoundAndAreWrittenAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text, err := decoder.DecodeAll(data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := encoder.EncodeAll(bytes.Replace(text, []byte(":1\n"), []byte(":2\n"), 1), nil)
 		for why, damage := range map[string][]byte{
+			"another entry": forged,
 			"half an object": data[:len(data)/2], "one byte": {0}, "a bit": changed, "another object": other,
 			"a wrong count": short, "no sum": encoder.EncodeAll([]byte(magic+"\nkind ledger\n\n"), nil),
 		} {
@@ -233,7 +240,7 @@ func TestABrokenChainIsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = a.ReplayFrom(t.Context(), testGame, Checkpoint{Replay: ledger.NewReplay()}, 12, nil)
+			_, err = a.ReplayFrom(t.Context(), testGame, Checkpoint{Replay: ledger.NewReplay()}, 8, nil)
 			if !errors.Is(err, ErrDamaged) {
 				t.Errorf("%s: %v", why, err)
 			}
@@ -244,8 +251,10 @@ func TestABrokenChainIsFound(t *testing.T) {
 func TestRewindSetsAsideWhatTheStoreHasForgotten(t *testing.T) {
 	eachStorage(t, func(t *testing.T, a *Archive) {
 		last := write(t, a, Segment{}, 16)
-		if err := a.MakeCheckpoint(t.Context(), testGame, last.Last); err != nil {
-			t.Fatal(err)
+		for _, number := range []int64{8, last.Last} {
+			if err := a.MakeCheckpoint(t.Context(), testGame, number); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for first := int64(1); first < 10; first += 3 {
 			if err := a.WriteLines(t.Context(), testGame, 12, first, []string{"1", "2", "3"}); err != nil {
@@ -257,6 +266,9 @@ func TestRewindSetsAsideWhatTheStoreHasForgotten(t *testing.T) {
 			if got, err := a.Rewind(t.Context(), testGame, 8, bases, "test"); err != nil || got != want {
 				t.Errorf("%+v, %v; want %+v", got, err, want)
 			}
+		}
+		if numbers, err := a.Checkpoints(t.Context(), testGame); err != nil || !slices.Equal(numbers, []int64{8}) {
+			t.Errorf("checkpoints at %v, %v", numbers, err)
 		}
 		eighth, err := a.ReadSegment(t.Context(), testGame, 5)
 		if err != nil {
@@ -314,6 +326,9 @@ func TestAFolderThatIsNotMountedIsNoEmptyArchive(t *testing.T) {
 	if _, err := a.WriteSegment(t.Context(), testGame, Segment{}, entriesOf(1, 4)); err == nil ||
 		errors.Is(err, ErrNotFound) {
 		t.Errorf("a segment was written: %v", err)
+	}
+	if _, err := a.ReadSegment(t.Context(), testGame, 1); err == nil || errors.Is(err, ErrNotFound) {
+		t.Errorf("a segment is missing: %v", err)
 	}
 	if _, err := a.Checkpoints(t.Context(), testGame); err == nil {
 		t.Error("the list of checkpoints is empty")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -91,7 +92,8 @@ func wantAllLines(t *testing.T, s *wallet.Service, userID, n int64, limits ...in
 
 func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		s := newArchiving(t, db, t.TempDir())
+		dir := t.TempDir()
+		s := newArchiving(t, db, dir)
 		createToken(t, s, "GOLD", 0)
 		for n := range int64(93) {
 			credit(t, s, 1, "GOLD", "1")
@@ -127,6 +129,20 @@ func TestOldEntriesAndLinesLeaveTheStoreAndAreRead(t *testing.T) {
 		full, err := s.AuditFull(t.Context(), game)
 		if err != nil || !full.Balanced || full.Entries != 117 {
 			t.Errorf("replayed %d entries: %+v, %v", full.Entries, full, err)
+		}
+
+		// What a checkpoint sums up is not read for the deep audit.
+		first := filepath.Join(dir, "game-1", "ledger", "000000000000001")
+		if err := os.WriteFile(first, []byte("?"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantBalanced(t, s)
+		if _, err := s.AuditFull(t.Context(), game); !errors.Is(err, apierror.StoreUnavailable) {
+			t.Errorf("the full audit of a damaged archive: %v", err)
+		}
+		r, err := s.VerifyLedger(t.Context(), game, func(int64) {})
+		if err != nil || len(r.Problems) == 0 {
+			t.Errorf("the verification of a damaged archive: %+v, %v", r, err)
 		}
 	})
 }
