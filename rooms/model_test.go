@@ -1074,8 +1074,8 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 	t.Run("embedded", func(t *testing.T) { check(t, openEmbedded(t), "100") })
 }
 
-// requireLedgerHasStakes checks that the ledger alone tells what each player has staked: checkpoints
-// of the archive are made from it.
+// requireLedgerHasStakes checks that the ledger alone tells what each player has staked:
+// checkpoints of the archive are made from it.
 func (m *model) requireLedgerHasStakes(db *redisdb.DB) {
 	m.t.Helper()
 	entries, err := db.Client.LRange(m.ctx, keys.Ledger(m.fixture.game), 0, -1).Result()

@@ -167,7 +167,7 @@ func TestDamagedObjectsAreFoundAndAreWrittenAgain(t *testing.T) {
 		}
 		forged := encoder.EncodeAll(bytes.Replace(text, []byte(":1\n"), []byte(":2\n"), 1), nil)
 		for why, damage := range map[string][]byte{
-			"another entry": forged,
+			"another entry":  forged,
 			"half an object": data[:len(data)/2], "one byte": {0}, "a bit": changed, "another object": other,
 			"a wrong count": short, "no sum": encoder.EncodeAll([]byte(magic+"\nkind ledger\n\n"), nil),
 		} {
