@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/ledger"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -1252,6 +1253,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			if err != nil || !report.Balanced || len(report.Differences) > 0 || !report.HeldCounted {
 				rt.Fatalf("the books do not balance: %+v, %v", report, err)
 			}
+			m.requireLedgerHasStakes(db)
 		})
 		if report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context(), 0); err != nil || !report.Balanced ||
 			len(report.Differences) > 0 {
@@ -1261,6 +1263,31 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 	t.Run("single", func(t *testing.T) { check(t, redistest.Single(t), "1000") })
 	t.Run("cluster", func(t *testing.T) { check(t, redistest.Cluster(t), "100") })
 	t.Run("embedded", func(t *testing.T) { check(t, openEmbedded(t), "100") })
+}
+
+// requireLedgerHasStakes checks that the ledger alone tells what each player has staked:
+// checkpoints of the archive are made from it.
+func (m *model) requireLedgerHasStakes(db *redisdb.DB) {
+	m.t.Helper()
+	entries, err := db.Client.LRange(m.ctx, keys.Ledger(m.fixture.game), 0, -1).Result()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	replay := ledger.NewReplay()
+	for i, text := range entries {
+		replay.Apply(ledger.Decode(int64(i)+1, text))
+	}
+	held := replay.Held()
+	for _, p := range m.players {
+		sum := int64(0)
+		for _, units := range held[p.UserID] {
+			sum += units
+		}
+		if sum != m.held[p.UserID] {
+			m.t.Fatalf("player %d has staked %d, and by the ledger %d:\n%s", p.UserID, m.held[p.UserID], sum,
+				strings.Join(entries, "\n"))
+		}
+	}
 }
 
 // gameSource returns the game of a fixture.

@@ -104,6 +104,14 @@ var argAliases = map[string]string{
 	"values of the event":                             "event_data",
 	"members of the event as JSON":                    "event_data",
 	"fence of the leader":                             "holder",
+	"the ledger's base before":                        "base",
+	"how many lines were removed before":              "base",
+	"how many entries":                                "count",
+	"how many lines":                                  "count",
+	"last one of them":                                "last_text",
+	"sum of the segment before":                       "previous_sum",
+	"sum of the segment":                              "sum",
+	"how many lines must be left":                     "least",
 
 	"how long the token before the current one may be shown again": "grace_ms",
 }
@@ -196,6 +204,8 @@ func (c call) keyOf(name string) string {
 	switch c.script.Name + " " + name {
 	case "ledger_fold fence":
 		return keys.TotalsFence(c.f.id)
+	case "ledger_trim archive":
+		return keys.LedgerArchive(c.f.id)
 	case "fencing_token_issue lock", "lock_acquire lock":
 		return keys.Lock(c.text("lock"))
 	case "history_stop meta", "history_accept meta", "history_advance meta":

@@ -50,6 +50,8 @@ var (
 	WalletGrant  = mustLoad("wallet_grant")
 	TotalsRead   = mustLoad("totals_read")
 	LedgerFold   = mustLoad("ledger_fold")
+	LedgerTrim   = mustLoad("ledger_trim")
+	LinesTrim    = mustLoad("lines_trim")
 
 	AssetCreate   = mustLoad("asset_create")
 	AssetPatch    = mustLoad("asset_patch")

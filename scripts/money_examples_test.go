@@ -82,6 +82,61 @@ var moneyExamples = []example{
 		return f.newCall(scripts.TotalsRead, values{"most_entries": 0})
 	}},
 
+	{scripts.LedgerTrim, "the first segment", "ok", func(f *fixture) call {
+		f.creditAndFold(3)
+		return f.newLedgerTrim(2, values{"holder": 1})
+	}},
+	{scripts.LedgerTrim, "the next one, outside of the leader's work", "ok", func(f *fixture) call {
+		f.creditAndFold(3)
+		f.newLedgerTrim(2, nil).want(scripts.OK)
+		return f.newLedgerTrim(1, values{"base": 2, "previous_sum": "sum", "sum": "next"})
+	}},
+	{scripts.LedgerTrim, "an older leader", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		f.newLedgerTrim(2, values{"holder": 10}).want(scripts.OK)
+		return f.newLedgerTrim(1, values{"holder": 9, "base": 2, "previous_sum": "sum", "sum": "next"})
+	}},
+	{scripts.LedgerTrim, "entries that are not folded", "stale", func(f *fixture) call {
+		f.creditAndFold(1)
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+		return f.newLedgerTrim(2, nil)
+	}},
+	{scripts.LedgerTrim, "entries of another base", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		return f.newLedgerTrim(2, values{"base": 1})
+	}},
+	{scripts.LedgerTrim, "entries that left with another segment", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		f.newLedgerTrim(2, nil).want(scripts.OK)
+		return f.newLedgerTrim(1, values{"count": 2, "sum": "other"})
+	}},
+	{scripts.LedgerTrim, "a segment that follows another one", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		f.newLedgerTrim(2, nil).want(scripts.OK)
+		return f.newLedgerTrim(1, values{"base": 2, "previous_sum": "other", "sum": "next"})
+	}},
+	{scripts.LedgerTrim, "entries that are others", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		return f.newLedgerTrim(2, values{"last_text": "other"})
+	}},
+	{scripts.LinesTrim, "the first lines", "ok", func(f *fixture) call {
+		f.creditAndFold(3)
+		return f.newLinesTrim(2, nil)
+	}},
+	{scripts.LinesTrim, "more lines than may go", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		return f.newLinesTrim(2, values{"least": 2})
+	}},
+	{scripts.LinesTrim, "lines of another base", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		f.newLinesTrim(1, nil).want(scripts.OK)
+		return f.newLinesTrim(2, nil)
+	}},
+	{scripts.LinesTrim, "lines that are others", "stale", func(f *fixture) call {
+		f.creditAndFold(3)
+		return f.newLinesTrim(2, values{"last_text": "other"})
+	}},
+
 	{scripts.TokenCreate, "new", "ok", func(f *fixture) call { return f.newTokenCall() }},
 	{scripts.TokenCreate, "a code that is taken", "token_exists", func(f *fixture) call {
 		f.newTokenCall().want(scripts.OK)

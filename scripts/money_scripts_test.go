@@ -232,6 +232,33 @@ func (f *fixture) newFold(holder any, most int) call {
 	}, pairs...)
 }
 
+// creditAndFold makes entries that are folded.
+func (f *fixture) creditAndFold(entries int) {
+	f.t.Helper()
+	for range entries {
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+	}
+	f.newFold("", entries).want(scripts.OK)
+}
+
+// newLedgerTrim returns the call that removes the oldest entries of the fixture's ledger as the
+// first segment.
+func (f *fixture) newLedgerTrim(count int, given values) call {
+	f.t.Helper()
+	return f.newCall(scripts.LedgerTrim, values{
+		"holder": "", "base": 0, "count": count, "last_text": f.list(keys.Ledger(f.id))[count-1], "previous_sum": "",
+		"sum": "sum",
+	}).with(given)
+}
+
+// newLinesTrim returns the call that removes the oldest lines of player 7, and leaves one.
+func (f *fixture) newLinesTrim(count int, given values) call {
+	f.t.Helper()
+	return f.newCall(scripts.LinesTrim, values{
+		"base": 0, "count": count, "last_text": f.list(keys.WalletLines(f.id, 7))[count-1], "least": 1,
+	}).with(given)
+}
+
 // number reads a number, 0 when the text is empty.
 func (f *fixture) number(text string) int {
 	f.t.Helper()

@@ -18,9 +18,11 @@ func auditCommand() *cobra.Command {
 		Use: "audit", Short: "Prove that no money was made or lost; exit 1 when some was", Args: cobra.NoArgs,
 		Long: "audit compares, in every game and for every token, what was minted with wallets, escrow, prizes and\n" +
 			"house, at one instant of the game, and sums up the games. With --game it looks at one game. With --deep\n" +
-			"it also replays the whole ledger and recounts every wallet; nodes may go on serving.",
+			"it also replays the ledger and recounts every wallet; nodes may go on serving. The replay starts with\n" +
+			"the last checkpoint of the archive, if there is one, with --full at the first entry.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			deep, _ := c.Flags().GetBool("deep")
+			full, _ := c.Flags().GetBool("full")
 			asJSON, _ := c.Flags().GetBool("json")
 			game, _ := c.Flags().GetInt64("game")
 			if game < 0 {
@@ -30,12 +32,13 @@ func auditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			db, err := redisdb.Open(s.RedisURL.Reveal())
+			wallets, closeStore, err := openWallets(s)
 			if err != nil {
 				return err
 			}
-			defer func() { _ = db.Close() }()
-			report, err := audit(c.Context(), wallet.New(db, nil, wallet.Options{}), game, deep)
+			defer closeStore()
+			report, err := audit(c.Context(), wallets, game, deep, full)
+			deep = deep || full
 			switch {
 			case err != nil:
 				return err
@@ -53,15 +56,35 @@ func auditCommand() *cobra.Command {
 		},
 	}
 	c.Flags().Bool("deep", false, "replay the ledger and recount every wallet")
+	c.Flags().Bool("full", false, "as --deep, from the first entry of the ledger")
 	c.Flags().Int64("game", 0, "audit one game by its id; 0 is all of them")
 	c.Flags().Bool("json", false, "print the report as JSON")
-	return settingFlags(c, "redis-url", "config")
+	return settingFlags(c, ledgerSettings...)
+}
+
+// ledgerSettings are the settings of the commands that read ledgers.
+var ledgerSettings = []string{"redis-url", "archive", "archive-endpoint", "archive-region", "config"}
+
+// openWallets returns a service that only reads, and a function that closes its store.
+func openWallets(s config.Settings) (*wallet.Service, func(), error) {
+	old, err := openArchive(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := redisdb.Open(s.RedisURL.Reveal())
+	if err != nil {
+		return nil, nil, err
+	}
+	return wallet.New(db, nil, wallet.Options{Archive: old}), func() { _ = db.Close() }, nil
 }
 
 // audit returns the deep report of a game, of all when game is 0, or a quick one with nothing
 // recounted.
-func audit(ctx context.Context, wallets *wallet.Service, game int64, deep bool) (wallet.DeepReport, error) {
-	if deep {
+func audit(ctx context.Context, wallets *wallet.Service, game int64, deep, full bool) (wallet.DeepReport, error) {
+	switch {
+	case full:
+		return wallets.AuditFull(ctx, game)
+	case deep:
 		return wallets.AuditDeep(ctx, game)
 	}
 	quick, err := wallets.Audit(ctx, game)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/accounts"
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/config"
@@ -40,14 +41,22 @@ type domains struct {
 	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
 }
 
+// openArchive returns the archive of the ledger, nil for none.
+func openArchive(s config.Settings) (*archive.Archive, error) {
+	if s.Archive == "" {
+		return nil, nil
+	}
+	return archive.Open(s.Archive, archive.S3Options{Endpoint: s.ArchiveEndpoint, Region: s.ArchiveRegion})
+}
+
 // newDomains returns the domains on a store.
-func newDomains(db *redisdb.DB, s config.Settings, mode config.Mode) domains {
+func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
 	d := domains{
 		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()),
 	}
 	d.users.RestrictNew(d.memory.AdmitNew)
-	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL})
+	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
@@ -103,7 +112,11 @@ type node struct {
 func newNode(
 	db *redisdb.DB, s config.Settings, mode config.Mode, log *slog.Logger, gameServer http.Handler,
 ) (*node, error) {
-	n := &node{domains: newDomains(db, s, mode), settings: s, mode: mode, log: log}
+	old, err := openArchive(s)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{domains: newDomains(db, old, s, mode), settings: s, mode: mode, log: log}
 	var limits auth.Limits
 	if s.RateLimitsEnabled {
 		limits = auth.DefaultLimits()
@@ -115,6 +128,9 @@ func newNode(
 		Name: "parlor_store_memory_used_percent",
 		Help: "How much of its limit the fullest server of the store uses; above 85 nothing new is admitted.",
 	}, func() float64 { return float64(n.memory.PercentUsed()) }))
+	if old != nil {
+		n.reportArchive(metrics)
+	}
 	n.limiter = auth.NewLimiter(db, limits)
 	n.hub = realtime.New(db, realtime.Options{Log: log})
 	n.history = n.newHistory()
@@ -147,6 +163,33 @@ func newNode(
 // confirmingReplicas is how many replicas must have a change before it is acknowledged, in the mode
 // replica. One more would make every write wait for the slower of two.
 const confirmingReplicas = 1
+
+// reportArchive adds the archive to the metrics and to the checks of the node.
+func (n *node) reportArchive(metrics *prometheus.Registry) {
+	n.monitor.AddChecks(func() []readiness.Check {
+		status, _ := n.wallet.ArchiveStatus()
+		return []readiness.Check{{Name: "archive", OK: status.OK, Detail: status.Detail}}
+	})
+	for _, gauge := range []struct {
+		name, help string
+		read       func(wallet.ArchiveStatus) float64
+	}{
+		{
+			"parlor_archive_lag_entries", "Ledger entries of all games that should have left the store for the archive.",
+			func(s wallet.ArchiveStatus) float64 { return float64(s.LagEntries) },
+		},
+		{
+			"parlor_archive_lag_seconds", "For how long the oldest of them has been due.",
+			func(s wallet.ArchiveStatus) float64 { return s.Lag.Seconds() },
+		},
+	} {
+		metrics.MustRegister(prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Name: gauge.name, Help: gauge.help}, func() float64 {
+				status, _ := n.wallet.ArchiveStatus()
+				return gauge.read(status)
+			}))
+	}
+}
 
 // openStore opens the store, and does not wait for it.
 func openStore(s config.Settings) (*redisdb.DB, error) {

@@ -68,6 +68,7 @@ func setRequired(t *testing.T, store string) {
 	for name, value := range map[string]string{
 		"PARLOR_REDIS_URL": store, "PARLOR_ADMIN_KEY": testAdminKey, "PARLOR_SIGNING_KEY": testSigningKey,
 		"PARLOR_LISTEN": "127.0.0.1:0", "PARLOR_INTERNAL_LISTEN": "127.0.0.1:0",
+		"PARLOR_ARCHIVE": "file://" + t.TempDir(),
 	} {
 		t.Setenv(name, value)
 	}

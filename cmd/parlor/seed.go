@@ -184,7 +184,7 @@ func seedCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			example, err := newDomains(db, s, config.ModeTool).seed(c.Context())
+			example, err := newDomains(db, nil, s, config.ModeTool).seed(c.Context())
 			if err != nil {
 				return err
 			}

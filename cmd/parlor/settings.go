@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
@@ -42,15 +43,28 @@ func loadSettings(c *cobra.Command, mode config.Mode, required ...string) (confi
 	s, err := config.Load(mode, config.Sources{
 		Flags: flags, Environ: os.Environ(), ReadFile: os.ReadFile,
 		DecodeFile: func(text []byte) (file map[string]any, err error) { return file, yaml.Unmarshal(text, &file) },
-		ExtraChecks: map[string]func(string) error{"redis-url": func(url string) error {
-			db, err := redisdb.Open(url) // only parses the address
-			if err == nil {
-				_ = db.Close()
-			}
-			return err
-		}},
+		ExtraChecks: map[string]func(string) error{
+			"redis-url": checkStoreURL, "backup-url": checkStoreURL,
+			"archive": func(address string) error {
+				_, err := archive.Open(address, archive.S3Options{}) // only parses the address
+				return err
+			},
+			"archive-endpoint": func(endpoint string) error {
+				_, err := archive.Open("s3://bucket", archive.S3Options{Endpoint: endpoint})
+				return err
+			},
+		},
 	})
 	return s, s.Require(err, required...)
+}
+
+// checkStoreURL only parses the address.
+func checkStoreURL(url string) error {
+	db, err := redisdb.Open(url)
+	if err == nil {
+		_ = db.Close()
+	}
+	return err
 }
 
 func configCommand() *cobra.Command {

@@ -29,7 +29,7 @@ func tokenCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			token, err := newDomains(db, s, config.ModeTool).auth.IssueAccessToken(c.Context(), game, user, ttl)
+			token, err := newDomains(db, nil, s, config.ModeTool).auth.IssueAccessToken(c.Context(), game, user, ttl)
 			if err != nil {
 				return err
 			}

@@ -44,6 +44,11 @@ func (s source) load(mode config.Mode) (config.Settings, error) {
 
 var complete = []string{"PARLOR_REDIS_URL=" + storeURL, "PARLOR_ADMIN_KEY=" + goodKey, "PARLOR_SIGNING_KEY=" + otherKey}
 
+const (
+	archived = "PARLOR_ARCHIVE=file:///archive"
+	marked   = "PARLOR_STATE_DIR=/state"
+)
+
 func with(env ...string) []string { return append(append([]string{}, complete...), env...) }
 
 func TestDefaults(t *testing.T) {
@@ -112,9 +117,10 @@ func TestWhatLooksLikeAMistakeIsAWarning(t *testing.T) {
 		env  []string
 		want string
 	}{
-		"memory":  {with("PARLOR_DURABILITY=memory"), "PARLOR_DURABILITY memory loses"},
-		"no mark": {complete, "PARLOR_STATE_DIR is not set"},
-		"nothing": {with("PARLOR_STATE_DIR=/state"), ""},
+		"memory":  {with("PARLOR_DURABILITY=memory", archived, marked), "PARLOR_DURABILITY memory loses"},
+		"no mark": {with(archived), "PARLOR_STATE_DIR is not set"},
+		"archive": {with(marked), "PARLOR_ARCHIVE is not set"},
+		"nothing": {with(archived, marked), ""},
 	} {
 		s, err := source{env: c.env}.load(config.ModeServe)
 		got := strings.Join(s.Warnings(), "\n")

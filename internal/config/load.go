@@ -319,6 +319,10 @@ func untrustworthy(networks []netip.Prefix) (problems []string) {
 
 func (l *loader) checkDurability() {
 	s := &l.settings
+	if s.Archive == "" && l.mode == ModeServe {
+		l.addWarning(envPrefix + "ARCHIVE is not set: the ledger never leaves the store, which is full some day; " +
+			"set it to file:///folder or s3://bucket/prefix")
+	}
 	label := fieldsByName["durability"].label(s.origins["durability"])
 	switch {
 	case s.Durability == "replica" && l.mode == ModeDev && s.RedisURL == "":

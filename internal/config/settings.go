@@ -22,11 +22,15 @@ type Settings struct {
 	ListenAddress         string         `name:"listen" default:"127.0.0.1:8080"`
 	InternalListenAddress string         `name:"internal-listen" default:"127.0.0.1:9090" dev:"127.0.0.1:0"`
 	RedisURL              Secret         `name:"redis-url"`
+	BackupURL             Secret         `name:"backup-url"`
 	AdminKeys             []Secret       `name:"admin-key"`
 	SigningKeys           []Secret       `name:"signing-key"`
 	SaveKeys              []Secret       `name:"save-key"`
 	Durability            string         `name:"durability" default:"disk" dev:"memory" oneof:"memory disk replica"`
 	StateDir              string         `name:"state-dir"`
+	Archive               string         `name:"archive"`
+	ArchiveEndpoint       string         `name:"archive-endpoint"`
+	ArchiveRegion         string         `name:"archive-region"`
 	RoomShards            int            `name:"room-shards" default:"1" min:"1" max:"1024"`
 	LogFormat             string         `name:"log" default:"json" dev:"text" oneof:"json text"`
 	LogLevel              slog.Level     `name:"log-level" default:"info" dev:"warn" oneof:"debug info warn error"`
@@ -57,6 +61,8 @@ var docs = map[string]string{
 		"rediss-sentinel://user:pass@host:port,host:port/master?sentinelUser=…&sentinelPassword=…. Those that start with " +
 		"rediss use TLS; ?ca=/path names the certificates to trust instead of those of the system. As a flag it may have " +
 		"no password. serve needs it; dev embeds a store without it.",
+	"backup-url": "The store as parlor backup connects to it, as redis-url, with a user who may copy it. No flag. " +
+		"None: redis-url.",
 	"admin-key": "The operator's key, at least 32 bytes. A comma-separated list rotates: all are valid. No flag. serve " +
 		"needs it; dev makes one at every start. Make one with: openssl rand -hex 32",
 	"signing-key": "Signs access tokens, and saves where save-key is not set, and encrypts stored responses; at least " +
@@ -71,6 +77,12 @@ var docs = map[string]string{
 		"it is acknowledged; while no replica follows, money is refused.",
 	"state-dir": "Folder of this node, on a volume, for its mark: how far the history of the money was. By it a node " +
 		"notices at its start that the store was emptied, restored or replaced, and stops money. None: no mark.",
+	"archive": "Where the ledger goes when it leaves the store: file:///folder, which exists and which all nodes " +
+		"share, or s3://bucket/prefix, with the credentials of the AWS tools (AWS_ACCESS_KEY_ID and " +
+		"AWS_SECRET_ACCESS_KEY, or the role of the machine). The same for every node. None: nothing leaves the store, " +
+		"which grows with every change of money.",
+	"archive-endpoint": "Server of the bucket, https://host:port, where it is not AWS.",
+	"archive-region":   "Region of the bucket. None: the server says.",
 	"room-shards": "Number of hash tags over which free rooms are spread. Fixed when the store is first used; 64 suits " +
 		"a Cluster.",
 	"log":       "Format of the log on stderr.",

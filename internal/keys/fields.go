@@ -69,6 +69,12 @@ const (
 // TotalsFoldedField is the field of Totals that holds the number of the last ledger entry in them.
 const TotalsFoldedField = "folded"
 
+// The fields of LedgerArchive.
+const (
+	LedgerArchiveSumField   = "sum"
+	LedgerArchiveFenceField = "fence"
+)
+
 // TotalField is the field of Totals that holds one total of a token.
 func TotalField(total, tokenID string) string { return total + ":" + tokenID }
 

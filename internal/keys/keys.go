@@ -88,6 +88,10 @@ func GamesWithWork(kind string) string { return "{p}:work:" + kind }
 // background work in the last minute.
 func GamesLookedAt(kind string) string { return "{p}:work:" + kind + ":all" }
 
+// LinesLookedAt (string, a day) is there while the lines of every player were looked at for the
+// archive in the last day.
+func LinesLookedAt() string { return "{p}:work:lines:all" }
+
 // Pepper (string, no expiry) is the installation's random key for the digests of players'
 // credentials.
 func Pepper() string { return "{p}:pepper" }
@@ -302,6 +306,11 @@ func ServerMints(gameID int64) string { return economyKey(gameID, "mints:server"
 
 // LedgerBase (string, absent for 0) is how many entries were removed from the front of Ledger.
 func LedgerBase(gameID int64) string { return economyKey(gameID, "ledger:base") }
+
+// LedgerArchive (hash, no expiry) is what left Ledger last: LedgerArchiveSumField the SHA-256 of
+// the archive's segment that ends with entry number LedgerBase, LedgerArchiveFenceField the fence
+// of the newest leader that removed entries.
+func LedgerArchive(gameID int64) string { return economyKey(gameID, "ledger:archive") }
 
 // Asset (hash, no expiry): AssetLiveField what changes with a sale, packed as scripts.AssetLive;
 // "token", "decimals" of the token, "name", "meta" JSON, "created" (ms), "patch" nonce of the last

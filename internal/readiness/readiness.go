@@ -16,7 +16,7 @@ import (
 
 // Check is one thing that a node needs, or an operator must know.
 type Check struct {
-	Name   string `json:"name"` // "store", "store:0-5460", "memory"
+	Name   string `json:"name"` // "store", "store:0-5460", "memory", "archive"
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"` // a sentence for anyone to read
 }

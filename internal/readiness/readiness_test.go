@@ -66,6 +66,17 @@ func TestAMasterChangesItsStateAfterTwoProbesInARow(t *testing.T) {
 	}
 }
 
+func TestWhatElseANodeNeedsIsInItsReport(t *testing.T) {
+	m, _ := newMonitor(nil, redisdb.Requirements{})
+	archive := Check{Name: "archive", Detail: "cannot be reached"}
+	m.AddChecks(func() []Check { return []Check{archive} })
+	m.update([]redisdb.MasterHealth{healthy("store")})
+	r := m.Report()
+	if !r.Ready || len(r.Checks) != 3 || r.Checks[2] != archive {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestANodeIsReadyWhileOneMasterIs(t *testing.T) {
 	m, log := newMonitor(nil, redisdb.Requirements{})
 	first, second := "store:0-5460", "store:5461-16383"

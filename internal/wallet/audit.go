@@ -7,9 +7,10 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/archive"
+	"github.com/parlor-games/parlor/internal/ledger"
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
@@ -43,7 +44,7 @@ type TokenTotal struct {
 // DeepReport is a Report with the results of a recount.
 type DeepReport struct {
 	Report
-	Entries     int64        `json:"entries"`     // ledger entries replayed
+	Entries     int64        `json:"entries"`     // ledger entries replayed, without those in a checkpoint
 	Wallets     int          `json:"wallets"`     // wallets recounted
 	HeldCounted bool         `json:"heldCounted"` // false: money always moved while the held stakes were summed up
 	Differences []Difference `json:"differences"` // empty when all accounts are as the ledger has them
@@ -137,14 +138,23 @@ func deltaOf(of tokenTotals) Units {
 // the held stakes can be summed up.
 const maxRecounts = 5
 
-// AuditDeep replays the ledger of a game from its first entry, recounts every wallet and looks at
-// the players' last lines, and compares all of that with the totals; of every game when gameID is
-// 0.
+// AuditDeep replays the ledger of a game, recounts every wallet and looks at the players' last
+// lines, and compares all of that with the totals; of every game when gameID is 0. With an archive
+// it starts with the last checkpoint there, else with the first entry.
 //
 // Money may move meanwhile: wallets are read together with the number of the last ledger entry, and
 // the replay is brought to exactly that entry before they are compared. Only the sum of held stakes
 // needs one instant for all wallets, so it is tried a few times.
 func (s *Service) AuditDeep(ctx context.Context, gameID int64) (DeepReport, error) {
+	return s.auditDeep(ctx, gameID, false)
+}
+
+// AuditFull is AuditDeep from the first entry of the ledger, with what is in the archive.
+func (s *Service) AuditFull(ctx context.Context, gameID int64) (DeepReport, error) {
+	return s.auditDeep(ctx, gameID, true)
+}
+
+func (s *Service) auditDeep(ctx context.Context, gameID int64, full bool) (DeepReport, error) {
 	games, err := s.store.listGames(ctx, gameID)
 	if err != nil {
 		return DeepReport{}, err
@@ -156,8 +166,11 @@ func (s *Service) AuditDeep(ctx context.Context, gameID int64) (DeepReport, erro
 	sum := DeepReport{HeldCounted: true, Differences: []Difference{}}
 	all := make([]totals, 0, len(games))
 	for _, id := range games {
-		a := gameAudit{Service: s, gameID: id, players: players[id], replay: newLedgerReplay()}
-		err := a.run(ctx)
+		a := gameAudit{Service: s, gameID: id, players: players[id], replay: ledger.NewReplay()}
+		err := a.start(ctx, full)
+		if err == nil {
+			err = a.run(ctx)
+		}
 		switch {
 		case redisdb.IsWrongType(err): // the other games are counted
 			a.totals.defect, a.heldCounted = err, false
@@ -166,7 +179,7 @@ func (s *Service) AuditDeep(ctx context.Context, gameID int64) (DeepReport, erro
 			return DeepReport{}, err
 		}
 		all = append(all, a.totals)
-		sum.Entries += a.replay.sequence
+		sum.Entries += a.replay.Number - a.checkpoint
 		sum.Wallets += len(a.compared)
 		sum.HeldCounted = sum.HeldCounted && a.heldCounted
 		sum.Differences = append(sum.Differences, a.differences...)
@@ -183,7 +196,9 @@ type gameAudit struct {
 	*Service
 	gameID  int64
 	players []int64 // who has a wallet
-	replay  ledgerReplay
+	replay  *ledger.Replay
+	// checkpoint is the number of the entry with which the replay's checkpoint ends, 0 for none.
+	checkpoint int64
 
 	// What the last recount found.
 	differences   []Difference
@@ -192,6 +207,42 @@ type gameAudit struct {
 	held          map[string]Units // sum of the held stakes by token
 	firstSequence int64            // number of the last ledger entry when the first wallets were read
 	heldCounted   bool
+}
+
+// start loads the last checkpoint of what has left the store, when there is one and not the full
+// ledger is wanted.
+func (a *gameAudit) start(ctx context.Context, full bool) error {
+	ends, err := a.store.readLedgerEnds(ctx, []int64{a.gameID})
+	if err != nil {
+		return err
+	}
+	if a.store.archive == nil {
+		if ends[0].sum != "" {
+			return errNoArchive
+		}
+		return nil
+	}
+	if full {
+		return nil
+	}
+	number, err := a.store.archive.LastCheckpoint(ctx, a.gameID, ends[0].base)
+	if err != nil || number == 0 {
+		return err
+	}
+	checkpoint, err := a.store.archive.ReadCheckpoint(ctx, a.gameID, number)
+	if err != nil {
+		return err
+	}
+	last, err := a.store.archive.ReadSegment(ctx, a.gameID, a.store.archive.FirstOf(number))
+	if err != nil {
+		return err
+	}
+	if last.Sum != checkpoint.Sum {
+		return fmt.Errorf("the checkpoint of game %d at entry %d ends with another segment: %w",
+			a.gameID, number, archive.ErrDamaged)
+	}
+	a.replay, a.checkpoint = checkpoint.Replay, number
+	return nil
 }
 
 // run recounts the game, again when money moved meanwhile.
@@ -206,11 +257,10 @@ func (a *gameAudit) run(ctx context.Context) error {
 		}
 	}
 	if a.totals.folded > a.totals.sequence {
-		a.replay.addDefect("", fmt.Sprintf("%d entries", a.totals.sequence), fmt.Sprintf("%d in the totals", a.totals.folded))
+		a.replay.AddDefect("", fmt.Sprintf("%d entries", a.totals.sequence), fmt.Sprintf("%d in the totals", a.totals.folded))
 	}
-	for _, d := range a.replay.defects {
-		d.GameID = a.gameID
-		a.differences = append(a.differences, d)
+	for _, d := range a.replay.Defects {
+		a.addDifference(ledgerAccount, d.Code, d.Stored, d.Wants)
 	}
 	return nil
 }
@@ -220,7 +270,7 @@ func (a *gameAudit) recount(ctx context.Context) error {
 		return err
 	}
 	// Wallets that the list lacks: created meanwhile, or lost.
-	if err := a.compareWallets(ctx, slices.Collect(maps.Keys(a.replay.wallets))); err != nil {
+	if err := a.compareWallets(ctx, slices.Collect(maps.Keys(a.replay.Wallets))); err != nil {
 		return err
 	}
 	all, err := a.store.readTotals(ctx, []int64{a.gameID})
@@ -275,18 +325,18 @@ func (a *gameAudit) compareWallets(ctx context.Context, userIDs []int64) error {
 
 // replayTo replays the ledger up to an entry.
 func (a *gameAudit) replayTo(ctx context.Context, sequence int64) error {
-	re := &a.replay
-	for re.sequence < sequence {
-		entries, err := a.store.readEntries(ctx, a.gameID, re.sequence, sequence)
+	re := a.replay
+	for re.Number < sequence {
+		entries, err := a.store.readEntries(ctx, a.gameID, re.Number, sequence)
 		if err != nil {
 			return err
 		}
 		if len(entries) == 0 {
-			re.addDefect("", fmt.Sprintf("nothing after %d", re.sequence), fmt.Sprintf("entries up to %d", sequence))
-			re.sequence = sequence
+			re.AddDefect("", fmt.Sprintf("nothing after %d", re.Number), fmt.Sprintf("entries up to %d", sequence))
+			re.Number = sequence
 		}
 		for _, e := range entries {
-			re.apply(e)
+			re.Apply(e)
 		}
 	}
 	return nil
@@ -298,10 +348,10 @@ func (a *gameAudit) addDifference(account, code, stored, counted string) {
 }
 
 func (a *gameAudit) compareWallet(userID int64, balances map[string]tokenBalance) {
-	account, counted := walletAccount(userID), a.replay.wallets[userID]
+	account, counted := walletAccount(userID), a.replay.Wallets[userID]
 	for code, b := range balances {
-		if b.free != counted[code] {
-			a.addDifference(account, code, b.free.String(), counted[code].String())
+		if b.free != Units(counted[code]) {
+			a.addDifference(account, code, b.free.String(), Units(counted[code]).String())
 		}
 		if b.free < 0 || b.held < 0 {
 			a.addDifference(account, code, min(b.free, b.held).String(), "0")
@@ -309,7 +359,7 @@ func (a *gameAudit) compareWallet(userID int64, balances map[string]tokenBalance
 	}
 	for code, units := range counted {
 		if _, ok := balances[code]; !ok && units != 0 {
-			a.addDifference(account, code, "0", units.String())
+			a.addDifference(account, code, "0", Units(units).String())
 		}
 	}
 }
@@ -368,10 +418,10 @@ func hasAll[K comparable, A, B any](some map[K]A, all map[K]B) bool {
 func (b tokenBalance) String() string { return b.free.String() + " and " + b.held.String() + " held" }
 
 func (a *gameAudit) compareTotals() {
-	counted := a.replay.totals()
+	counted := a.replay.Totals()
 	for code := range union(a.totals.tokens, counted) {
 		for name := range union(a.totals.tokens[code], counted[code]) {
-			if stored, units := a.totals.tokens[code][name], counted[code][name]; stored != units {
+			if stored, units := a.totals.tokens[code][name], Units(counted[code][name]); stored != units {
 				a.addDifference(name, code, stored.String(), units.String())
 			}
 		}
@@ -385,78 +435,6 @@ func (a *gameAudit) compareHeld() {
 			a.addDifference("held", code, a.held[code].String(), escrow.String())
 		}
 	}
-}
-
-// ledgerReplay is the state of all accounts by the ledger, up to an entry.
-type ledgerReplay struct {
-	sequence int64                       // number of that entry
-	wallets  map[int64]map[string]Units  // user id → token → units
-	others   map[string]map[string]Units // kind of account → token → units
-	defects  []Difference                // of the ledger itself
-}
-
-func newLedgerReplay() ledgerReplay {
-	return ledgerReplay{wallets: map[int64]map[string]Units{}, others: map[string]map[string]Units{}}
-}
-
-func (re *ledgerReplay) addDefect(code, stored, counted string) {
-	re.defects = append(re.defects, Difference{Account: ledgerAccount, TokenCode: code, Stored: stored, Counted: counted})
-}
-
-// apply adds the postings of the next entry, which must sum to zero.
-func (re *ledgerReplay) apply(e ledgerEntry) {
-	if e.number != re.sequence+1 {
-		re.addDefect(e.code, fmt.Sprintf("entry %d", e.number), fmt.Sprintf("entry %d", re.sequence+1))
-	}
-	re.sequence = e.number
-	var sum Units
-	for _, p := range e.postings {
-		userID, err := int64(0), error(nil)
-		if p.kind == accountWallet {
-			userID, err = strconv.ParseInt(p.owner, 10, 64)
-		}
-		if p.invalid != "" || err != nil {
-			re.addDefect(e.code, p.invalid+p.account, "a posting")
-			continue
-		}
-		sum += p.units
-		if p.kind == accountWallet {
-			addTo(re.wallets, userID, e.code, p.units)
-		} else {
-			addTo(re.others, p.kind, e.code, p.units)
-		}
-	}
-	if sum != 0 {
-		re.addDefect(e.code, "entry "+strconv.FormatInt(e.number, 10)+" sums to "+sum.String(), "0")
-	}
-}
-
-// addTo adds units to one token of one account.
-func addTo[K comparable](accounts map[K]map[string]Units, name K, code string, units Units) {
-	if accounts[name] == nil {
-		accounts[name] = map[string]Units{}
-	}
-	accounts[name][code] += units
-}
-
-// totals returns the totals by the ledger. Accounts of an unknown kind are totals of their own.
-func (re *ledgerReplay) totals() map[string]tokenTotals {
-	all := map[string]map[string]Units{}
-	for _, balances := range re.wallets {
-		for code, units := range balances {
-			addTo(all, code, totalWallets, units)
-		}
-	}
-	for kind, balances := range re.others {
-		for code, units := range balances {
-			if kind == accountMint {
-				addTo(all, code, totalMinted, -units)
-			} else {
-				addTo(all, code, cmp.Or(totalOf[kind], kind), units)
-			}
-		}
-	}
-	return all
 }
 
 // union returns the keys that are in either map.

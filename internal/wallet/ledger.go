@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/ledger"
 	"github.com/parlor-games/parlor/internal/principal"
 )
 
@@ -32,14 +33,15 @@ type EntryQuery struct {
 	Limit  int   // entries, 1 … 100
 }
 
-// EntryPage is a page of a game's ledger, newest first.
+// EntryPage is a page of a game's ledger, newest first. A page may be short and still have a next
+// one: it is read from one place, the store or an object of the archive.
 type EntryPage struct {
 	Entries    []Entry
-	NextBefore int64 // 0: nothing older is in the store
+	NextBefore int64 // 0: nothing older can be read
 }
 
-// GameLedger returns a page of the ledger of a game, which must exist. Entries that have gone to
-// the archive are not in it. It is for the operator. It returns forbidden.
+// GameLedger returns a page of the ledger of a game, which must exist. On a node without an archive
+// it ends with the oldest entry in the store. It is for the operator. It returns forbidden.
 func (s *Service) GameLedger(
 	ctx context.Context, caller principal.Caller, gameID int64, q EntryQuery,
 ) (EntryPage, error) {
@@ -52,7 +54,7 @@ func (s *Service) GameLedger(
 	}
 	codes := make([]string, len(stored))
 	for i, e := range stored {
-		codes[i] = e.code
+		codes[i] = e.Code
 	}
 	tokens, err := s.findDefinitions(ctx, codes...)
 	if err != nil {
@@ -60,23 +62,28 @@ func (s *Service) GameLedger(
 	}
 	page := EntryPage{Entries: make([]Entry, len(stored))}
 	for i, e := range stored {
-		page.Entries[i] = e.view(tokens[e.code])
+		page.Entries[i] = viewOf(e, tokens[e.Code])
 	}
-	if n := len(stored); n > 0 && stored[n-1].number > base+1 {
-		page.NextBefore = stored[n-1].number
+	if s.store.archive != nil {
+		base = 0
+	}
+	if n := len(stored); n > 0 && stored[n-1].Number > base+1 {
+		page.NextBefore = stored[n-1].Number
 	}
 	return page, nil
 }
 
-// view returns an entry of a token as the operator sees it.
-func (e detailedEntry) view(t Token) Entry {
+// viewOf returns an entry of a token as the operator sees it.
+func viewOf(e ledger.Entry, t Token) Entry {
 	view := Entry{
-		ID: e.number, At: e.at, TokenCode: e.code, Reason: e.reason, Ref: e.ref,
-		Postings: make([]Posting, len(e.postings)),
+		ID: e.Number, At: e.At, TokenCode: e.Code, Reason: e.Reason, Ref: e.Ref,
+		Postings: make([]Posting, len(e.Postings)),
 	}
-	for i, p := range e.postings {
-		view.Postings[i] = Posting{
-			Account: accountNames[p.kind], UserID: p.userID(), Delta: t.AmountOf(p.units), Units: p.units,
+	for i, p := range e.Postings {
+		units := Units(p.Units)
+		view.Postings[i] = Posting{Account: accountNames[p.Kind], Delta: t.AmountOf(units), Units: units}
+		if userID, ok := p.UserID(); ok {
+			view.Postings[i].UserID = &userID
 		}
 	}
 	return view

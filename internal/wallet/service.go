@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"golang.org/x/sync/errgroup"
 )
 
 // Service has the verbs of the wallet. It is safe for concurrent use.
@@ -24,6 +26,8 @@ type Service struct {
 	supplies  *recent[supplyKey, Units]
 	codesByID *cache.Cache[int64, string] // token id → code, which never changes
 	folding   *leader.Work
+	archiver  *archiver    // nil when nothing leaves the store
+	archiving *leader.Work // as archiver
 }
 
 // Players finds the game of a player. *users.Service does: a wallet is created when something is
@@ -37,6 +41,9 @@ type Players interface {
 // Options are the settings of the wallet.
 type Options struct {
 	ReceiptTTL time.Duration // how long the first result of a request with a key is kept; 0 means 24 h
+	// Archive takes old entries of ledgers and old lines of players. Nil: nothing leaves the store.
+	Archive *archive.Archive
+	Keep    Retention // zero is DefaultRetention
 }
 
 // defaultReceiptTTL is the least that clients are promised.
@@ -46,13 +53,20 @@ const defaultReceiptTTL = 24 * time.Hour
 // reads.
 func New(db *redisdb.DB, players Players, o Options) *Service {
 	s := &Service{
-		store:     store{db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), moved: &movedCounter{}},
+		store: store{
+			db: db, receiptTTL: cmp.Or(o.ReceiptTTL, defaultReceiptTTL), moved: &movedCounter{}, archive: o.Archive,
+			oldLines: cache.New[archivedLines, []string]("archived_lines", maxCachedLines, linesCacheTTL),
+		},
 		players:   players,
 		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
 		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
 	}
 	s.folding = leader.New(db, "totals", s.foldGames)
+	if o.Archive != nil {
+		s.archiver = newArchiver(s.store, cmp.Or(o.Keep, DefaultRetention))
+		s.archiving = leader.New(db, "archive", s.archiver.handle)
+	}
 	return s
 }
 
@@ -60,9 +74,40 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 // that may have appended to it, also when its reply was lost; it costs next to nothing.
 func (s *Service) LedgerChanged(gameID int64) { s.folding.Changed(gameID) }
 
-// Run folds the ledgers of games into their totals, about once a second, until ctx ends. Every node
-// runs it; one of them does the work.
-func (s *Service) Run(ctx context.Context) error { return s.folding.Run(ctx) }
+// Run folds the ledgers of games into their totals, about once a second, and moves what is old to
+// the archive, about once a minute, until ctx ends. Every node runs it; one of them does the work.
+func (s *Service) Run(ctx context.Context) error {
+	if s.archiver == nil {
+		return s.folding.Run(ctx)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{
+		s.folding.Run, s.archiving.Run, s.archiver.runCheckpoints, s.archiver.watch,
+	} {
+		group.Go(func() error { return run(ctx) })
+	}
+	return group.Wait()
+}
+
+// Archive moves all that is old in a game to the archive. It needs no leader, as Fold.
+func (s *Service) Archive(ctx context.Context, gameID int64) error {
+	if s.archiver == nil {
+		return errNoArchive
+	}
+	if err := s.Fold(ctx, gameID); err != nil {
+		return err
+	}
+	return s.archiver.archiveAll(ctx, gameID)
+}
+
+// ArchiveStatus returns what this node knows about the archive, at most some seconds old. It
+// returns false when there is none.
+func (s *Service) ArchiveStatus() (ArchiveStatus, bool) {
+	if s.archiver == nil {
+		return ArchiveStatus{}, false
+	}
+	return *s.archiver.status.Load(), true
+}
 
 // foldGames folds what there is of some games, as their leader. It returns the games that may have
 // more.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/archive"
+	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
@@ -25,6 +27,8 @@ type store struct {
 	db         *redisdb.DB
 	receiptTTL time.Duration
 	moved      *movedCounter
+	archive    *archive.Archive // nil when nothing leaves the store
+	oldLines   *cache.Cache[archivedLines, []string]
 }
 
 // EventTopic returns the topic of a player's user.balance and user.asset events in a game.
@@ -260,6 +264,10 @@ func (s store) readLines(ctx context.Context, gameID, userID int64, q LedgerQuer
 	}
 	for range maxLineSteps {
 		entries, firstID, err := s.readLinesBefore(ctx, gameID, userID, before, stepSize)
+		if err != nil && len(page.Lines) > 0 { // the newest ones are there; the next page reports it
+			page.NextBefore = before
+			return page, nil
+		}
 		if err != nil {
 			return LedgerPage{}, err
 		}
@@ -277,7 +285,7 @@ func (s store) readLines(ctx context.Context, gameID, userID int64, q LedgerQuer
 			}
 			page.Lines = append(page.Lines, l)
 		}
-		if int64(len(entries)) < stepSize {
+		if len(entries) == 0 || firstID <= 1 {
 			return page, nil
 		}
 		before = firstID
@@ -287,7 +295,8 @@ func (s store) readLines(ctx context.Context, gameID, userID int64, q LedgerQuer
 }
 
 // readLinesBefore returns at most count lines, those with the highest ids below before, or the
-// newest when before is 0; oldest first. firstID is the id of the first one.
+// newest when before is 0; oldest first. They are all from the store or all from the archive, so
+// there may be less than count, and some before them. firstID is the id of the first one.
 func (s store) readLinesBefore(
 	ctx context.Context, gameID, userID, before, count int64,
 ) (entries []string, firstID int64, err error) {
@@ -296,8 +305,11 @@ func (s store) readLinesBefore(
 		if before > 0 {
 			last = before - base - 2
 			first = max(0, last+1-count)
-			if last < 0 {
+			switch {
+			case last < 0 && before == 1:
 				return nil, 0, nil
+			case last < 0:
+				return s.readArchivedLines(ctx, gameID, userID, before-1, count)
 			}
 		}
 		var baseReply *redis.StringCmd

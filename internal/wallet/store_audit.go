@@ -11,6 +11,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/ledger"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
@@ -53,10 +54,10 @@ func (t totals) add(code, total string, units Units) {
 
 // addEntry adds the postings of an entry that are folded.
 func (t totals) addEntry(text string) {
-	e := decodeEntry(0, text)
-	for _, p := range e.postings {
-		if total, ok := totalOf[p.kind]; ok {
-			t.add(e.code, total, p.units)
+	e := ledger.Decode(0, text)
+	for _, p := range e.Postings {
+		if total, ok := totalOf[p.Kind]; ok {
+			t.add(e.Code, total, Units(p.Units))
 		}
 	}
 }
@@ -356,35 +357,17 @@ func decodeLineBalance(entry string) (lineBalance, error) {
 	return b, v.Err()
 }
 
-// ledgerEntry is one entry of the ledger; its postings should sum to zero.
-type ledgerEntry struct {
-	number   int64
-	code     string // of the token
-	postings []posting
-}
-
-// posting moves units into an account, or out of it when they are negative.
-type posting struct {
-	account string // "w7"
-	kind    string // "w"
-	owner   string // "7"; "" for accounts without an owner
-	units   Units
-	invalid string // the text of a posting that cannot be decoded, else ""
-}
-
-// The kinds of accounts that have a meaning of their own here.
-const (
-	accountMint   = keys.AccountMint
-	accountWallet = keys.AccountWallet
-)
-
 func walletAccount(userID int64) string { return keys.WalletAccount(strconv.FormatInt(userID, 10)) }
 
 const ledgerPageSize = 1000
 
-// readEntries returns entries after one number and up to another, a page of them at most.
-func (s store) readEntries(ctx context.Context, gameID, after, upTo int64) ([]ledgerEntry, error) {
+// readEntries returns entries after one number and up to another, a page of them at most. With an
+// archive they may be from there.
+func (s store) readEntries(ctx context.Context, gameID, after, upTo int64) ([]ledger.Entry, error) {
 	for base := int64(0); ; {
+		if s.archive != nil && after < base {
+			return s.readArchivedEntries(ctx, gameID, after, min(upTo, base))
+		}
 		first := max(0, after-base) // place in the list, from 0
 		last := min(first+ledgerPageSize, upTo-base) - 1
 		var baseReply *redis.StringCmd
@@ -405,40 +388,10 @@ func (s store) readEntries(ctx context.Context, gameID, after, upTo int64) ([]le
 			base = newBase
 			continue
 		}
-		entries := make([]ledgerEntry, len(page.Val()))
+		entries := make([]ledger.Entry, len(page.Val()))
 		for i, text := range page.Val() {
-			entries[i] = decodeEntry(base+first+int64(i)+1, text)
+			entries[i] = ledger.Decode(base+first+int64(i)+1, text)
 		}
 		return entries, nil
 	}
-}
-
-// decodeEntry decodes an entry of keys.Ledger. A text that is no entry becomes one with an invalid
-// posting.
-func decodeEntry(number int64, text string) ledgerEntry {
-	parts := strings.Split(text, "|")
-	if len(parts) != 6 {
-		return ledgerEntry{number: number, postings: []posting{{invalid: text}}}
-	}
-	return ledgerEntry{number: number, code: parts[2], postings: decodePostings(parts[5])}
-}
-
-// decodePostings splits "<account>:<±units>" joined by ";". What is free of charge has no postings.
-func decodePostings(text string) []posting {
-	if text == "" {
-		return nil
-	}
-	var postings []posting
-	for one := range strings.SplitSeq(text, ";") {
-		account, amount, _ := strings.Cut(one, ":")
-		units, err := strconv.ParseInt(amount, 10, 64)
-		if err != nil || account == "" {
-			postings = append(postings, posting{invalid: one})
-			continue
-		}
-		p := posting{account: account, units: Units(units)}
-		p.kind, p.owner = keys.ParseAccount(account)
-		postings = append(postings, p)
-	}
-	return postings
 }

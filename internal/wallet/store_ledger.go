@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
-	"time"
 
-	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/ledger"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/redis/go-redis/v9"
 )
@@ -21,37 +19,22 @@ var accountNames = map[string]string{
 	keys.AccountHouse: "house", keys.AccountMint: "minted",
 }
 
-// userID returns the player of a wallet, nil for other accounts.
-func (p posting) userID() *int64 {
-	if p.kind != keys.AccountWallet {
-		return nil
-	}
-	id, err := strconv.ParseInt(p.owner, 10, 64)
-	if err != nil {
-		return nil
-	}
-	return &id
-}
-
-// detailedEntry is a ledgerEntry with the rest of its text.
-type detailedEntry struct {
-	ledgerEntry
-	at          time.Time
-	reason, ref string
-}
-
 // readNewestEntries returns up to count entries below the number before, or the newest when that is
-// 0; newest first. base is the number of the last entry that left the store.
+// 0; newest first. They are all from the store or all from the archive. base is the number of the
+// last entry that left the store.
 func (s store) readNewestEntries(
 	ctx context.Context, gameID, before, count int64,
-) (entries []detailedEntry, base int64, err error) {
+) (entries []ledger.Entry, base int64, err error) {
 	for {
 		first, last := -count, int64(-1) // places in the list, from 0; negative ones count from its end
 		if before > 0 {
 			last = before - base - 2
 			first = max(0, last+1-count)
 			if last < 0 {
-				return nil, base, nil
+				if before == 1 || s.archive == nil {
+					return nil, base, nil
+				}
+				return s.readNewestArchived(ctx, gameID, before, count)
 			}
 		}
 		var baseReply *redis.StringCmd
@@ -78,26 +61,22 @@ func (s store) readNewestEntries(
 		if before == 0 {
 			newest = newBase + length.Val()
 		}
-		entries = make([]detailedEntry, 0, len(page.Val()))
+		entries = make([]ledger.Entry, 0, len(page.Val()))
 		for i := len(page.Val()) - 1; i >= 0; i-- {
-			entries = append(entries, decodeDetailedEntry(newest-int64(len(entries)), page.Val()[i]))
+			entries = append(entries, ledger.Decode(newest-int64(len(entries)), page.Val()[i]))
 		}
 		return entries, newBase, nil
 	}
 }
 
-// decodeDetailedEntry decodes an entry of keys.Ledger, as decodeEntry does.
-func decodeDetailedEntry(number int64, text string) detailedEntry {
-	e := detailedEntry{ledgerEntry: decodeEntry(number, text)}
-	parts := strings.Split(text, "|")
-	if len(parts) != 6 {
-		return e
-	}
-	if ms, err := strconv.ParseInt(parts[0], 10, 64); err == nil {
-		e.at = time.UnixMilli(ms).UTC()
-	}
-	e.reason, e.ref = events.Unescape(parts[3]), events.Unescape(parts[4])
-	return e
+// readNewestArchived is readNewestEntries for entries that have left the store.
+func (s store) readNewestArchived(
+	ctx context.Context, gameID, before, count int64,
+) (entries []ledger.Entry, base int64, err error) {
+	after := max(before-1-count, s.archive.FirstOf(before-1)-1)
+	entries, err = s.readArchivedEntries(ctx, gameID, after, before-1)
+	slices.Reverse(entries)
+	return entries, 0, err
 }
 
 // movedCounter adds up what this node folds. It is safe for concurrent use.
@@ -113,16 +92,16 @@ func (m *movedCounter) add(entries []string) {
 	defer m.mu.Unlock()
 	m.entries += int64(len(entries))
 	for _, text := range entries {
-		e := decodeEntry(0, text)
-		if _, known := m.units[e.code]; !known && len(m.units) >= maxMovedTokens {
+		e := ledger.Decode(0, text)
+		if _, known := m.units[e.Code]; !known && len(m.units) >= maxMovedTokens {
 			continue
 		}
 		if m.units == nil {
 			m.units = map[string]Units{}
 		}
-		for _, p := range e.postings {
-			if p.units > 0 {
-				m.units[e.code] = addUnits(m.units[e.code], p.units)
+		for _, p := range e.Postings {
+			if p.Units > 0 {
+				m.units[e.Code] = addUnits(m.units[e.Code], Units(p.Units))
 			}
 		}
 	}

@@ -65,13 +65,20 @@ var importTable = []importRow{
 		[]string{"apierror", "keys", "redisdb", "scripts", "secret", "wire"},
 		"compares ledgers by the numbers of their entries, and knows nothing else of money",
 	},
+	{
+		"ledger",
+		[]string{"keys", "events"},
+		"an entry means the same in the store, in the archive and in a copy; it knows none of them",
+	},
+	{"archive", []string{"ledger"}, "keeps what left the store in files or S3, and knows nothing of Redis"},
+	{"backup", []string{"wire", "redisdb"}, "copies whatever is in a store, so it knows no key"},
 	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
 	{"games", withIdempotency, "a game is configured without its players; checks of others come through an interface"},
 	{
 		"wallet",
-		append([]string{"leader"}, withIdempotency...),
+		append([]string{"leader", "ledger", "archive"}, withIdempotency...),
 		"money knows who owns it by id only, so that no rule of a game can change a balance",
 	},
 
@@ -135,7 +142,10 @@ var storeFiles = []string{"*/store.go", "*/store_*.go", "redisdb/", "leader/", "
 var socketFiles = []string{"realtime/", "handlers/socket*.go"}
 
 var libraryTable = []libraryRow{
-	{"./keys", storeFiles, "a key is read and written in one file of a package"},
+	{
+		"./keys", append([]string{"ledger/"}, storeFiles...),
+		"a key is read and written in one file of a package; accounts of the ledger have their names there",
+	},
 	{"./scripts", append([]string{"idempotency/receipt.go"}, storeFiles...), "as keys; a receipt compares a status"},
 	{"./redisdb/redistest", nil, "starts servers, for tests only"},
 	{"./wire/wiretest", nil, "decodes exact numbers, for tests only"},
@@ -150,6 +160,10 @@ var libraryTable = []libraryRow{
 	{"github.com/MicahParks", []string{"auth/"}, "keys of outside issuers are parsed in one place"},
 	{"github.com/spf13", []string{"cmd/"}, "packages take values, not flags"},
 	{"go.yaml.in", []string{"cmd/"}, "packages take values, not files"},
+	{"github.com/klauspost/compress", []string{"archive/"}, "the archive is compressed"},
+	{"github.com/minio", []string{"archive/"}, "the archive may be in S3"},
+	{"github.com/schollz", []string{"cmd/"}, "progress is shown on a terminal"},
+	{"github.com/johannesboyne", nil, "serves S3 in tests"},
 	{"github.com/hashicorp/golang-lru", []string{"cache/"}, "every cache is bounded and counted"},
 	{"github.com/getkin", nil, "checks the contract in tests"},
 	{"pgregory.net/rapid", nil, "makes up histories in tests"},

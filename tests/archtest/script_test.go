@@ -150,6 +150,8 @@ var runsOnFullStore = map[string]string{
 	"fencing_token_issue":  "elects who sweeps; one number",
 	"work_name":            "names what to sweep; at most the games",
 	"ledger_fold":          "adds entries up, after which they can be archived; a number for each token",
+	"ledger_trim":          "makes room; a sum and two numbers for each game",
+	"lines_trim":           "makes room; a number for each player",
 	"refresh_rotate":       "keeps players signed in who may be owed; it replaces a digest",
 	"external_token_use":   "keeps players signed in who may be owed; a number for each token that an issuer signed",
 	"history_advance":      "a full store must not hide what it lost; a line for each game and epoch",

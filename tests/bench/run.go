@@ -25,9 +25,9 @@ const adminKey = "operator-key-of-the-bench-c41d9e0b77f2"
 type servers struct {
 	redis           *redistest.Server
 	replica         *redistest.Server // nil for none
-	nodeAddress     string // host:port
-	baselineAddress string // host:port
-	internalAddress string // host:port of the node's metrics and profiles
+	nodeAddress     string            // host:port
+	baselineAddress string            // host:port
+	internalAddress string            // host:port of the node's metrics and profiles
 	nodePID         int
 	baselinePID     int
 	processes       []*exec.Cmd

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/archive"
+	"github.com/parlor-games/parlor/internal/backup"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/wallet"
+	"golang.org/x/sync/errgroup"
+)
+
+const drillGame = 1
+
+type anyPlayer struct{}
+
+func (anyPlayer) Game(context.Context, int64) (int64, error) { return drillGame, nil }
+
+// drill is a store with an archive and money that moves.
+type drill struct {
+	db      *redisdb.DB
+	wallets *wallet.Service
+}
+
+func openDrill(t *testing.T, url, archiveURL string) drill {
+	t.Helper()
+	old, err := archive.Open(archiveURL, archive.S3Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := redisdb.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return drill{db, wallet.New(db, anyPlayer{}, wallet.Options{Archive: old})}
+}
+
+// play credits so many times, eight players at a time, until stop ends.
+func (d drill) play(t *testing.T, credits int, stop context.Context) {
+	t.Helper()
+	const players = 8
+	var group errgroup.Group
+	for userID := range int64(players) {
+		group.Go(func() error {
+			for range credits / players {
+				if stop.Err() != nil {
+					return nil
+				}
+				_, err := d.wallets.Credit(t.Context(), principal.Caller{Role: principal.Operator}, wallet.CreditInput{
+					UserID: userID + 1, TokenCode: "GOLD", Amount: "1.5", Reason: "play",
+				}, idempotency.Receipt{})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (d drill) last(t *testing.T) int64 {
+	t.Helper()
+	n, err := d.wallets.LastEntry(t.Context(), drillGame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// base returns how many entries have left the store.
+func (d drill) base(t *testing.T) int64 {
+	t.Helper()
+	n, err := d.db.Client.Get(t.Context(), keys.LedgerBase(drillGame)).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (d drill) wantBase(t *testing.T, want int64) {
+	t.Helper()
+	if n := d.base(t); n != want {
+		t.Fatalf("%d entries have left the store; want %d", n, want)
+	}
+}
+
+// The whole way of a disaster: play, a backup under load, more play, the loss of the server, a
+// restore, and a ledger that goes on.
+func TestADrillOfBackupAndRestore(t *testing.T) {
+	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	archiveDir, copyDir := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	archiveURL := "file://" + archiveDir
+	t.Setenv("PARLOR_REDIS_URL", server.URL())
+	t.Setenv("PARLOR_ARCHIVE", archiveURL)
+	d := openDrill(t, server.URL(), archiveURL)
+	if err := d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
+		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB", Decimals: "2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forever := context.Background()
+	d.play(t, 3200, forever)
+	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
+		t.Fatal(err)
+	}
+	d.wantBase(t, 2000)
+
+	underLoad, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { d.play(t, 1_000_000, underLoad); close(ended) }()
+	must(t, "backup", "--to", copyDir)
+	stop()
+	<-ended
+	m, err := backup.Read(copyDir)
+	if err != nil || len(m.Ledgers) != 1 || m.Ledgers[0].First < 3200 || m.Ledgers[0].Last <= m.Ledgers[0].First {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	d.play(t, 4000, forever) // so that the archive gets what the backup lacks
+	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
+		t.Fatal(err)
+	}
+	before := d.last(t)
+
+	server.Kill()
+	for _, name := range []string{"appendonlydir", "dump.rdb"} {
+		if err := os.RemoveAll(filepath.Join(server.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, "restore", "--from", copyDir, "--data", server.Dir)
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+
+	d = openDrill(t, server.URL(), archiveURL)
+	restored := d.last(t)
+	if restored < m.Ledgers[0].First || restored > m.Ledgers[0].Last || restored >= before {
+		t.Errorf("the restored ledger ends with entry %d; the backup was made from %d to %d", restored,
+			m.Ledgers[0].First, m.Ledgers[0].Last)
+	}
+	d.wantBase(t, 2000)
+	must(t, "audit", "--deep")
+	must(t, "audit", "--full")
+
+	// Without a rewind the archive still has the history that was lost, and takes no other one.
+	d.play(t, 3200, forever)
+	if err := d.wallets.Archive(t.Context(), drillGame); !errors.Is(err, archive.ErrConflict) {
+		t.Errorf("another history was archived: %v", err)
+	}
+	if base := d.base(t); base > restored { // what both histories have may leave
+		t.Errorf("%d entries have left the store; the histories part after %d", base, restored)
+	}
+	if out := must(t, "ledger", "rewind"); strings.Contains(out, `"segments":0`) {
+		t.Errorf("nothing was set aside: %s", out)
+	}
+	d = openDrill(t, server.URL(), archiveURL)
+	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "audit", "--deep")
+	if out := must(t, "ledger", "verify"); !strings.Contains(out, `"problems":[]`) {
+		t.Error(out)
+	}
+	if base := d.base(t); base+3000 <= d.last(t) {
+		t.Errorf("%d entries have left the store of %d", base, d.last(t))
+	}
+
+	// The export has every entry once, from the archive and from the store.
+	last := d.last(t)
+	jsonl := strings.Split(strings.TrimSpace(must(t, "ledger", "export", "--game", "1")), "\n")
+	if int64(len(jsonl)) != last || !strings.HasPrefix(jsonl[0], `{"gameId":1,"id":1,"at":"`) ||
+		!strings.Contains(jsonl[0], `"delta":1.5,"deltaAmount":"150"`) {
+		t.Errorf("%d lines for %d entries, the first %s", len(jsonl), last, jsonl[0])
+	}
+	table := strings.Split(strings.TrimSpace(must(t, "ledger", "export", "--game", "1", "--from", "1999", "--to", "2002",
+		"--csv")), "\n")
+	if len(table) != 1+4*2 || table[0] != strings.Join(csvHeader, ",") || !strings.HasPrefix(table[8], "1,2002,") {
+		t.Errorf("%q", table)
+	}
+
+	// verify finds what is wrong.
+	damaged := filepath.Join(archiveDir, "game-1", "ledger", "000000000000001")
+	if err := os.WriteFile(damaged, []byte("?"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, _ := command(t, "ledger", "verify"); status != 1 || !strings.Contains(out, "damaged") {
+		t.Errorf("a damaged segment: status %d, %s", status, out)
+	}
+}
+
+func TestLedgerTailFollows(t *testing.T) {
+	server := redistest.StartFor(t)
+	archiveURL := "file://" + t.TempDir()
+	d := openDrill(t, server.URL(), archiveURL)
+	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
+		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.play(t, 16, t.Context())
+	ctx, stop := context.WithCancel(t.Context())
+	out := &stopAfter{text: `"id":24,`, stop: stop}
+	ended := make(chan error)
+	go func() { ended <- followLedger(ctx, d.wallets, drillGame, 3, out) }()
+	d.play(t, 8, t.Context())
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) < 8 || !strings.Contains(lines[len(lines)-1], `"id":24,`) {
+		t.Errorf("%q", lines)
+	}
+}
+
+func TestTheCommandsOfTheLedgerReportWhatTheyNeed(t *testing.T) {
+	t.Setenv("PARLOR_REDIS_URL", redistest.StartFor(t).URL())
+	for _, args := range [][]string{
+		{"ledger", "export"},
+		{"ledger", "export", "--game", "1", "--from", "0"},
+		{"ledger", "verify", "--game", "-1"},
+		{"ledger", "tail"},
+		{"ledger", "rewind"},
+		{"backup"},
+		{"restore"},
+		{"restore", "--from", t.TempDir()},
+		{"restore", "--from", t.TempDir(), "--data", t.TempDir()},
+	} {
+		if status, _, stderr := command(t, args...); status != 1 || stderr == "" {
+			t.Errorf("%v exits %d: %s", args, status, stderr)
+		}
+	}
+	t.Setenv("PARLOR_ARCHIVE", "ftp://a")
+	if status, _, stderr := command(t, "ledger", "verify"); status != 78 || !strings.Contains(stderr, "PARLOR_ARCHIVE") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
