@@ -84,7 +84,8 @@ const maxScriptAttempts = 16
 // Create opens a room, seats the calling player in it and takes the stake.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, game_not_found,
-// token_not_found, insufficient_funds, limit_reached, store_full.
+// token_not_found, insufficient_funds, limit_reached, store_full, and stake_limit,
+// open_rooms_limit, loss_limit and self_excluded, the player's own limits.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -136,7 +137,7 @@ func (s *Service) replayCreate(
 // unchanged.
 //
 // It returns room_not_found, room_closed, already_started, banned, friends_only, room_full,
-// limit_reached, insufficient_funds.
+// limit_reached, insufficient_funds, stake_limit, open_rooms_limit, loss_limit, self_excluded.
 func (s *Service) Join(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -354,7 +355,8 @@ func (s *Service) Cancel(
 // reserved seats.
 //
 // It returns room_not_found, not_participant, not_started and already_started (the room has not
-// ended), insufficient_funds, limit_reached, store_full.
+// ended), insufficient_funds, limit_reached, stake_limit, open_rooms_limit, loss_limit,
+// self_excluded, store_full.
 func (s *Service) Rematch(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -604,6 +606,8 @@ func scriptError(r scriptResult) error {
 		available, required := wallet.Units(values.NextInt()), wallet.Units(values.NextInt())
 		tokenID, decimals := values.NextText(), int(values.NextInt())
 		detailed = wallet.InsufficientFunds(tokenID, decimals, available, required)
+	case apierror.StakeLimit.Code, apierror.OpenRoomsLimit.Code, apierror.LossLimit.Code, apierror.SelfExcluded.Code:
+		detailed = wallet.LimitError(r.reply.Status, values)
 	case apierror.NotEnoughPlayers.Code:
 		seated, required := values.NextInt(), values.NextInt()
 		detailed = apierror.NotEnoughPlayers.WithReason("%d are seated and %d are needed", seated, required).

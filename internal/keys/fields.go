@@ -13,7 +13,21 @@ const (
 	WalletSeqField   = ":seq"
 	WalletGrantField = ":grant"
 	WalletBaseField  = ":base"
+	// WalletExcludedField is there once the player has set limits.
+	WalletExcludedField = ":excluded"
 )
+
+// walletLimitsPrefix starts the names of WalletLimitsField.
+const walletLimitsPrefix = ":limits:"
+
+// WalletLimitsField is the field of Wallet with the limits of a token.
+func WalletLimitsField(tokenID string) string { return walletLimitsPrefix + tokenID }
+
+// ParseWalletLimitsField returns the token of a WalletLimitsField. It returns false for other
+// fields.
+func ParseWalletLimitsField(field string) (tokenID string, ok bool) {
+	return strings.CutPrefix(field, walletLimitsPrefix)
+}
 
 // IsTokenField reports whether a field of Wallet is the balance of a token; its name is the code.
 func IsTokenField(field string) bool { return !strings.HasPrefix(field, ":") }

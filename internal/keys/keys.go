@@ -238,7 +238,10 @@ func PlayerPair(a, b int64) string {
 // Wallet (hash, no expiry): for each token "<free>|<held>", what can be spent and the stakes in
 // rooms that have not ended, in minor units; WalletSeqField the number of the player's last event;
 // WalletGrantField "1" once the sign-up grant was given; WalletBaseField how many entries were
-// removed from the front of WalletLines, absent for 0.
+// removed from the front of WalletLines, absent for 0. Once the player has set limits, "|L" follows
+// the balance of each token, WalletExcludedField is the time (ms) until which the player takes part
+// in no paid room, "0" for none, and WalletLimitsField the limits of a token, packed as
+// scripts.WalletLimits.
 func Wallet(gameID, userID int64) string { return economyKey(gameID, "wallet:", id(userID)) }
 
 // WalletLines (list, no expiry; and a channel of the same name) is the player's own ledger, and
