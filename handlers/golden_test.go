@@ -136,6 +136,14 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		goldenOnSingle("room_cancelled", f.expect(200, "POST", "/api/v1/game-session/cancel", adminKey, roomBody(other)))
 		goldenOnSingle("ledger", f.expect(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD&limit=2", ann.token, ""))
 
+		goldenOnSingle("limits", f.expect(200, "PUT", "/api/v1/me/limits", ann.token,
+			`{"tokenId":"GOLD","maxStake":1.5,"maxOpenRooms":3,"maxLoss24h":"100"}`))
+		limited := fmt.Sprintf("/api/v1/admin/users/%d/limits", ann.id)
+		f.expect(200, "PUT", limited, adminKey, `{"tokenId":"GOLD","maxOpenRooms":2}`)
+		f.expectError(403, "forbidden", "PUT", limited, adminKey, `{"tokenId":"GOLD","maxOpenRooms":3}`)
+		goldenOnSingle("user_limits", f.expect(200, "GET", limited+"?tokenId=GOLD", f.serverKey, ""))
+		f.expect(200, "GET", "/api/v1/me/limits", ann.token, "")
+
 		// The operator.
 		goldenOnSingle("admin_rooms", f.expect(200, "GET",
 			fmt.Sprintf("/api/v1/admin/rooms?gameId=%d&status=FINISHED", f.game), adminKey, ""))

@@ -54,6 +54,7 @@ func (s *Server) staffActions() map[string]staffAction {
 		"DELETE " + admin + "users/{userId}/sessions":        {"endUserSessions", nil},
 		"POST " + admin + "users/{userId}/credit":            {"credit", nil},
 		"POST " + admin + "users/{userId}/debit":             {"debit", nil},
+		"PUT " + admin + "users/{userId}/limits":             {"tightenUserLimits", s.readUserLimits},
 		"PUT " + admin + "users/{userId}/saves/{slot}":       {"replaceSave", nil},
 		"POST " + admin + "console-links":                    {"createConsoleLink", nil},
 		"DELETE " + admin + "console-sessions":               {"closeConsoleSessions", nil},
@@ -194,7 +195,7 @@ func (w *staffWrite) describe(body any) (before, after any) {
 	switch b := body.(type) {
 	case *gameWithKeyView: // the key is not part of the game
 		return changedMembers(w.before, &b.Game)
-	case *gameView, *assets.Asset, *tokenView, *playerView:
+	case *gameView, *assets.Asset, *tokenView, *playerView, *wallet.Limits:
 		return changedMembers(w.before, b)
 	case *sessionView:
 		return nil, &b.User

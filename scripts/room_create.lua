@@ -1,6 +1,5 @@
 -- room_create: opens a room, seats its creator and takes the stake, or changes nothing.
--- INCLUDES  clock amounts int_to_string balance limits check_limits count_stake receipt event
---           take_stake open_room
+-- INCLUDES  clock amounts balance check_limits count_stake receipt event take_stake open_room
 -- KEYS      1 room  2 events  3 code  4 next_id  5 due  6 all  7 created  8 started  9 open  10
 --           player_rooms  11 rooms_made  then wallet, lines and ledger of a paid room or
 --           free_rooms of a free one, and the receipt of a call with a key

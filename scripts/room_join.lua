@@ -1,6 +1,6 @@
 -- room_join: seats a player and takes the stake, or changes nothing.
--- INCLUDES  clock amounts int_to_string balance limits check_limits count_stake receipt event marks
---           save_change take_stake start_room
+-- INCLUDES  clock amounts balance check_limits count_stake receipt event marks save_change
+--           take_stake start_room
 -- KEYS      1 room  2 events  3 open  4 player_rooms  then created, started and due when the join
 --           may start the room, wallet, lines and ledger of a paid room, and the receipt of a call
 --           with a key

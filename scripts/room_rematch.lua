@@ -1,7 +1,7 @@
 -- room_rematch: opens a room with the settings of one that ended, seats the caller and reserves
 -- seats for the others; or changes nothing.
--- INCLUDES  clock amounts int_to_string balance limits check_limits count_stake receipt event seats
---           players take_stake open_room
+-- INCLUDES  clock amounts balance check_limits count_stake receipt event seats players take_stake
+--           open_room
 -- KEYS      1 room  2 events  then the keys of the new room as open_room wants them, player_rooms
 --           of each of the others, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 id of the new room  8

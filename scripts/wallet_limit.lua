@@ -1,6 +1,6 @@
 -- wallet_limit: sets limits for a player's own stakes of a token, or changes nothing. A tighter
 -- limit counts at once, a looser one a day later, and an exclusion is never shortened.
--- INCLUDES  clock amounts limits
+-- INCLUDES  clock amounts
 -- KEYS      1 wallet
 -- ARGV      1 token  2 by staff, who only tighten: 1 or 0  3 highest stake: '' for no limit, '=' to
 --           keep it, as in the next two  4 most rooms with a stake  5 highest loss in 24 hours  6
@@ -25,7 +25,7 @@ end
 -- change_limit returns a limit with the looser one that is to follow and from when, or nil when
 -- staff would loosen it.
 local function change_limit(wanted, limit, next_limit, from, now_ms)
-  limit, next_limit, from = current_limit(limit, next_limit, from, now_ms)
+  if from ~= '' and now_ms >= tonumber(from) then limit, next_limit, from = next_limit, '', '' end
   if wanted == '=' then return limit, next_limit, from end
   if is_tight(wanted, limit) then return wanted, '', '' end
   if by_staff then return nil end

@@ -109,7 +109,7 @@ func (l storedLimits) amount(r *redisdb.PackedRecord, name, text string, decimal
 	return &Amount{Units: Units(r.Int(name)), Decimals: decimals}
 }
 
-// sumLosses is sum_losses of lib_limits.lua: this hour and the 24 before it.
+// sumLosses sums as lib_check_limits.lua does: this hour and the 24 before it.
 func sumLosses(hours string, now time.Time) (sum Units) {
 	oldest := hourOf(now.UnixMilli()) - lossHours
 	for entry := range strings.SplitSeq(hours, ",") {
