@@ -78,6 +78,10 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"POST " + admin + "tokens", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`,
 			"401 401 403 403 403 403 403 403 403 403 201",
 		},
+		{
+			"POST " + admin + "games/<game>/accept-audit", `{"reason":"x"}`,
+			"401 401 403 403 403 403 403 403 403 403 200",
+		},
 		{"GET " + admin + "users/<friend>/limits", "", "               401 401 403 403 404 403 403 403 403 200 200"},
 		{
 			"PUT " + admin + "users/<friend>/limits", `{"tokenId":"GOLD","maxStake":1}`,

@@ -136,6 +136,7 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		goldenOnSingle("room_cancelled", f.expect(200, "POST", "/api/v1/game-session/cancel", adminKey, roomBody(other)))
 		goldenOnSingle("ledger", f.expect(200, "GET", "/api/v1/user-balance/ledger?tokenId=GOLD&limit=2", ann.token, ""))
 
+		goldenOnSingle("audit_accepted", f.expect(200, "POST", game+"/accept-audit", adminKey, `{"reason":"nothing to do"}`))
 		goldenOnSingle("limits", f.expect(200, "PUT", "/api/v1/me/limits", ann.token,
 			`{"tokenId":"GOLD","maxStake":1.5,"maxOpenRooms":3,"maxLoss24h":"100"}`))
 		limited := fmt.Sprintf("/api/v1/admin/users/%d/limits", ann.id)

@@ -358,6 +358,11 @@ func (s *Server) routes() []route {
 			del, admin + "console-sessions", operator, auth.ClassAdmin, keyIgnored, false, s.closeConsoleSessions, nil,
 		},
 		{get, admin + "trail", operator, auth.ClassAdmin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
+		{
+			post, admin + "games/{gameId}/accept-audit", operator, auth.ClassAdmin, byStoredResponse, false,
+			withBody(s.acceptAudit),
+			errorList{apierror.GameNotFound},
+		},
 		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, auditErrors},
 
 		{

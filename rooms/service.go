@@ -40,11 +40,12 @@ type Games interface {
 
 // Options are the settings of rooms.
 type Options struct {
-	Shards     int           // for free rooms, fixed at installation; 0 means 1
-	Retention  time.Duration // how long an ended room can be read; 0 means 24 h
-	AdmitNew   func() error  // is called before each new room, which fails with its error; nil admits all
-	Quotas     Quotas        // of each player; the zero Quotas limit nothing
-	ReceiptTTL time.Duration // how long the first reply to a request with a key is kept; 0 means 24 h
+	Shards     int                      // for free rooms, fixed at installation; 0 means 1
+	Retention  time.Duration            // how long an ended room can be read; 0 means 24 h
+	CheckMoney func(gameID int64) error // is called before each change of a paid room; nil allows all
+	AdmitNew   func() error             // is called before each new room, which fails with its error; nil admits all
+	Quotas     Quotas                   // of each player; the zero Quotas limit nothing
+	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
 }
 
 // Service has the verbs of rooms. It is safe for concurrent use.
@@ -74,6 +75,9 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 		admitNew: o.AdmitNew,
 	}
 	s.store.maxSeats, s.store.maxOpenRooms = o.Quotas.Seats, o.Quotas.OpenRooms
+	if o.CheckMoney != nil {
+		s.store.checkMoney = o.CheckMoney
+	}
 	return s
 }
 

@@ -108,7 +108,9 @@ func (n *node) runStoreWork(ctx context.Context) error {
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{n.rooms.Run, n.wallet.Run, n.limiter.Run, n.auth.Run, n.nodes.Run} {
+	for _, run := range []func(context.Context) error{
+		n.rooms.Run, n.wallet.Run, n.stops.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
+	} {
 		group.Go(func() error { return ignoreStop(run(ctx)) })
 	}
 	return group.Wait()

@@ -70,6 +70,12 @@ func TotalField(total, tokenID string) string { return total + ":" + tokenID }
 // ParseTotalField splits a TotalField; ok is false for the other fields of Totals.
 func ParseTotalField(field string) (total, tokenID string, ok bool) { return strings.Cut(field, ":") }
 
+// The prefixes of the fields of AuditDefects. "total:<token>" or "w<user>:<token>" follows.
+const (
+	DefectFound    = "found:"
+	DefectAccepted = "accepted:"
+)
+
 // The kinds of accounts in the postings of Ledger. A wallet is followed by the user id.
 const (
 	AccountMint   = "m" // negative: what was brought into the economy

@@ -71,6 +71,10 @@ func GamesWithWork(kind string) string { return "{p}:work:" + kind }
 // background work in the last minute.
 func GamesLookedAt(kind string) string { return "{p}:work:" + kind + ":all" }
 
+// MoneyStops (hash, no expiry) names the games whose money is stopped: "<game>:<cause>", game 0 for
+// all, to "<ms>|<sentence for operators>".
+func MoneyStops() string { return "{p}:stops" }
+
 // Pepper (string, no expiry) is the installation's random key for the digests of players'
 // credentials.
 func Pepper() string { return "{p}:pepper" }
@@ -281,6 +285,10 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 // (operator's account), "p:" (prizes), "m:" (minted). The number of an entry is LedgerBase and its
 // place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
+
+// AuditDefects (hash, no expiry) is what the audit found in a game, in minor units: DefectFound what
+// differs from the ledger, DefectAccepted what an operator accepted of it.
+func AuditDefects(gameID int64) string { return economyKey(gameID, "audit:defects") }
 
 // ServerMints (hash, no expiry) maps a token to "<day>|<units>": what the game's server keys minted
 // of it in the last day on which they did. Days are counted from 1970, in UTC.

@@ -24,6 +24,8 @@ type Service struct {
 	supplies  *recent[supplyKey, Units]
 	codesByID *cache.Cache[int64, string] // token id → code, which never changes
 	folding   *leader.Work
+	stops     Stops // nil: nothing is stopped
+	alarm     *alarm
 }
 
 // Players finds the game of a player. *users.Service does: a wallet is created when something is
@@ -37,6 +39,7 @@ type Players interface {
 // Options are the settings of the wallet.
 type Options struct {
 	ReceiptTTL time.Duration // how long the first result of a request with a key is kept; 0 means 24 h
+	Stops      Stops         // stops games whose money is not conserved; nil stops none
 }
 
 // defaultReceiptTTL is the least that clients are promised.
@@ -51,6 +54,8 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
 		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
+		stops:     o.Stops,
+		alarm:     newAlarm(),
 	}
 	s.folding = leader.New(db, "totals", s.foldGames)
 	return s
@@ -60,19 +65,21 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 // that may have appended to it, also when its reply was lost; it costs next to nothing.
 func (s *Service) LedgerChanged(gameID int64) { s.folding.Changed(gameID) }
 
-// Run folds the ledgers of games into their totals, about once a second, until ctx ends. Every node
-// runs it; one of them does the work.
+// Run folds the ledgers of games into their totals and audits these games, about once a second,
+// until ctx ends. Every node runs it; one of them does the work.
 func (s *Service) Run(ctx context.Context) error { return s.folding.Run(ctx) }
 
 // foldGames folds what there is of some games, as their leader. It returns the games that may have
 // more.
 func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
 	unfinished = []int64{} // also with an error
+	audited := gameIDs
 	for len(gameIDs) > 0 && ctx.Err() == nil {
 		left, foldErr := s.store.foldPages(ctx, &fence, gameIDs)
 		err = errors.Join(err, foldErr)
 		gameIDs, unfinished = left.more, append(unfinished, left.stale...)
 	}
+	err = errors.Join(err, s.auditGames(ctx, audited))
 	return append(unfinished, gameIDs...), err
 }
 
@@ -292,6 +299,9 @@ func (s *Service) change(
 	if err != nil {
 		return ChangeResult{}, err
 	}
+	if err := s.CheckMoney(gameID); err != nil {
+		return ChangeResult{}, err
+	}
 	defer s.mintChanged(gameID, in.TokenCode)
 	return s.store.change(ctx, kind, balanceChange{
 		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t,
@@ -322,6 +332,9 @@ func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantIn
 	t, err := s.findDefinition(ctx, in.TokenCode)
 	if err != nil || in.Units == 0 {
 		return err
+	}
+	if err := s.CheckMoney(in.GameID); err != nil {
+		return errGrantWaits(err)
 	}
 	defer s.mintChanged(in.GameID, in.TokenCode)
 	return s.store.grant(ctx, in, t)

@@ -60,6 +60,11 @@ var importTable = []importRow{
 		[]string{"principal", "apierror", "keys", "scripts", "wire", "redisdb", "idempotency"},
 		"a record names what was changed by text, so the trail knows no domain",
 	},
+	{
+		"stops",
+		[]string{"apierror", "keys", "redisdb"},
+		"which games are stopped is known without their money; who stops one says why",
+	},
 	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
@@ -97,6 +102,7 @@ var importTable = []importRow{
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
 			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness", "nodes",
+			"stops",
 			"trail", "web",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",
