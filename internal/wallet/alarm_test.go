@@ -1,12 +1,16 @@
 package wallet_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -14,74 +18,141 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// TestABrokenWalletStopsTheMoneyOfItsGame breaks a wallet behind the back of two nodes.
-func TestABrokenWalletStopsTheMoneyOfItsGame(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		const game, other = 1, 2
-		log := &strings.Builder{}
-		node := func() (*wallet.Service, *stops.Service) {
-			known := stops.New(db, slog.New(slog.NewTextHandler(log, nil)))
-			return wallet.New(db, everyone(game), wallet.Options{Stops: known}), known
-		}
-		first, firstStops := node()
-		second, secondStops := node()
-		createGold(t, first)
-		elsewhere := wallet.New(db, everyone(other), wallet.Options{Stops: secondStops})
-		for _, s := range []*wallet.Service{first, elsewhere} {
-			mustCredit(t, s, 7)
-			mustCredit(t, s, 8)
-		}
-		db.Client.Set(t.Context(), keys.UserIDCounter(), 8, 0)
-		db.Client.Set(t.Context(), keys.GameIDCounter(), 2, 0)
-		audit := func() {
-			t.Helper()
-			first.LedgerChanged(game)
-			if err := wallet.RunOnce(first, t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := secondStops.Read(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		audit()
-		if got := first.Deltas(); len(got) == 0 || got[0] != (wallet.GameDelta{GameID: game, TokenCode: "GOLD"}) {
-			t.Fatalf("the deltas of sound books are %v", got)
-		}
+// sharedLog is a log that several nodes write.
+type sharedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
 
-		db.Client.HSet(t.Context(), keys.Wallet(game, 8), "GOLD", "1000000|0")
-		audit()
-		audit()
-		if got := first.Deltas(); got[0].Units == 0 {
-			t.Fatalf("the deltas of a broken wallet are %v", got)
-		}
-		for name, s := range map[string]*wallet.Service{"first": first, "second": second} {
-			if err := credit(t, s, 7); !errors.Is(err, apierror.StoreUnavailable) {
-				t.Errorf("a credit by the %s node: %v", name, err)
-			}
-			if _, err := s.ReadBalances(t.Context(), game, 7); err != nil {
-				t.Errorf("a read by the %s node: %v", name, err)
-			}
-		}
-		mustCredit(t, elsewhere, 7)
-		if n := strings.Count(log.String(), "the money of a game is stopped"); n != 1 {
-			t.Errorf("it was logged %d times:\n%s", n, log)
-		}
+func (l *sharedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
 
-		accepted, err := second.AcceptAudit(t.Context(), operator, game, "counted by hand")
-		if err != nil || len(accepted) != 1 || accepted[0].Account != "w8" {
-			t.Fatalf("accepted was %v, %v", accepted, err)
-		}
-		audit()
-		if got := first.Deltas(); got[0].Units != 0 || len(firstStops.List()) != 0 {
-			t.Fatalf("after it was accepted the deltas are %v, the stops %v", got, firstStops.List())
-		}
-		mustCredit(t, first, 7)
-		mustCredit(t, second, 8)
+// watchedNode is a node whose background work runs.
+type watchedNode struct {
+	*wallet.Service
+	stops *stops.Service
+}
 
-		db.Client.HIncrBy(t.Context(), keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), 1)
-		audit()
-		if err := credit(t, second, 7); !errors.Is(err, apierror.StoreUnavailable) {
-			t.Fatalf("a credit after another unit was made up: %v", err)
+func runNode(t *testing.T, db *redisdb.DB, log *sharedLog) watchedNode {
+	t.Helper()
+	n := watchedNode{stops: stops.New(db, slog.New(slog.NewTextHandler(log, nil)))}
+	n.Service = wallet.New(db, players{strangerID: otherGame}, wallet.Options{Stops: n.stops})
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- n.Run(ctx) }()
+	go func() { ended <- n.stops.Run(ctx) }()
+	t.Cleanup(func() {
+		end()
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Error(err)
 		}
 	})
+	return n
+}
+
+// tryCredit returns the error of a credit of 1 GOLD.
+func (n watchedNode) tryCredit(t *testing.T, user int64) error {
+	t.Helper()
+	in := wallet.CreditInput{UserID: user, TokenCode: "GOLD", Amount: "1", Reason: "test"}
+	_, err := n.Credit(t.Context(), operator, in, idempotency.Receipt{})
+	return err
+}
+
+// TestMoneyThatIsNotConservedStopsItsGame breaks a wallet, and then the totals, behind the back of
+// two nodes.
+func TestMoneyThatIsNotConservedStopsItsGame(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		makeGames(db)
+		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID)+1, 0)
+		createToken(t, newService(db), "GOLD", 0)
+		log := &sharedLog{}
+		nodes := []watchedNode{runNode(t, db, log), runNode(t, db, log)}
+		for _, user := range []int64{userID, strangerID} {
+			if err := nodes[0].tryCredit(t, user); err != nil {
+				t.Fatal(err)
+			}
+		}
+		delta := func(want bool) func() bool {
+			return func() bool {
+				for _, n := range nodes {
+					for _, d := range n.Deltas() {
+						if d.GameID == game && d.TokenCode == "GOLD" && (d.Units != 0) == want {
+							return true
+						}
+					}
+				}
+				return false
+			}
+		}
+		redistest.Eventually(t, "the leader has audited sound books", delta(false))
+
+		wantStopped := func() {
+			t.Helper()
+			for i, n := range nodes {
+				redistest.Eventually(t, fmt.Sprintf("node %d stops the money", i), func() bool {
+					err := n.tryCredit(t, userID)
+					return errors.Is(err, apierror.StoreUnavailable)
+				})
+				if _, err := n.ReadBalances(t.Context(), game, userID); err != nil {
+					t.Errorf("node %d cannot read: %v", i, err)
+				}
+				if err := n.tryCredit(t, strangerID); err != nil {
+					t.Errorf("the money of another game, by node %d: %v", i, err)
+				}
+			}
+		}
+		wantGoing := func(want string) {
+			t.Helper()
+			accepted, err := nodes[1].AcceptAudit(t.Context(), operator, game, "counted by hand")
+			if err != nil || len(accepted) != 1 || accepted[0].Account != want {
+				t.Fatalf("accepted was %v, %v; want %s", accepted, err, want)
+			}
+			for i, n := range nodes {
+				redistest.Eventually(t, fmt.Sprintf("money goes on by node %d", i), func() bool {
+					return n.tryCredit(t, userID) == nil
+				})
+			}
+			for range 2 { // it stays so after further audits
+				redistest.Eventually(t, "the delta is 0 again", delta(false))
+			}
+			if n := len(nodes[0].stops.List()) + len(nodes[1].stops.List()); n != 0 {
+				t.Fatalf("%d stops are left", n)
+			}
+		}
+		other := int64(5) // who does nothing meanwhile
+		if err := nodes[0].tryCredit(t, other); err != nil {
+			t.Fatal(err)
+		}
+		db.Client.Set(t.Context(), keys.UserIDCounter(), max(userID, strangerID, other), 0)
+		db.Client.HSet(t.Context(), keys.Wallet(game, other), "GOLD", "1000000|0")
+		if err := nodes[0].tryCredit(t, userID); err != nil && !errors.Is(err, apierror.StoreUnavailable) {
+			t.Fatal(err)
+		}
+		redistest.Eventually(t, "the gauge shows it", delta(true))
+		wantStopped()
+		log.mu.Lock()
+		if n := bytes.Count(log.text.Bytes(), []byte("the money of a game is stopped")); n != 1 {
+			t.Errorf("it was logged %d times", n)
+		}
+		log.mu.Unlock()
+		wantGoing(fmt.Sprintf("w%d", other))
+
+		db.Client.HIncrBy(t.Context(), keys.Totals(game), keys.TotalField(keys.TotalMinted, "GOLD"), 1)
+		_ = nodes[1].tryCredit(t, userID)
+		wantStopped()
+		wantGoing("total")
+	})
+}
+
+func TestOnlyAnOperatorAcceptsAnAuditAndSaysWhy(t *testing.T) {
+	s := newService(redistest.Single(t))
+	if _, err := s.AcceptAudit(t.Context(), system, game, "x"); !errors.Is(err, apierror.Forbidden) {
+		t.Errorf("the system: %v", err)
+	}
+	if _, err := s.AcceptAudit(t.Context(), operator, game, ""); !errors.Is(err, apierror.InvalidRequest) {
+		t.Errorf("without a reason: %v", err)
+	}
 }
