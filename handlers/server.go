@@ -102,7 +102,9 @@ func New(deps Deps) (*Server, error) {
 	if s.requestMetrics, err = newRequestMetrics(deps.MetricsRegistry); err != nil {
 		return nil, err
 	}
-	for _, c := range []prometheus.Collector{&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness}, &moneyCollector{deps.Wallet}} {
+	for _, c := range []prometheus.Collector{
+		&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness}, &moneyCollector{deps.Wallet},
+	} {
 		if err = deps.MetricsRegistry.Register(c); err != nil {
 			return nil, err
 		}

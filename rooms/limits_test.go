@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelLimits are the limits of a player of the model. They only become tighter: a looser one counts
-// a day later.
+// modelLimits are the limits of a player of the model. They only become tighter: a looser one
+// counts a day later.
 type modelLimits struct{ stake, rooms, loss int64 }
 
 // ownLimit returns the code with which a player's own limits refuse a stake, else "".

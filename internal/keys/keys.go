@@ -286,8 +286,8 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 // place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
 
-// AuditDefects (hash, no expiry) is what the audit found in a game, in minor units: DefectFound what
-// differs from the ledger, DefectAccepted what an operator accepted of it.
+// AuditDefects (hash, no expiry) is what the audit found in a game, in minor units: DefectFound
+// what differs from the ledger, DefectAccepted what an operator accepted of it.
 func AuditDefects(gameID int64) string { return economyKey(gameID, "audit:defects") }
 
 // ServerMints (hash, no expiry) maps a token to "<day>|<units>": what the game's server keys minted

@@ -83,8 +83,8 @@ func (s *Service) Deltas() []GameDelta {
 	return list
 }
 
-// CheckMoney returns store_unavailable when the money of a game is stopped. It must be called before
-// every script that moves money.
+// CheckMoney returns store_unavailable when the money of a game is stopped. It must be called
+// before every script that moves money.
 func (s *Service) CheckMoney(gameID int64) error {
 	if s.stops == nil {
 		return nil
@@ -246,8 +246,8 @@ type AcceptedDefect struct {
 	Units     Units  `json:"deltaAmount,string"` // too little where it is positive
 }
 
-// AcceptAudit accepts what the audit has found in a game, so that its money goes on. The caller must
-// be an operator, the reason 1 to 200 characters. It returns forbidden, invalid_request.
+// AcceptAudit accepts what the audit has found in a game, so that its money goes on. The caller
+// must be an operator, the reason 1 to 200 characters. It returns forbidden, invalid_request.
 func (s *Service) AcceptAudit(
 	ctx context.Context, caller principal.Caller, gameID int64, reason string,
 ) ([]AcceptedDefect, error) {
