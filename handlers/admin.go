@@ -451,3 +451,26 @@ func (s *Server) auditWallets(r *request) (response, error) {
 	report, err := s.Wallet.Audit(r.clientCtx(), game)
 	return response{status: http.StatusOK, body: &report}, err
 }
+
+// acceptAuditInput lets the money of a game go on.
+type acceptAuditInput struct {
+	Reason string `json:"reason"`
+}
+
+// acceptedAuditView is what an operator accepted.
+type acceptedAuditView struct {
+	GameID   int64                   `json:"gameId"`
+	Accepted []wallet.AcceptedDefect `json:"accepted"`
+}
+
+func (s *Server) acceptAudit(r *request, in *acceptAuditInput) (response, error) {
+	game, err := r.pathID("gameId", apierror.GameNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	if err := s.checkGameAccess(r, game); err != nil {
+		return response{}, err
+	}
+	accepted, err := s.Wallet.AcceptAudit(r.ctx(), r.caller, game, in.Reason)
+	return okResponse(&acceptedAuditView{game, accepted}), err
+}

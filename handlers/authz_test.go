@@ -30,6 +30,8 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET /api/v1/me", "", "                                       401 401 403 200 403 200 200 200 200 403 403"},
 		{"PATCH /api/v1/me", "{}", "                                   401 401 403 200 403 200 200 200 200 403 403"},
 		{"DELETE /api/v1/me", "", "                                    401 401 403 204 403 204 204 204 204 403 403"},
+		{"GET /api/v1/me/limits", "", "                                401 401 403 200 403 200 200 200 200 403 403"},
+		{"PUT /api/v1/me/limits", `{"tokenId":"GOLD","maxStake":1}`, " 401 401 403 200 403 200 200 200 200 403 403"},
 		{"GET /api/v1/friends", "", "                                  401 401 403 200 403 200 200 200 200 403 403"},
 		{"POST /api/v1/friends/<friend>", "", "                        401 401 403 404 403 200 200 400 200 403 403"},
 		{"DELETE /api/v1/friends/<friend>", "", "                      401 401 403 404 403 204 204 400 204 403 403"},
@@ -75,6 +77,15 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{
 			"POST " + admin + "tokens", `{"tokenId":"GEM","tokenName":"Gem","metadata":{"decimals":"0"}}`,
 			"401 401 403 403 403 403 403 403 403 403 201",
+		},
+		{
+			"POST " + admin + "games/<game>/accept-audit", `{"reason":"x"}`,
+			"401 401 403 403 403 403 403 403 403 403 200",
+		},
+		{"GET " + admin + "users/<friend>/limits", "", "               401 401 403 403 404 403 403 403 403 200 200"},
+		{
+			"PUT " + admin + "users/<friend>/limits", `{"tokenId":"GOLD","maxStake":1}`,
+			"401 401 403 403 403 403 403 403 403 403 200",
 		},
 		{"GET " + admin + "tokens", "", "                              401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "tokens/GOLD", "", "                         401 401 403 403 403 403 403 403 403 403 200"},

@@ -146,6 +146,14 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 			fmt.Sprintf(`{"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, bob.id, ann.id)))
 		f.expectError(409, "result_conflict", "POST", "/api/v1/admin/rooms/"+disputed+"/resolve", adminKey,
 			`{"refund":true}`)
+		goldenOnSingle("audit_accepted", f.expect(200, "POST", game+"/accept-audit", adminKey, `{"reason":"nothing to do"}`))
+		goldenOnSingle("limits", f.expect(200, "PUT", "/api/v1/me/limits", ann.token,
+			`{"tokenId":"GOLD","maxStake":1.5,"maxOpenRooms":3,"maxLoss24h":"100"}`))
+		limited := fmt.Sprintf("/api/v1/admin/users/%d/limits", ann.id)
+		f.expect(200, "PUT", limited, adminKey, `{"tokenId":"GOLD","maxOpenRooms":2}`)
+		f.expectError(403, "forbidden", "PUT", limited, adminKey, `{"tokenId":"GOLD","maxOpenRooms":3}`)
+		goldenOnSingle("user_limits", f.expect(200, "GET", limited+"?tokenId=GOLD", f.serverKey, ""))
+		f.expect(200, "GET", "/api/v1/me/limits", ann.token, "")
 
 		// The operator.
 		goldenOnSingle("admin_rooms", f.expect(200, "GET",

@@ -72,6 +72,7 @@ var postCases = []struct{ operation, as, body, other string }{
 	{"POST /api/v1/admin/console-links", "operator", ``, ``},
 	{"POST /api/v1/admin/users/<ann>/suspend", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
 	{"POST /api/v1/admin/users/<ann>/unsuspend", "operator", ``, ``},
+	{"POST /api/v1/admin/games/<game>/accept-audit", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
 	{
 		"POST /api/v1/admin/users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,

@@ -5,9 +5,13 @@ import (
 	_ "embed" // openapi.yaml and asyncapi.yaml
 	"encoding/base64"
 	"net/http"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/readiness"
+	"github.com/parlor-games/parlor/internal/stops"
 )
 
 var (
@@ -49,15 +53,16 @@ func (s *Server) readyz(*request) (response, error) {
 		return response{}, apierror.Draining
 	}
 	report := s.Readiness.Report()
+	checks := append(slices.Clone(report.Checks), s.stopChecks()...)
 	if !report.Ready {
-		return response{}, apierror.StoreUnavailable.WithMember("checks", report.Checks)
+		return response{}, apierror.StoreUnavailable.WithMember("checks", checks)
 	}
 	return okResponse(struct {
 		Status     string            `json:"status"`
 		Durability string            `json:"durability"` // that holds now
 		Mode       string            `json:"durabilityMode"`
 		Checks     []readiness.Check `json:"checks"`
-	}{"ready", s.keptDurability()[0], s.Durability, report.Checks}), nil
+	}{"ready", s.keptDurability()[0], s.Durability, checks}), nil
 }
 
 // durabilityHeaders are the values of the header Parlor-Durability, made once.
@@ -74,6 +79,24 @@ func (s *Server) keptDurability() []string {
 		return header
 	}
 	return durabilityHeaders[readiness.Promise(s.Durability)]
+}
+
+// stopChecks returns a check that is not ok for each game whose money is stopped.
+func (s *Server) stopChecks() []readiness.Check {
+	if s.Stops == nil {
+		return nil
+	}
+	var checks []readiness.Check
+	for _, stop := range s.Stops.List() {
+		name := "money"
+		if stop.GameID != stops.AllGames {
+			name += ":" + strconv.FormatInt(stop.GameID, 10)
+		}
+		checks = append(checks, readiness.Check{
+			Name: name, Detail: "is stopped (" + stop.Cause + ") since " + stop.At.Format(time.RFC3339) + ": " + stop.Detail,
+		})
+	}
+	return checks
 }
 
 // balancez tells a balancer whether to send anything new. A node that drains, or has lost its

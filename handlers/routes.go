@@ -79,6 +79,11 @@ func (s *Server) routes() []route {
 		apierror.InsufficientFunds, apierror.FriendsOnly, apierror.Banned, apierror.UserNotFound, apierror.RoomNotFound,
 		apierror.RoomFull, apierror.RoomEnded, apierror.AlreadyStarted, apierror.VersionConflict, apierror.LimitReached,
 	}
+	// Of the player's own limits, wherever a stake is taken.
+	ownLimits := errorList{
+		apierror.StakeLimit, apierror.OpenRoomsLimit, apierror.LossLimit, apierror.SelfExcluded,
+	}
+	joinErrors = append(joinErrors, ownLimits...)
 	listErrors := errorList{
 		apierror.InvalidRequest, apierror.InvalidAmount, apierror.GameNotFound, apierror.TokenNotFound,
 	}
@@ -114,6 +119,14 @@ func (s *Server) routes() []route {
 		},
 		{del, "/api/v1/me", player, auth.ClassWrite, keyIgnored, false, s.deleteMe, errorList{apierror.MoneyHeld}},
 		{
+			get, "/api/v1/me/limits", player, auth.ClassRead, keyIgnored, true, s.listMyLimits,
+			errorList{apierror.InvalidRequest, apierror.TokenNotFound},
+		},
+		{
+			put, "/api/v1/me/limits", player, auth.ClassWrite, keyIgnored, true, withBody(s.setMyLimits),
+			errorList{apierror.InvalidAmount, apierror.TokenNotFound, apierror.SelfExcluded, apierror.VersionConflict},
+		},
+		{
 			get, "/api/v1/friends", player, auth.ClassRead, keyIgnored, false, s.listFriends,
 			errorList{apierror.InvalidRequest},
 		},
@@ -132,10 +145,10 @@ func (s *Server) routes() []route {
 
 		{
 			post, session + "create", player, auth.ClassMoney, byReceipt, true, withBody(s.createRoom),
-			errorList{
+			append(errorList{
 				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.UserNotFound, apierror.GameNotFound,
 				apierror.TokenNotFound, apierror.VersionConflict, apierror.LimitReached,
-			},
+			}, ownLimits...),
 		},
 		{
 			get, session + "get", everyone, auth.ClassRead, keyIgnored, true, s.getRoom,
@@ -187,10 +200,10 @@ func (s *Server) routes() []route {
 		},
 		{
 			post, session + "rematch", player, auth.ClassMoney, byReceipt, true, withBody(s.rematchRoom),
-			errorList{
+			append(errorList{
 				apierror.UserNotFound, apierror.RoomNotFound, apierror.NotParticipant, apierror.NotStarted,
 				apierror.AlreadyStarted, apierror.InsufficientFunds, apierror.VersionConflict, apierror.LimitReached,
-			},
+			}, ownLimits...),
 		},
 
 		{get, "/api/v1/user-balance/token-balances", player, auth.ClassRead, keyIgnored, true, s.listBalances, nil},
@@ -279,6 +292,17 @@ func (s *Server) routes() []route {
 			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
 		},
 		{
+			get, admin + "users/{userId}/limits", staff, auth.ClassAdmin, keyIgnored, true, s.listUserLimits,
+			errorList{apierror.InvalidRequest, apierror.UserNotFound, apierror.TokenNotFound},
+		},
+		{
+			put, admin + "users/{userId}/limits", operator, auth.ClassAdmin, keyIgnored, true, withBody(s.tightenUserLimits),
+			errorList{
+				apierror.InvalidAmount, apierror.UserNotFound, apierror.TokenNotFound, apierror.SelfExcluded,
+				apierror.VersionConflict,
+			},
+		},
+		{
 			get, admin + "users/{userId}/sessions", operator, auth.ClassAdmin, keyIgnored, false, s.listUserSessions,
 			errorList{apierror.UserNotFound},
 		},
@@ -343,6 +367,11 @@ func (s *Server) routes() []route {
 			del, admin + "console-sessions", operator, auth.ClassAdmin, keyIgnored, false, s.closeConsoleSessions, nil,
 		},
 		{get, admin + "trail", operator, auth.ClassAdmin, keyIgnored, false, s.listTrail, errorList{apierror.InvalidRequest}},
+		{
+			post, admin + "games/{gameId}/accept-audit", operator, auth.ClassAdmin, byStoredResponse, false,
+			withBody(s.acceptAudit),
+			errorList{apierror.GameNotFound},
+		},
 		{get, admin + "audit", operator, auth.ClassAdmin, keyIgnored, true, s.auditWallets, auditErrors},
 
 		{

@@ -27,6 +27,7 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
+	"github.com/parlor-games/parlor/internal/stops"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -50,6 +51,7 @@ type Deps struct {
 	Limiter     *auth.Limiter
 	Idempotency *idempotency.Service
 	Readiness   Readiness
+	Stops       *stops.Service // nil: nothing is ever stopped
 
 	Progress    *progress.Service
 	Accounts    *accounts.Service
@@ -103,7 +105,9 @@ func New(deps Deps) (*Server, error) {
 	if s.requestMetrics, err = newRequestMetrics(deps.MetricsRegistry); err != nil {
 		return nil, err
 	}
-	for _, c := range []prometheus.Collector{&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness}} {
+	for _, c := range []prometheus.Collector{
+		&socketCollector{deps.RealtimeHub}, &readinessCollector{deps.Readiness}, &moneyCollector{deps.Wallet},
+	} {
 		if err = deps.MetricsRegistry.Register(c); err != nil {
 			return nil, err
 		}

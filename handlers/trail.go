@@ -54,6 +54,8 @@ func (s *Server) staffActions() map[string]staffAction {
 		"DELETE " + admin + "users/{userId}/sessions":        {"endUserSessions", nil},
 		"POST " + admin + "users/{userId}/credit":            {"credit", nil},
 		"POST " + admin + "users/{userId}/debit":             {"debit", nil},
+		"POST " + admin + "games/{gameId}/accept-audit":      {"acceptAudit", nil},
+		"PUT " + admin + "users/{userId}/limits":             {"tightenUserLimits", s.readUserLimits},
 		"PUT " + admin + "users/{userId}/saves/{slot}":       {"replaceSave", nil},
 		"POST " + admin + "rooms/{roomId}/resolve":           {"resolveRoom", s.readPathRoom},
 		"POST " + admin + "console-links":                    {"createConsoleLink", nil},
@@ -195,7 +197,7 @@ func (w *staffWrite) describe(body any) (before, after any) {
 	switch b := body.(type) {
 	case *gameWithKeyView: // the key is not part of the game
 		return changedMembers(w.before, &b.Game)
-	case *gameView, *assets.Asset, *tokenView, *playerView:
+	case *gameView, *assets.Asset, *tokenView, *playerView, *wallet.Limits:
 		return changedMembers(w.before, b)
 	case *sessionView:
 		return nil, &b.User
@@ -207,6 +209,9 @@ func (w *staffWrite) describe(body any) (before, after any) {
 		return w.describeBalance(b)
 	case *rooms.Room:
 		return w.describeRoom(b)
+	case *acceptedAuditView:
+		in, _ := w.input.(*acceptAuditInput)
+		return nil, map[string]any{"accepted": b.Accepted, "reason": in.Reason}
 	case *consoleLinkView: // the link is a secret
 		return nil, map[string]any{"expiresIn": b.ExpiresIn}
 	case nil: // of endUserSessions and closeConsoleSessions

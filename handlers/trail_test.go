@@ -129,6 +129,17 @@ var staffWriteCases = []struct {
 		invalid: `{"tokenId":"GOLD","amount":1000,"reason":"x"}`,
 	},
 	{
+		operation: "POST /api/v1/admin/games/{gameId}/accept-audit", as: "operator",
+		path: "/api/v1/admin/games/<game>/accept-audit", body: `{"reason":"counted by hand"}`,
+		target: "game:<game>", before: "null", after: `"reason":"counted by hand"`, invalid: `{"reason":""}`,
+	},
+	{
+		operation: "PUT /api/v1/admin/users/{userId}/limits", as: "operator", path: "/api/v1/admin/users/<cid>/limits",
+		body:   `{"tokenId":"GOLD","maxOpenRooms":2}`,
+		target: "user:<cid>", before: `"maxOpenRooms":null`, after: `"maxOpenRooms":2`,
+		invalid: `{"tokenId":"GOLD","maxOpenRooms":-1}`,
+	},
+	{
 		operation: "PUT /api/v1/admin/users/{userId}/saves/{slot}", as: "server",
 		path: "/api/v1/admin/users/<cid>/saves/main", body: `{"state":{"a":1}}`,
 		target: "user:<cid>", before: `"version":0`, after: `"version":1`, invalid: `{"state":{},"version":9}`,

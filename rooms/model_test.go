@@ -116,6 +116,9 @@ type model struct {
 	lineCounts   map[int64]int64        // lines of each player that were compared
 	keyedCalls   []keyedCall
 	keyCount     int
+	limits       map[int64]*modelLimits // of each player who has set any
+	lost         map[int64]int64        // stakes of each player less what came back
+	open         map[int64]int64        // rooms of each player with a stake
 }
 
 // modelEntry is an entry of the ledger or a line of a player; text is all but the room.
@@ -139,6 +142,11 @@ func (m *model) moveMoney(r *modelRoom, user, delta, held int64, reason string) 
 	}
 	m.free[user] += delta
 	m.held[user] += held
+	m.lost[user] -= delta
+	m.open[user]++
+	if held < 0 {
+		m.open[user] -= 2
+	}
 	m.lines[user] = append(m.lines[user],
 		modelEntry{r, fmt.Sprintf("%s %d %d %d", reason, delta, m.free[user], m.held[user])})
 }
@@ -332,6 +340,8 @@ func (m *model) join(r *modelRoom, p principal.Caller) string {
 		return "friends_only"
 	case s == nil && r.takenSeats() >= r.maxPlayers:
 		return "room_full"
+	case m.ownLimit(p.UserID, r.entry) != "":
+		return m.ownLimit(p.UserID, r.entry)
 	case m.free[p.UserID] < r.entry:
 		return "insufficient_funds"
 	}
@@ -623,6 +633,8 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 		return "room_not_found", nil
 	case r.rematch != nil:
 		return scripts.OK, r.rematch
+	case m.ownLimit(p.UserID, r.entry) != "":
+		return m.ownLimit(p.UserID, r.entry), nil
 	case m.free[p.UserID] < r.entry:
 		return "insufficient_funds", nil
 	}
@@ -865,6 +877,9 @@ func (m *model) requireMoney(
 	free, held := int64(0), int64(0)
 	for _, p := range m.players {
 		want := fmt.Sprintf("%d|%d", m.free[p.UserID], m.held[p.UserID])
+		if m.limits[p.UserID] != nil && wallets[p.UserID].Val() != "" {
+			want += "|L"
+		}
 		if got := cmp.Or(wallets[p.UserID].Val(), "0|0"); got != want || m.held[p.UserID] < 0 {
 			m.t.Fatalf("player %d has %s, want %s", p.UserID, got, want)
 		}
@@ -994,7 +1009,7 @@ func (m *model) step() {
 	what := rapid.SampledFrom([]string{
 		"create", "join", "join", "join", "join", "leave", "leave", "ready", "ready", "kick", "transfer", "start", "start",
 		"finish", "finish", "cancel", "rematch", "pass", "replay", "report", "report", "report", "report", "resolve",
-		"resolve",
+		"resolve", "limit",
 	}).Draw(t, "verb")
 	if len(m.rooms) == 0 || what == "create" && len(m.rooms) < 4 {
 		m.create(p)
@@ -1084,6 +1099,8 @@ func (m *model) step() {
 		}
 	case "replay":
 		m.replay()
+	case "limit":
+		m.tighten(p)
 	}
 }
 
@@ -1137,8 +1154,12 @@ func (m *model) create(p principal.Caller) {
 	if entry > 0 {
 		in.EntryTokenID, in.RoomEntry = m.fixture.token.ID, wallet.AmountInput(wallet.Units(entry).Decimal(2))
 	}
-	code := "insufficient_funds"
-	if m.free[p.UserID] >= entry {
+	code := m.ownLimit(p.UserID, entry)
+	switch {
+	case code != "":
+	case m.free[p.UserID] < entry:
+		code = "insufficient_funds"
+	default:
 		m.openRoom(n, p, nil)
 		code = scripts.OK
 	}
@@ -1232,6 +1253,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			m := &model{
 				t: rt, ctx: t.Context(), fixture: f, losesReplies: &losesReplies, free: map[int64]int64{}, held: map[int64]int64{},
 				lines: map[int64][]modelEntry{}, lineCounts: map[int64]int64{},
+				limits: map[int64]*modelLimits{}, lost: map[int64]int64{}, open: map[int64]int64{},
 				service: rooms.New(db, f.wallet, f, gameSource{f}, rooms.Options{Shards: modelShards, Retention: modelKeep}),
 			}
 			for range 4 {

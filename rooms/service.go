@@ -40,12 +40,13 @@ type Games interface {
 
 // Options are the settings of rooms.
 type Options struct {
-	Shards     int           // for free rooms, fixed at installation; 0 means 1
-	Retention  time.Duration // how long an ended room can be read; 0 means 24 h
-	Dispute    time.Duration // after which the stakes of a disputed room are returned; 0 means 72 h
-	AdmitNew   func() error  // is called before each new room, which fails with its error; nil admits all
-	Quotas     Quotas        // of each player; the zero Quotas limit nothing
-	ReceiptTTL time.Duration // how long the first reply to a request with a key is kept; 0 means 24 h
+	Shards     int                      // for free rooms, fixed at installation; 0 means 1
+	Retention  time.Duration            // how long an ended room can be read; 0 means 24 h
+	Dispute    time.Duration            // after which the stakes of a disputed room are returned; 0 means 72 h
+	CheckMoney func(gameID int64) error // is called before each change of a paid room; nil allows all
+	AdmitNew   func() error             // is called before each new room, which fails with its error; nil admits all
+	Quotas     Quotas                   // of each player; the zero Quotas limit nothing
+	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
 }
 
 // Service has the verbs of rooms. It is safe for concurrent use.
@@ -76,6 +77,9 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 	}
 	s.store.disputeTimeout = cmp.Or(o.Dispute, 72*time.Hour)
 	s.store.maxSeats, s.store.maxOpenRooms = o.Quotas.Seats, o.Quotas.OpenRooms
+	if o.CheckMoney != nil {
+		s.store.checkMoney = o.CheckMoney
+	}
 	return s
 }
 
@@ -86,7 +90,8 @@ const maxScriptAttempts = 16
 // Create opens a room, seats the calling player in it and takes the stake.
 //
 // It returns invalid_request (with every faulty field), invalid_amount, game_not_found,
-// token_not_found, insufficient_funds, limit_reached, store_full.
+// token_not_found, insufficient_funds, limit_reached, store_full, and stake_limit,
+// open_rooms_limit, loss_limit and self_excluded, the player's own limits.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, in CreateInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -138,7 +143,7 @@ func (s *Service) replayCreate(
 // unchanged.
 //
 // It returns room_not_found, room_closed, already_started, banned, friends_only, room_full,
-// limit_reached, insufficient_funds.
+// limit_reached, insufficient_funds, stake_limit, open_rooms_limit, loss_limit, self_excluded.
 func (s *Service) Join(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -447,7 +452,8 @@ func (s *Service) Cancel(
 // reserved seats.
 //
 // It returns room_not_found, not_participant, not_started and already_started (the room has not
-// ended), insufficient_funds, limit_reached, store_full.
+// ended), insufficient_funds, limit_reached, stake_limit, open_rooms_limit, loss_limit,
+// self_excluded, store_full.
 func (s *Service) Rematch(
 	ctx context.Context, caller principal.Caller, roomID string, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -699,6 +705,8 @@ func scriptError(r scriptResult) error {
 		available, required := wallet.Units(values.NextInt()), wallet.Units(values.NextInt())
 		tokenID, decimals := values.NextText(), int(values.NextInt())
 		detailed = wallet.InsufficientFunds(tokenID, decimals, available, required)
+	case apierror.StakeLimit.Code, apierror.OpenRoomsLimit.Code, apierror.LossLimit.Code, apierror.SelfExcluded.Code:
+		detailed = wallet.LimitError(r.reply.Status, values)
 	case apierror.NotEnoughPlayers.Code:
 		seated, required := values.NextInt(), values.NextInt()
 		detailed = apierror.NotEnoughPlayers.WithReason("%d are seated and %d are needed", seated, required).

@@ -44,6 +44,7 @@ type store struct {
 	disputeTimeout time.Duration
 	ledgerChanged  func(gameID int64)
 	sweeping       *leader.Work
+	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
 
 	sharedKeysCache *cache.Cache[sharedKeysID, *sharedKeys]
 }
@@ -51,6 +52,7 @@ type store struct {
 func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledgerChanged func(int64)) *store {
 	st := &store{
 		db: db, freeShardCount: freeShardCount, receiptTTL: receiptTTL, ledgerChanged: ledgerChanged,
+		checkMoney:      func(int64) error { return nil },
 		sharedKeysCache: cache.New[sharedKeysID, *sharedKeys]("room_keys", sharedKeysCacheSize, 0),
 	}
 	st.sweeping = leader.New(db, sweepWork, st.sweepGames)
@@ -296,6 +298,11 @@ func (r scriptResult) isStale() bool { return r.reply.Status == scripts.Stale }
 func (st *store) runScript(
 	ctx context.Context, s *scripts.Script, c command, read location, names []string, args []any,
 ) (scriptResult, error) {
+	if c.shard.Paid() {
+		if err := st.checkMoney(c.shard.GameID()); err != nil {
+			return scriptResult{}, err
+		}
+	}
 	if refused := c.receipt.RefuseNew; refused != nil {
 		kept, err := st.db.Client.Exists(ctx, names[len(names)-1]).Result() // the receipt
 		if err != nil {

@@ -76,12 +76,21 @@ func (st *store) sweepShards(
 	ctx context.Context, shards []keys.Shard, fence int64,
 ) (swept int, busy []keys.Shard, err error) {
 	var errs []error
+	var stopped []keys.Shard // their rooms wait until money goes on
+	shards = slices.DeleteFunc(slices.Clone(shards), func(shard keys.Shard) bool {
+		isStopped := shard.Paid() && st.checkMoney(shard.GameID()) != nil
+		if isStopped {
+			stopped = append(stopped, shard)
+		}
+		return isStopped
+	})
+	busy = stopped
 	skip := map[keys.Shard]int64{} // rooms that failed and are still in front
 	for first := true; len(shards) > 0; first = false {
 		due, err := st.listDue(ctx, shards, skip)
 		errs = append(errs, err)
 		if first {
-			busy = due.busy
+			busy = append(due.busy, stopped...)
 		}
 		for batch := range slices.Chunk(due.rooms, sweepBatchRooms) {
 			if swept > 0 && !hasTime(ctx) {

@@ -33,7 +33,7 @@ if limit ~= '' and had + quantity > tonumber(limit) then return refuse('already_
 local cost = price * quantity
 if cost > 9007199254740991 then return refuse('invalid_amount') end
 local total = string.format('%d', cost)
-local free, held, seq = read_balance(wallet_key, token)
+local free, held, seq, limited = read_balance(wallet_key, token)
 if not has_at_least(free, total) then return refuse('insufficient_funds', free, total) end
 
 local _, now = read_clock()
@@ -52,7 +52,7 @@ redis.call('HSET', inventory_key, asset, owned)
 sold = string.format('%d', sold + quantity)
 if stock ~= '' then stock = string.format('%d', stock - quantity) end
 redis.call('HSET', asset_key, 'live', PACK(asset_live))
-write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, string.format('%d', seq + 2),
+write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, limited, string.format('%d', seq + 2),
   'user.asset', decimals .. '|' .. delta .. '|' .. free .. '|' .. held .. cause .. asset .. '|' .. quantity .. '|' ..
   owned .. '|' .. purchase)
 return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce, purchase, price, owned, free, held})

@@ -5,7 +5,7 @@
 -- or more than 4e18 would exist, so that no sum leaves Redis' integers.
 local function mint(publish, wallet_key, lines_key, totals_key, ledger_key, nonce, user, token, decimals, units,
     reason, ref)
-  local free, held, seq = read_balance(wallet_key, token)
+  local free, held, seq, limited = read_balance(wallet_key, token)
   local total = 'minted:' .. token
   local minted = add_amounts(redis.call('HGET', totals_key, total) or '0', units)
   free = add_amounts(free, units)
@@ -18,7 +18,7 @@ local function mint(publish, wallet_key, lines_key, totals_key, ledger_key, nonc
   redis.call('HSET', totals_key, total, minted)
   redis.call('RPUSH', ledger_key,
     now .. '|' .. nonce .. '|' .. token .. cause .. '|m:-' .. units .. ';w' .. user .. ':' .. units)
-  write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, string.format('%d', seq + 1),
+  write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, limited, string.format('%d', seq + 1),
     'user.balance', decimals .. '|' .. units .. '|' .. free .. '|' .. held .. cause)
   return free, held
 end

@@ -1,15 +1,15 @@
 -- lib_open_room: writes a new room with its creator seated and the stake taken.
--- INCLUDES  amounts balance event take_stake
+-- INCLUDES  amounts balance check_limits event take_stake
 -- open_room writes the room and returns nil, or changes nothing and returns a reply: stale (the
 -- code is taken; or, followed by ids of rooms, which of these have ended must be looked up),
 -- limit_reached (the creator has max_seats seats in rooms of the shard that have not ended; or,
--- followed by "rooms", made max_rooms of them; '0' for any number), insufficient_funds, or ok for a
--- resend, since nobody else makes a room of this id. first is where its keys begin in KEYS: room,
--- events, code, next_id, due, all, created, started, open, player_rooms and rooms_made of the
--- creator, then wallet, lines and ledger of a paid room, or free_rooms of a free one. reserved is
--- the number, as text, of the seats that the caller of open_room adds. ended are the ids, ","
--- around each, of the rooms in rooms_made that have ended, '' when that was not looked up: no
--- script that ends a room has the key of its creator.
+-- followed by "rooms", made max_rooms of them; '0' for any number), insufficient_funds, a code of
+-- check_limits, or ok for a resend, since nobody else makes a room of this id. first is where its
+-- keys begin in KEYS: room, events, code, next_id, due, all, created, started, open, player_rooms
+-- and rooms_made of the creator, then wallet, lines and ledger of a paid room, or free_rooms of a
+-- free one. reserved is the number, as text, of the seats that the caller of open_room adds. ended
+-- are the ids, "," around each, of the rooms in rooms_made that have ended, '' when that was not
+-- looked up: no script that ends a room has the key of its creator.
 local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings,
   document, profile, reserved, max_seats, max_rooms, ended)
   local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key,
@@ -34,9 +34,11 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
       if made >= tonumber(max_rooms) then return {'limit_reached', nonce, max_rooms, 'rooms'} end
     end
   end
-  local paid, money, free, held, line = entry ~= '0', first + 11
+  local paid, money, free, held, line, limited = entry ~= '0', first + 11
   if paid then
-    free, held, line = read_balance(KEYS[money], token)
+    free, held, line, limited = read_balance(KEYS[money], token)
+    local over = limited ~= '' and check_limits(KEYS[money], nonce, token, decimals, entry, now_ms)
+    if over then return over end
     if not has_at_least(free, entry) then return {'insufficient_funds', nonce, free, entry, token, decimals} end
   end
 
@@ -46,7 +48,7 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
   local id = string.format('%d', redis.call('INCR', next_key) * id_step + id_offset)
   if paid then
     take_stake(publish, KEYS[money], KEYS[money + 1], KEYS[money + 2], nonce, now, user, token, decimals, entry,
-      room_id, free, held, line)
+      room_id, free, held, line, limited)
   else
     redis.call('ZADD', KEYS[money], '0', room_id)
   end

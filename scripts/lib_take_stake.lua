@@ -1,12 +1,13 @@
 -- lib_take_stake: how a stake gets into the pot.
--- INCLUDES  amounts balance
--- take_stake moves the entry from a player's wallet into the pot. free, held and line are those of
--- read_balance; free must cover the entry.
+-- INCLUDES  amounts balance count_stake
+-- take_stake moves the entry from a player's wallet into the pot. free, held, line and limited are
+-- those of read_balance; free must cover the entry, and check_limits must allow it.
 local function take_stake(publish, wallet_key, lines_key, ledger_key, nonce, now, user, token, decimals, entry, room_id,
-  free, held, line)
+  free, held, line, limited)
   free, held = subtract_amounts(free, entry), add_amounts(held, entry)
+  write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, limited, string.format('%d', line + 1),
+    'user.balance', decimals .. '|-' .. entry .. '|' .. free .. '|' .. held .. '|entry|' .. room_id)
   redis.call('RPUSH', ledger_key,
     now .. '|' .. nonce .. '|' .. token .. '|entry|' .. room_id .. '|w' .. user .. ':-' .. entry .. ';e:' .. entry)
-  write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, string.format('%d', line + 1),
-    'user.balance', decimals .. '|-' .. entry .. '|' .. free .. '|' .. held .. '|entry|' .. room_id)
+  if limited ~= '' then count_stake(wallet_key, token, now, tonumber(entry), 1) end
 end

@@ -48,6 +48,7 @@ var (
 	WalletCredit = mustLoad("wallet_credit")
 	WalletDebit  = mustLoad("wallet_debit")
 	WalletGrant  = mustLoad("wallet_grant")
+	WalletLimit  = mustLoad("wallet_limit")
 	TotalsRead   = mustLoad("totals_read")
 	LedgerFold   = mustLoad("ledger_fold")
 	LedgerTrim   = mustLoad("ledger_trim")

@@ -1,6 +1,6 @@
 -- room_cancel: ends a room without a result and gives every stake back, or changes nothing.
--- INCLUDES  clock amounts balance receipt event marks save_change seats players stake refund
---           end_room
+-- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats players stake
+--           refund end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a
 --           room that was read as disputed  6 cancelled  7 due  then the ledger of

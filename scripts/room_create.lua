@@ -1,5 +1,5 @@
 -- room_create: opens a room, seats its creator and takes the stake, or changes nothing.
--- INCLUDES  clock amounts balance receipt event take_stake open_room
+-- INCLUDES  clock amounts balance check_limits count_stake receipt event take_stake open_room
 -- KEYS      1 room  2 events  3 code  4 next_id  5 due  6 all  7 created  8 started  9 open  10
 --           player_rooms  11 rooms_made  then wallet, lines and ledger of a paid room or
 --           free_rooms of a free one, and the receipt of a call with a key
@@ -9,6 +9,7 @@
 --           rooms made by a player that have not ended, likewise  15 ids of the player's rooms that
 --           have ended, '' when not looked up
 -- RETURNS   ok replay stale idempotency_key_reused limit_reached insufficient_funds
+--           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT the pot is the sum of the stakes; a code names one room; ids are unique over the shards
 -- Stale means that the code is taken, or that there is no receipt, or, with ids behind it, that it
 -- must be known which of these rooms have ended. The room id follows ok.

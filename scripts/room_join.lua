@@ -1,5 +1,6 @@
 -- room_join: seats a player and takes the stake, or changes nothing.
--- INCLUDES  clock amounts balance receipt event marks save_change take_stake start_room
+-- INCLUDES  clock amounts balance check_limits count_stake receipt event marks save_change
+--           take_stake start_room
 -- KEYS      1 room  2 events  3 open  4 player_rooms  then created, started and due when the join
 --           may start the room, wallet, lines and ledger of a paid room, and the receipt of a call
 --           with a key
@@ -8,6 +9,7 @@
 --           when it was not looked up  11 most seats of a player, 0 for any number
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed already_started
 --           banned friends_only room_full limit_reached insufficient_funds
+--           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT the pot is the sum of the stakes; live has the position of the last event; an index
 --           names a room exactly while it is so
 local room_key, events_key, open_key, player_rooms_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -52,9 +54,11 @@ end
 active = string.format('%d', active + 1)
 local starts = auto_start == '1' and active == max_players -- then no seat is reserved any more
 if starts and may_start ~= '1' then return {'stale', nonce} end
-local paid, money, free, held, line = entry ~= '0', may_start == '1' and 8 or 5
+local paid, money, free, held, line, limited = entry ~= '0', may_start == '1' and 8 or 5
 if paid then
-  free, held, line = read_balance(KEYS[money], token)
+  free, held, line, limited = read_balance(KEYS[money], token)
+  local over = limited ~= '' and check_limits(KEYS[money], nonce, token, decimals, entry, read_clock())
+  if over then return refuse(unpack(over)) end
   if not has_at_least(free, entry) then return refuse('insufficient_funds', nonce, free, entry, token, decimals) end
 end
 
@@ -65,7 +69,7 @@ if seat then reserved = string.format('%d', reserved - 1) end
 if paid then
   pot = string.format('%d', pot + entry)
   take_stake(publish, KEYS[money], KEYS[money + 1], KEYS[money + 2], nonce, now, user, token, decimals, entry, room_id,
-    free, held, line)
+    free, held, line, limited)
 end
 emit_event(publish, events_key, seq, nonce, now, 'room.joined',
   version .. '|' .. active .. '|' .. pot .. '|' .. decimals .. '|' .. new_profile)

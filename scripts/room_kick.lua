@@ -1,7 +1,7 @@
 -- room_kick: takes a player out before the start, gives the stake back and may ban the player; or
 -- changes nothing.
--- INCLUDES  clock amounts balance receipt event marks save_change seats pass_host players stake
---           remove_seat start_room drop_reserved end_room
+-- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats pass_host
+--           players stake remove_seat start_room drop_reserved end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,

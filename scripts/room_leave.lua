@@ -1,8 +1,8 @@
 -- room_leave: takes a player out before the start and gives the stake back; forfeits the seat after
 -- it; ends a room that is left to nobody, a paid one that is left to one player, and one whose
 -- players who are left have all reported the same result; or changes nothing.
--- INCLUDES  clock amounts balance receipt event marks save_change seats pass_host players stake
---           refund payout remove_seat start_room drop_reserved end_room
+-- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats pass_host
+--           players stake refund payout remove_seat start_room drop_reserved end_room
 --           finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  then

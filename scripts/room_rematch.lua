@@ -1,6 +1,7 @@
 -- room_rematch: opens a room with the settings of one that ended, seats the caller and reserves
 -- seats for the others; or changes nothing.
--- INCLUDES  clock amounts balance receipt event seats players take_stake open_room
+-- INCLUDES  clock amounts balance check_limits count_stake receipt event seats players take_stake
+--           open_room
 -- KEYS      1 room  2 events  then the keys of the new room as open_room wants them, player_rooms
 --           of each of the others, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 id of the new room  8
@@ -10,6 +11,7 @@
 --           that have ended, '' when not looked up
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
 --           already_started limit_reached insufficient_funds
+--           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT a room has one rematch, that of the first caller
 -- The id of the rematch follows ok.
 local room_key, events_key = KEYS[1], KEYS[2]

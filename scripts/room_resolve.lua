@@ -1,7 +1,7 @@
 -- room_resolve: ends a disputed room by the word of the operator, with a result or by giving every
 -- stake back, or changes nothing.
--- INCLUDES  clock amounts balance receipt event seats players stake refund payout end_room
---           finish_room
+-- INCLUDES  clock amounts balance count_stake receipt event seats players stake refund payout
+--           end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 disputed  4 finished  5 cancelled  6 due  then the ledger of a paid
 --           room, player_rooms of each of the users, in a paid room with wallet and lines, and the

@@ -1,6 +1,6 @@
 -- room_sweep: cancels a room whose time is over and gives every stake back, drops the events of one
 -- that ended a while ago, removes one that ended long ago, or changes nothing.
--- INCLUDES  clock amounts balance event seats players stake refund end_room
+-- INCLUDES  clock amounts balance count_stake event seats players stake refund end_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a room that
 --           was read as disputed  6 finished  7 cancelled  8 due  9 all

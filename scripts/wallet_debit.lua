@@ -11,7 +11,7 @@ local token, decimals, units, reason, ref = ARGV[6], ARGV[7], ARGV[8], ARGV[9], 
 
 local first = find_receipt(receipt_key, fingerprint)
 if first then return first end
-local free, held, seq = read_balance(wallet_key, token)
+local free, held, seq, limited = read_balance(wallet_key, token)
 if not has_at_least(free, units) then
   return save_receipt(receipt_key, fingerprint, ttl_ms, {'insufficient_funds', nonce, free})
 end
@@ -22,6 +22,6 @@ free = subtract_amounts(free, units)
 redis.call('HINCRBY', totals_key, 'minted:' .. token, delta)
 redis.call('RPUSH', ledger_key,
   now .. '|' .. nonce .. '|' .. token .. cause .. '|m:' .. units .. ';w' .. user .. ':' .. delta)
-write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, string.format('%d', seq + 1),
+write_balance(publish, wallet_key, lines_key, nonce, now, token, free, held, limited, string.format('%d', seq + 1),
   'user.balance', decimals .. '|' .. delta .. '|' .. free .. '|' .. held .. cause)
 return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce, free, held})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/archive"
@@ -217,15 +218,17 @@ func TestLedgerTailFollows(t *testing.T) {
 	}
 	d.play(t, 16, t.Context())
 	ctx, stop := context.WithCancel(t.Context())
-	out := &stopAfter{text: `"id":24,`, stop: stop}
+	follows := make(chan struct{})
+	out := &stopAfter{text: `"id":24,`, stop: stop, wrote: sync.OnceFunc(func() { close(follows) })}
 	ended := make(chan error)
 	go func() { ended <- followLedger(ctx, d.wallets, drillGame, 3, out) }()
+	<-follows // it has printed the newest three
 	d.play(t, 8, t.Context())
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) < 8 || !strings.Contains(lines[len(lines)-1], `"id":24,`) {
+	if len(lines) != 3+8 || !strings.Contains(lines[len(lines)-1], `"id":24,`) {
 		t.Errorf("%q", lines)
 	}
 }

@@ -53,6 +53,9 @@ func devCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := n.history.Start(c.Context()); err != nil { // money stands still until it is known
+				return ignoreStop(err)
+			}
 			var origins []string
 			if db.Kind() == redisdb.KindEmbedded {
 				origins = []string{games.AnyOriginPattern}

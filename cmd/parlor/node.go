@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/stops"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -38,6 +39,7 @@ type domains struct {
 	assets *assets.Service
 	auth   *auth.Service
 	rooms  *rooms.Service
+	stops  *stops.Service
 	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
 }
 
@@ -53,10 +55,10 @@ func openArchive(s config.Settings) (*archive.Archive, error) {
 func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
 	d := domains{
-		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()),
+		db: db, users: users.New(db), memory: redisdb.NewWatermark(slog.Default()), stops: stops.New(db, slog.Default()),
 	}
 	d.users.RestrictNew(d.memory.AdmitNew)
-	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old})
+	d.wallet = wallet.New(db, d.users, wallet.Options{ReceiptTTL: s.IdempotencyTTL, Archive: old, Stops: d.stops})
 	d.games = games.New(db, games.Options{
 		Validator: gameValidator{d.wallet}, ReservedIssuer: auth.OwnIssuer, AllowAnyOrigin: isDev,
 		AllowLoopbackIssuers: isDev,
@@ -73,7 +75,7 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	}
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
-		AdmitNew: d.memory.AdmitNew, Quotas: quotas,
+		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney,
 	})
 	return d
 }
@@ -149,6 +151,7 @@ func newNode(
 		Limiter:     n.limiter,
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
 		Readiness:   n.monitor,
+		Stops:       n.stops,
 		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
 		Trail:       trail.New(db, log),
 		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,

@@ -68,7 +68,7 @@ func setRequired(t *testing.T, store string) {
 	for name, value := range map[string]string{
 		"PARLOR_REDIS_URL": store, "PARLOR_ADMIN_KEY": testAdminKey, "PARLOR_SIGNING_KEY": testSigningKey,
 		"PARLOR_LISTEN": "127.0.0.1:0", "PARLOR_INTERNAL_LISTEN": "127.0.0.1:0",
-		"PARLOR_ARCHIVE": "file://" + t.TempDir(),
+		"PARLOR_ARCHIVE": "file://" + t.TempDir(), "PARLOR_STATE_DIR": t.TempDir(),
 	} {
 		t.Setenv(name, value)
 	}
@@ -633,9 +633,14 @@ type stopAfter struct {
 	bytes.Buffer
 	text string
 	stop context.CancelFunc
+	// wrote is called at each write, unless it is nil.
+	wrote func()
 }
 
 func (s *stopAfter) Write(b []byte) (int, error) {
+	if s.wrote != nil {
+		s.wrote()
+	}
 	if bytes.Contains(b, []byte(s.text)) {
 		s.stop()
 	}

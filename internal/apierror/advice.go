@@ -55,6 +55,12 @@ var advice = map[string]string{
 	RequestInProgress.Code: "Send the same request again after a moment.",
 	LimitReached.Code: "Do without: `limit` names what is limited, and `max` is how many there may be; beyond " +
 		"`keyed_requests`, send it without the Idempotency-Key.",
+	StakeLimit.Code:     "Choose a room with an entry of at most `max`. The player set the limit.",
+	OpenRoomsLimit.Code: "Wait until one of the player's paid rooms ends. The player set the limit.",
+	LossLimit.Code: "Choose a lower entry or wait: the entry and what was `lost` within 24 hours are more than `max`, " +
+		"which the player set.",
+	SelfExcluded.Code: "Do not ask again before `excludedUntil`, and never ask the player to come back. Free rooms " +
+		"stay open.",
 	TokenCodeTaken.Code:   "Choose another code, or patch the token that has it.",
 	MoneyHeld.Code:        "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
 	AccountSuspended.Code: "Do not try again before `until`; without it there is no end. Sockets are closed with 4403.",

@@ -28,6 +28,7 @@ var (
 	FriendsOnly      = define("friends_only", 403, "The room admits friends of its creator only", false)
 	AccountSuspended = define("account_suspended", 403, "The account is suspended", false)
 	Banned           = define("banned", 403, "The player is banned from the room", false)
+	SelfExcluded     = define("self_excluded", 403, "The player takes no part in paid rooms, by their own wish", false)
 
 	// 404: absent, or not visible to the caller; the response is the same.
 	RouteNotFound = define("not_found", 404, "There is nothing at this address", false)
@@ -63,6 +64,9 @@ var (
 	NotDisputed         = define("not_disputed", 409, "The room is not disputed", false)
 	RequestInProgress   = define("request_in_progress", 409, "The first request with this key is still running", true)
 	LimitReached        = define("limit_reached", 409, "A limit is reached", false)
+	StakeLimit          = define("stake_limit", 409, "The stake is above the player's own limit", false)
+	OpenRoomsLimit      = define("open_rooms_limit", 409, "The player's own limit of paid rooms is reached", false)
+	LossLimit           = define("loss_limit", 409, "The player's own limit of losses is reached", false)
 	TokenCodeTaken      = define("token_exists", 409, "A token with this code exists", false)
 	MoneyHeld           = define("money_held", 409, "Money of the player is held in a room that has not ended", false)
 	AlreadyLinked       = define("already_linked", 409, "The account is linked already", false)

@@ -244,6 +244,9 @@ func (s *Service) Purchase(
 		}
 		call.expectedPrice = expected.String()
 	}
+	if err := s.wallets.CheckMoney(caller.GameID); err != nil {
+		return PurchaseResult{}, err
+	}
 	defer s.wallets.LedgerChanged(caller.GameID)
 	return s.store.purchase(ctx, call)
 }

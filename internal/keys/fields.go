@@ -13,7 +13,21 @@ const (
 	WalletSeqField   = ":seq"
 	WalletGrantField = ":grant"
 	WalletBaseField  = ":base"
+	// WalletExcludedField is there once the player has set limits.
+	WalletExcludedField = ":excluded"
 )
+
+// walletLimitsPrefix starts the names of WalletLimitsField.
+const walletLimitsPrefix = ":limits:"
+
+// WalletLimitsField is the field of Wallet with the limits of a token.
+func WalletLimitsField(tokenID string) string { return walletLimitsPrefix + tokenID }
+
+// ParseWalletLimitsField returns the token of a WalletLimitsField. It returns false for other
+// fields.
+func ParseWalletLimitsField(field string) (tokenID string, ok bool) {
+	return strings.CutPrefix(field, walletLimitsPrefix)
+}
 
 // IsTokenField reports whether a field of Wallet is the balance of a token; its name is the code.
 func IsTokenField(field string) bool { return !strings.HasPrefix(field, ":") }
@@ -80,6 +94,12 @@ func TotalField(total, tokenID string) string { return total + ":" + tokenID }
 
 // ParseTotalField splits a TotalField; ok is false for the other fields of Totals.
 func ParseTotalField(field string) (total, tokenID string, ok bool) { return strings.Cut(field, ":") }
+
+// The prefixes of the fields of AuditDefects. "total:<token>" or "w<user>:<token>" follows.
+const (
+	DefectFound    = "found:"
+	DefectAccepted = "accepted:"
+)
 
 // The kinds of accounts in the postings of Ledger. A wallet is followed by the user id.
 const (

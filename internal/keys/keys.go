@@ -92,6 +92,10 @@ func GamesLookedAt(kind string) string { return "{p}:work:" + kind + ":all" }
 // archive in the last day.
 func LinesLookedAt() string { return "{p}:work:lines:all" }
 
+// MoneyStops (hash, no expiry) names the games whose money is stopped: "<game>:<cause>", game 0 for
+// all, to "<ms>|<sentence for operators>".
+func MoneyStops() string { return "{p}:stops" }
+
 // Pepper (string, no expiry) is the installation's random key for the digests of players'
 // credentials.
 func Pepper() string { return "{p}:pepper" }
@@ -259,7 +263,10 @@ func PlayerPair(a, b int64) string {
 // Wallet (hash, no expiry): for each token "<free>|<held>", what can be spent and the stakes in
 // rooms that have not ended, in minor units; WalletSeqField the number of the player's last event;
 // WalletGrantField "1" once the sign-up grant was given; WalletBaseField how many entries were
-// removed from the front of WalletLines, absent for 0.
+// removed from the front of WalletLines, absent for 0. Once the player has set limits, "|L" follows
+// the balance of each token, WalletExcludedField is the time (ms) until which the player takes part
+// in no paid room, "0" for none, and WalletLimitsField the limits of a token, packed as
+// scripts.WalletLimits.
 func Wallet(gameID, userID int64) string { return economyKey(gameID, "wallet:", id(userID)) }
 
 // WalletLines (list, no expiry; and a channel of the same name) is the player's own ledger, and
@@ -299,6 +306,10 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 // (operator's account), "p:" (prizes), "m:" (minted). The number of an entry is LedgerBase and its
 // place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
+
+// AuditDefects (hash, no expiry) is what the audit found in a game, in minor units: DefectFound
+// what differs from the ledger, DefectAccepted what an operator accepted of it.
+func AuditDefects(gameID int64) string { return economyKey(gameID, "audit:defects") }
 
 // ServerMints (hash, no expiry) maps a token to "<day>|<units>": what the game's server keys minted
 // of it in the last day on which they did. Days are counted from 1970, in UTC.

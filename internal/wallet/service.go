@@ -28,6 +28,8 @@ type Service struct {
 	folding   *leader.Work
 	archiver  *archiver    // nil when nothing leaves the store
 	archiving *leader.Work // as archiver
+	stops     Stops        // nil: nothing is stopped
+	alarm     *alarm
 }
 
 // Players finds the game of a player. *users.Service does: a wallet is created when something is
@@ -44,6 +46,7 @@ type Options struct {
 	// Archive takes old entries of ledgers and old lines of players. Nil: nothing leaves the store.
 	Archive *archive.Archive
 	Keep    Retention // zero is DefaultRetention
+	Stops   Stops     // stops games whose money is not conserved; nil stops none
 }
 
 // defaultReceiptTTL is the least that clients are promised.
@@ -61,6 +64,8 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 		tokens:    newRecent[string, Token]("tokens", maxCachedTokens),
 		supplies:  newRecent[supplyKey, Units]("token_supplies", maxCachedSupplies),
 		codesByID: cache.New[int64, string]("token_codes", maxCachedTokens, 0),
+		stops:     o.Stops,
+		alarm:     newAlarm(),
 	}
 	s.folding = leader.New(db, "totals", s.foldGames)
 	if o.Archive != nil {
@@ -74,8 +79,9 @@ func New(db *redisdb.DB, players Players, o Options) *Service {
 // that may have appended to it, also when its reply was lost; it costs next to nothing.
 func (s *Service) LedgerChanged(gameID int64) { s.folding.Changed(gameID) }
 
-// Run folds the ledgers of games into their totals, about once a second, and moves what is old to
-// the archive, about once a minute, until ctx ends. Every node runs it; one of them does the work.
+// Run folds the ledgers of games into their totals and audits these games, about once a second, and
+// moves what is old to the archive, about once a minute, until ctx ends. Every node runs it; one of
+// them does the work.
 func (s *Service) Run(ctx context.Context) error {
 	if s.archiver == nil {
 		return s.folding.Run(ctx)
@@ -113,11 +119,13 @@ func (s *Service) ArchiveStatus() (ArchiveStatus, bool) {
 // more.
 func (s *Service) foldGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
 	unfinished = []int64{} // also with an error
+	audited := gameIDs
 	for len(gameIDs) > 0 && ctx.Err() == nil {
 		left, foldErr := s.store.foldPages(ctx, &fence, gameIDs)
 		err = errors.Join(err, foldErr)
 		gameIDs, unfinished = left.more, append(unfinished, left.stale...)
 	}
+	err = errors.Join(err, s.auditGames(ctx, audited))
 	return append(unfinished, gameIDs...), err
 }
 
@@ -337,6 +345,9 @@ func (s *Service) change(
 	if err != nil {
 		return ChangeResult{}, err
 	}
+	if err := s.CheckMoney(gameID); err != nil {
+		return ChangeResult{}, err
+	}
 	defer s.mintChanged(gameID, in.TokenCode)
 	return s.store.change(ctx, kind, balanceChange{
 		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t,
@@ -367,6 +378,9 @@ func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantIn
 	t, err := s.findDefinition(ctx, in.TokenCode)
 	if err != nil || in.Units == 0 {
 		return err
+	}
+	if err := s.CheckMoney(in.GameID); err != nil {
+		return errGrantWaits(err)
 	}
 	defer s.mintChanged(in.GameID, in.TokenCode)
 	return s.store.grant(ctx, in, t)

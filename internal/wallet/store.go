@@ -237,7 +237,8 @@ func decodeWallet(hash redisdb.Hash) (map[string]tokenBalance, error) {
 		if !keys.IsTokenField(field) {
 			continue
 		}
-		free, held, _ := strings.Cut(text, "|")
+		free, rest, _ := strings.Cut(text, "|")
+		held, _, _ := strings.Cut(rest, "|") // a flag may follow
 		v := redisdb.NewValues("a balance of "+field, []string{free, held})
 		balances[field] = tokenBalance{free: Units(v.NextInt()), held: Units(v.NextInt())}
 		if v.Err() != nil {

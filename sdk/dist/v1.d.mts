@@ -28,6 +28,8 @@ export type ServiceCode =
  | "account_suspended"
 /** 403: The player is banned from the room */
  | "banned"
+/** 403: The player takes no part in paid rooms, by their own wish */
+ | "self_excluded"
 /** 404: There is nothing at this address */
  | "not_found"
 /** 404: No such room */
@@ -76,6 +78,12 @@ export type ServiceCode =
  | "request_in_progress"
 /** 409: A limit is reached */
  | "limit_reached"
+/** 409: The stake is above the player's own limit */
+ | "stake_limit"
+/** 409: The player's own limit of paid rooms is reached */
+ | "open_rooms_limit"
+/** 409: The player's own limit of losses is reached */
+ | "loss_limit"
 /** 409: A token with this code exists */
  | "token_exists"
 /** 409: Money of the player is held in a room that has not ended */
@@ -142,7 +150,10 @@ interface components {
     schemas: {
         /** @description What the node needs, and what an operator must know */
         ReadyChecks: {
-            /** @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory` */
+            /**
+             * @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory`,
+             * `archive`
+             */
             name: string;
             ok: boolean;
             /** @description A sentence */
@@ -355,6 +366,48 @@ interface components {
             amount: components["schemas"]["Units"];
             held: components["schemas"]["Amount"];
             heldAmount: components["schemas"]["Units"];
+        };
+        /** @description What a player set for stakes of a token. Null is no limit. */
+        TokenLimits: {
+            tokenId: components["schemas"]["TokenCode"];
+            /**
+             * @description The highest stake of one room
+             * @example 2.5
+             */
+            maxStake: number | null;
+            /** @description The same in minor units */
+            maxStakeAmount: string | null;
+            /** @description Rooms with a stake of the token at once */
+            maxOpenRooms: number | null;
+            /**
+             * @description Stakes less payouts and refunds within 24 hours; stakes in rooms that have not ended count
+             * @example 10
+             */
+            maxLoss24h: number | null;
+            /** @description The same in minor units */
+            maxLoss24hAmount: string | null;
+            /**
+             * Format: date-time
+             * @description Until then the player takes part in no paid room of the game, whatever its token
+             */
+            excludedUntil: string | null;
+            /** @description Rooms with a stake now; null until a limit of the token was set */
+            openRooms: number | null;
+            /**
+             * @description What maxLoss24h is compared with; negative after winning
+             * @example -2.5
+             */
+            lost24h: number | null;
+            /** @description The same in minor units */
+            lost24hAmount: string | null;
+            /** @description Looser limits that do not count yet */
+            pending: {
+                /** @enum {string} */
+                limit: "maxStake" | "maxOpenRooms" | "maxLoss24h";
+                /** @description Null is no limit */
+                value: number | null;
+                from: components["schemas"]["Time"];
+            }[];
         };
         LedgerEntry: {
             /** Format: int64 */
@@ -1081,6 +1134,7 @@ interface components {
             /** @description Of what can be spent; 0 when only stakes changed */
             delta: number;
             deltaAmount: components["schemas"]["Units"];
+            /** @description `resync` follows no change: the store lost something, and this is what is there */
             reason: string;
             /** @description What it belongs to: a room, a purchase, or the operator's text */
             ref: string;

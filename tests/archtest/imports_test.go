@@ -72,6 +72,11 @@ var importTable = []importRow{
 	},
 	{"archive", []string{"ledger"}, "keeps what left the store in files or S3, and knows nothing of Redis"},
 	{"backup", []string{"wire", "redisdb"}, "copies whatever is in a store, so it knows no key"},
+	{
+		"stops",
+		[]string{"apierror", "keys", "redisdb"},
+		"which games are stopped is known without their money; who stops one says why",
+	},
 	{"readiness", []string{"apierror", "redisdb"}, "watches the store for the whole node and knows no domain"},
 
 	{"users", withIdempotency, "players exist without money and without rooms"},
@@ -109,6 +114,7 @@ var importTable = []importRow{
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
 			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness", "nodes",
+			"stops",
 			"trail", "web",
 		},
 		"decodes, makes one call of a domain and encodes; it reaches the store through domains only",

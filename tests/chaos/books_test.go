@@ -138,7 +138,8 @@ func decodeBooks(game int64, snapshot redistest.Snapshot) (books, error) {
 			var sum balance
 			for _, field := range stored.Names() {
 				if keys.IsTokenField(field) {
-					free, held, _ := strings.Cut(stored.Field(field), "|")
+					free, rest, _ := strings.Cut(stored.Field(field), "|")
+					held, _, _ := strings.Cut(rest, "|") // a flag may follow
 					sum.free, sum.held = sum.free+number(free), sum.held+number(held)
 				}
 			}

@@ -69,7 +69,7 @@ var mutants = []mutant{
 	// Balances.
 	{
 		"what is free and what is held are swapped", "lib_balance",
-		"token, free .. '|' .. held, ':seq', seq", "token, held .. '|' .. free, ':seq', seq", crash,
+		"token, free .. '|' .. held .. limited, ':seq', seq", "token, held .. '|' .. free .. limited, ':seq', seq", crash,
 	},
 	{
 		"the newest line has another balance than the wallet", "lib_stake",
@@ -152,7 +152,7 @@ var mutants = []mutant{
 	},
 	{
 		"an ended room can be joined", "room_join",
-		"if status ~= 'CREATED' and status ~= 'STARTED' then return refuse('room_closed', nonce) end\n" +
+		"if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end\n" +
 			"if seat and string.byte(seat) == 97 then return refuse('ok', nonce) end -- \"active\": seated already\n" +
 			"if status ~= 'CREATED' then return refuse('already_started', nonce) end\n", "", order,
 	},
@@ -223,6 +223,7 @@ var mutants = []mutant{
 	{
 		"a cancelled room can be finished", "room_finish",
 		"if status == 'CANCELLED' then return refuse('room_closed', nonce) end\n" +
+			"if status == 'DISPUTED' then return refuse('room_disputed', nonce) end\n" +
 			"if status ~= 'STARTED' then return refuse('not_started', nonce) end\n", "", linear,
 	},
 	{

@@ -30,6 +30,8 @@ export type ServiceCode =
   | "account_suspended"
   /** 403: The player is banned from the room */
   | "banned"
+  /** 403: The player takes no part in paid rooms, by their own wish */
+  | "self_excluded"
   /** 404: There is nothing at this address */
   | "not_found"
   /** 404: No such room */
@@ -78,6 +80,12 @@ export type ServiceCode =
   | "request_in_progress"
   /** 409: A limit is reached */
   | "limit_reached"
+  /** 409: The stake is above the player's own limit */
+  | "stake_limit"
+  /** 409: The player's own limit of paid rooms is reached */
+  | "open_rooms_limit"
+  /** 409: The player's own limit of losses is reached */
+  | "loss_limit"
   /** 409: A token with this code exists */
   | "token_exists"
   /** 409: Money of the player is held in a room that has not ended */

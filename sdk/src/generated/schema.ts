@@ -4,7 +4,10 @@ export interface components {
     schemas: {
         /** @description What the node needs, and what an operator must know */
         ReadyChecks: {
-            /** @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory` */
+            /**
+             * @description `store`, in a Cluster one `store:0-5460` for each master by its first slots, `memory`,
+             * `archive`
+             */
             name: string;
             ok: boolean;
             /** @description A sentence */
@@ -217,6 +220,48 @@ export interface components {
             amount: components["schemas"]["Units"];
             held: components["schemas"]["Amount"];
             heldAmount: components["schemas"]["Units"];
+        };
+        /** @description What a player set for stakes of a token. Null is no limit. */
+        TokenLimits: {
+            tokenId: components["schemas"]["TokenCode"];
+            /**
+             * @description The highest stake of one room
+             * @example 2.5
+             */
+            maxStake: number | null;
+            /** @description The same in minor units */
+            maxStakeAmount: string | null;
+            /** @description Rooms with a stake of the token at once */
+            maxOpenRooms: number | null;
+            /**
+             * @description Stakes less payouts and refunds within 24 hours; stakes in rooms that have not ended count
+             * @example 10
+             */
+            maxLoss24h: number | null;
+            /** @description The same in minor units */
+            maxLoss24hAmount: string | null;
+            /**
+             * Format: date-time
+             * @description Until then the player takes part in no paid room of the game, whatever its token
+             */
+            excludedUntil: string | null;
+            /** @description Rooms with a stake now; null until a limit of the token was set */
+            openRooms: number | null;
+            /**
+             * @description What maxLoss24h is compared with; negative after winning
+             * @example -2.5
+             */
+            lost24h: number | null;
+            /** @description The same in minor units */
+            lost24hAmount: string | null;
+            /** @description Looser limits that do not count yet */
+            pending: {
+                /** @enum {string} */
+                limit: "maxStake" | "maxOpenRooms" | "maxLoss24h";
+                /** @description Null is no limit */
+                value: number | null;
+                from: components["schemas"]["Time"];
+            }[];
         };
         LedgerEntry: {
             /** Format: int64 */
@@ -944,6 +989,7 @@ export interface components {
             /** @description Of what can be spent; 0 when only stakes changed */
             delta: number;
             deltaAmount: components["schemas"]["Units"];
+            /** @description `resync` follows no change: the store lost something, and this is what is there */
             reason: string;
             /** @description What it belongs to: a room, a purchase, or the operator's text */
             ref: string;

@@ -1,0 +1,77 @@
+package handlers
+
+import (
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/wallet"
+)
+
+// limitsInput sets a player's own limits. Absent members stay as they are, null removes a limit.
+type limitsInput struct {
+	TokenID       string                       `json:"tokenId"`
+	MaxStake      nullable[wallet.AmountInput] `json:"maxStake,omitzero"`
+	MaxOpenRooms  nullable[int64]              `json:"maxOpenRooms,omitzero"`
+	MaxLoss       nullable[wallet.AmountInput] `json:"maxLoss24h,omitzero"`
+	ExcludedUntil nullable[time.Time]          `json:"excludedUntil,omitzero"`
+}
+
+func (in *limitsInput) of(userID int64) wallet.LimitsInput {
+	return wallet.LimitsInput{
+		UserID: userID, TokenCode: in.TokenID, MaxStake: in.MaxStake.toPatch(), MaxOpenRooms: in.MaxOpenRooms.toPatch(),
+		MaxLoss: in.MaxLoss.toPatch(), ExcludedUntil: in.ExcludedUntil.toPatch(),
+	}
+}
+
+func (s *Server) listMyLimits(r *request) (response, error) {
+	return s.listLimits(r, r.caller.GameID, r.caller.UserID)
+}
+
+func (s *Server) setMyLimits(r *request, in *limitsInput) (response, error) {
+	limits, err := s.Wallet.SetLimits(r.ctx(), r.caller, in.of(r.caller.UserID))
+	return okResponse(&limits), err
+}
+
+func (s *Server) listUserLimits(r *request) (response, error) {
+	u, err := s.visiblePathUser(r)
+	if err != nil {
+		return response{}, err
+	}
+	return s.listLimits(r, u.GameID, u.ID)
+}
+
+func (s *Server) tightenUserLimits(r *request, in *limitsInput) (response, error) {
+	user, err := r.pathID("userId", apierror.UserNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	limits, err := s.Wallet.SetLimits(r.ctx(), r.caller, in.of(user))
+	return okResponse(&limits), err
+}
+
+func (s *Server) listLimits(r *request, gameID, userID int64) (response, error) {
+	q := r.query()
+	code := q.text("tokenId")
+	if err := q.err(); err != nil {
+		return response{}, err
+	}
+	list, err := s.Wallet.ReadLimits(r.ctx(), gameID, userID, code)
+	return okResponse(&list), err
+}
+
+// readUserLimits returns the limits of the token that a write of staff names, as they are before.
+func (s *Server) readUserLimits(r *request) (response, error) {
+	u, err := s.visiblePathUser(r)
+	if err != nil {
+		return response{}, err
+	}
+	in, ok := r.staffWrite.input.(*limitsInput)
+	if !ok || in.TokenID == "" {
+		return response{}, apierror.TokenNotFound
+	}
+	list, err := s.Wallet.ReadLimits(r.ctx(), u.GameID, u.ID, in.TokenID)
+	if err != nil {
+		return response{}, err
+	}
+	return okResponse(&list.Items[0]), nil
+}
