@@ -134,6 +134,10 @@ func (f *eventFeed) describe(
 		return fmt.Sprintf("%s left room %s (%s)", f.name(ctx, d.UserID), label.code, d.Reason)
 	case events.RoomStarted.Name:
 		return fmt.Sprintf("room %s started", label.code)
+	case events.RoomResult.Name:
+		return fmt.Sprintf("%s reported the result of room %s", f.name(ctx, d.UserID), label.code)
+	case events.RoomDisputed.Name:
+		return fmt.Sprintf("room %s is disputed: the pot is frozen until the console decides", label.code)
 	case events.RoomCancelled.Name:
 		return fmt.Sprintf("room %s was cancelled (%s): every stake is back", label.code, d.Reason)
 	case events.RoomFinished.Name:

@@ -72,8 +72,8 @@ var docs = map[string]string{
 		"readable only while the key that signed it is in the list, and is signed by the first when it is written. Set " +
 		"it later with the signing keys of before at its end. None: the signing keys. No flag.",
 	"durability": "What an acknowledged change survives. memory: nothing, for development and tests. disk: a crash of " +
-		"Redis, which must have its append-only file on; with appendfsync always that of its machine too, with everysec " +
-		"but for the last two seconds. replica: the loss of the server, because a replica of it has the change before " +
+		"Redis or of its machine, with appendfsync always; with everysec all but the last two seconds before it; the " +
+		"append-only file must be on. replica: the loss of the server, because a replica of it has the change before " +
 		"it is acknowledged; while no replica follows, money is refused.",
 	"state-dir": "Folder of this node, on a volume, for its mark: how far the history of the money was. By it a node " +
 		"notices at its start that the store was emptied, restored or replaced, and stops money. None: no mark.",
