@@ -16,6 +16,8 @@ type AutoPipeline struct{ queue commandQueue }
 // commandQueue sends commands in batches, in the order of their goroutine.
 type commandQueue interface {
 	Submit(ctx context.Context, command redis.Cmder) futureReply
+	// SubmitTwo is Submit of two commands for one server, which are sent in one round trip.
+	SubmitTwo(ctx context.Context, first, second redis.Cmder) (futureReply, futureReply)
 }
 
 // futureReply ends its wait without an error when the reply is there, an error of the store
@@ -53,6 +55,11 @@ func (q clusterQueue) Submit(ctx context.Context, command redis.Cmder) futureRep
 	return q.AutoPipeliner.Submit(ctx, command)
 }
 
+// SubmitTwo relies on the pipeliner to wait a moment for a second command.
+func (q clusterQueue) SubmitTwo(ctx context.Context, first, second redis.Cmder) (futureReply, futureReply) {
+	return q.Submit(ctx, first), q.Submit(ctx, second)
+}
+
 // EvalSha queues a run of a script that the server knows. The keys must not be changed afterwards.
 func (p AutoPipeline) EvalSha(ctx context.Context, sha string, keys []string, args []any) Pending[any] {
 	return p.queueScript(ctx, "evalsha", sha, keys, args)
@@ -66,6 +73,33 @@ func (p AutoPipeline) Eval(ctx context.Context, source string, keys []string, ar
 func (p AutoPipeline) queueScript(
 	ctx context.Context, name, script string, keys []string, args []any,
 ) Pending[any] {
+	command := newScriptCommand(ctx, name, script, keys, args)
+	return Pending[any]{ctx, command, p.queue.Submit(ctx, command)}
+}
+
+// EvalShaThenHGetAll is EvalSha and HGetAll in one round trip.
+func (p AutoPipeline) EvalShaThenHGetAll(
+	ctx context.Context, sha string, keys []string, args []any, hash string,
+) (Pending[any], Pending[[]string]) {
+	return p.queueScriptThenHGetAll(ctx, newScriptCommand(ctx, "evalsha", sha, keys, args), hash)
+}
+
+// EvalThenHGetAll is Eval and HGetAll in one round trip.
+func (p AutoPipeline) EvalThenHGetAll(
+	ctx context.Context, source string, keys []string, args []any, hash string,
+) (Pending[any], Pending[[]string]) {
+	return p.queueScriptThenHGetAll(ctx, newScriptCommand(ctx, "eval", source, keys, args), hash)
+}
+
+func (p AutoPipeline) queueScriptThenHGetAll(
+	ctx context.Context, run *redis.Cmd, hash string,
+) (Pending[any], Pending[[]string]) {
+	read := newHGetAll(ctx, hash)
+	first, second := p.queue.SubmitTwo(ctx, run, read)
+	return Pending[any]{ctx, run, first}, Pending[[]string]{ctx, read, second}
+}
+
+func newScriptCommand(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
 	const beforeKeys = 3
 	line := make([]any, beforeKeys, beforeKeys+len(keys)+len(args))
 	line[0], line[1], line[2] = name, script, len(keys)
@@ -76,7 +110,7 @@ func (p AutoPipeline) queueScript(
 	if len(keys) > 0 {
 		command.SetFirstKeyPos(beforeKeys)
 	}
-	return Pending[any]{ctx, command, p.queue.Submit(ctx, command)}
+	return command
 }
 
 // HGetAll queues the reading of a whole hash; the result is a Hash.

@@ -36,21 +36,51 @@ const maxBatchCommands = 1_000
 func (q *batchQueue) Submit(_ context.Context, command redis.Cmder) futureReply {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.queued == maxQueuedCommands {
+	b := q.lastBatch(1)
+	if b == nil {
 		command.SetErr(redis.ErrAutoPipelineQueueFull)
 		return sentBatch
 	}
-	if last := len(q.batches) - 1; last < 0 || len(q.batches[last].commands) == maxBatchCommands {
-		q.batches = append(q.batches, &batch{done: make(chan struct{})})
-	}
-	b := q.batches[len(q.batches)-1]
 	b.commands = append(b.commands, command)
-	q.queued++
+	q.start()
+	return b
+}
+
+// SubmitTwo queues two commands in one batch.
+func (q *batchQueue) SubmitTwo(_ context.Context, first, second redis.Cmder) (futureReply, futureReply) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := q.lastBatch(2)
+	if b == nil {
+		first.SetErr(redis.ErrAutoPipelineQueueFull)
+		second.SetErr(redis.ErrAutoPipelineQueueFull)
+		return sentBatch, sentBatch
+	}
+	b.commands = append(b.commands, first, second)
+	q.start()
+	return b, b
+}
+
+// lastBatch returns the batch for some more commands, which it counts; nil when the queue is full.
+func (q *batchQueue) lastBatch(commands int) *batch {
+	if q.queued+commands > maxQueuedCommands {
+		return nil
+	}
+	q.queued += commands
+	if last := len(q.batches) - 1; last >= 0 && len(q.batches[last].commands)+commands <= maxBatchCommands {
+		return q.batches[last]
+	}
+	b := &batch{done: make(chan struct{})}
+	q.batches = append(q.batches, b)
+	return b
+}
+
+// start makes send run.
+func (q *batchQueue) start() {
 	if !q.sending {
 		q.sending = true
 		go q.send()
 	}
-	return b
 }
 
 // send sends batches until none is left. It has no context: a command that was queued may be sent

@@ -34,7 +34,7 @@ func (db *DB) Masters(ctx context.Context) ([]Master, error) {
 	if !ok {
 		return nil, errors.New("a store of this kind has no masters")
 	}
-	//lint:ignore SA1019 go-redis finds the masters by CLUSTER SLOTS itself: the addresses must be the same
+	//lint:ignore SA1019 go-redis finds masters by CLUSTER SLOTS: the addresses must be the same
 	ranges, err := cluster.ClusterSlots(ctx).Result()
 	if err != nil {
 		return nil, WrapError("read the slots", err)

@@ -42,12 +42,10 @@ func (db *DB) RunScriptAndRead(
 	}
 	source, sha := db.textOf(s)
 	pipeline := db.pipelineOf(s)
-	run := pipeline.EvalSha(ctx, sha, keys, args)
-	read := pipeline.HGetAll(ctx, hash)
+	run, read := pipeline.EvalShaThenHGetAll(ctx, sha, keys, args, hash)
 	value, err := run.Result()
 	if isUnknownScript(err) {
-		run = pipeline.Eval(ctx, source, keys, args)
-		read = pipeline.HGetAll(ctx, hash)
+		run, read = pipeline.EvalThenHGetAll(ctx, source, keys, args, hash)
 		value, err = run.Result()
 	}
 	reply, err := newReply(s, value, err)
