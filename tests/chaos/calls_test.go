@@ -89,7 +89,12 @@ func (m *caller) make(kind string, b books) *call {
 		who = player(room.active[m.rng.IntN(len(room.active))])
 	}
 	c.about, c.room, c.user = fmt.Sprintf("%s by %d", roomID, who.UserID), roomID, who.UserID
-	changed := func(r rooms.ChangeResult, err error) (string, error) { return r.Room.RoomID, err }
+	changed := func(r rooms.ChangeResult, err error) (string, error) {
+		if r.Room == nil {
+			return "", err
+		}
+		return r.Room.RoomID, err
+	}
 	switch kind {
 	case "create":
 		in := rooms.CreateInput{
