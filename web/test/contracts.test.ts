@@ -58,5 +58,5 @@ test("openapi-typescript makes types that compile", async () => {
   const faults = ts.getPreEmitDiagnostics(program).map((one) => ts.flattenDiagnosticMessageText(one.messageText, "\n"));
   expect(faults).toEqual([]);
   expect(text).toContain("createRoom");
-  expect(text.match(/^.*: Record<string, never>/m)?.[0], "a free object has additionalProperties: true").toBeUndefined();
+  expect(text.match(/^ *\w+\??: Record<string, never>/m)?.[0], "a free object has additionalProperties: true").toBeUndefined();
 }, 60_000);

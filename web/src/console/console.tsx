@@ -60,7 +60,10 @@ function App() {
   }), []);
   const current = route.value.split("/")[0];
   useEffect(() => { // on a narrow screen the list of screens is wider than that
-    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const show = () => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    show();
+    addEventListener("resize", show);
+    return () => removeEventListener("resize", show);
   }, [current, signedIn.value]);
   return (
     <>
