@@ -106,7 +106,7 @@ type Service struct {
 	options Options
 	log     *slog.Logger
 
-	refusal atomic.Pointer[apierror.Error] // of every change of money, nil while money goes on
+	moneyError atomic.Pointer[apierror.Error] // of every change of money, nil while money goes on
 	checks  atomic.Pointer[[]Check]
 	stats   atomic.Pointer[Stats]
 
@@ -176,7 +176,7 @@ func New(db *redisdb.DB, o Options) *Service {
 		store: store{db}, files: newMarkFiles(o.StateDir), options: o, log: o.Log,
 		touched: map[int64]struct{}{}, games: map[int64]*gameHistory{},
 	}
-	s.refusal.Store(apierror.StoreUnavailable.WithReason("the history of the money is not known yet"))
+	s.moneyError.Store(apierror.StoreUnavailable.WithReason("the history of the money is not known yet"))
 	s.checks.Store(&[]Check{{Name: "history", Detail: "is not known yet"}})
 	s.stats.Store(&Stats{})
 	return s
@@ -184,8 +184,8 @@ func New(db *redisdb.DB, o Options) *Service {
 
 // AllowMoney returns store_unavailable with the reason while money is stopped.
 func (s *Service) AllowMoney() error {
-	if refusal := s.refusal.Load(); refusal != nil {
-		return refusal
+	if moneyError := s.moneyError.Load(); moneyError != nil {
+		return moneyError
 	}
 	return nil
 }
@@ -705,14 +705,14 @@ func (s *Service) writeSharedMark(ctx context.Context, m mark, key []byte) error
 func (s *Service) publish() {
 	stats := Stats{Epoch: s.known.Epoch, Losses: s.noticed, Stopped: s.stopped != nil}
 	check := Check{Name: "history", OK: true, Detail: "nothing is known to be missing"}
-	var refusal *apierror.Error
+	var moneyError *apierror.Error
 	for _, l := range s.losses {
 		stats.EntriesLost += l.Entries()
 	}
 	switch {
 	case s.stopped != nil:
 		check = Check{Name: "history", Detail: s.stopped.Sentence()}
-		refusal = apierror.StoreUnavailable.WithReason("%s", s.stopped.Sentence())
+		moneyError = apierror.StoreUnavailable.WithReason("%s", s.stopped.Sentence())
 	case len(s.losses) > 0:
 		check = Check{Name: "history", Detail: "the store lost at least " + countMissing(s.losses) +
 			"; parlor store status tells more, parlor store accept ends this message"}
@@ -725,7 +725,7 @@ func (s *Service) publish() {
 		}
 		checks = append(checks, m)
 	}
-	s.refusal.Store(refusal)
+	s.moneyError.Store(moneyError)
 	s.checks.Store(&checks)
 	s.stats.Store(&stats)
 }

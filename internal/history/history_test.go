@@ -148,9 +148,9 @@ func TestAStoreThatIsNotTheRightOneStopsMoneyUntilItIsAccepted(t *testing.T) {
 					w = watch(t, db, dir)
 				}
 				w.waitForMoney(t, false)
-				var refusal *apierror.Error
-				if err := w.AllowMoney(); !errors.As(err, &refusal) || refusal.Code != apierror.StoreUnavailable.Code ||
-					!strings.Contains(refusal.Detail, "parlor store accept") {
+				var moneyError *apierror.Error
+				if err := w.AllowMoney(); !errors.As(err, &moneyError) || moneyError.Code != apierror.StoreUnavailable.Code ||
+					!strings.Contains(moneyError.Detail, "parlor store accept") {
 					t.Errorf("money: %v", err)
 				}
 				if c := w.Checks()[0]; c.OK || !w.Stats().Stopped {

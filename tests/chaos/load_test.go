@@ -23,7 +23,7 @@ type load struct {
 	heard atomic.Int64 // calls that got any final response
 	open  atomic.Int64 // calls whose outcome nobody knows at this moment
 
-	refusals sync.Map // results that are not final → a kind of call that got them
+	openResults sync.Map // results that are not final → a kind of call that got them
 
 	stop  context.CancelFunc
 	ended sync.WaitGroup
@@ -74,7 +74,7 @@ func (l *load) play(ctx context.Context, n *node, m *caller) {
 					l.acked.Add(1)
 				}
 			} else if ctx.Err() == nil {
-				l.refusals.Store(c.fault.Error(), c.kind)
+				l.openResults.Store(c.fault.Error(), c.kind)
 				return apierror.StoreUnavailable
 			}
 			return nil
@@ -110,7 +110,7 @@ func (l *load) waitAcked(more int64) {
 	want := l.acked.Load() + more
 	defer func() {
 		if l.t.Failed() {
-			l.refusals.Range(func(result, kind any) bool { l.t.Logf("a %s got %s", kind, result); return true })
+			l.openResults.Range(func(result, kind any) bool { l.t.Logf("a %s got %s", kind, result); return true })
 			l.t.Logf("%d calls got ok, %d others a final response, %d have none", l.acked.Load(), l.heard.Load()-l.acked.Load(),
 				l.open.Load())
 		}

@@ -151,7 +151,7 @@ func lossDrill(t *testing.T, url string, replicaLink *redistest.Proxy, fail func
 	if n, _ := strconv.ParseInt(text, 10, 64); n > entries-left || n < (entries-left)*8/10 {
 		t.Errorf("%d entries were lost, and the operator reads at least %q", entries-left, text)
 	}
-	// The socket is told what is there.
+	// The socket gets what is there.
 	balance, snapshot := "", false
 	for balance == "" || !snapshot {
 		switch m := socket.event(); {
