@@ -107,8 +107,8 @@ type Service struct {
 	log     *slog.Logger
 
 	moneyError atomic.Pointer[apierror.Error] // of every change of money, nil while money goes on
-	checks  atomic.Pointer[[]Check]
-	stats   atomic.Pointer[Stats]
+	checks     atomic.Pointer[[]Check]
+	stats      atomic.Pointer[Stats]
 
 	touchedMu sync.Mutex
 	touched   map[int64]struct{} // games that this node changed since the last look
