@@ -1,11 +1,19 @@
 package main
 
 import (
+	"context"
 	"io"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 func TestTheTableHasExactlyWhatIsMeasured(t *testing.T) {
 	ceilings, err := readCeilings()
@@ -79,5 +87,44 @@ func TestEveryFigureAboveItsCeilingIsReported(t *testing.T) {
 	measured.Sizes[sizes[0].name]++
 	if exceeded := compare(io.Discard, measured, ceilings); len(exceeded) != 1 {
 		t.Errorf("a size above the ceiling: %d reports, want 1", len(exceeded))
+	}
+}
+
+// Keys that are gone leave a table behind which Redis makes smaller at another time, or never.
+func TestASizeDoesNotDependOnTheTableOfKeys(t *testing.T) {
+	const measured, gone = 1_700, 9_000 // a tenth of 16,384 slots is in use, so Redis keeps them
+	measure := func(others int) (perKey float64) {
+		ctx := context.Background()
+		s := &sizing{client: redistest.Dial(t, redistest.StartFor(t, sizeArgs...))}
+		set := func(prefix string, n int) {
+			for i := range n {
+				if err := s.client.Set(ctx, prefix+strconv.Itoa(1_000_000+i), "value", time.Hour).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		used := func() float64 {
+			n, err := s.usedMemory(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		keepOnly := func() {
+			if err := s.deleteOthers(ctx, func(key string) bool { return key[:4] == "kept" }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("gone", 1)
+		keepOnly()
+		before := used()
+		set("gone", others)
+		set("kept", measured)
+		keepOnly()
+		return (used() - before) / measured
+	}
+	alone, after := measure(0), measure(gone)
+	if math.Abs(alone-after) > 1 || alone < 100 || alone > 200 {
+		t.Errorf("a key takes %.1f bytes by itself and %.1f beside %d keys that are gone", alone, after, gone)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -27,7 +26,7 @@ const unitBytes = "bytes"
 // sizing is an empty store on which one size is measured.
 type sizing struct {
 	*fixture
-	client *redis.Client
+	client *redis.Client // of one connection
 }
 
 const (
@@ -57,6 +56,9 @@ func isReceipt(key string) bool {
 func isOfRoom(key string) bool {
 	return !isOfWallet(key) && !isOfLedger(key) && !strings.HasPrefix(key, creditPrefix)
 }
+
+// sizeArgs are quietArgs without the statistics that the first command of a kind allocates.
+var sizeArgs = append(slices.Clone(quietArgs), "--latency-tracking", "no")
 
 // keyMatch reports whether a key belongs to what is measured.
 type keyMatch func(key string) bool
@@ -181,7 +183,7 @@ func measureSizes(ctx context.Context) (map[string]float64, error) {
 }
 
 func measureSize(ctx context.Context, row size) (float64, error) {
-	server, err := redistest.Start(quietArgs...)
+	server, err := redistest.Start(sizeArgs...)
 	if err != nil {
 		return 0, err
 	}
@@ -333,37 +335,42 @@ func (s *sizing) deleteOthers(ctx context.Context, match keyMatch) error {
 	return nil
 }
 
-// usedMemory returns used_memory without the buffers of connections, once the server has fitted
-// its table of keys to the number of keys.
+// A table of keys has a power of two of slots. It doubles when each slot has a key, and halves at some
+// time after nine of ten are empty, so how large it is depends on the keys that there were before.
+// Each key counts as one slot instead; a table that only grows has one to two of them.
+const (
+	slotBytes        = 8
+	keyEntryBytes    = 24 + 16 + slotBytes // the entry and the value's header, as MEMORY STATS counts them
+	expiryEntryBytes = 24 + slotBytes      // the same key in the table of those that expire
+)
+
+// usedMemory returns the bytes that the store has allocated, with a slot for each key. It closes all other connections first, whose buffers would count.
 func (s *sizing) usedMemory(ctx context.Context) (float64, error) {
-	if err := s.setBackground(ctx, "100", "yes"); err != nil {
+	fresh := redis.NewClient(&redis.Options{Network: "unix", Addr: s.client.Options().Addr, PoolSize: 1})
+	defer func() { _ = fresh.Close() }()
+	if err := fresh.ClientKillByFilter(ctx, "TYPE", "normal").Err(); err != nil {
 		return 0, err
 	}
-	last, same := 0.0, 0
-	err := redistest.Poll(30*time.Second, func() error {
-		values, err := redistest.ReadInfo(ctx, s.client)
-		if err != nil {
-			return err
+	keyspace, err := fresh.Info(ctx, "keyspace").Result()
+	if err != nil {
+		return 0, err
+	}
+	var keyCount, expiryCount int64
+	if _, line, isFilled := strings.Cut(keyspace, "db0:"); isFilled {
+		if _, err := fmt.Sscanf(line, "keys=%d,expires=%d,", &keyCount, &expiryCount); err != nil {
+			return 0, err
 		}
-		used := values["used_memory"] - values["mem_clients_normal"]
-		if same++; used != last {
-			last, same = used, 0
-		}
-		if same < settledReadings {
-			return errors.New("the memory of the store still changes")
-		}
-		return nil
-	})
-	return last, errors.Join(err, s.setBackground(ctx, "1", "no"))
-}
-
-// settledReadings is how many readings must be the same.
-const settledReadings = 20
-
-// setBackground sets how often the server works by itself, and whether it rehashes then.
-func (s *sizing) setBackground(ctx context.Context, hz, rehash string) error {
-	return errors.Join(
-		s.client.ConfigSet(ctx, "hz", hz).Err(), s.client.ConfigSet(ctx, "activerehashing", rehash).Err())
+	}
+	reply, err := fresh.Do(ctx, "memory", "stats").Result()
+	if err != nil {
+		return 0, err
+	}
+	stats, _ := reply.(map[any]any)
+	tables, _ := stats["db.0"].(map[any]any)
+	used, _ := stats["total.allocated"].(int64)
+	keyTable, _ := tables["overhead.hashtable.main"].(int64)
+	expiryTable, _ := tables["overhead.hashtable.expires"].(int64)
+	return float64(used - keyTable - expiryTable + keyCount*keyEntryBytes + expiryCount*expiryEntryBytes), nil
 }
 
 // sumMemory returns the sum of MEMORY USAGE over the keys that match.
