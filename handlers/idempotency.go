@@ -73,7 +73,7 @@ func (r *request) claimIdempotencyKey(in any) (first response, found bool, err e
 	if err != nil {
 		return response{}, false, err
 	}
-	r.receipt = idempotency.Receipt{KeyDigest: shortDigest([]byte(key)), Fingerprint: fingerprint}
+	r.receipt = idempotency.Receipt{KeyDigest: shortDigest([]byte(key), keyDigits), Fingerprint: fingerprint}
 	refuseNew, err := r.countKey()
 	if err != nil {
 		return response{}, false, err
@@ -141,17 +141,20 @@ func (r *request) fingerprint(in any) (string, error) {
 	for _, p := range r.Params {
 		text = append(text, p.Value+"\x00"...)
 	}
-	return shortDigest(append(text, body...))[:fingerprintDigits], nil
+	return shortDigest(append(text, body...), fingerprintDigits), nil
 }
 
-// fingerprintDigits are 72 bits: a fingerprint is only compared with others under the same key of
-// the same caller, and every receipt holds one.
-const fingerprintDigits = 12
+// A digit is 6 bits. A key is one of those that one caller used within a day, and a fingerprint is only
+// compared with others under the same key of the same caller. Every receipt holds both.
+const (
+	keyDigits         = 16
+	fingerprintDigits = 12
+)
 
-// shortDigest returns the first 132 bits of the SHA-256 of a text in base64.
-func shortDigest(text []byte) string {
+// shortDigest returns the first digits of the SHA-256 of a text in base64.
+func shortDigest(text []byte, digits int) string {
 	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:digits]
 }
 
 // storeResponse ends the execution: a final response is stored under the key, any other one frees

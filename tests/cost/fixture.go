@@ -94,7 +94,7 @@ var noReceipt idempotency.Receipt
 // newReceipt returns the receipt of a request with a new Idempotency-Key.
 func newReceipt() idempotency.Receipt {
 	// As long as those of the API.
-	return idempotency.Receipt{KeyDigest: secret.New()[:22], Fingerprint: secret.New()[:12]}
+	return idempotency.Receipt{KeyDigest: secret.New()[:16], Fingerprint: secret.New()[:12]}
 }
 
 func (f *fixture) credit(
