@@ -29,7 +29,7 @@ const otherRooms = 150
 // quietArgs are settings under which redis-server does nothing but what it is asked for.
 var quietArgs = []string{
 	"--hz", "1", "--dynamic-hz", "no", "--activerehashing", "no", "--jemalloc-bg-thread", "no",
-	"--auto-aof-rewrite-percentage", "0", "--appendfsync", "no",
+	"--auto-aof-rewrite-percentage", "0", "--appendfsync", "no", "--enable-debug-command", "yes",
 }
 
 // counter is a redis-server under callgrind and a connection to it.
@@ -38,6 +38,7 @@ type counter struct {
 	client  *redis.Client // sends what is counted
 	dir     string        // for what callgrind writes
 	dumps   int           // files that callgrind wrote
+	idleKIr float64       // thousand instructions of a second without commands
 	pingKIr float64       // thousand instructions of a PING over client
 }
 
@@ -64,14 +65,35 @@ func startCounter(ctx context.Context, aof bool) (*counter, error) {
 		return c, err
 	}
 	c.client = redis.NewClient(&redis.Options{Network: "unix", Addr: c.server.Socket, PoolSize: 1, MaxRetries: -1})
-	pings := slices.Repeat([][]any{{"ping"}}, 200)
-	if _, err := c.count(ctx, pings, nil); err != nil { // the first one connects
+	// Else receipts that expire meanwhile would be counted, the more the longer it takes.
+	if err := c.client.Do(ctx, "debug", "set-active-expire", "0").Err(); err != nil {
 		return c, err
 	}
+	if c.idleKIr, err = c.countIdle(ctx); err != nil {
+		return c, err
+	}
+	pings := slices.Repeat([][]any{{"ping"}}, 200)
 	ping, err := c.count(ctx, pings, nil)
 	c.pingKIr = ping.kIr
 	return c, err
 }
+
+// countIdle returns the thousand instructions of a second in which the server only does what it does
+// once a second by itself.
+func (c *counter) countIdle(ctx context.Context) (float64, error) {
+	if err := c.control(ctx, "-z"); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	waitFor(idleTime)
+	elapsed := time.Since(start)
+	instructions, err := c.dump(ctx)
+	return instructions / 1000 / elapsed.Seconds(), err
+}
+
+const idleTime = 5 * time.Second
+
+func waitFor(d time.Duration) { <-time.After(d) }
 
 func (c *counter) stop() {
 	if c.client != nil {
@@ -93,12 +115,14 @@ func (c *counter) count(ctx context.Context, commands [][]any, check func(reply 
 	if err := c.control(ctx, "-z"); err != nil {
 		return cost{}, err
 	}
+	start := time.Now()
 	replies := make([]any, len(commands))
 	for i, args := range commands {
 		if replies[i], err = c.client.Do(ctx, args...).Result(); err != nil {
 			return cost{}, fmt.Errorf("%v: %w", args[0], err)
 		}
 	}
+	elapsed := time.Since(start)
 	instructions, err := c.dump(ctx)
 	if err != nil {
 		return cost{}, err
@@ -119,7 +143,7 @@ func (c *counter) count(ctx context.Context, commands [][]any, check func(reply 
 	}
 	n := float64(len(commands))
 	return cost{
-		kIr:      instructions/1000/n - c.pingKIr,
+		kIr:      (instructions/1000-elapsed.Seconds()*c.idleKIr)/n - c.pingKIr,
 		aofBytes: (after.aofBytes - before.aofBytes) / n,
 		commands: (after.commands - before.commands - 1) / n, // 1 is the first INFO
 	}, nil
