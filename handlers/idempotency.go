@@ -144,8 +144,8 @@ func (r *request) fingerprint(in any) (string, error) {
 	return shortDigest(append(text, body...), fingerprintDigits), nil
 }
 
-// A digit is 6 bits. A key is one of those that one caller used within a day, and a fingerprint is only
-// compared with others under the same key of the same caller. Every receipt holds both.
+// A digit is 6 bits. A key is one of those that one caller used within a day, and a fingerprint is
+// only compared with others under the same key of the same caller. Every receipt holds both.
 const (
 	keyDigits         = 16
 	fingerprintDigits = 12

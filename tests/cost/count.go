@@ -78,8 +78,8 @@ func startCounter(ctx context.Context, aof bool) (*counter, error) {
 	return c, err
 }
 
-// countIdle returns the thousand instructions of a second in which the server only does what it does
-// once a second by itself.
+// countIdle returns the thousand instructions of a second in which the server only does what it
+// does once a second by itself.
 func (c *counter) countIdle(ctx context.Context) (float64, error) {
 	if err := c.control(ctx, "-z"); err != nil {
 		return 0, err

@@ -337,7 +337,7 @@ func (s *sizing) deleteOthers(ctx context.Context, match keyMatch) error {
 
 // A table of keys has a power of two of slots of 8 bytes. It doubles when each slot has a key, and
 // halves at some time after nine of ten are empty, so its size depends on the keys that there were
-// before. A table that only grows has one to two slots for each key; each key counts as one and a half.
+// before. A table that only grows has one to two slots for each key; a key counts as one and a half.
 const (
 	slotBytes        = 12
 	keyEntryBytes    = 24 + 16 + slotBytes // the entry and the value's header, as MEMORY STATS counts them
