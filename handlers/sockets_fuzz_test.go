@@ -7,7 +7,8 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
-// Every frame gets one reply: ok, or an error that is not "internal".
+// Every frame gets one reply: ok, or an error that is not "internal". The reply to a frame with an
+// id has it.
 func FuzzFrame(f *testing.F) {
 	for _, m := range socketSpec().Components.Messages {
 		for _, example := range m.Examples {
@@ -23,6 +24,7 @@ func FuzzFrame(f *testing.F) {
 		`{"id":"1","type":"save","data":{"slot":"a","state":{"x":1e999,"x":2}}}`,
 		`{"id":"1","type":"room.send","data":{"roomId":"x","op":"y","to":[9223372036854775808]}}`,
 		`{"id":"1","type":"load","data":{"slot":{}}} []`,
+		`{"type":"room.send","data":{"roomId":"0","op":"0"}}`,
 	} {
 		f.Add([]byte(frame))
 	}
@@ -42,8 +44,18 @@ func FuzzFrame(f *testing.F) {
 		switch {
 		case r.OK == nil || *r.OK == (r.Error != nil):
 			t.Errorf("the reply to %q is neither ok nor an error: %s", raw, frame)
-		case *r.OK && r.ReplyTo == nil:
-			t.Errorf("the reply to %q is ok and has no id: %s", raw, frame)
+		case *r.OK:
+			var sent struct {
+				ID   string       `json:"id"`
+				Type string       `json:"type"`
+				Data wire.RawJSON `json:"data"`
+			}
+			if err := wire.Unmarshal(raw, &sent); err != nil {
+				t.Fatalf("%q is no frame and is ok: %v", raw, err)
+			}
+			if r.ReplyTo == nil && sent.ID != "" || r.ReplyTo != nil && *r.ReplyTo != sent.ID {
+				t.Errorf("the reply to %q has another id: %s", raw, frame)
+			}
 		case !*r.OK && r.Error.Code != "invalid_json" && r.Error.Code != "invalid_request":
 			t.Errorf("the reply to %q has another error: %s", raw, frame)
 		}

@@ -183,6 +183,24 @@ func TestLossesAtTheLargestAmount(t *testing.T) {
 	})
 }
 
+// TestLossesCountForADay starts with losses of other hours.
+func TestLossesCountForADay(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.setBalance(1, "1000", "0")
+	hour := time.Now().UnixMilli() / time.Hour.Milliseconds()
+	counted := fmt.Sprintf("%d:100,%d:300,", hour-22, hour-1)
+	f.newLimit(1, values{
+		"highest_loss_in_24_hours": 650, "hours": fmt.Sprintf("%d:500,%s", hour-30, counted),
+	}).want(scripts.OK)
+	_, create := f.newRoom(nil)
+	create.want(scripts.OK)
+	if got := f.limit(1, "hours"); !strings.HasPrefix(got, counted) || !strings.HasSuffix(got, ":250,") {
+		t.Errorf("the losses are %s; want %s and 250", got, counted)
+	}
+	_, create = f.newRoom(nil)
+	create.changesNothing("loss_limit")
+}
+
 // TestAPlayerWithoutLimitsHasNoRecord guards that others pay nothing for the limits of some.
 func TestAPlayerWithoutLimitsHasNoRecord(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))

@@ -72,6 +72,44 @@ func TestAResultOfTheLastOneLeftThatIsNotThePotChangesNothing(t *testing.T) {
 	})
 }
 
+// What players agree on, or concede, and what staff decides in a dispute.
+func TestAResultOfPlayersOrStaffThatIsNotThePotChangesNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		for name, end := range map[string]func(r *room) func(placements string) call{
+			"agreed": func(r *room) func(string) call {
+				r.report(1, "add", "1,2,3", 0, "").want(scripts.OK)
+				r.report(2, "add", "1,2,3", 1, "").want(scripts.OK)
+				return func(placements string) call { return r.report(3, "agree", "1,2,3", 1, placements) }
+			},
+			"conceded": func(r *room) func(string) call {
+				return func(placements string) call { return r.report(3, "concede", "1,2,3", 0, placements) }
+			},
+			"decided": func(r *room) func(string) call {
+				r.dispute()
+				return func(placements string) call {
+					return r.resolve("1,2,3", placements).with(values{"outcome": "finish"})
+				}
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				for user := range int64(3) {
+					f.setBalance(user+1, "1000", "0")
+				}
+				r := f.openRoom(nil).join(2, 3).start()
+				ending := end(r)
+				for _, u := range unbalanced {
+					if u.placements != "" {
+						ending(u.placements).with(values{"rake": u.rake}).changesNothing(scripts.Stale)
+					}
+				}
+				ending("1:1:700:;2:2:30:;3:3:0:;").with(values{"rake": 20}).want(scripts.OK)
+				f.wantBalances("1450|0", "780|0", "750|0")
+			})
+		}
+	})
+}
+
 // wantBalances compares the balances of the players 1, 2, 3 …
 func (f *fixture) wantBalances(want ...string) {
 	f.t.Helper()

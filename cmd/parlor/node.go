@@ -137,6 +137,7 @@ func newNode(
 	n.hub = realtime.New(db, realtime.Options{Log: log})
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)
+	db.ObserveEntries(n.history.Acknowledge)
 	db.GateMoney(n.allowMoney)
 	metrics.MustRegister(&historyCollector{n.history, db})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{

@@ -110,12 +110,15 @@ type Service struct {
 	checks     atomic.Pointer[[]Check]
 	stats      atomic.Pointer[Stats]
 
-	touchedMu sync.Mutex
-	touched   map[int64]struct{} // games that this node changed since the last look
+	touchedMu    sync.Mutex
+	touched      map[int64]struct{} // games that this node changed since the last look
+	acknowledged map[int64][]string // nonces by game, since the last look
 
 	// Of the goroutine of Run.
 	known     mark // Games is not used: games has them
 	games     map[int64]*gameHistory
+	batches   map[int64][]batch // of acknowledged entries by game
+	doubt     bool              // a server failed since all games were compared
 	stopped   *Stop
 	missing   []Loss // when money was stopped
 	seenEpoch int64  // of the store when money was stopped
@@ -174,7 +177,8 @@ func timeOf(head string) time.Time {
 func New(db *redisdb.DB, o Options) *Service {
 	s := &Service{
 		store: store{db}, files: newMarkFiles(o.StateDir), options: o, log: o.Log,
-		touched: map[int64]struct{}{}, games: map[int64]*gameHistory{},
+		touched: map[int64]struct{}{}, acknowledged: map[int64][]string{}, games: map[int64]*gameHistory{},
+		batches: map[int64][]batch{},
 	}
 	s.moneyError.Store(apierror.StoreUnavailable.WithReason("the history of the money is not known yet"))
 	s.checks.Store(&[]Check{{Name: "history", Detail: "is not known yet"}})
@@ -205,9 +209,11 @@ func (s *Service) Touch(gameID int64) {
 
 func (s *Service) takeTouched() map[int64]struct{} {
 	s.touchedMu.Lock()
-	defer s.touchedMu.Unlock()
-	touched := s.touched
+	touched, acknowledged := s.touched, s.acknowledged
 	s.touched = make(map[int64]struct{}, len(touched))
+	s.acknowledged = make(map[int64][]string, len(acknowledged))
+	s.touchedMu.Unlock()
+	s.takeAcknowledged(acknowledged, time.Now())
 	return touched
 }
 
@@ -233,7 +239,8 @@ func (s *Service) Run(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 			defer cancel()
 			changes := s.options.Changes()
-			all := lastCompare.IsZero() || changes != s.changes || now.Sub(lastCompare) >= compareInterval || s.stopped != nil
+			s.doubt = s.doubt || changes != s.changes
+			all := lastCompare.IsZero() || s.doubt || now.Sub(lastCompare) >= compareInterval || s.stopped != nil
 			if all || now.Sub(lastMeta) >= metaInterval {
 				if err := s.lookAtMeta(ctx); err != nil {
 					return err
@@ -245,7 +252,10 @@ func (s *Service) Run(ctx context.Context) error {
 				if err := s.compare(ctx, s.allGames()); err != nil {
 					return err
 				}
-				lastCompare, s.changes = now, changes
+				lastCompare, s.changes, s.doubt = now, changes, false
+			}
+			if !s.doubt {
+				s.forgetAcknowledged(now)
 			}
 			if now.Sub(lastMeta) >= metaInterval {
 				lastMeta = now
@@ -256,6 +266,7 @@ func (s *Service) Run(ctx context.Context) error {
 		s.publish()
 		failure := ""
 		if err != nil && ctx.Err() == nil {
+			s.doubt = true
 			if failure = err.Error(); failure != lastFailure {
 				s.log.Warn("the history of the money cannot be read", "error", err)
 			}
@@ -446,6 +457,18 @@ func (s *Service) findGone(ctx context.Context, games map[int64]struct{}) (gone 
 		}
 		mark := g.newest()
 		if mark.Number <= l.last && (mark.Number <= l.base || mark.Head == l.headAtMark) {
+			if s.doubt {
+				count, countErr := s.countGone(ctx, id, g, l)
+				if countErr != nil {
+					return nil, countErr
+				}
+				if count > 0 {
+					gone = append(gone, goneGame{Loss{
+						GameID: id, Known: l.last + count, Present: l.last, At: now.UTC(),
+					}, true, l})
+					continue
+				}
+			}
 			g.see(l, now)
 			continue
 		}
@@ -511,6 +534,7 @@ func (s *Service) lose(ctx context.Context, m meta, gone []goneGame) error {
 	for _, g := range gone {
 		s.games[g.GameID] = &gameHistory{}
 		s.games[g.GameID].see(g.now, now)
+		delete(s.batches, g.GameID)
 	}
 	return nil
 }
@@ -632,7 +656,7 @@ func (s *Service) goOn(ctx context.Context, m meta) error {
 	s.log.Warn("an operator accepted the store, and money goes on", "installation", m.installation, "epoch", m.epoch)
 	s.known = mark{Installation: m.installation, Epoch: m.epoch}
 	all := s.allGames()
-	s.games, s.stopped, s.missing = map[int64]*gameHistory{}, nil, nil
+	s.games, s.batches, s.stopped, s.missing = map[int64]*gameHistory{}, map[int64][]batch{}, nil, nil
 	for id := range all {
 		s.Touch(id)
 	}

@@ -117,6 +117,41 @@ func TestWhatAFailoverLosesIsWrittenDownAndMoneyGoesOn(t *testing.T) {
 	})
 }
 
+// What was acknowledged after the last look is known by the nonces of its calls.
+func TestWhatWasAcknowledgedAfterTheLastLookIsMissed(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		dir := t.TempDir()
+		w := watch(t, db, dir)
+		w.add(t, db, 7, "aaaaaaaa", 3)
+		w.add(t, db, 8, "aaaaaaaa", 3)
+		w.waitForMark(t, dir, `"7":{"n":3`)
+		w.waitForMark(t, dir, `"8":{"n":3`)
+		w.add(t, db, 7, "bbbbbbbb", 1)
+		w.Acknowledge(7, "bbbbbbbb")
+		w.Acknowledge(8, "cccccccc") // its entry was lost, and one of another node is in its place
+		w.add(t, db, 8, "dddddddd", 1)
+		w.changes.Add(1)
+		redistest.Eventually(t, "the loss is noticed", func() bool { return w.Stats().Epoch == 2 })
+		s, err := history.ReadStatus(t.Context(), db)
+		if err != nil || len(s.Losses) != 1 || s.Losses[0].GameID != 8 || s.Losses[0].Entries() != 1 {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if s := w.Stats(); s.Stopped || s.EntriesLost != 1 || w.resyncs.Load() != 1 {
+			t.Errorf("%+v, %d resyncs", s, w.resyncs.Load())
+		}
+		// It is noticed once, and what is there is not missed.
+		w.add(t, db, 8, "eeeeeeee", 1)
+		w.Acknowledge(8, "eeeeeeee")
+		w.changes.Add(1)
+		w.add(t, db, 9, "aaaaaaaa", 1)
+		w.waitForMark(t, dir, `"9":{"n":1`)
+		w.waitForMark(t, dir, `"8":{"n":5`)
+		if s := w.Stats(); s.Losses != 1 || s.Epoch != 2 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 func TestAStoreThatIsNotTheRightOneStopsMoneyUntilItIsAccepted(t *testing.T) {
 	for cause, spoil := range map[string]func(t *testing.T, db *redisdb.DB) error{
 		"empty": func(t *testing.T, db *redisdb.DB) error {

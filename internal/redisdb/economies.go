@@ -10,8 +10,9 @@ import (
 
 // economyHooks is what others want to know of scripts that change money, before they run.
 type economyHooks struct {
-	gate     atomic.Pointer[func() error]
-	observer atomic.Pointer[func(gameID int64)]
+	gate         atomic.Pointer[func() error]
+	observer     atomic.Pointer[func(gameID int64)]
+	acknowledged atomic.Pointer[func(gameID int64, nonce string)]
 }
 
 // GateMoney makes every script that changes something in an economy return the error of allow while
@@ -22,6 +23,36 @@ func (db *DB) GateMoney(allow func() error) { db.economies.gate.Store(&allow) }
 // ObserveMoney calls observe with the game of every script that changes something in an economy.
 // observe must not block.
 func (db *DB) ObserveMoney(observe func(gameID int64)) { db.economies.observer.Store(&observe) }
+
+// ObserveEntries calls observe with the game and the nonce of every ledger entry that a reply has
+// acknowledged, of the scripts in entryScripts. observe must not block.
+func (db *DB) ObserveEntries(observe func(gameID int64, nonce string)) {
+	db.economies.acknowledged.Store(&observe)
+}
+
+// entryScripts append an entry with their nonce to the ledger whenever they succeed, unless they
+// returned before. A reply with values says so for those in mayHaveReturned.
+var (
+	entryScripts = []*scripts.Script{
+		scripts.RoomCreate, scripts.RoomJoin, scripts.RoomFinish, scripts.AssetPurchase, scripts.WalletCredit,
+		scripts.WalletDebit,
+	}
+	mayHaveReturned = []*scripts.Script{scripts.RoomJoin, scripts.RoomFinish}
+)
+
+// acknowledge tells the observer of a reply. The nonce is the second argument of each of the
+// scripts.
+func (h *economyHooks) acknowledge(s *scripts.Script, names []string, args []any, reply Reply) {
+	observe := h.acknowledged.Load()
+	if observe == nil || reply.Status != scripts.OK || !slices.Contains(entryScripts, s) ||
+		len(reply.Values) > 0 && slices.Contains(mayHaveReturned, s) {
+		return
+	}
+	gameID, isEconomy := keys.ParseEconomy(names[0])
+	if nonce, ok := args[1].(string); ok && isEconomy {
+		(*observe)(gameID, nonce)
+	}
+}
 
 // admit returns the error with which a script may not run.
 func (h *economyHooks) admit(s *scripts.Script, names []string) error {

@@ -28,7 +28,11 @@ func (db *DB) RunScript(ctx context.Context, s *scripts.Script, keys []string, a
 	if isUnknownScript(err) {
 		value, err = pipeline.Eval(ctx, source, keys, args).Result()
 	}
-	return newReply(s, value, err)
+	reply, err := newReply(s, value, err)
+	if err == nil {
+		db.economies.acknowledge(s, keys, args, reply)
+	}
+	return reply, err
 }
 
 // RunScriptAndRead runs a script and then reads a hash of the same hash tag, in one round trip. It
@@ -52,6 +56,7 @@ func (db *DB) RunScriptAndRead(
 	if err != nil {
 		return Reply{}, nil, err
 	}
+	db.economies.acknowledge(s, keys, args, reply)
 	fields, err := read.Result()
 	if err != nil {
 		return reply, nil, WrapError("read after "+s.Name, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,6 +206,15 @@ type linearWorld struct {
 
 	mu      sync.Mutex
 	history []porcupine.Operation
+
+	fault *linearFault // nil for none
+}
+
+// linearFault is a failover in the middle of a history.
+type linearFault struct {
+	over     chan struct{} // closed when another primary serves
+	from, to int64         // the time, as in the history, in which replication or the primary was away
+	opened   atomic.Int64  // calls without a response
 }
 
 // do makes a call on a node and returns its outcome in the words of the model.
@@ -284,6 +294,16 @@ func (w *linearWorld) play(ctx context.Context, client, calls int) {
 		for j := range copies {
 			both.Go(func() {
 				outputs[j] = w.do(ctx, w.nodes[(client+i+j)%len(w.nodes)], in, rc)
+				if w.fault != nil && outputs[j] == unknown {
+					w.fault.opened.Add(1)
+					<-w.fault.over
+					if client%2 == 0 && rc.KeyDigest != "" { // these clients repeat what has a key
+						redistest.Eventually(w.t, "a repeated call has a response", func() bool {
+							outputs[j] = w.do(ctx, w.nodes[(client+i+j)%len(w.nodes)], in, rc)
+							return outputs[j] != unknown
+						})
+					}
+				}
 				ends[j] = time.Since(w.begin).Nanoseconds()
 			})
 		}
@@ -361,6 +381,98 @@ func wantLinear(t *testing.T, first linearState, history []porcupine.Operation) 
 		}
 		t.Fatalf("the history is %s:\n%s", result, text.String())
 	}
+}
+
+// failOver waits until clients are at work, takes the primary away and lets the replica follow it.
+// In a silent fault the replica is cut off before.
+func (w *linearWorld) failOver(silent bool, primary, replica *redistest.Server, link, front *redistest.Proxy) {
+	w.t.Helper()
+	redistest.Eventually(w.t, "the history has begun", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.history) >= 60
+	})
+	w.fault.from = time.Since(w.begin).Nanoseconds()
+	if silent {
+		link.Cut()
+		redistest.Eventually(w.t, "a call is not confirmed", func() bool { return w.fault.opened.Load() > 0 })
+	}
+	primary.Kill()
+	if err := dial(w.t, replica).ReplicaOf(w.t.Context(), "NO", "ONE").Err(); err != nil {
+		w.t.Error(err)
+	}
+	front.Retarget(replica.Addr)
+	redistest.Eventually(w.t, "the other primary serves, and has a replica", func() bool {
+		for _, n := range w.nodes {
+			if n.db.Client.Ping(w.t.Context()).Err() != nil {
+				return false
+			}
+		}
+		conn := dial(w.t, replica).Conn()
+		defer func() { _ = conn.Close() }()
+		_ = conn.Set(w.t.Context(), "{p}:try", 1, time.Second).Err()
+		confirmed, err := conn.Wait(w.t.Context(), 1, 200*time.Millisecond).Result()
+		return err == nil && confirmed == 1
+	})
+	w.fault.to = time.Since(w.begin).Nanoseconds()
+	close(w.fault.over)
+}
+
+// certain returns the history as it binds the store. What a replica has not confirmed can be read,
+// and a failover may take it back: so a read proves nothing while replication was away, nor does a
+// call that a node refused by what it read.
+func (w *linearWorld) certain() (history []porcupine.Operation, open int) {
+	for _, op := range w.history {
+		text, _ := op.Output.(string)
+		verb, meanwhile := op.Input.(linearInput).verb, op.Call < w.fault.to && op.Return > w.fault.from
+		if (verb == "balance" || verb == "get") && (meanwhile || text == unknown) {
+			continue
+		}
+		if meanwhile && !strings.HasPrefix(text, "ok") {
+			op.Output, op.Return = unknown, math.MaxInt64
+		}
+		if op.Output == unknown {
+			open++
+		}
+		history = append(history, op)
+	}
+	return history, open
+}
+
+// TestHistoriesAcrossAFailoverAreLinear takes the primary away in the middle of each history. In
+// the mode replica nothing that was acknowledged may vanish; what got no response may have happened
+// or not.
+func TestHistoriesAcrossAFailoverAreLinear(t *testing.T) {
+	t.Parallel()
+	histories, calls, opened, began := pick(2, 20), 0, 0, time.Now()
+	for number := range histories {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			primary := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+			link, front := redistest.StartProxy(t, primary.Addr), redistest.StartProxy(t, primary.Addr)
+			replica := redistest.StartReplica(t, link.Addr, "--repl-diskless-sync-delay", "0")
+			redistest.StartFor(t, redistest.ReplicaOf(replica.Addr)...)
+			redistest.Eventually(t, "the replica has one of its own", func() bool {
+				return strings.Contains(dial(t, replica).Info(t.Context(), "replication").Val(), "state=online")
+			})
+			w := &linearWorld{
+				t: t, nodes: openConfirmedNodes(t, "redis://"+front.Addr, 2), fault: &linearFault{over: make(chan struct{})},
+			}
+			first := w.prepare()
+			var clients sync.WaitGroup
+			for client := range linearPlayers {
+				clients.Go(func() { w.play(t.Context(), client, 40) })
+			}
+			w.failOver(number%2 == 0, primary, replica, link, front)
+			clients.Wait()
+			history, open := w.certain()
+			wantLinear(t, first, history)
+			calls, opened = calls+len(history), opened+open
+			wantBooks(t, w.nodes[0].db)
+		})
+	}
+	report(t, "%d histories of %d clients on 2 nodes in the mode replica, with a failover in each, %d calls, %d of them "+
+		"without a known outcome, all linear; %v", histories, linearPlayers, calls, opened,
+		time.Since(began).Round(time.Second))
 }
 
 func TestHistoriesOfRoomsAndPurchasesAreLinear(t *testing.T) {

@@ -75,8 +75,8 @@ func (p *process) step(name string, do func() error) error {
 	}
 }
 
-// history is one order of the steps of some processes.
-type history struct {
+// schedule is one order of the steps of some processes.
+type schedule struct {
 	t        *testing.T
 	caller   *caller
 	observer *node
@@ -107,7 +107,7 @@ func TestEveryOrderOfStepsConservesMoney(t *testing.T) {
 	defer shortTimes.Store(false)
 	counts := map[string]int{}
 	for number := uint64(0); counts["steps"] < pick(1_500, 100_000); number++ {
-		h := &history{
+		h := &schedule{
 			t: t, observer: observer, idle: slices.Clone(nodes), counts: counts,
 			caller: &caller{rng: newRNG(number), players: orderPlayers},
 		}
@@ -138,12 +138,12 @@ func TestEveryOrderOfStepsConservesMoney(t *testing.T) {
 	}
 }
 
-func (h *history) fatal(format string, args ...any) {
+func (h *schedule) fatal(format string, args ...any) {
 	h.t.Helper()
 	h.t.Fatalf("%s\nthe steps:\n%s", fmt.Sprintf(format, args...), strings.Join(h.trace, "\n"))
 }
 
-func (h *history) run() {
+func (h *schedule) run() {
 	defer func() { // after a failure too: nothing may wait for its next step
 		for _, p := range h.running {
 			close(p.over)
@@ -170,7 +170,7 @@ func (h *history) run() {
 	}
 }
 
-func (h *history) drawAction() action {
+func (h *schedule) drawAction() action {
 	switch n := h.caller.rng.IntN(100); {
 	case n < 5:
 		return dieBefore
@@ -184,7 +184,7 @@ func (h *history) drawAction() action {
 }
 
 // disturb changes what surrounds the nodes: time passes, a lease ends.
-func (h *history) disturb() {
+func (h *schedule) disturb() {
 	ctx := h.t.Context()
 	switch n := h.caller.rng.IntN(100); {
 	case n < 5: // the leader of the sweep is still at work, and another node becomes the leader
@@ -198,7 +198,7 @@ func (h *history) disturb() {
 
 // start begins a request on an idle node: a new one, or one that is repeated with its key while the
 // first is still on its way.
-func (h *history) start() {
+func (h *schedule) start() {
 	var c *call
 	if len(h.calls) > 0 && h.caller.chance(25) {
 		if before := h.calls[max(0, len(h.calls)-1-h.caller.rng.IntN(6))]; before.key != "" {
@@ -228,7 +228,7 @@ func (h *history) start() {
 }
 
 // listen waits until a process stands before a step or has ended.
-func (h *history) listen(p *process) {
+func (h *schedule) listen(p *process) {
 	select {
 	case <-p.asks:
 		return
@@ -256,7 +256,7 @@ func (h *history) listen(p *process) {
 }
 
 // advance lets a process make its step, and checks the books.
-func (h *history) advance(p *process, a action) {
+func (h *schedule) advance(p *process, a action) {
 	h.trace = append(h.trace, fmt.Sprintf("%d %s%s", p.number, p.next, a))
 	h.counts["steps"]++
 	switch a {
@@ -270,7 +270,7 @@ func (h *history) advance(p *process, a action) {
 	h.check()
 }
 
-func (h *history) check() {
+func (h *schedule) check() {
 	b, err := readBooks(h.t, h.observer.db, gameID)
 	if err == nil {
 		err = b.check()

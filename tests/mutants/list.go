@@ -10,6 +10,12 @@ var (
 	scripted = killer{"./scripts", "TestExamples|TestTheSweep|TestAnOlderLeader|TestFoldingTwice|TestTheLast32Calls"}
 	model    = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEndedRooms"}
 	purchase = killer{"./internal/assets", "TestMoneyScriptsAgreeWithTheModel$"}
+	stories  = killer{"./rooms", "TestStoriesOfConsensus"}
+	disputes = killer{"./rooms", "TestADisputeIs"}
+	limits   = killer{"./scripts", "TestExamples|TestALooserLimit|TestLosses"}
+	ownLimit = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestJoinsThatRace|TestAnExcludedPlayer"}
+	agreed   = killer{"./scripts", "TestAResultOfPlayersOrStaff"}
+	sales    = killer{"./scripts", "TestAPurchaseKeeps"}
 )
 
 // mutants are the defects. Each breaks one line of a script that moves money.
@@ -180,7 +186,7 @@ var mutants = []mutant{
 	},
 	{
 		"a forfeited seat can be left again", "room_leave",
-		"if not state or state == 'forfeited' then", "if not state then", model,
+		"if not state or state == 'forfeited' then", "if not state then", stories,
 	},
 	{
 		"forfeited stakes are not refunded", "lib_refund",
@@ -263,7 +269,7 @@ var mutants = []mutant{
 	},
 	{
 		"a player may own more than the limit", "asset_purchase",
-		"if limit ~= '' and had + quantity > tonumber(limit) then", "if false then", linear,
+		"if limit ~= '' and had + quantity > tonumber(limit) then", "if false then", sales,
 	},
 	{
 		"a purchase may exceed the balance", "asset_purchase",
@@ -291,5 +297,139 @@ var mutants = []mutant{
 		"a leader of the fold that has a successor goes on", "ledger_fold",
 		"if fence ~= '' and newest and tonumber(fence) < tonumber(newest) then return {'stale'} end", "",
 		scripted,
+	},
+
+	// Results by consensus, and disputes.
+	{
+		"a player may report twice, with two results", "room_report",
+		"if status == 'FINISHED' or fields[4] then", "if status == 'FINISHED' then", stories,
+	},
+	{
+		"a room ends before all have reported", "room_report",
+		"if not is_compared or effect == 'add' and is_last or effect == 'agree' and not is_last then",
+		"if not is_compared or effect == 'add' and is_last then", scripted,
+	},
+	{
+		"a report that was compared with no other one counts", "room_report",
+		"if not is_compared or effect", "if effect", scripted,
+	},
+	{
+		"what players agree on need not pay the pot", "room_report",
+		"if paid and not is_balanced(placements", "if false and not is_balanced(placements", agreed,
+	},
+	{
+		"a contradiction leaves the pot open to the next result", "room_report",
+		"status, seq = 'DISPUTED', string.format", "seq = string.format", stories,
+	},
+	{
+		"a dispute is refunded before its time", "room_sweep",
+		"deadline, reason = disputed + dispute_ms,", "deadline, reason = tonumber(disputed),", disputes,
+	},
+	{
+		"a forfeited player may report", "room_report",
+		"if not seat or string.byte(seat) ~= 97 then", "if not seat then", scripted,
+	},
+	{
+		"a dispute is decided twice", "room_resolve",
+		"if status ~= 'DISPUTED' then\n", "if false then\n", stories,
+	},
+	{
+		"what the operator decides need not pay the pot", "room_resolve",
+		"if paid and outcome == 'finish' and not is_balanced", "if false and not is_balanced", agreed,
+	},
+	{
+		"a decision that was computed for an earlier room is paid", "room_resolve",
+		"if outcome == '' or version ~= computed_for then", "if outcome == '' then", scripted,
+	},
+	{
+		"a dispute is refunded without the keys of all players", "room_resolve",
+		"if not has_all_players(seats, keys_of) then return {'stale', nonce} end\n", "", scripted,
+	},
+	{
+		"a room that ends with a result pays nobody", "lib_finish_room",
+		"if entry ~= '0' then\n    pay_out(", "if entry == '' then\n    pay_out(", crash,
+	},
+	{
+		"a room that ends with a result stays open", "lib_finish_room",
+		"  close_room(status_key, finished_key, nil, due_key, visibility, room_id, now_ms, keep_ms, events_ms)\n", "",
+		model,
+	},
+
+	// Limits that players set for themselves.
+	{
+		"a stake may exceed the player's limit", "lib_check_limits",
+		"if stake ~= '' and not has_at_least(stake, entry) then", "if false then", ownLimit,
+	},
+	{
+		"a player may be in one more paid room than the limit", "lib_check_limits",
+		"tonumber(open) >= tonumber(rooms)", "tonumber(open) > tonumber(rooms)", ownLimit,
+	},
+	{
+		"a stake may exceed what the player may still lose", "lib_check_limits",
+		"if lost + entry > tonumber(loss) then", "if lost > tonumber(loss) then", ownLimit,
+	},
+	{
+		"a player who is excluded may stake", "lib_check_limits",
+		"if excluded and now_ms < tonumber(excluded) then", "if false then", ownLimit,
+	},
+	{
+		"a looser limit that waits counts at once", "lib_check_limits",
+		"if from ~= '' and now_ms >= tonumber(from) then", "if from ~= '' then", limits,
+	},
+	{
+		"losses older than a day count", "lib_check_limits",
+		"if tonumber(hour) >= oldest then lost", "if true then lost", limits,
+	},
+	{
+		"paid rooms of a player are not counted", "lib_count_stake",
+		"math.max(0, open + opened)", "math.max(0, open)", ownLimit,
+	},
+	{
+		"only the last loss of an hour is counted", "lib_count_stake",
+		"math.min(9007199254740991, units + lost)", "math.min(9007199254740991, units)", ownLimit,
+	},
+	{
+		"losses of earlier hours are forgotten", "lib_count_stake",
+		"elseif tonumber(hour) >= this_hour - 24 then", "elseif false then", limits,
+	},
+	{
+		"a looser limit does not wait a day", "wallet_limit",
+		"return limit, wanted, string.format('%d', now_ms + 86400000)", "return wanted, '', ''", limits,
+	},
+	{
+		"an exclusion can be shortened", "wallet_limit",
+		"if now_ms < tonumber(excluded) and tonumber(new_excluded) < tonumber(excluded) then", "if false then", limits,
+	},
+	{
+		"limits are set with what was counted before money moved", "wallet_limit",
+		"counted = counted_at == seq", "counted = true", limits,
+	},
+
+	// What leaves the store.
+	{
+		"entries leave the ledger before they are folded", "ledger_trim",
+		"if tonumber(redis.call('HGET', totals_key, 'folded') or '0') < tonumber(after) then return 'stale' end\n", "",
+		scripted,
+	},
+	{
+		"entries leave the ledger after another segment than that of the store", "ledger_trim",
+		"if base ~= before or (archived[1] or '') ~= previous_sum then", "if base ~= before then", scripted,
+	},
+	{
+		"other entries leave the ledger than those in the archive", "ledger_trim",
+		"if redis.call('LINDEX', ledger_key, count - 1) ~= last then return 'stale' end\n", "", scripted,
+	},
+	{
+		"a leader of the archive that has a successor goes on", "ledger_trim",
+		"if fence ~= '' and archived[2] and tonumber(fence) < tonumber(archived[2]) then return 'stale' end\n", "",
+		scripted,
+	},
+	{
+		"lines leave that the archive does not have", "lines_trim",
+		"if redis.call('LINDEX', lines_key, count - 1) ~= last then return 'stale' end\n", "", scripted,
+	},
+	{
+		"more lines leave than may", "lines_trim",
+		"if base ~= before or redis.call('LLEN', lines_key) < count + least then", "if base ~= before then", scripted,
 	},
 }
