@@ -62,7 +62,7 @@ func (s *Server) readyz(*request) (response, error) {
 		Durability string            `json:"durability"` // that holds now
 		Mode       string            `json:"durabilityMode"`
 		Checks     []readiness.Check `json:"checks"`
-	}{"ready", s.keptDurability()[0], s.Durability, checks}), nil
+	}{"ready", s.KeptDurability(), s.Durability, checks}), nil
 }
 
 // durabilityHeaders are the values of the header Parlor-Durability, made once.
@@ -71,6 +71,9 @@ var durabilityHeaders = map[readiness.Promise][]string{
 	readiness.KeepsDisk:    {string(readiness.KeepsDisk)},
 	readiness.KeepsReplica: {string(readiness.KeepsReplica)},
 }
+
+// KeptDurability returns what an acknowledged change survives now: "memory", "disk" or "replica".
+func (s *Server) KeptDurability() string { return s.keptDurability()[0] }
 
 // keptDurability returns what an acknowledged change survives now, as the value of a header: that
 // is the mode of the installation, or less while the store keeps less.

@@ -151,6 +151,7 @@ func TestConfigCommands(t *testing.T) {
 	}
 	for _, want := range []string{
 		`PARLOR_ADMIN_KEY +\[redacted\] +environment`, `PARLOR_LOG_LEVEL +warn +flag`, `PARLOR_DURABILITY +disk +default`,
+		`durability that holds now: not known`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("show has no %q:\n%s", want, out)
@@ -166,6 +167,27 @@ func TestConfigCommands(t *testing.T) {
 	if status, _, _ := command(t, "config", "check"); status != config.ExitStatus {
 		t.Errorf("check of a wrong setting exits %d", status)
 	}
+}
+
+func TestConfigShowsTheDurabilityThatHoldsNow(t *testing.T) {
+	master := redistest.StartFor(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+	setRequired(t, "redis://"+master.Addr)
+	want := func(mode, promise string) {
+		t.Helper()
+		t.Setenv("PARLOR_DURABILITY", mode)
+		out := must(t, "config", "show")
+		if !strings.HasSuffix(out, "\ndurability that holds now: "+promise+"\n") {
+			t.Errorf("with %s and want %q:\n%s", mode, promise, out)
+		}
+	}
+	want("disk", "disk")
+	want("replica", "disk, less than replica")
+	redistest.StartReplica(t, master.Addr)
+	want("replica", "replica")
+	if err := redistest.Dial(t, master).ConfigSet(t.Context(), "appendonly", "no").Err(); err != nil {
+		t.Fatal(err)
+	}
+	want("disk", "memory, less than disk")
 }
 
 func TestVersionPrintsTheBuild(t *testing.T) {

@@ -13,7 +13,9 @@ import (
 func (n *node) newNodes() *nodes.Service {
 	release, _ := version()
 	host, _ := os.Hostname() // "" is shown as it is
-	return nodes.New(n.db, nodes.Options{ID: uuid.NewString(), Host: host, Version: release, Read: n.read})
+	return nodes.New(n.db, nodes.Options{
+		ID: uuid.NewString(), Host: host, Version: release, Mode: n.settings.Durability, Read: n.read,
+	})
 }
 
 // read measures the node.
@@ -21,7 +23,7 @@ func (n *node) read() nodes.Reading {
 	sockets, moved := n.hub.Stats(), n.wallet.Moved()
 	r := nodes.Reading{
 		Sockets: sockets.Clients, Topics: sockets.Topics, Lag: sockets.PubSubLag, Goroutines: runtime.NumGoroutine(),
-		Memory: memoryOfProcess(), Draining: n.apiServer.IsDraining(),
+		Memory: memoryOfProcess(), Draining: n.apiServer.IsDraining(), Durability: n.apiServer.KeptDurability(),
 		Deliveries: int64(sockets.EventDeliveries), LedgerEntries: moved.Entries,
 		Moved: make(map[string]int64, len(moved.Units)),
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/config"
@@ -67,6 +69,28 @@ func checkStoreURL(url string) error {
 	return err
 }
 
+// promiseTimeout bounds how long `parlor config show` waits for a store.
+const promiseTimeout = 2 * time.Second
+
+// describeDurability returns what an acknowledged change survives now, for anyone to read.
+func describeDurability(ctx context.Context, s config.Settings) string {
+	ctx, cancel := context.WithTimeout(ctx, promiseTimeout)
+	defer cancel()
+	db, err := redisdb.Open(s.RedisURL.Reveal())
+	if err != nil {
+		return "not known, " + err.Error()
+	}
+	defer func() { _ = db.Close() }()
+	kept, err := db.ReadPromise(ctx, requirements(s))
+	switch {
+	case err != nil:
+		return "not known, the store cannot be read"
+	case kept.IsWeakerThan(redisdb.Promise(s.Durability)):
+		return string(kept) + ", less than " + s.Durability
+	}
+	return string(kept)
+}
+
 func configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Check and show settings"}
 	check := &cobra.Command{
@@ -84,7 +108,8 @@ func configCommand() *cobra.Command {
 		},
 	}
 	show := &cobra.Command{
-		Use: "show", Short: "Print every setting of parlor serve with its origin; secrets are redacted", Args: cobra.NoArgs,
+		Use: "show", Short: "Print every setting of parlor serve with its origin, and the durability that holds now; secrets are redacted",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.ModeServe)
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
@@ -95,7 +120,11 @@ func configCommand() *cobra.Command {
 				}
 				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", e.Env, value, e.Origin)
 			}
-			return errors.Join(err, w.Flush())
+			err = errors.Join(err, w.Flush())
+			if address := s.RedisURL.Reveal(); address != "" {
+				c.Println("durability that holds now: " + describeDurability(c.Context(), s))
+			}
+			return err
 		},
 	}
 	env := &cobra.Command{

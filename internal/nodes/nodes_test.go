@@ -31,21 +31,22 @@ func list(t *testing.T, s *Service) []Report {
 
 // newNode returns a node that reads what *reading is.
 func newNode(db *redisdb.DB, id string, reading *Reading) *Service {
-	return New(db, Options{ID: id, Host: "host-" + id, Version: "1", Read: func() Reading { return *reading }})
+	return New(db, Options{ID: id, Host: "host-" + id, Version: "1", Mode: "replica", Read: func() Reading { return *reading }})
 }
 
 func TestEveryNodeSeesTheReportsOfAll(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		a, b := newNode(db, "a", &Reading{}), newNode(db, "b", &Reading{})
 		b.report.StartedAt = a.report.StartedAt.Add(time.Second)
-		b.sample(Reading{Sockets: 3, Lag: 1500 * time.Microsecond, Memory: 7, Draining: true}, time.Now())
+		b.sample(Reading{Sockets: 3, Lag: 1500 * time.Microsecond, Memory: 7, Draining: true, Durability: "disk"}, time.Now())
 		b.write(t.Context(), false)
 		a.write(t.Context(), true)
 		all := list(t, a)
 		if len(all) != 2 || all[0].ID != "a" || all[1].ID != "b" || all[1].Host != "host-b" {
 			t.Fatalf("%+v", all)
 		}
-		if r := all[1]; r.Sockets != 3 || r.LagMicros != 1500 || r.Memory != 7 || !r.Draining {
+		if r := all[1]; r.Sockets != 3 || r.LagMicros != 1500 || r.Memory != 7 || !r.Draining ||
+			r.Durability != "disk" || r.Mode != "replica" {
 			t.Errorf("%+v", r)
 		}
 		server := principal.Caller{Role: principal.Server, GameID: 1}

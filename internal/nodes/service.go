@@ -31,6 +31,7 @@ type Reading struct {
 	Memory     int64         // bytes that the node has of the system
 	Lag        time.Duration // from publish to receipt, measured by the last probe
 	Draining   bool
+	Durability string // what an acknowledged change survives now: "memory", "disk", "replica"
 
 	Requests      int64            // total
 	Failures      int64            // total of requests with a status of 500 or more
@@ -47,6 +48,8 @@ type Report struct {
 	StartedAt  time.Time `json:"startedAt"`
 	At         time.Time `json:"at"`
 	Draining   bool      `json:"draining"`
+	Durability string    `json:"durability"`     // that holds now
+	Mode       string    `json:"durabilityMode"` // of the settings
 	Sockets    int       `json:"sockets"`
 	Topics     int       `json:"topics"`
 	Goroutines int       `json:"goroutines"`
@@ -86,13 +89,14 @@ type Options struct {
 	ID      string // random, unique
 	Host    string
 	Version string
+	Mode    string // of durability
 	Read    func() Reading
 }
 
 // New returns a service on a store.
 func New(db *redisdb.DB, o Options) *Service {
 	s := &Service{store: store{db}, options: o, moved: map[string][]int64{}}
-	s.report = Report{ID: o.ID, Host: o.Host, Version: o.Version, StartedAt: time.Now().UTC()}
+	s.report = Report{ID: o.ID, Host: o.Host, Version: o.Version, Mode: o.Mode, StartedAt: time.Now().UTC()}
 	s.report.Recent.IntervalSeconds = int(Interval / time.Second)
 	return s
 }
@@ -130,7 +134,8 @@ func (s *Service) write(ctx context.Context, prune bool) {
 
 // set sets what a node measures at an instant.
 func (r *Report) set(now Reading) {
-	r.Draining, r.Sockets, r.Topics, r.Goroutines = now.Draining, now.Sockets, now.Topics, now.Goroutines
+	r.Draining, r.Durability = now.Draining, now.Durability
+	r.Sockets, r.Topics, r.Goroutines = now.Sockets, now.Topics, now.Goroutines
 	r.Memory, r.LagMicros = now.Memory, now.Lag.Microseconds()
 	r.Requests, r.Failures, r.Deliveries = now.Requests, now.Failures, now.Deliveries
 }

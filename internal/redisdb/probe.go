@@ -171,6 +171,26 @@ func keptPromise(info map[string]string, required Requirements) Promise {
 	}
 }
 
+// ReadPromise returns what an acknowledged change survives now, the least of all masters, as far as
+// it is required. It writes nothing. It returns store_unavailable.
+func (db *DB) ReadPromise(ctx context.Context, required Requirements) (Promise, error) {
+	var mu sync.Mutex
+	var least Promise
+	err := db.forEachServer(ctx, func(ctx context.Context, server *redis.Client) error {
+		text, err := server.Info(ctx).Result()
+		if err != nil {
+			return WrapError("read INFO of "+server.Options().Addr, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if kept := keptPromise(parseInfo(text), required); least == "" || kept.IsWeakerThan(least) {
+			least = kept
+		}
+		return nil
+	})
+	return cmp.Or(least, KeepsMemory), WrapError("read what the store keeps", err)
+}
+
 // maxReplicaLag is for how many seconds a replica that is in step may be silent. Replicas report
 // every second.
 const maxReplicaLag = 3

@@ -109,20 +109,26 @@ func (db *DB) checkServers(ctx context.Context, required Requirements) (Requirem
 		}
 		return nil
 	}
-	var err error
-	switch client := db.Client.(type) {
-	case *redis.ClusterClient:
-		err = client.ForEachMaster(ctx, checkServer)
-	case *redis.Client:
-		if db.kind != KindEmbedded { // has no INFO, evicts nothing and promises nothing
-			err = checkServer(ctx, client)
-		}
-	}
+	err := db.forEachServer(ctx, checkServer)
 	slices.Sort(unmet)
 	if len(unmet) == 0 && err == nil {
 		err = waiting
 	}
 	return unmet, err
+}
+
+// forEachServer calls f with every server that accepts writes, at once. The embedded store has none:
+// it knows no INFO, evicts nothing and promises nothing.
+func (db *DB) forEachServer(ctx context.Context, f func(context.Context, *redis.Client) error) error {
+	switch client := db.Client.(type) {
+	case *redis.ClusterClient:
+		return client.ForEachMaster(ctx, f)
+	case *redis.Client:
+		if db.kind != KindEmbedded {
+			return f(ctx, client)
+		}
+	}
+	return nil
 }
 
 // noClusterText is in the error of a server that is not part of a Cluster.

@@ -38,9 +38,10 @@ type Limits struct {
 
 // PendingLimit is a limit that was loosened less than 24 hours ago.
 type PendingLimit struct {
-	Limit string    `json:"limit"` // "maxStake", "maxOpenRooms" or "maxLoss24h"
-	Value *Amount   `json:"value"` // nil: no limit
-	From  time.Time `json:"from"`  // UTC, when it begins to count
+	Limit string    `json:"limit"`       // "maxStake", "maxOpenRooms" or "maxLoss24h"
+	Value *Amount   `json:"value"`       // nil: no limit
+	Units *string   `json:"valueAmount"` // in minor units
+	From  time.Time `json:"from"`        // UTC, when it begins to count
 }
 
 // LimitsList are a player's limits for each token that the player has or has limits for.

@@ -78,7 +78,11 @@ func (l storedLimits) view(t Token) (Limits, error) {
 		if from != "" {
 			at := r.Time(name + "_from")
 			if at.After(l.now) {
-				v.Pending = append(v.Pending, PendingLimit{wireName, l.amount(&r, name+"_next", next, decimals), at})
+				pending := PendingLimit{Limit: wireName, Value: l.amount(&r, name+"_next", next, decimals), From: at}
+				if pending.Value != nil {
+					pending.Units = new(pending.Value.Units.String())
+				}
+				v.Pending = append(v.Pending, pending)
 			} else {
 				name, now = name+"_next", next
 			}

@@ -26,8 +26,6 @@ interface Followed {
   forgotten?: boolean;
 }
 
-const hasEnded = (room: RoomData) => /FINISHED|CANCELLED/.test(room.status);
-
 /** Changes the fields of a room by an event. An event carries the change, a snapshot the whole. */
 function applyChange(room: any, name: string, data: any, at: string) {
   const { reason, code, ...fields } = data; // of a player who left, of another room
@@ -46,11 +44,15 @@ function applyChange(room: any, name: string, data: any, at: string) {
   }
   if (name === "ready") seat.ready = ready;
   if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
+  if (name === "result") { // in seating order, as a snapshot has them
+    room.reportedBy = room.seats.filter((s: any) => s === seat || room.reportedBy.includes(s.userId))
+      .map((s: any) => s.userId);
+  }
   if (newRoomId) room.rematchRoomId = newRoomId;
-  if (/^(started|finished|cancelled|disputed)$/.test(name)) {
+  if (/^(start|finish|cancell|disput)ed$/.test(name)) {
     room.status = name.toUpperCase();
     room.seats = room.seats.filter((s: any) => s.state !== "reserved");
-    if (hasEnded(room)) room.finishedAt = at;
+    room[name === "cancelled" ? "finishedAt" : name + "At"] = at;
     if (reason) room.reason = reason;
   }
 }
@@ -80,8 +82,6 @@ export function createRooms(c: Context) {
 
   function createRoom(roomId: string): Followed {
     const emitter = createEmitter(c.reportError);
-    const f: Followed = { live: {}, emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
-
     /** Calls a verb and resolves once its events have been heard: fields change in their order only. */
     async function act(verb: string, body?: object): Promise<Room> {
       const { seq } = await post(verb, { roomId, ...body });
@@ -118,8 +118,8 @@ export function createRooms(c: Context) {
       rematch: async () => follow(await post("rematch", { roomId })),
       send: (op: string, payload: unknown, o = {}) => outbox.send(roomId, op, payload, o),
     };
-    // Not enumerable, so that a copy and JSON have the fields of a room only.
-    for (const name in methods) Object.defineProperty(f.live, name, { value: methods[name] });
+    // They are inherited, so that a copy and JSON have the fields of a room only.
+    const f: Followed = { live: Object.create(methods), emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
     return f;
   }
 
@@ -152,7 +152,7 @@ export function createRooms(c: Context) {
   function makeSpace() {
     if (known.size < maxSubscriptions) return;
     const isPlaying = ({ live: room }: Followed) =>
-      !hasEnded(room) && room.participants.some((u: any) => u.id === c.user?.id);
+      !room.finishedAt && room.participants.some((u: any) => u.id === c.user?.id);
     const [least] = [...known.values()].sort((a, b) => +isPlaying(a) - +isPlaying(b) || a.touched - b.touched);
     forget(least);
     if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.live.roomId }).catch(() => {});
@@ -186,7 +186,7 @@ export function createRooms(c: Context) {
   function applySnapshot(f: Followed, { room: data, position }: any) {
     const { live: room } = f;
     if (data.version < room.version || data.seq < room.seq) return; // older than what was shown already
-    const isSame = data.seq === room.seq && (!room.position || room.position === position);
+    const isSame = data.seq === room.seq && (room.position || position) === position;
     replace(f, data, position);
     if (!isSame) {
       announce(f, { type: "resynced", roomId: room.roomId, seq: room.seq, at: new Date(c.time()).toISOString(), room });

@@ -82,6 +82,42 @@ afterAll(async () => {
 });
 
 describe("a real node", () => {
+  it("shows who has reported the result of a room without a game server, in seating order", async () => {
+    const [ada, bob] = [as("ada"), as("bob")];
+    const open = async () => {
+      const room = await ada.rooms.create({ maxPlayers: 2, entryTokenId: 1, roomEntry: "2.5", settlement: "consensus" });
+      const same = await bob.rooms.join(room.roomId);
+      await room.start();
+      await waitFor(() => same.status === "STARTED", "bob hears of the start");
+      return [room, same] as const;
+    };
+    const ranking = (first: any, second: any) =>
+      [{ userId: first.user.id, place: 1 }, { userId: second.user.id, place: 2 }];
+    const wantTruth = async (...rooms: any[]) => {
+      const truth = await node.call(node.tokens.ada, "GET", `game-session/get?roomId=${rooms[0].roomId}`);
+      for (const room of rooms) expect(JSON.parse(JSON.stringify(room))).toEqual(truth);
+    };
+    const [room, same] = await open();
+    expect(room.reportedBy).toEqual([]);
+    await same.finish(ranking(bob, ada));
+    await waitFor(() => room.reportedBy!.length === 1, "ada hears of the report");
+    await wantTruth(room, same);
+    await room.finish(ranking(ada, bob)); // each says that they won
+    await waitFor(() => same.status === "DISPUTED", "bob hears of the dispute");
+    expect([room.status, room.reportedBy]).toEqual(["DISPUTED", [ada.user!.id, bob.user!.id]]);
+    expect(room.disputedAt).toBeTruthy();
+    await wantTruth(room, same);
+    await node.call(node.adminKey, "POST", `admin/rooms/${room.roomId}/resolve`, { results: ranking(bob, ada) });
+    await waitFor(() => room.status === "FINISHED" && same.status === "FINISHED", "the operator decides");
+    await wantTruth(room, same);
+
+    const [next, sameNext] = await open();
+    await next.finish(ranking(bob, ada)); // a report against oneself is enough
+    await waitFor(() => sameNext.status === "FINISHED", "bob hears of the end");
+    expect(next.disputedAt).toBeNull();
+    await wantTruth(next, sameNext);
+  });
+
   it("two players play a paid room through", async () => {
     const [ada, bob] = [as("ada"), as("bob")];
     await Promise.all([ada.ready, bob.ready]);

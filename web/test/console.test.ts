@@ -232,6 +232,38 @@ describe("an operator", () => {
     expect(await page.getByRole("row").count()).toBe(4); // with the heads
   });
 
+  test("sees the limits that a player set, those that count later too, and tightens them", async () => {
+    const { id } = await api("GET", "/api/v1/me", node.tokens.bob!);
+    const set = (limits: object) => api("PUT", "/api/v1/me/limits", node.tokens.bob!, { tokenId: "GOLD", ...limits });
+    await set({ maxStake: "12.5", maxOpenRooms: 3, maxLoss24h: 40 });
+    await set({ maxStake: 20, maxOpenRooms: null });
+    await goTo(`players/${id}`, "bob");
+    const table = page.getByRole("region", { name: "Limits of stakes" });
+    await table.getByRole("row", { name: /^GOLD 12\.5 \d of 3 \S+ of 40 Highest stake: 20, from .*Open rooms: no limit, from / }).waitFor();
+    await page.getByRole("button", { name: "Tighten…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Tighten the limits" });
+    await dialog.getByLabel("Highest stake of a room").fill("13");
+    await dialog.getByLabel("Rooms with a stake at once").fill("two");
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("alert").getByText("must be 0 or more").waitFor();
+    await dialog.getByLabel("Rooms with a stake at once").fill("");
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("alert").getByText("forbidden").waitFor(); // it would loosen the limit
+    await dialog.getByLabel("Highest stake of a room").fill("5");
+    await dialog.getByLabel("Rooms with a stake at once").fill("2");
+    await page.keyboard.press("Enter");
+    await page.getByText("The limits are tighter.").waitFor();
+    await table.getByRole("row", { name: /^GOLD 5 \d of 2 \S+ of 40 –$/ }).waitFor();
+    await page.getByRole("button", { name: "Exclude…" }).click();
+    await page.getByLabel("Until").fill("2126-12-24T18:00");
+    await page.keyboard.press("Enter");
+    await page.getByText("The player is excluded.").waitFor();
+    await page.getByText(/excluded.* from paid rooms until .*2126/).waitFor();
+    const limits = await api("GET", "/api/v1/me/limits", node.tokens.bob!);
+    expect(limits.excludedUntil).toMatch(/^2126-12-2/);
+    expect(limits.items[0]).toMatchObject({ maxStake: 5, maxStakeAmount: "500", maxOpenRooms: 2, maxLoss24h: 40, pending: [] });
+  });
+
   test("sees the money balanced and each entry", async () => {
     await goTo("ledger", "Ledger");
     await page.getByText("Balanced: no unit was made or lost.").waitFor();
@@ -258,7 +290,7 @@ describe("an operator", () => {
 
   test("sees each node and four plots", async () => {
     await goTo("nodes", "Nodes");
-    await page.getByRole("row", { name: /serves/ }).waitFor();
+    await page.getByRole("row", { name: /serves memory/ }).waitFor();
     await page.locator(".plot canvas").nth(3).waitFor();
     await expect.poll(() => page.getByRole("img", { name: /Requests of the last five minutes.*now all \d/ }).count(), { timeout: 15_000 })
       .toBe(1);
@@ -280,7 +312,7 @@ describe("an operator", () => {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
     const room = await createRoom();
     for (const [name, hash, heading] of [
-      ["rooms", "rooms", "Rooms"], ["room", `rooms/${room.roomId}`, "CREATED"], ["disputes", "disputes", "Disputes"], ["players", "players", "Players"], ["player", "players/3", "suspended"],
+      ["rooms", "rooms", "Rooms"], ["room", `rooms/${room.roomId}`, "CREATED"], ["disputes", "disputes", "Disputes"], ["players", "players", "Players"], ["player", "players/3", "suspended"], ["limits", "players/2", "bob"],
       ["games", "games", "Games"], ["game", "games/1", "Arcade"], ["tokens", "tokens", "Tokens"], ["ledger", "ledger", "Ledger"],
       ["trail", "trail", "Trail"], ["nodes", "nodes", "Nodes"], ["dialog", "players/1", "ada"],
     ] as const) {

@@ -260,6 +260,8 @@ export interface components {
                 limit: "maxStake" | "maxOpenRooms" | "maxLoss24h";
                 /** @description Null is no limit */
                 value: number | null;
+                /** @description The same in minor units; rooms are counted */
+                valueAmount: string | null;
                 from: components["schemas"]["Time"];
             }[];
         };
@@ -343,6 +345,16 @@ export interface components {
             startedAt: components["schemas"]["Time"];
             at: components["schemas"]["Time"];
             draining: boolean;
+            /**
+             * @description What an acknowledged change survives now
+             * @enum {string}
+             */
+            durability: "memory" | "disk" | "replica";
+            /**
+             * @description What it should survive by the settings of the node
+             * @enum {string}
+             */
+            durabilityMode: "memory" | "disk" | "replica";
             sockets: number;
             topics: number;
             goroutines: number;

@@ -143,6 +143,10 @@ export function NodesScreen() {
             head: "State", cell: (n) => Date.now() - Date.parse(n.at) > 15_000 ? <Badge text={`silent for ${formatAge(n.at)}`} tone="bad" />
               : n.draining ? <Badge text="draining" tone="warn" /> : <Badge text="serves" tone="good" />,
           },
+          {
+            head: "Durability", cell: (n) => n.durability === n.durabilityMode ? n.durability
+              : <Badge text={`${n.durability}, less than ${n.durabilityMode}`} tone="bad" />,
+          },
           { head: "Sockets", num: true, cell: (n) => formatCount(n.sockets) },
           { head: "Lag", num: true, cell: (n) => `${formatCount(n.lagMicros / 1000)} ms` },
           { head: "Memory", num: true, cell: (n) => formatBytes(n.memoryBytes) },

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
 import { formatBytes } from "./format";
+import { LimitsSection } from "./limits";
 import { GameSelect } from "./rooms";
 import type { Balance, Line, Page, Player, PlayerSession, Save, Token } from "./types";
 import {
@@ -129,6 +130,7 @@ export function PlayerScreen({ id }: { id: string }) {
           { head: "Held in rooms", num: true, cell: (b) => <Amount units={b.heldAmount} decimals={Number(b.metadata.decimals)} /> },
         ]} />
       </Section>
+      <LimitsSection player={user} />
       <Section title="Ledger" actions={
         <label class="small">Token <select value={token} onChange={(event) => setToken(event.currentTarget.value)}>
           <option value="">All</option>

@@ -22,6 +22,11 @@ export interface Room {
   disputedAt?: string | null; reportedBy?: number[];
   reports?: { userId: number; results: { userId: number; place: number; score?: number }[] }[];
 }
+export interface Limits {
+  tokenId: string; maxStakeAmount: string | null; maxOpenRooms: number | null; maxLoss24hAmount: string | null;
+  openRooms: number | null; lost24hAmount: string | null;
+  pending: { limit: string; value: number | null; valueAmount: string | null; from: string }[];
+}
 export interface RoomEvent { type: string; seq: number; at: string; data: Record<string, unknown> }
 export interface Line {
   id: number; at: string; tokenId: string; delta: number; deltaAmount: string; balanceAfter: number;
@@ -55,6 +60,7 @@ export interface Act {
 }
 export interface Node {
   id: string; host: string; version: string; startedAt: string; at: string; draining: boolean; sockets: number;
+  durability: string; durabilityMode: string; // what holds now, and what should
   topics: number; goroutines: number; memoryBytes: number; lagMicros: number; requests: number; failures: number;
   deliveries: number;
   recent: {
