@@ -1038,6 +1038,10 @@ export interface components {
         ServerDrainingData: {
             reconnectInMs: number;
         };
+        ServerStaleData: {
+            /** @description For how long nothing was heard, in milliseconds; 0: the store is heard again */
+            sinceMs: number;
+        };
         RoomSnapshotData: components["schemas"]["Snapshot"];
         RoomMessageData: {
             from: components["schemas"]["Id"];
