@@ -77,6 +77,16 @@ var socketMetrics = []socketMetric{
 		func(s realtime.HubStats) uint64 { return s.HandshakesFailed }),
 	socketCounter("panics_total", "Panics recovered from.",
 		func(s realtime.HubStats) uint64 { return s.Panics }),
+	{
+		desc: prometheus.NewDesc("parlor_realtime_store_silence_seconds",
+			"For how long nothing was heard from the store; 3 and more is an outage.", nil, nil),
+		kind: prometheus.GaugeValue,
+		read: func(s realtime.HubStats) float64 { return s.StoreSilence.Seconds() },
+	},
+	socketCounter("stale_total", "Times that nothing was heard from the store for 3 s.",
+		func(s realtime.HubStats) uint64 { return s.StaleEpisodes }),
+	socketCounter("moved_total", "Sockets closed with 1012 because nothing was heard from the store for 8 s.",
+		func(s realtime.HubStats) uint64 { return s.MovedClients }),
 	socketCounter("unreadable_events_total", "Stored events that could not be rendered and were replaced by a snapshot.",
 		func(s realtime.HubStats) uint64 { return s.UnreadableEvents }),
 }

@@ -876,6 +876,24 @@ func TestADrainingNodeAsksItsClientsToReconnect(t *testing.T) {
 	}
 }
 
+func TestClientsOfANodeWithoutAStoreAreToldSo(t *testing.T) {
+	// Without probes, a store in which nothing happens is as silent as one that is gone.
+	silent := realtime.Options{StaleAfter: 50 * time.Millisecond, ProbeAfter: time.Hour}
+	db := redistest.Single(t)
+	f := newFixtureOn(t, db, func(d *handlers.Deps) { d.RealtimeHub = realtime.New(db, silent) }).createGame()
+	ann := f.guest("Ann")
+	s := f.dialRealtime(ann)
+	room := f.createRoom(ann)
+	s.expectEvent("server.stale")
+	s.subscribe(room, "")
+	f.expect(200, "POST", "/api/v1/game-session/ready", ann.token, `{"roomId":"`+room+`","ready":true}`)
+	for e := s.nextEvent(); e.Type != "room.ready"; e = s.nextEvent() {
+		if e.Type != "server.stale" {
+			t.Fatalf("got %s", e.raw)
+		}
+	}
+}
+
 func TestSocketsLeaveNothingRunning(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Run("a node", func(t *testing.T) {

@@ -68,6 +68,7 @@ type Client struct {
 	slowSnapshotTimes [maxSlowSnapshots]time.Time
 	oldestSlowIndex   int
 	ephemeralPaidAt   time.Time     // when the ephemeral messages so far have been paid for, at the allowed rate
+	staleSent         bool          // server.stale was sent, and not yet that the store is heard again
 	expiryTimer       *time.Timer   // nil: the socket does not expire
 	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
 

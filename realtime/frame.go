@@ -47,6 +47,13 @@ func encodeDraining(reconnectIn time.Duration) []byte {
 		wire.FormatTime(time.Now()), reconnectIn.Milliseconds())
 }
 
+// encodeStale returns the frame that tells a client that the node has heard nothing from the store
+// for so long, or, with 0, that it hears the store again.
+func encodeStale(silence time.Duration) []byte {
+	return fmt.Appendf(nil, `{"type":"server.stale","at":"%s","data":{"sinceMs":%d}}`,
+		wire.FormatTime(time.Now()), silence.Milliseconds())
+}
+
 // ephemeralPrefix begins the payload of an ephemeral message on a topic's channel:
 // "!<connection>.<seq>|<user>,<user>…|<frame>". The payload of an event begins with a digit, so the
 // two cannot be confused.

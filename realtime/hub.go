@@ -36,6 +36,11 @@ type Options struct {
 	WriteTimeout time.Duration // how long a client may take over one frame, else 4008: 5 s
 	CloseTimeout time.Duration // how long a client may take to return a close frame: 3 s
 
+	StaleAfter    time.Duration // silence of the store after which clients get server.stale: 3 s
+	MoveAfter     time.Duration // silence of the store after which clients are sent to other nodes: 8 s
+	MoveSpread    time.Duration // over which their sockets are closed: 2 s
+	HasOtherNodes func() bool   // reports whether the store last named other nodes: none; must not block
+
 	DrainSpread time.Duration // over which Drain spreads reconnections: 1 s per 500 connections, 2 to 30 s
 }
 
@@ -53,6 +58,9 @@ func (o Options) withDefaults() Options {
 	o.PongTimeout = cmp.Or(o.PongTimeout, 60*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 5*time.Second)
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, 3*time.Second)
+	o.StaleAfter = cmp.Or(o.StaleAfter, 3*time.Second)
+	o.MoveAfter = cmp.Or(o.MoveAfter, 8*time.Second)
+	o.MoveSpread = cmp.Or(o.MoveSpread, 2*time.Second)
 	return o
 }
 
@@ -64,6 +72,7 @@ type Hub struct {
 	log           *slog.Logger
 	pubsubManager *pubsubManager
 	backfiller    *backfiller
+	staleWatch    *staleWatch
 	hashSeed      maphash.Seed
 	workerQueues  []chan channelMessage
 	topics        sync.Map // name → *topic
@@ -112,6 +121,7 @@ func New(db *redisdb.DB, options Options) *Hub {
 	h.baseCtx, h.cancelBase = context.WithCancel(context.Background())
 	h.pubsubManager = newPubsubManager(h)
 	h.backfiller = &backfiller{hub: h, wakeup: make(chan struct{}, backfillWorkers)}
+	h.staleWatch = &staleWatch{hub: h}
 	for range min(maxMessageWorkers, runtime.GOMAXPROCS(0)) {
 		h.workerQueues = append(h.workerQueues, make(chan channelMessage, workerBacklogMessages))
 	}
@@ -127,6 +137,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { h.pubsubManager.run(background) })
 	goroutines.Go(func() { h.runJanitor(background) })
+	goroutines.Go(func() { h.staleWatch.run(background) })
 	for range backfillWorkers {
 		goroutines.Go(func() { h.backfiller.run(background) })
 	}

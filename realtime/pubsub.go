@@ -487,6 +487,7 @@ func (c *pubsubConn) readLoop(ctx context.Context) {
 		}
 		now := time.Now().UnixNano()
 		c.lastReceivedNanos.Store(now)
+		hub.staleWatch.markHeard()
 		switch m := message.(type) {
 		case *redis.Message:
 			if m.Channel != c.probeChannel {

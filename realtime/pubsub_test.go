@@ -34,7 +34,7 @@ func TestAFrozenRedisIsNoticedAndNothingIsLost(t *testing.T) {
 	emit(t, direct, topic, "2")
 	emit(t, direct, topic, "3")
 	for want := uint64(2); want <= 3; want++ {
-		if e := c.next(); e.Seq != want {
+		if e := c.nextEvent(); e.Seq != want {
 			t.Fatalf("got %+v, want seq %d", e, want)
 		}
 	}

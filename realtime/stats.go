@@ -30,9 +30,12 @@ type HubStats struct {
 	EphemeralDropped uint64 // ephemeral messages dropped because a client was too slow
 	EphemeralLimited uint64 // ephemeral messages dropped because a client was sent too many bytes of them
 	HandshakesFailed uint64
+	StaleEpisodes    uint64 // times that nothing was heard from the store for Options.StaleAfter
+	MovedClients     uint64 // sockets closed with 1012 because of that
 	Panics           uint64
 
-	PubSubLag time.Duration // from publish to receipt, measured by the last probe
+	StoreSilence time.Duration // for how long nothing was heard from the store; seconds are normal where nothing happens
+	PubSubLag    time.Duration // from publish to receipt, measured by the last probe
 }
 
 type counters struct {
@@ -42,6 +45,7 @@ type counters struct {
 	unreadableEvents                                                                  atomic.Uint64
 	snapshots, snapshotFailures, slowCloses, rateCloses                               atomic.Uint64
 	ephemeralDropped, ephemeralLimited, handshakesFailed, panics                      atomic.Uint64
+	staleEpisodes, movedClients                                                       atomic.Uint64
 	pubsubLagNanos                                                                    atomic.Int64 // nanoseconds
 }
 
@@ -74,6 +78,9 @@ func (h *Hub) Stats() HubStats {
 		EphemeralLimited:    c.ephemeralLimited.Load(),
 		HandshakesFailed:    c.handshakesFailed.Load(),
 		Panics:              c.panics.Load(),
+		StaleEpisodes:       c.staleEpisodes.Load(),
+		MovedClients:        c.movedClients.Load(),
+		StoreSilence:        h.staleWatch.silence(),
 		PubSubLag:           time.Duration(c.pubsubLagNanos.Load()),
 	}
 }

@@ -134,7 +134,8 @@ func newNode(
 		n.reportArchive(metrics)
 	}
 	n.limiter = auth.NewLimiter(db, limits)
-	n.hub = realtime.New(db, realtime.Options{Log: log})
+	n.nodes = n.newNodes()
+	n.hub = realtime.New(db, realtime.Options{Log: log, HasOtherNodes: n.nodes.HasOthers})
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)
 	db.ObserveEntries(n.history.Acknowledge)
@@ -146,7 +147,6 @@ func newNode(
 	if err != nil {
 		return nil, err
 	}
-	n.nodes = n.newNodes()
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Limiter:     n.limiter,

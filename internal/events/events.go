@@ -68,6 +68,10 @@ var (
 			"roomsPerSubscribe, sockets}")
 	ServerDraining = define("server.draining", ToConnection, "this node stops; reconnect to another one",
 		"reconnectInMs")
+	ServerStale = define("server.stale", ToConnection,
+		"this node hears nothing from its store, so events are late; with 0 it hears the store again, and what was "+
+			"missed follows",
+		"sinceMs")
 	RoomSnapshot = define(
 		"room.snapshot",
 		ToConnection,

@@ -3,6 +3,7 @@
 // servers.
 //
 //	go run ./tests/bench            # or: make bench
+//	go run ./tests/bench -only B1   # deliveries, of a node and of the floors; others are B2 to B10
 //
 // What a request costs Redis is measured by tests/cost.
 //
@@ -15,6 +16,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,20 +29,61 @@ func main() {
 	flag.StringVar(&o.appendfsync, "appendfsync", "everysec", "how Redis syncs its append-only file: always, everysec")
 	flag.StringVar(&o.durability, "durability", "disk",
 		"PARLOR_DURABILITY of the node: memory, disk, or replica, for which the store gets a replica")
-	flag.StringVar(&o.nameFilter, "only", "", "measure only rows whose name contains this")
+	flag.StringVar(&o.nameFilter, "only", "", "measure only rows whose name contains this, or only B1,B2,…")
+	flag.DurationVar(&o.warm, "warm", 5*time.Second, "B1 to B10: how long a load runs before it is measured")
+	flag.DurationVar(&o.runTime, "run", 15*time.Second, "B1 to B10: how long it is measured")
+	shapes := flag.String("shapes", "1x1000,100x10,1000x4", "B1, B2: rooms x sockets of each, also 1x10000")
+	systems := flag.String("systems", strings.Join(allSystems, ","), "B1, B2: what is measured")
+	underway := flag.String("underway", "16,1", "B1: messages under way in each room")
+	flag.Float64Var(&o.rate, "rate", 20_000, "B2: deliveries a second")
+	flag.BoolVar(&o.pinned, "pin", true, "B1 to B10: the node has a processor of its own, if there are several")
+	flag.StringVar(&o.binary, "binary", "", "B1 to B10: measure this build of parlor instead of the sources'")
+	flag.StringVar(&o.jsonFile, "json", "", "B1 to B10: write the results into this file")
 	flag.StringVar(&o.profileDir, "profiles", "",
 		"a folder for CPU profiles of the node, one for each row of the last pass")
 	baseline := flag.String("baseline", "", "internal: serve the baseline on this address")
 	store := flag.String("store", "", "internal: the store of the baseline")
+	floor := flag.String("floor", "", "internal: serve this floor")
+	listen := flag.String("listen", "", "internal: the address of the floor")
 	flag.Parse()
-	if *baseline != "" {
+	switch {
+	case *baseline != "":
 		serveBaseline(*baseline, *store)
 		return
+	case *floor != "":
+		serveFloor(*floor, *listen, *store)
+		return
 	}
-	if err := run(o); err != nil {
+	if err := run(o, *shapes, *systems, *underway); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func run(o options, shapes, systems, underway string) (err error) {
+	o.systems = strings.Split(systems, ",")
+	if o.shapes, err = parseShapes(shapes); err != nil {
+		return err
+	}
+	for text := range strings.SplitSeq(underway, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number of messages", text)
+		}
+		o.underway = append(o.underway, n)
+	}
+	only := strings.Split(o.nameFilter, ",")
+	if isBench(only[0]) {
+		return runBenches(o, only)
+	}
+	if err := runRequests(o); err != nil || o.nameFilter != "" {
+		return err
+	}
+	var all []string
+	for _, b := range benches {
+		all = append(all, b.name)
+	}
+	return runBenches(o, all)
 }
 
 type options struct {
@@ -49,6 +93,16 @@ type options struct {
 	durability      string        // of the node
 	nameFilter      string        // part of the names of the rows to measure; "" for all
 	profileDir      string        // folder for CPU profiles; "" for none
+
+	// Of the benches of sockets.
+	warm, runTime time.Duration
+	shapes        []shape
+	systems       []string // what is measured
+	underway      []int    // messages under way in each room
+	rate          float64  // deliveries a second
+	pinned        bool     // the node has a processor of its own
+	binary        string   // the node; "" for one of the sources
+	jsonFile      string   // for the results; "" for none
 }
 
 // row is one line of the report: a measured operation and the results of each pass.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,19 +30,24 @@ type servers struct {
 	baselineAddress string            // host:port
 	internalAddress string            // host:port of the node's metrics and profiles
 	nodePID         int
+	node            *exec.Cmd
 	baselinePID     int
 	processes       []*exec.Cmd
 	binaryDir       string // for binaries
 }
 
-func run(o options) error {
+// runRequests measures requests, as rows.
+func runRequests(o options) error {
 	s, err := startServers(o)
 	defer s.stop()
 	if err != nil {
 		return err
 	}
-	b, err := s.prepare(o)
+	b, err := s.newBench(o)
 	if err != nil {
+		return err
+	}
+	if err := b.prepareRows(); err != nil {
 		return err
 	}
 	fmt.Printf("one node in the mode %s, one Redis with appendfsync %s, %d connections, %d passes of %v\n"+
@@ -57,7 +63,32 @@ func run(o options) error {
 	return b.audit()
 }
 
+// startServers starts what the rows need.
 func startServers(o options) (*servers, error) {
+	s, err := startStore(o)
+	if err != nil {
+		return s, err
+	}
+	if err := s.addNode(o); err != nil {
+		return s, err
+	}
+	if s.baselineAddress, err = freeAddr(); err != nil {
+		return s, err
+	}
+	baseline := exec.Command(s.self(), "-baseline", s.baselineAddress, "-store", s.redis.URL())
+	s.baselinePID, err = s.start(baseline, "http://"+s.baselineAddress+baselinePath)
+	return s, err
+}
+
+// addNode starts the node that is measured.
+func (s *servers) addNode(o options, settings ...string) error {
+	node, err := s.startNode(o, settings...)
+	s.nodeAddress, s.internalAddress, s.nodePID, s.node = node.address, node.internalAddress, node.pid, node.command
+	return err
+}
+
+// startStore builds the binaries and starts the store.
+func startStore(o options) (*servers, error) {
 	s := &servers{}
 	var err error
 	if s.binaryDir, err = os.MkdirTemp("", "parlor-bench-"); err != nil {
@@ -72,34 +103,48 @@ func startServers(o options) (*servers, error) {
 			return s, err
 		}
 	}
-	parlor, self := filepath.Join(s.binaryDir, "parlor"), filepath.Join(s.binaryDir, "bench")
-	for path, source := range map[string]string{parlor: "./cmd/parlor", self: "./tests/bench"} {
+	return s, s.build()
+}
+
+func (s *servers) parlor() string { return filepath.Join(s.binaryDir, "parlor") }
+func (s *servers) self() string   { return filepath.Join(s.binaryDir, "bench") }
+
+// build builds the node and this command.
+func (s *servers) build() error {
+	for path, source := range map[string]string{s.parlor(): "./cmd/parlor", s.self(): "./tests/bench"} {
 		if out, err := exec.Command("go", "build", "-o", path, source).CombinedOutput(); err != nil {
-			return s, fmt.Errorf("build %s: %w\n%s", source, err, out)
+			return fmt.Errorf("build %s: %w\n%s", source, err, out)
 		}
 	}
-	if s.nodeAddress, err = freeAddr(); err != nil {
-		return s, err
+	return nil
+}
+
+// nodeProcess is one node that runs.
+type nodeProcess struct {
+	address         string // host:port
+	internalAddress string // host:port of its metrics and profiles
+	pid             int
+	command         *exec.Cmd
+}
+
+// startNode starts a node of the binary, with further settings as NAME=value.
+func (s *servers) startNode(o options, settings ...string) (n nodeProcess, err error) {
+	if n.address, err = freeAddr(); err != nil {
+		return n, err
 	}
-	if s.internalAddress, err = freeAddr(); err != nil {
-		return s, err
+	if n.internalAddress, err = freeAddr(); err != nil {
+		return n, err
 	}
-	node := exec.Command(parlor, "serve")
-	node.Env = []string{
-		"PARLOR_LISTEN=" + s.nodeAddress, "PARLOR_INTERNAL_LISTEN=" + s.internalAddress, "PARLOR_REDIS_URL=" + s.redis.URL(),
+	n.command = onNodeCPU(o, cmp.Or(o.binary, s.parlor()), "serve")
+	n.command.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"),
+		"PARLOR_LISTEN=" + n.address, "PARLOR_INTERNAL_LISTEN=" + n.internalAddress, "PARLOR_REDIS_URL=" + s.redis.URL(),
 		"PARLOR_ADMIN_KEY=" + adminKey, "PARLOR_SIGNING_KEY=signing-key-of-the-bench-a90b55c1e6d3",
-		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=warn", "PARLOR_PPROF=on", "HOME=" + s.binaryDir,
+		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=error", "PARLOR_PPROF=on", "HOME=" + s.binaryDir,
 		"PARLOR_DURABILITY=" + o.durability, "PARLOR_STATE_DIR=" + s.binaryDir,
-	}
-	if s.nodePID, err = s.start(node, "http://"+s.nodeAddress+"/readyz"); err != nil {
-		return s, err
-	}
-	if s.baselineAddress, err = freeAddr(); err != nil {
-		return s, err
-	}
-	baseline := exec.Command(self, "-baseline", s.baselineAddress, "-store", s.redis.URL())
-	s.baselinePID, err = s.start(baseline, "http://"+s.baselineAddress+baselinePath)
-	return s, err
+	}, settings...)
+	n.pid, err = s.start(n.command, "http://"+n.address+"/readyz")
+	return n, err
 }
 
 // start starts a process, waits until the URL ready returns 200, and returns the process id.
@@ -181,7 +226,8 @@ func (b *bench) workerPlayers(worker int) []player {
 	return b.players[worker*seatsPerRoom : (worker+1)*seatsPerRoom]
 }
 
-func (s *servers) prepare(o options) (*bench, error) {
+// newBench makes the game, and opens the connections.
+func (s *servers) newBench(o options) (*bench, error) {
 	b := &bench{servers: s, options: o}
 	var err error
 	if b.admin, err = dial(s.nodeAddress); err != nil {
@@ -207,27 +253,29 @@ func (s *servers) prepare(o options) (*bench, error) {
 		return nil, err
 	}
 	b.purchasePath = fmt.Sprintf("/api/v1/user-assets/add/game-asset/%d", asset.ID)
-	if err := b.connect(); err != nil {
-		return nil, err
-	}
-	b.players = make([]player, o.workers*seatsPerRoom)
-	err = b.forEachWorker(func(worker int) (err error) {
+	return b, b.connect()
+}
+
+// prepareRows makes the players of the rows, and their sockets for saves.
+func (b *bench) prepareRows() error {
+	b.players = make([]player, b.options.workers*seatsPerRoom)
+	err := b.forEachWorker(func(worker int) (err error) {
 		for i := worker * seatsPerRoom; i < (worker+1)*seatsPerRoom && err == nil; i++ {
 			b.players[i], err = b.signIn(b.nodeConns[worker], i)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range o.workers {
+	for i := range b.options.workers {
 		saver, err := b.openSaver(b.workerPlayers(i)[:2])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.savers = append(b.savers, saver)
 	}
-	return b, nil
+	return nil
 }
 
 // connect opens the connections of the workers. Each sends a request at once, because a server
@@ -245,11 +293,15 @@ func (b *bench) connect() error {
 		if err != nil {
 			return err
 		}
+		b.nodeConns = append(b.nodeConns, toNode)
+		if b.baselineAddress == "" {
+			continue
+		}
 		toBaseline, err := open(b.baselineAddress, baselinePath)
 		if err != nil {
 			return err
 		}
-		b.nodeConns, b.baseConns = append(b.nodeConns, toNode), append(b.baseConns, toBaseline)
+		b.baseConns = append(b.baseConns, toBaseline)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ export type WireType =
   | "user.progress"
   | "hello"
   | "server.draining"
+  | "server.stale"
   | "room.snapshot"
   | "room.message";
 

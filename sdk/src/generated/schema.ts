@@ -1050,6 +1050,10 @@ export interface components {
         ServerDrainingData: {
             reconnectInMs: number;
         };
+        ServerStaleData: {
+            /** @description For how long nothing was heard, in milliseconds; 0: the store is heard again */
+            sinceMs: number;
+        };
         RoomSnapshotData: components["schemas"]["Snapshot"];
         RoomMessageData: {
             from: components["schemas"]["Id"];

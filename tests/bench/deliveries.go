@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What can be measured under a load of messages.
+const (
+	systemEvents = "events" // events of rooms, through a node
+	systemRelay  = "relay"  // messages of players, through a node
+)
+
+// allSystems are in the order in which they are measured: the floor of all ratios first.
+var allSystems = []string{floorGorilla, floorRaw, systemEvents, systemRelay, floorCoalescing, floorNaive}
+
+const (
+	documentBytes      = 200 // of an event
+	relayDocumentBytes = 100
+)
+
+// target is a process that delivers, with the sockets that receive.
+type target struct {
+	system  string
+	fanout  *fanout
+	pid     int
+	stop    func()
+	sockets [][]*socket
+}
+
+// newTarget starts what is measured, and connects the sockets.
+func (r *realtimeBench) newTarget(system string, s shape) (*target, error) {
+	if system == systemEvents || system == systemRelay {
+		return r.newNodeTarget(system, s)
+	}
+	return r.newFloorTarget(system, s)
+}
+
+func (r *realtimeBench) newNodeTarget(system string, s shape) (*target, error) {
+	b, err := r.newNode()
+	if err != nil {
+		return nil, err
+	}
+	t := &target{system: system, pid: b.nodePID}
+	w, err := b.newWorld(s, 0)
+	if err == nil {
+		err = w.openSockets(b.nodeAddress)
+	}
+	t.sockets = w.sockets
+	t.stop = func() { t.hangUp(); b.stopNode() }
+	if err != nil {
+		t.stop()
+		return nil, err
+	}
+	if system == systemEvents {
+		t.fanout = newFanout(s, len(w.sockets[0]))
+		t.fanout.payload = func(_ int, at time.Time) []byte { return documentOf(at, documentBytes) }
+		t.fanout.sender, err = w.newEventWriter(context.Background())
+	} else {
+		t.fanout = newFanout(s, len(w.sockets[0])-s.socketsPerSeat()) // the sender's own do not get it
+		t.fanout.mayBeLost = true
+		t.fanout.payload = func(_ int, at time.Time) []byte { return documentOf(at, relayDocumentBytes) }
+		t.fanout.sender = newRelaySender(w)
+	}
+	if err != nil {
+		t.stop()
+		return nil, err
+	}
+	t.fanout.read(t.sockets)
+	return t, nil
+}
+
+func (r *realtimeBench) newFloorTarget(system string, s shape) (*target, error) {
+	address, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	command := onNodeCPU(r.options, r.self(), "-floor", system, "-listen", address, "-store", r.redis.URL())
+	t := &target{system: system, sockets: make([][]*socket, s.rooms)}
+	t.stop = func() { t.hangUp(); r.end(command) }
+	if t.pid, err = r.start(command, "http://"+address+"/readyz"); err != nil {
+		t.stop()
+		return nil, err
+	}
+	for room := range t.sockets {
+		t.sockets[room] = make([]*socket, s.members)
+	}
+	err = inParallel(s.rooms*s.members, 64, func(i int) error {
+		room, member := i%s.rooms, i/s.rooms
+		conn, reader, err := openWebSocket(address, "/?room="+strconv.Itoa(room), "")
+		t.sockets[room][member] = &socket{conn: conn, reader: reader, room: room, member: member}
+		return err
+	})
+	t.fanout = newFanout(s, s.members)
+	if err == nil {
+		t.fanout.payload, err = framePayload(documentBytes)
+	}
+	if err == nil && (system == floorRaw || system == floorGorilla) {
+		t.fanout.sender, err = openFeed(address)
+	} else if err == nil {
+		t.fanout.sender = &channelSender{redis.NewClient(&redis.Options{Network: "unix", Addr: r.redis.Socket})}
+		t.fanout.mayBeLost = true
+	}
+	if err != nil {
+		t.stop()
+		return nil, err
+	}
+	t.fanout.read(t.sockets)
+	return t, nil
+}
+
+// hangUp closes the sockets.
+func (t *target) hangUp() {
+	for _, members := range t.sockets {
+		for _, s := range members {
+			if s != nil && s.conn != nil {
+				_ = s.conn.Close()
+			}
+		}
+	}
+	if t.fanout != nil {
+		t.fanout.readers.Wait()
+	}
+}
+
+// framePayload returns what makes payloads that are events already.
+func framePayload(document int) (func(room int, at time.Time) []byte, error) {
+	template, err := frameOf(documentOf(time.Now(), document))
+	place := bytes.Index(template, timeMark) + len(timeMark)
+	return func(_ int, at time.Time) []byte {
+		frame := bytes.Clone(template)
+		strconv.AppendInt(frame[place:place], at.UnixNano(), 10)
+		return frame
+	}, err
+}
+
+// channelSender publishes on the channels of the floors.
+type channelSender struct{ client *redis.Client }
+
+func (c *channelSender) send(batch []delivery) error {
+	pipe := c.client.Pipeline()
+	for _, d := range batch {
+		pipe.Publish(context.Background(), floorChannels+strconv.Itoa(d.room), d.payload)
+	}
+	_, err := pipe.Exec(context.Background())
+	return err
+}
+
+// measureLoad runs a load for the warm-up and the measured time.
+func (r *realtimeBench) measureLoad(t *target, load func(stop <-chan struct{})) (result, error) {
+	f, o := t.fanout, r.options
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() { defer close(ended); load(stop) }()
+	waitDuring(o.warm)
+	f.latency.reset()
+	deliveries, frames := f.total()
+	before, err := readUsage(t.pid, r.redis.Pid())
+	if err != nil {
+		return result{}, err
+	}
+	waitDuring(o.runTime)
+	after, err := readUsage(t.pid, r.redis.Pid())
+	if err != nil {
+		return result{}, err
+	}
+	deliveriesAfter, framesAfter := f.total()
+	p50, p99 := f.latency.quantile(0.50), f.latency.quantile(0.99)
+	close(stop)
+	<-ended
+	lost := f.settle()
+	node, store, other, wall := after.since(before)
+	n := float64(deliveriesAfter - deliveries)
+	m := result{
+		System: t.system, Shape: f.shape.String(), PerSecond: n / wall.Seconds(), PerCPUSecond: n / node.Seconds(),
+		NodeCores: node.Seconds() / wall.Seconds(), EventsPerFrame: n / float64(framesAfter-frames),
+		StoreMicros: float64(store.Microseconds()) / n, P50: millis(p50), P99: millis(p99),
+		OtherCores: other.Seconds() / wall.Seconds(), Lost: lost,
+	}
+	// The next measurement begins without what this one left behind.
+	for room := range f.shape.rooms {
+		f.writtenOff[room].Add(f.missing(room))
+	}
+	if fault := f.fault.Load(); fault != nil {
+		return m, fmt.Errorf("%s: %w", t.system, *fault)
+	}
+	return m, nil
+}
+
+// measureDeliveries is B1: how many deliveries a CPU second of the node makes.
+func (r *realtimeBench) measureDeliveries() error {
+	r.head("B1", "deliveries by CPU second of the node, and to one write of gorilla for each")
+	for _, s := range r.options.shapes {
+		floor := map[int]float64{}
+		for _, system := range allSystems {
+			if !slices.Contains(r.options.systems, system) {
+				continue
+			}
+			t, err := r.newTarget(system, s)
+			if err != nil {
+				return fmt.Errorf("B1, %s, %s: %w", system, s, err)
+			}
+			for _, underway := range r.options.underway {
+				m, err := r.measureLoad(t, func(stop <-chan struct{}) { t.fanout.saturate(underway, stop) })
+				if err != nil {
+					t.stop()
+					return err
+				}
+				if m.Bench, m.Underway = "B1", underway; system == floorGorilla {
+					floor[underway] = m.PerCPUSecond
+				}
+				if floor[underway] > 0 {
+					m.Ratio = m.PerCPUSecond / floor[underway]
+				}
+				r.add(m)
+			}
+			t.stop()
+		}
+	}
+	return nil
+}
+
+// measureLatency is B2: how late messages are at a fixed rate.
+func (r *realtimeBench) measureLatency() error {
+	r.head("B2", fmt.Sprintf("time from send to receipt at %s deliveries a second", writeNumber(r.options.rate)))
+	for _, s := range r.options.shapes {
+		floor := 0.0
+		for _, system := range allSystems {
+			if !slices.Contains(r.options.systems, system) {
+				continue
+			}
+			t, err := r.newTarget(system, s)
+			if err != nil {
+				return fmt.Errorf("B2, %s, %s: %w", system, s, err)
+			}
+			m, err := r.measureLoad(t, func(stop <-chan struct{}) { t.fanout.atRate(r.options.rate, stop) })
+			t.stop()
+			if err != nil {
+				return err
+			}
+			if m.Bench = "B2"; system == floorGorilla {
+				floor = m.P99
+			}
+			if floor > 0 {
+				m.Ratio = m.P99 / floor
+			}
+			r.add(m)
+		}
+	}
+	return nil
+}
+
+// newNode starts a node on the store, which it empties before.
+func (r *realtimeBench) newNode() (*bench, error) {
+	if err := r.emptyStore(); err != nil {
+		return nil, err
+	}
+	if err := r.addNode(r.options); err != nil {
+		return nil, err
+	}
+	return r.newBench(r.options)
+}
+
+func (b *bench) stopNode() {
+	for _, c := range append(b.nodeConns, b.admin) {
+		_ = c.Close()
+	}
+	b.end(b.node)
+}
+
+// end ends a process at once.
+func (s *servers) end(c *exec.Cmd) {
+	if c.Process != nil {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}
+}
+
+func (r *realtimeBench) emptyStore() error {
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.redis.Socket})
+	defer func() { _ = client.Close() }()
+	if err := client.FlushAll(context.Background()).Err(); err != nil {
+		return err
+	}
+	return removeState(r.binaryDir, cmp.Or(r.options.binary, r.parlor()), r.self())
+}
+
+// removeState removes what nodes have written in their folder, so that the next one finds no mark
+// of another history.
+func removeState(dir string, keep ...string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if path := dir + "/" + e.Name(); !slices.Contains(keep, path) {
+			_ = os.RemoveAll(path)
+		}
+	}
+	return err
+}
+
+// waitDuring lets the load run for d: a benchmark measures a time, not a condition.
+func waitDuring(d time.Duration) { <-time.After(d) }

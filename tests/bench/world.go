@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/redis/go-redis/v9"
+)
+
+// shape is how many rooms there are and how many sockets each has.
+type shape struct{ rooms, members int }
+
+func (s shape) String() string { return fmt.Sprintf("%d × %d", s.rooms, s.members) }
+
+func parseShapes(text string) (shapes []shape, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		var s shape
+		if _, err := fmt.Sscanf(part, "%dx%d", &s.rooms, &s.members); err != nil || s.rooms < 1 || s.members < 2 {
+			return nil, fmt.Errorf("a shape is <rooms>x<members>, as 100x10; not %q", part)
+		}
+		shapes = append(shapes, s)
+	}
+	return shapes, nil
+}
+
+// socketsPerSeat returns how many sockets each player opens: one where the room has enough seats.
+func (s shape) socketsPerSeat() int {
+	n := 1
+	for n < maxSocketsPerPlayer && s.members/n > maxSeats {
+		n *= 2
+	}
+	return n
+}
+
+const (
+	maxSeats            = 250 // fewer than a room may have
+	maxSocketsPerPlayer = 8   // fewer than a player may open on a node
+)
+
+// world is rooms whose members have sockets at a node.
+type world struct {
+	*bench
+	shape   shape
+	rooms   []string // ids
+	players [][]player
+	sockets [][]*socket // by room
+}
+
+// newWorld signs players in and seats them. Every room has as many seats as it has players, up to
+// maxSeats; the other members are spectators.
+func (b *bench) newWorld(s shape, firstPlayer int) (*world, error) {
+	w := &world{
+		bench: b, shape: s, rooms: make([]string, s.rooms), players: make([][]player, s.rooms),
+		sockets: make([][]*socket, s.rooms),
+	}
+	perRoom := s.members / s.socketsPerSeat()
+	err := b.forEachWorker(func(worker int) error {
+		c := b.nodeConns[worker]
+		for room := worker; room < s.rooms; room += b.options.workers {
+			for i := range perRoom {
+				p, err := b.signIn(c, firstPlayer+room*perRoom+i)
+				if err != nil {
+					return err
+				}
+				w.players[room] = append(w.players[room], p)
+			}
+			if err := w.seat(c, room); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return w, err
+}
+
+// seat opens a room and seats its players.
+func (w *world) seat(c *conn, room int) error {
+	seats := min(len(w.players[room]), maxSeats)
+	create := w.players[room][0].post("/api/v1/game-session/create", fmt.Sprintf(`{"maxPlayers":%d}`, seats))
+	status, body, err := c.send(create)
+	if err := wantStatus(http.StatusCreated)(status, body, err); err != nil {
+		return err
+	}
+	w.rooms[room] = textMember(body, "roomId")
+	for _, p := range w.players[room][1:seats] {
+		join := p.post("/api/v1/game-session/join", roomBody(w.rooms[room]))
+		if err := wantStatus(http.StatusOK)(c.send(join)); err != nil {
+			return fmt.Errorf("join: %w", err)
+		}
+	}
+	return nil
+}
+
+// textMember returns the first member of a name, found without decoding, which would cost CPU.
+func textMember(body []byte, name string) string {
+	_, rest, _ := strings.Cut(string(body), `"`+name+`":"`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// openSockets opens the sockets of all members and subscribes them to their rooms.
+func (w *world) openSockets(address string) error {
+	perSeat := w.shape.socketsPerSeat()
+	return w.eachMember(func(room, member int) error {
+		s, err := openMember(address, w.players[room][member/perSeat], w.rooms[room], "")
+		if err == nil {
+			s.room, s.member = room, member
+			w.sockets[room][member] = s
+		}
+		return err
+	})
+}
+
+// eachMember calls do for every member of every room, at most 64 at a time.
+func (w *world) eachMember(do func(room, member int) error) error {
+	members := w.shape.members / w.shape.socketsPerSeat() * w.shape.socketsPerSeat()
+	for room := range w.sockets {
+		if w.sockets[room] == nil {
+			w.sockets[room] = make([]*socket, members)
+		}
+	}
+	return inParallel(w.shape.rooms*members, 64, func(i int) error { return do(i%w.shape.rooms, i/w.shape.rooms) })
+}
+
+// inParallel calls do for 0 to n-1, so many at a time, and returns the first error.
+func inParallel(n, atOnce int, do func(i int) error) error {
+	var workers sync.WaitGroup
+	var once sync.Once
+	var first error
+	next := make(chan int)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	for range min(n, atOnce) {
+		workers.Go(func() {
+			for i := range next {
+				if err := do(i); err != nil {
+					once.Do(func() { first = err })
+					stop()
+				}
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	workers.Wait()
+	return first
+}
+
+// openMember opens a player's socket and subscribes it to a room, after a position if there is one.
+// It tries again for as long as a machine may be too busy.
+func openMember(address string, p player, room, after string) (s *socket, err error) {
+	for begin := time.Now(); ; {
+		s, err = tryMember(address, p, room, after)
+		if err == nil || time.Since(begin) > handshakeLimit {
+			return s, err
+		}
+		<-time.After(200 * time.Millisecond)
+	}
+}
+
+func tryMember(address string, p player, room, after string) (*socket, error) {
+	conn, reader, err := openWebSocket(address, "/api/v1/realtime?protocol=1",
+		"Authorization: Bearer "+p.accessToken+"\r\nX-Forwarded-For: "+p.clientAddress+"\r\n")
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{conn: conn, reader: reader}
+	data := `{"roomId":"` + room + `"`
+	if after != "" {
+		data += `,"after":"` + after + `"`
+	}
+	if _, err = s.ask(`{"id":"s","type":"room.subscribe","data":` + data + `}}`); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("subscribe: %w", err)
+	}
+	return s, nil
+}
+
+// roomEvents returns the name of a room's list of events.
+func roomEvents(roomID string) string {
+	s, _ := keys.RoomShard(roomID)
+	return keys.RoomEvents(s, roomID)
+}
+
+// publishEntry adds an entry to a list of events and publishes it, as the scripts of rooms do.
+var publishEntry = redis.NewScript(`
+if redis.call('RPUSH', KEYS[1], ARGV[1]) >= 320 then redis.call('LTRIM', KEYS[1], -256, -1) end
+return redis.call('PUBLISH', KEYS[1], ARGV[1])`)
+
+// eventWriter writes events into the lists of rooms, numbered as a room's scripts do it.
+type eventWriter struct {
+	client *redis.Client
+	topics []string
+	seqs   []int64 // of the last events; each owned by the one goroutine that sends for the room
+}
+
+// newEventWriter continues the numbers of the rooms.
+func (w *world) newEventWriter(ctx context.Context) (*eventWriter, error) {
+	e := &eventWriter{
+		client: redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket}), topics: make([]string, len(w.rooms)),
+		seqs: make([]int64, len(w.rooms)),
+	}
+	if err := publishEntry.Load(ctx, e.client).Err(); err != nil {
+		return nil, err
+	}
+	for i, id := range w.rooms {
+		e.topics[i] = roomEvents(id)
+		last, err := e.client.LIndex(ctx, e.topics[i], -1).Result()
+		if err != nil {
+			return nil, fmt.Errorf("the last event of %s: %w", e.topics[i], err)
+		}
+		seq, _, _ := strings.Cut(last, "-")
+		if e.seqs[i], err = strconv.ParseInt(seq, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+const eventNonce = "benchevt"
+
+// send writes events in one round trip. The payload is the document in the event.
+func (e *eventWriter) send(batch []delivery) error {
+	ctx := context.Background()
+	pipe := e.client.Pipeline()
+	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+	for _, d := range batch {
+		e.seqs[d.room]++
+		seq := strconv.FormatInt(e.seqs[d.room], 10)
+		entry := seq + "-" + eventNonce + "|room.joined|" + now + "|" + seq + "|2|0|0|" + string(d.payload)
+		publishEntry.EvalSha(ctx, pipe, []string{e.topics[d.room]}, entry)
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}
