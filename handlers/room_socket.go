@@ -324,7 +324,8 @@ type sendInput struct {
 	RoomID  string       `json:"roomId"`
 	Op      string       `json:"op"`
 	Payload wire.RawJSON `json:"payload"`
-	To      *[]int64     `json:"to"` // user ids; absent: all participants
+	To      *[]int64     `json:"to"`     // user ids; absent: all participants
+	Latest  bool         `json:"latest"` // of those that wait for a slow client, only the newest of the op is kept
 }
 
 func (in *sendInput) Validate() error {
@@ -336,10 +337,14 @@ func (in *sendInput) Validate() error {
 func sendMessage(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *sendInput,
 ) (any, error) {
-	outgoing, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, rooms.MessageInput(*in))
+	hub := s.server.RealtimeHub
+	input := rooms.MessageInput{RoomID: in.RoomID, Op: in.Op, Payload: in.Payload, To: in.To}
+	outgoing, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, input, hub)
 	if err == nil && len(outgoing.Recipients) > 0 {
-		hub := s.server.RealtimeHub
-		err = hub.BroadcastEphemeral(ctx, outgoing.Topic, client, outgoing.Recipients, outgoing.Event)
+		err = hub.BroadcastEphemeral(ctx, outgoing.Topic, client, realtime.EphemeralMessage{
+			Recipients: outgoing.Recipients, ExceptUserID: s.caller.UserID, Frame: outgoing.Event,
+			Op: in.Op, Latest: in.Latest,
+		})
 	}
 	if err == nil && m.ID == "" {
 		return noReply, nil

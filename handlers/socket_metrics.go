@@ -55,6 +55,8 @@ var socketMetrics = []socketMetric{
 		func(s realtime.HubStats) uint64 { return s.EphemeralDropped }),
 	socketCounter("ephemeral_limited_total", "Ephemeral messages dropped because a session was sent too many bytes.",
 		func(s realtime.HubStats) uint64 { return s.EphemeralLimited }),
+	socketCounter("ephemeral_replaced_total", "Ephemeral messages dropped for a newer one of their sender.",
+		func(s realtime.HubStats) uint64 { return s.EphemeralReplaced }),
 	socketCounter("backfill_reads_total", "Lists of events read to fill gaps.",
 		func(s realtime.HubStats) uint64 { return s.BackfillReads }),
 	socketCounter("resets_total", "Ring buffers replaced because their list had forked or was trimmed.",

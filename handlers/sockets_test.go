@@ -21,6 +21,7 @@ import (
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/parlor-games/parlor/realtime"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
 
@@ -671,6 +672,47 @@ func TestMessagesGoToTheOtherParticipants(t *testing.T) {
 			s.expectEvent("room.left")
 		}
 		b.expectError("not_participant", "room.send", message("late", "1", ""))
+	})
+}
+
+// The seats are kept beside the room's events, so a message costs the store its publish alone.
+func TestAMessageDoesNotReadTheRoom(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ann, bob := f.guest("Ann"), f.guest("Bob")
+		room := f.createRoom(ann)
+		f.expect(200, "POST", "/api/v1/game-session/join", bob.token, roomBody(room))
+		a, b := f.dialRealtime(ann), f.dialRealtime(bob)
+		a.subscribe(room, "")
+		b.subscribe(room, "")
+		send := func(op, more string) {
+			a.expectOK("done", "room.send", fmt.Sprintf(`{"roomId":%q,"op":%q%s}`, room, op, more))
+			if got := b.expectEvent("room.message"); got.Data["op"] != op {
+				t.Errorf("want the message %s, got %s", op, got.raw)
+			}
+		}
+		send("first", "")
+		var mu sync.Mutex
+		sent := map[string]int{}
+		redistest.ObserveCommands(f.db, func(commands []redis.Cmder) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, command := range commands {
+				sent[command.Name()]++
+			}
+		})
+		for i := range 20 {
+			send(strconv.Itoa(i), "")
+			send("to one", fmt.Sprintf(`,"to":[%d]`, bob.id))
+			send("latest", `,"latest":true`)
+		}
+		mu.Lock()
+		published, read := sent["publish"]+sent["spublish"], sent["hgetall"]
+		mu.Unlock()
+		if published < 60 || read > 2 { // a silent second probes the channel, and its list may be read
+			t.Errorf("60 messages sent %v", sent)
+		}
+		f.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
+		b.expectError("not_participant", "room.send", fmt.Sprintf(`{"roomId":%q,"op":"late"}`, room))
 	})
 }
 

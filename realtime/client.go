@@ -57,6 +57,7 @@ type Client struct {
 	writeStartTick    int64                    // when the first of them was begun
 	outbox            []outboundMessage
 	outboxBytes       int
+	flushPending      bool // a worker calls flushEphemeral at the end of its batch
 	writesEnabled     bool // frames may be written
 	cursors           []*cursor
 	readyCursors      []*cursor // may have something to send, in turn
@@ -84,8 +85,16 @@ type Client struct {
 // outboundMessage is a frame for one socket.
 type outboundMessage struct {
 	frame     []byte
-	batchable bool      // may share a frame with others
+	batchable bool // may share a frame with others
+	replaces  replaceKey
 	activates []*cursor // their events begin after this frame
+}
+
+// replaceKey is equal for messages of which only the newest is kept; zero: for no other.
+type replaceKey struct {
+	topic    *topic
+	senderID string
+	op       string
 }
 
 // ID returns the connection's id, which is unique among all nodes.
@@ -126,22 +135,70 @@ func (c *Client) isOutboxFull(frameBytes int) bool {
 	return len(c.outbox) > 0 && (len(c.outbox) >= maxOutboxFrames || c.outboxBytes+frameBytes > maxOutboxBytes)
 }
 
-// enqueueEphemeral queues an ephemeral message, or drops it when too much is queued.
-func (c *Client) enqueueEphemeral(cur *cursor, frame []byte) {
+// isOutboxFullForEphemeral is isOutboxFull for a message of another player, who may not fill all of
+// it. Client.mu must be held.
+func (c *Client) isOutboxFullForEphemeral(frameBytes int) bool {
+	return len(c.outbox) >= maxOutboxFrames/2 || c.outboxBytes+frameBytes > maxOutboxBytes/2
+}
+
+// enqueueEphemeral queues an ephemeral message, or drops it when too much is queued. It reports
+// whether the caller must call flushEphemeral.
+func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage) (mustFlush bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closeStarted || !cur.active || cur.removed {
+		return false
+	}
+	var replaces replaceKey
+	if m.Latest {
+		replaces = replaceKey{cur.topic, m.senderID, m.Op}
+		c.dropReplaced(replaces)
+	}
+	frame := m.Frame
+	if c.isOutboxFullForEphemeral(len(frame)) {
+		c.flush() // a client that is not slow has room then
+	}
 	switch {
-	case c.closeStarted || !cur.active || cur.removed:
 	case !c.payForEphemeral(len(frame), time.Now()):
 		c.hub.counters.ephemeralLimited.Add(1)
-	case len(c.outbox) >= maxOutboxFrames/2 || c.outboxBytes+len(frame) > maxOutboxBytes/2:
+	case c.isOutboxFullForEphemeral(len(frame)):
 		c.hub.counters.ephemeralDropped.Add(1)
 	default:
-		c.outbox = append(c.outbox, outboundMessage{frame: frame, batchable: true})
+		c.outbox = append(c.outbox, outboundMessage{frame: frame, batchable: true, replaces: replaces})
 		c.outboxBytes += len(frame)
 		c.hub.counters.ephemeralDeliveries.Add(1)
+	}
+	mustFlush = !c.flushPending
+	c.flushPending = true
+	return mustFlush
+}
+
+// dropReplaced drops the message that a newer one replaces, if it still waits, and gives back what
+// was paid for it. Client.mu must be held.
+func (c *Client) dropReplaced(key replaceKey) {
+	for i := range c.outbox {
+		if out := &c.outbox[i]; out.replaces == key {
+			c.outboxBytes -= len(out.frame)
+			c.ephemeralPaidAt = c.ephemeralPaidAt.Add(-ephemeralCost(len(out.frame)))
+			c.hub.counters.ephemeralReplaced.Add(1)
+			c.outbox = slices.Delete(c.outbox, i, i+1)
+			return
+		}
+	}
+}
+
+// flushEphemeral writes what enqueueEphemeral has queued.
+func (c *Client) flushEphemeral() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flushPending = false
+	if !c.closeStarted {
 		c.flush()
 	}
+}
+
+func ephemeralCost(bytes int) time.Duration {
+	return time.Duration(bytes) * time.Second / ephemeralBytesPerSecond
 }
 
 // payForEphemeral reports whether the socket may get so many bytes of ephemeral messages now.
@@ -151,7 +208,7 @@ func (c *Client) payForEphemeral(bytes int, now time.Time) bool {
 	if from.Before(now) {
 		from = now
 	}
-	paidAt := from.Add(time.Duration(bytes) * time.Second / ephemeralBytesPerSecond)
+	paidAt := from.Add(ephemeralCost(bytes))
 	if paidAt.Sub(now) > ephemeralBurstBytes/ephemeralBytesPerSecond*time.Second {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,10 +101,10 @@ type channelMessage struct{ channel, payload string }
 
 const (
 	maxMessageWorkers     = 4
-	workerBacklogMessages = 4096
+	workerBacklogMessages = 32768
 	// Messages that a worker handles before it notifies the clients. The busier the node, the fuller
 	// its frames.
-	workerBatchMessages = 512
+	workerBatchMessages = 8192
 )
 
 // New returns a hub. It does nothing until Run is called.
@@ -297,6 +296,7 @@ func (h *Hub) dispatch(channel, payload string) {
 // runWorker handles the messages of some topics, in order.
 func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 	var changed []*topic
+	var toFlush []*Client // have an ephemeral message
 	for {
 		var m channelMessage
 		select {
@@ -306,7 +306,9 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 		}
 		changed = changed[:0]
 		for n := 1; ; n++ {
-			if t, replaced := h.handleMessage(m); t != nil {
+			if isEphemeral(m.payload) {
+				toFlush = h.handleEphemeral(m, toFlush)
+			} else if t, replaced := h.handleMessage(m); t != nil {
 				if !t.mustNotify {
 					changed = append(changed, t)
 				}
@@ -322,6 +324,11 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 			}
 			break
 		}
+		for i, c := range toFlush {
+			toFlush[i] = nil
+			c.flushEphemeral()
+		}
+		toFlush = toFlush[:0]
 		for i, t := range changed {
 			replaced := t.mustVerify
 			changed[i], t.mustNotify, t.mustVerify = nil, false, false
@@ -330,7 +337,22 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 	}
 }
 
-// handleMessage handles one message. It returns the topic if that has a new event, else nil, and
+// handleEphemeral queues an ephemeral message at its clients. It returns toFlush with the clients
+// that have to be flushed in addition.
+func (h *Hub) handleEphemeral(m channelMessage, toFlush []*Client) []*Client {
+	h.counters.channelMessages.Add(1)
+	v, ok := h.topics.Load(m.channel)
+	if !ok {
+		return toFlush
+	}
+	message, ok := parseEphemeral(m.payload)
+	if !ok {
+		return toFlush
+	}
+	return v.(*topic).deliverEphemeral(message, toFlush)
+}
+
+// handleMessage handles one event. It returns the topic if that has a new event, else nil, and
 // whether the topic's buffer was replaced.
 func (h *Hub) handleMessage(m channelMessage) (changed *topic, replaced bool) {
 	v, ok := h.topics.Load(m.channel)
@@ -339,12 +361,6 @@ func (h *Hub) handleMessage(m channelMessage) (changed *topic, replaced bool) {
 	}
 	t := v.(*topic)
 	h.counters.channelMessages.Add(1)
-	if isEphemeral(m.payload) {
-		if message, ok := parseEphemeral(m.payload); ok {
-			t.deliverEphemeral(message)
-		}
-		return nil, false
-	}
 	e, ok := parseEntry(m.payload)
 	if !ok {
 		t.reportUnreadable(errNoHeader)
@@ -355,17 +371,6 @@ func (h *Hub) handleMessage(m channelMessage) (changed *topic, replaced bool) {
 		return nil, false
 	}
 	return t, replaced
-}
-
-func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
-
-// BroadcastEphemeral sends a frame to the other clients of a topic on every node: to those of the
-// users in to, or to all if to is empty. The frame is not stored and arrives at most once. Frames
-// of one sender keep their order. The frame must be one JSON value, because it may share an array
-// with others.
-func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, to []int64, frame []byte) error {
-	m := ephemeralMessage{senderID: from.id, seq: from.ephemeralSeq.Add(1), recipientUserIDs: to, frame: frame}
-	return h.publishToChannel(ctx, topic, m.encode())
 }
 
 // runJanitor evicts topics without subscribers, compares silent topics with their lists, closes

@@ -146,6 +146,7 @@ type request struct {
 	After     string  `json:"after"`
 	NotBefore string  `json:"notBefore"`
 	To        []int64 `json:"to"`
+	Latest    bool    `json:"latest"`
 	Payload   string  `json:"payload"`
 }
 
@@ -223,7 +224,9 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 		c.Unsubscribe(m.Topic)
 		_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true}`))
 	case "broadcast":
-		_ = n.BroadcastEphemeral(ctx, m.Topic, c, m.To, []byte(`{"type":"room.message","data":"`+m.Payload+`"}`))
+		_ = n.BroadcastEphemeral(ctx, m.Topic, c, EphemeralMessage{
+			Recipients: m.To, Op: "op", Latest: m.Latest, Frame: []byte(`{"type":"room.message","data":"` + m.Payload + `"}`),
+		})
 	case "panic":
 		panic("requested by the test")
 	case "block":

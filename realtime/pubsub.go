@@ -179,6 +179,7 @@ func (m *pubsubManager) onPubsubConnEnd(conn *pubsubConn, err error) {
 	delete(m.conns, conn.server)
 	m.hub.counters.pubsubConns.Add(-1)
 	for _, t := range conn.takeTopics() {
+		t.live.Store(false)
 		if t.pubsubConn == conn {
 			t.pubsubConn = nil
 			m.unassigned[t] = struct{}{}
@@ -527,6 +528,7 @@ func (c *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
 	}
 	if t != nil {
 		t.requestBackfill(false)
+		t.live.Store(true)
 	}
 	return true
 }

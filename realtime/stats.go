@@ -17,22 +17,23 @@ type HubStats struct {
 	FramesReceived      uint64 // frames from clients
 	EphemeralDeliveries uint64 // ephemeral messages handed to clients
 
-	BackfillReads    uint64 // lists read
-	RingResets       uint64 // ring buffers that were replaced because the list had forked or was trimmed
-	LostPubSubConns  uint64 // pub/sub connections that were lost or given up
-	BacklogOverflows uint64 // messages that did not fit a worker's backlog and were read from the list
-	UnfilledGaps     uint64 // gaps that the list could not fill
-	UnreadableEvents uint64 // entries that could not be rendered; clients got a snapshot in their place
-	Snapshots        uint64 // snapshots taken
-	SnapshotFailures uint64
-	SlowCloses       uint64 // sockets closed with 4008
-	RateCloses       uint64 // sockets closed with 4009
-	EphemeralDropped uint64 // ephemeral messages dropped because a client was too slow
-	EphemeralLimited uint64 // ephemeral messages dropped because a client was sent too many bytes of them
-	HandshakesFailed uint64
-	StaleEpisodes    uint64 // times that nothing was heard from the store for Options.StaleAfter
-	MovedClients     uint64 // sockets closed with 1012 because of that
-	Panics           uint64
+	BackfillReads     uint64 // lists read
+	RingResets        uint64 // ring buffers that were replaced because the list had forked or was trimmed
+	LostPubSubConns   uint64 // pub/sub connections that were lost or given up
+	BacklogOverflows  uint64 // messages that did not fit a worker's backlog and were read from the list
+	UnfilledGaps      uint64 // gaps that the list could not fill
+	UnreadableEvents  uint64 // entries that could not be rendered; clients got a snapshot in their place
+	Snapshots         uint64 // snapshots taken
+	SnapshotFailures  uint64
+	SlowCloses        uint64 // sockets closed with 4008
+	RateCloses        uint64 // sockets closed with 4009
+	EphemeralDropped  uint64 // ephemeral messages dropped because a client was too slow
+	EphemeralReplaced uint64 // ephemeral messages dropped because the sender sent a newer one in their place
+	EphemeralLimited  uint64 // ephemeral messages dropped because a client was sent too many bytes of them
+	HandshakesFailed  uint64
+	StaleEpisodes     uint64 // times that nothing was heard from the store for Options.StaleAfter
+	MovedClients      uint64 // sockets closed with 1012 because of that
+	Panics            uint64
 
 	StoreSilence time.Duration // for how long nothing was heard from the store; seconds are normal where nothing happens
 	PubSubLag    time.Duration // from publish to receipt, measured by the last probe
@@ -44,7 +45,7 @@ type counters struct {
 	backfillReads, ringResets, lostPubsubConns, backlogOverflows, unfilledGaps        atomic.Uint64
 	unreadableEvents                                                                  atomic.Uint64
 	snapshots, snapshotFailures, slowCloses, rateCloses                               atomic.Uint64
-	ephemeralDropped, ephemeralLimited, handshakesFailed, panics                      atomic.Uint64
+	ephemeralDropped, ephemeralLimited, ephemeralReplaced, handshakesFailed, panics   atomic.Uint64
 	staleEpisodes, movedClients                                                       atomic.Uint64
 	pubsubLagNanos                                                                    atomic.Int64 // nanoseconds
 }
@@ -76,6 +77,7 @@ func (h *Hub) Stats() HubStats {
 		RateCloses:          c.rateCloses.Load(),
 		EphemeralDropped:    c.ephemeralDropped.Load(),
 		EphemeralLimited:    c.ephemeralLimited.Load(),
+		EphemeralReplaced:   c.ephemeralReplaced.Load(),
 		HandshakesFailed:    c.handshakesFailed.Load(),
 		Panics:              c.panics.Load(),
 		StaleEpisodes:       c.staleEpisodes.Load(),

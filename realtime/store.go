@@ -291,17 +291,6 @@ func (t *topic) reportUnreadable(err error) {
 	t.hub.log.Error("an event cannot be rendered", slog.String("topic", t.name), slog.Any("error", err))
 }
 
-// publishToChannel publishes a message on the topic's channel without adding it to the list.
-func (h *Hub) publishToChannel(ctx context.Context, channel, payload string) error {
-	var err error
-	if h.db.Kind() == redisdb.KindCluster {
-		err = h.db.Client.SPublish(ctx, channel, payload).Err()
-	} else {
-		err = h.db.Client.Publish(ctx, channel, payload).Err()
-	}
-	return redisdb.WrapError("publish", err)
-}
-
 // callTakeSnapshot calls Subscription.TakeSnapshot and parses the position that it returns.
 func callTakeSnapshot(
 	ctx context.Context, take func(context.Context) (Snapshot, error),

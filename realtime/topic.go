@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,9 @@ type topic struct {
 	idleSince time.Time
 
 	pubsubConn *pubsubConn // under pubsubManager.mu
+	// live is set while the channel is subscribed and what was missed before is in the buffer, or will
+	// be read.
+	live atomic.Bool
 	// Owned by the topic's worker: the cursors have to be notified, and the buffer was replaced.
 	mustNotify, mustVerify bool
 
@@ -31,6 +35,9 @@ type topic struct {
 	cursors           []*cursor
 	lastActivity      time.Time         // of the last event or backfill
 	lastEphemeralSeqs map[string]uint64 // sender → number of its last ephemeral message
+	recipientsText    string            // of the last message with a long list
+	recipients        []int64           // the same, parsed
+	kept              keptValue         // see Hub.Keep
 	loadDone          chan struct{}     // closed when the buffer is loaded
 
 	queuedJob       *backfillJob // requested, not begun
@@ -239,28 +246,6 @@ func (t *topic) backfillTo(ctx context.Context, pos position) (contained bool, e
 	}
 	contained, _ = t.contains(pos)
 	return contained, nil
-}
-
-// deliverEphemeral queues a message at the clients that it is for. It drops a message that was
-// published twice, which happens when the reply to the first publish was lost.
-func (t *topic) deliverEphemeral(m ephemeralMessage) {
-	t.mu.Lock()
-	if t.lastEphemeralSeqs == nil || len(t.lastEphemeralSeqs) > 1024 {
-		t.lastEphemeralSeqs = map[string]uint64{}
-	}
-	if t.lastEphemeralSeqs[m.senderID] >= m.seq {
-		t.mu.Unlock()
-		return
-	}
-	t.lastEphemeralSeqs[m.senderID] = m.seq
-	cursors := t.cursors
-	t.mu.Unlock()
-	for _, cur := range cursors {
-		c := cur.client
-		if c.id != m.senderID && (len(m.recipientUserIDs) == 0 || slices.Contains(m.recipientUserIDs, c.options.UserID)) {
-			c.enqueueEphemeral(cur, m.frame)
-		}
-	}
 }
 
 // evictCaches drops what only a busy topic needs.

@@ -2,7 +2,6 @@ package rooms
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -30,27 +29,33 @@ type MessageInput struct {
 // Message is a room.message event, ready to be broadcast. It is not stored.
 type Message struct {
 	Topic      string  // of the room's events
-	Recipients []int64 // user ids, without the sender; empty: there is nobody to send it to
+	Recipients []int64 // user ids, ascending, the sender may be among them; empty: there is nobody to send it to
 	Event      []byte  // the event as JSON
 }
 
-type messageEvent struct {
-	Type   string      `json:"type"`
-	RoomID string      `json:"roomId"`
-	At     time.Time   `json:"at"`
-	Data   messageData `json:"data"`
+// SeatCache keeps who sits in a room until the next event of the room. A message would cost a read
+// of the room otherwise (docs/decisions/0021-relay-without-the-store.md).
+type SeatCache interface {
+	// Kept returns what was kept for a topic, nil when there is nothing or it may be outdated.
+	Kept(topic string) any
+	// Keep keeps a value that was read at a position "<seq>-<nonce>" of the topic.
+	Keep(topic, position string, value any)
 }
 
-type messageData struct {
-	From    int64        `json:"from"` // user id
-	Op      string       `json:"op"`
-	Payload wire.RawJSON `json:"payload"`
+// activeSeats are the user ids of the active players of a room, ascending.
+type activeSeats []int64
+
+func (s activeSeats) has(user int64) bool {
+	_, found := slices.BinarySearch(s, user)
+	return found
 }
 
 // AuthorizeMessage decides whether a player may send a message, and to whom, and builds its event.
 // Only active players may send and receive. It returns forbidden, invalid_request, room_not_found,
 // payload_too_large, and not_participant with a field error for each recipient that is not seated.
-func (s *Service) AuthorizeMessage(ctx context.Context, caller principal.Caller, in MessageInput) (Message, error) {
+func (s *Service) AuthorizeMessage(
+	ctx context.Context, caller principal.Caller, in MessageInput, cache SeatCache,
+) (Message, error) {
 	if caller.Role != principal.Player {
 		return Message{}, apierror.Forbidden
 	}
@@ -61,45 +66,81 @@ func (s *Service) AuthorizeMessage(ctx context.Context, caller principal.Caller,
 	if len(in.Payload) > maxPayloadBytes {
 		return Message{}, apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
 	}
-	room, err := s.Get(ctx, caller, in.RoomID)
+	at, err := s.store.locate(in.RoomID)
 	if err != nil {
 		return Message{}, err
 	}
-	recipients, err := room.messageRecipients(caller.UserID, in.To)
+	recipients, err := s.messageRecipients(ctx, caller, at, in.To, cache)
 	if err != nil {
 		return Message{}, err
 	}
-	event, err := wire.Marshal(messageEvent{
-		Type: events.RoomMessage.Name, RoomID: room.RoomID, At: time.Now(),
-		Data: messageData{From: caller.UserID, Op: in.Op, Payload: in.Payload},
-	})
-	if err != nil {
-		return Message{}, fmt.Errorf("encode a message: %w", err)
-	}
-	topic, _ := s.EventTopic(room.RoomID)
-	return Message{Topic: topic, Recipients: recipients, Event: event}, nil
+	return Message{at.eventTopic, recipients, encodeMessage(at.roomID, caller.UserID, in, time.Now())}, nil
 }
 
-// messageRecipients returns the active players that a message of sender goes to, without the
-// sender. It returns not_participant.
-func (r *Room) messageRecipients(sender int64, to *[]int64) ([]int64, error) {
-	active := r.ActivePlayers()
-	if !slices.Contains(active, sender) {
+// messageRecipients returns the active players that a message goes to, the sender perhaps among
+// them. What the cache has is believed only if it allows the message: an error comes from the
+// store.
+func (s *Service) messageRecipients(
+	ctx context.Context, caller principal.Caller, at location, to *[]int64, cache SeatCache,
+) ([]int64, error) {
+	// Who has a seat may see the room.
+	if seats, ok := cache.Kept(at.eventTopic).(activeSeats); ok {
+		if recipients, err := seats.recipients(caller.UserID, to); err == nil {
+			return recipients, nil
+		}
+	}
+	room, err := s.Get(ctx, caller, at.roomID)
+	if err != nil {
+		return nil, err
+	}
+	seats := activeSeats(room.ActivePlayers())
+	slices.Sort(seats)
+	cache.Keep(at.eventTopic, room.Position, seats)
+	return seats.recipients(caller.UserID, to)
+}
+
+// recipients returns those players that a message of sender goes to. It returns not_participant.
+func (s activeSeats) recipients(sender int64, to *[]int64) ([]int64, error) {
+	switch {
+	case !s.has(sender):
 		return nil, apierror.NotParticipant
+	case to == nil && len(s) == 1:
+		return nil, nil
+	case to == nil:
+		return s, nil
 	}
-	recipients := active
-	if to != nil {
-		recipients = slices.Clone(*to)
-		notSeated := apierror.NotParticipant
-		for i, user := range recipients {
-			if !slices.Contains(active, user) {
-				field := "to[" + strconv.Itoa(i) + "]"
-				notSeated = notSeated.WithField(field, "not_participant", "is not seated in the room")
-			}
-		}
-		if len(notSeated.FieldErrors) > 0 {
-			return nil, notSeated
+	notSeated := apierror.NotParticipant
+	for i, user := range *to {
+		if !s.has(user) {
+			field := "to[" + strconv.Itoa(i) + "]"
+			notSeated = notSeated.WithField(field, "not_participant", "is not seated in the room")
 		}
 	}
-	return slices.DeleteFunc(recipients, func(user int64) bool { return user == sender }), nil
+	if len(notSeated.FieldErrors) > 0 {
+		return nil, notSeated
+	}
+	recipients := slices.DeleteFunc(slices.Clone(*to), func(user int64) bool { return user == sender })
+	slices.Sort(recipients)
+	return slices.Compact(recipients), nil
+}
+
+// encodeMessage returns the event of a message as JSON.
+func encodeMessage(roomID string, from int64, in MessageInput, at time.Time) []byte {
+	b := make([]byte, 0, 160+len(in.Op)+len(in.Payload))
+	b = append(b, `{"type":"`...)
+	b = append(b, events.RoomMessage.Name...)
+	b = append(b, `","roomId":"`...)
+	b = append(b, roomID...)
+	b = append(b, `","at":`...)
+	b = wire.AppendTime(b, at)
+	b = append(b, `,"data":{"from":`...)
+	b = strconv.AppendInt(b, from, 10)
+	b = append(b, `,"op":`...)
+	b = wire.AppendString(b, in.Op)
+	b = append(b, `,"payload":`...)
+	if len(in.Payload) == 0 {
+		b = append(b, "null"...)
+	}
+	b = append(b, in.Payload...)
+	return append(b, "}}"...)
 }

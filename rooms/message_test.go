@@ -1,11 +1,13 @@
 package rooms_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -26,6 +28,9 @@ func TestMessagesAreAuthorized(t *testing.T) {
 	elsewhere := principal.Caller{Role: principal.Player, UserID: host.UserID, GameID: host.GameID + 1_000_000}
 	topic, _ := f.service.EventTopic(room.RoomID)
 
+	both := []int64{host.UserID, guest.UserID}
+	slices.Sort(both)
+
 	to := func(users ...int64) rooms.MessageInput { return rooms.MessageInput{To: &users} }
 	op := func(bytes int) rooms.MessageInput { return rooms.MessageInput{Op: strings.Repeat("o", bytes)} }
 
@@ -36,8 +41,8 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		err        *apierror.Error
 		field      string
 	}{
-		"to all":        {caller: host, recipients: []int64{guest.UserID}},
-		"from a guest":  {caller: guest, recipients: []int64{host.UserID}},
+		"to all":        {caller: host, recipients: both},
+		"from a guest":  {caller: guest, recipients: both},
 		"to one":        {caller: host, in: to(guest.UserID), recipients: []int64{guest.UserID}},
 		"to nobody":     {caller: host, in: to()},
 		"to the sender": {caller: host, in: to(host.UserID)},
@@ -48,7 +53,7 @@ func TestMessagesAreAuthorized(t *testing.T) {
 		"to a forfeited":   {caller: host, in: to(forfeited.UserID), err: apierror.NotParticipant, field: "to[0]"},
 		"from a spectator": {caller: spectator, err: apierror.NotParticipant},
 		"from a forfeited": {caller: forfeited, err: apierror.NotParticipant},
-		"the longest op":   {caller: host, in: op(64), recipients: []int64{guest.UserID}},
+		"the longest op":   {caller: host, in: op(64), recipients: both},
 		"too long an op":   {caller: host, in: op(65), err: apierror.InvalidRequest, field: "op"},
 		"no room": {
 			caller: host, in: rooms.MessageInput{RoomID: "nowhere"}, err: apierror.InvalidRequest,
@@ -63,7 +68,7 @@ func TestMessagesAreAuthorized(t *testing.T) {
 			if c.in.RoomID == "" {
 				c.in.RoomID = room.RoomID
 			}
-			m, err := f.service.AuthorizeMessage(t.Context(), c.caller, c.in)
+			m, err := f.service.AuthorizeMessage(t.Context(), c.caller, c.in, noSeats{})
 			if c.err == nil {
 				if err != nil || m.Topic != topic || !slices.Equal(m.Recipients, c.recipients) {
 					t.Errorf("got topic %q, recipients %v, error %v; want %q, %v",
@@ -86,6 +91,50 @@ func TestMessagesAreAuthorized(t *testing.T) {
 	}
 }
 
+// noSeats keeps nothing.
+type noSeats struct{}
+
+func (noSeats) Kept(string) any          { return nil }
+func (noSeats) Keep(string, string, any) {}
+
+// keptSeats keeps one value, whatever happens in the room.
+type keptSeats struct {
+	value    any
+	position string
+}
+
+func (k *keptSeats) Kept(string) any                    { return k.value }
+func (k *keptSeats) Keep(_, position string, value any) { k.position, k.value = position, value }
+
+// What is kept spares the store; what it does not allow, the store decides.
+func TestKeptSeatsAllowMessagesAndNeverRefuseThem(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	host, guest, late := f.newPlayer(0), f.newPlayer(0), f.newPlayer(0)
+	room := must(t)(f.service.Create(t.Context(), host, rooms.CreateInput{MaxPlayers: 3}, noKey))
+	room = must(t)(f.service.Join(t.Context(), guest, room.RoomID, noKey))
+	in, cache := rooms.MessageInput{RoomID: room.RoomID, Op: "move"}, &keptSeats{}
+	send := func(caller principal.Caller) error {
+		_, err := f.service.AuthorizeMessage(t.Context(), caller, in, cache)
+		return err
+	}
+	if err := send(host); err != nil || cache.position != room.Position {
+		t.Fatalf("the seats were kept at %q with error %v, want %q", cache.position, err, room.Position)
+	}
+	must(t)(f.service.Join(t.Context(), late, room.RoomID, noKey))
+	if err := send(late); err != nil {
+		t.Errorf("who sat down since cannot send: %v", err)
+	}
+	if err := send(f.newPlayer(0)); !errors.Is(err, apierror.NotParticipant) {
+		t.Errorf("a spectator gets %v", err)
+	}
+	shard, _ := keys.RoomShard(room.RoomID)
+	roomKey, _ := keys.RoomWithEvents(shard, room.RoomID)
+	f.db.Client.Del(t.Context(), roomKey)
+	if err := send(guest); err != nil {
+		t.Errorf("a message of a kept seat asked the store: %v", err)
+	}
+}
+
 func TestAMessageIsAnEvent(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	host := f.newPlayer(0)
@@ -95,7 +144,7 @@ func TestAMessageIsAnEvent(t *testing.T) {
 		if payload != "" {
 			in.Payload = wire.RawJSON(payload)
 		}
-		m, err := f.service.AuthorizeMessage(t.Context(), host, in)
+		m, err := f.service.AuthorizeMessage(t.Context(), host, in, noSeats{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,6 +136,19 @@ func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) P
 	return Pending[[]any]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
+// publish queues a message to a channel. A sharded command is routed by its channel.
+func (p AutoPipeline) publish(ctx context.Context, name, channel, message string) Pending[int64] {
+	command := redis.NewIntCmd(ctx, name, channel, message)
+	command.SetFirstKeyPos(1)
+	return Pending[int64]{ctx, command, p.queue.Submit(ctx, command)}
+}
+
+// Publish queues a message to a channel, for one round trip with what others have queued. The
+// result is the number of subscribers on the server that got it.
+func (db *DB) Publish(ctx context.Context, channel, message string) Pending[int64] {
+	return db.AutoPipelined.publish(ctx, db.PublishCommand, channel, message)
+}
+
 // Pending is a command that was queued. The zero value is not usable.
 type Pending[T any] struct {
 	ctx     context.Context // of the caller that queued it: it ends the wait

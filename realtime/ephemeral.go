@@ -1,0 +1,186 @@
+package realtime
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+)
+
+// ephemeralPrefix begins the payload of an ephemeral message on a topic's channel:
+//
+//	!<connection>.<seq>|<recipients>|<frame>
+//	!<connection>.<seq>.<marks>.<op>|<recipients>|<frame>
+//
+// The recipients are user ids, separated by commas, and before them the user who gets nothing, as a
+// negative number. The payload of an event begins with a digit, so the two cannot be confused. A
+// node that does not know a form drops the message.
+const ephemeralPrefix = "!"
+
+const markLatest = "l"
+
+// EphemeralMessage goes to some or all clients of a topic, at most once, and is never stored.
+type EphemeralMessage struct {
+	Recipients     []int64 // user ids, ascending; empty: every client of the topic
+	ExceptUserID   int64   // a user among them who gets nothing; 0: none
+	Frame          []byte  // one JSON value, because it may share an array with others
+	Op             string  // with Latest: the name under which a newer message of the sender replaces this one
+	Latest         bool    // of those that wait in the queue of a slow client, only the newest is kept
+	recipientsText string  // Recipients as they were received
+	senderID       string  // connection id
+	seq            uint64  // ascending per sender, so that a message that was published twice is delivered once
+}
+
+// encode returns the message as a channel payload.
+func (m *EphemeralMessage) encode() string {
+	var b strings.Builder
+	b.Grow(len(m.senderID) + len(m.Op) + len(m.Frame) + 12*len(m.Recipients) + 48)
+	b.WriteString(ephemeralPrefix)
+	b.WriteString(m.senderID)
+	b.WriteByte('.')
+	b.WriteString(strconv.FormatUint(m.seq, 10))
+	if m.Latest {
+		b.WriteString("." + markLatest + ".")
+		b.WriteString(url.QueryEscape(m.Op))
+	}
+	b.WriteByte('|')
+	if m.ExceptUserID != 0 && len(m.Recipients) > 0 {
+		b.WriteString(strconv.FormatInt(-m.ExceptUserID, 10))
+		b.WriteByte(',')
+	}
+	var number [20]byte
+	for i, user := range m.Recipients {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(strconv.AppendInt(number[:0], user, 10))
+	}
+	b.WriteByte('|')
+	b.Write(m.Frame)
+	return b.String()
+}
+
+// parseEphemeral parses a payload that begins with ephemeralPrefix, all of it but the recipients.
+func parseEphemeral(payload string) (m EphemeralMessage, ok bool) {
+	header, rest, ok1 := strings.Cut(strings.TrimPrefix(payload, ephemeralPrefix), "|")
+	recipients, frame, ok2 := strings.Cut(rest, "|")
+	sender, number, ok3 := strings.Cut(header, ".")
+	if !ok1 || !ok2 || !ok3 {
+		return m, false
+	}
+	number, marks, marked := strings.Cut(number, ".")
+	if marked {
+		mark, op, _ := strings.Cut(marks, ".")
+		op, err := url.QueryUnescape(op)
+		if mark != markLatest || err != nil {
+			return m, false
+		}
+		m.Latest, m.Op = true, op
+	}
+	var err error
+	if m.seq, err = strconv.ParseUint(number, 10, 64); err != nil {
+		return m, false
+	}
+	if except, others, ok := strings.Cut(recipients, ","); ok && strings.HasPrefix(except, "-") {
+		if m.ExceptUserID, err = strconv.ParseInt(except[1:], 10, 64); err != nil {
+			return m, false
+		}
+		recipients = others
+	}
+	m.senderID, m.recipientsText, m.Frame = sender, recipients, []byte(frame)
+	return m, true
+}
+
+// parseRecipients returns user ids in ascending order.
+func parseRecipients(text string) (users []int64, ok bool) {
+	if text == "" {
+		return nil, true
+	}
+	users = make([]int64, 0, 1+strings.Count(text, ","))
+	for one := range strings.SplitSeq(text, ",") {
+		user, err := strconv.ParseInt(one, 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		users = append(users, user)
+	}
+	if !slices.IsSorted(users) {
+		slices.Sort(users)
+	}
+	return users, true
+}
+
+// isFor reports whether a client is among the recipients.
+func (m *EphemeralMessage) isFor(c *Client) bool {
+	if c.id == m.senderID {
+		return false
+	}
+	user := c.options.UserID
+	if len(m.Recipients) == 0 {
+		return true
+	}
+	_, listed := slices.BinarySearch(m.Recipients, user)
+	return listed && user != m.ExceptUserID
+}
+
+func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
+
+// BroadcastEphemeral sends a message to the other clients of a topic on every node. It is not
+// stored and arrives at most once. Messages of one sender keep their order. The publish shares a
+// round trip with what other goroutines send at the same moment.
+func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, m EphemeralMessage) error {
+	m.senderID, m.seq = from.id, from.ephemeralSeq.Add(1)
+	return h.publishToChannel(ctx, topic, m.encode())
+}
+
+// publishToChannel publishes a message on the topic's channel without adding it to the list.
+func (h *Hub) publishToChannel(ctx context.Context, channel, payload string) error {
+	_, err := h.db.Publish(ctx, channel, payload).Result()
+	return redisdb.WrapError("publish", err)
+}
+
+// deliverEphemeral queues a message at the clients that it is for, and adds those to toFlush that
+// were not to be flushed yet. It drops a message that was published twice, which happens when the
+// reply to the first publish was lost.
+func (t *topic) deliverEphemeral(m EphemeralMessage, toFlush []*Client) []*Client {
+	t.mu.Lock()
+	if t.lastEphemeralSeqs == nil || len(t.lastEphemeralSeqs) > 1024 {
+		t.lastEphemeralSeqs = map[string]uint64{}
+	}
+	last, known := t.lastEphemeralSeqs[m.senderID]
+	if last >= m.seq || !t.resolveRecipients(&m) {
+		t.mu.Unlock()
+		return toFlush
+	}
+	if !known {
+		m.senderID = strings.Clone(m.senderID) // it is a part of the whole payload
+	}
+	t.lastEphemeralSeqs[m.senderID] = m.seq
+	cursors := t.cursors
+	t.mu.Unlock()
+	for _, cur := range cursors {
+		if m.isFor(cur.client) && cur.client.enqueueEphemeral(cur, &m) {
+			toFlush = append(toFlush, cur.client)
+		}
+	}
+	return toFlush
+}
+
+// keptRecipientsBytes is from how many bytes on the text of a list of recipients is not parsed
+// again when the next message has the same. Most messages of a room are for all of its players.
+const keptRecipientsBytes = 32
+
+// resolveRecipients parses the recipients of a message. topic.mu must be held.
+func (t *topic) resolveRecipients(m *EphemeralMessage) (ok bool) {
+	if len(m.recipientsText) >= keptRecipientsBytes && m.recipientsText == t.recipientsText {
+		m.Recipients = t.recipients
+		return true
+	}
+	if m.Recipients, ok = parseRecipients(m.recipientsText); ok && len(m.recipientsText) >= keptRecipientsBytes {
+		t.recipientsText, t.recipients = strings.Clone(m.recipientsText), m.Recipients
+	}
+	return ok
+}

@@ -1,0 +1,207 @@
+package realtime
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+)
+
+// parseWhole parses a payload with its recipients.
+func parseWhole(payload string) (EphemeralMessage, bool) {
+	m, ok := parseEphemeral(payload)
+	if !ok {
+		return m, false
+	}
+	m.Recipients, ok = parseRecipients(m.recipientsText)
+	m.recipientsText = ""
+	return m, ok
+}
+
+func TestAnEphemeralMessageIsParsedAsItWasEncoded(t *testing.T) {
+	for _, m := range []EphemeralMessage{
+		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Frame: []byte(`{"text":"a|b"}`)},
+		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, ExceptUserID: 7, Frame: []byte(`{}`)},
+		{senderID: "abc", seq: 1 << 63, Frame: []byte(`{}`)},
+		{senderID: "abc", seq: 3, Recipients: []int64{1}, Frame: []byte(`{}`), Latest: true, Op: "a.b|c d,é"},
+		{senderID: "abc", seq: 3, Frame: []byte(`{}`), Latest: true},
+	} {
+		payload := m.encode()
+		if got, ok := parseWhole(payload); !ok || !reflect.DeepEqual(got, m) {
+			t.Errorf("%s is parsed as %+v, %v; want %+v", payload, got, ok, m)
+		}
+	}
+	for _, payload := range []string{
+		"!", "!a", "!a|", "!a||{}", "!a.1", "!a.1|", "!a.x||{}", "!a.1|x|{}", "!a.1|7,x|{}", "!a.1|-x,7|{}",
+		"!a.1.z.op||{}", "!a.1.l.%zz||{}",
+	} {
+		if m, ok := parseWhole(payload); ok {
+			t.Errorf("%q is parsed as %+v", payload, m)
+		}
+	}
+	if m, ok := parseWhole("!a.1|8,7|{}"); !ok || !slices.Equal(m.Recipients, []int64{7, 8}) {
+		t.Errorf("the recipients are %v: a search needs them in ascending order", m.Recipients)
+	}
+}
+
+// A room of the largest size sends its whole list with every message, so it is parsed once.
+func TestTheSameRecipientsAreParsedOnce(t *testing.T) {
+	users := make([]int64, 256)
+	for i := range users {
+		users[i] = int64(1000 + i)
+	}
+	room := newTopic(nil, "room")
+	message := EphemeralMessage{senderID: "abc", seq: 1, Recipients: users, ExceptUserID: 1007, Frame: []byte("{}")}
+	resolve := func() []int64 {
+		m, _ := parseEphemeral(message.encode())
+		if !room.resolveRecipients(&m) {
+			t.Fatal("the recipients cannot be parsed")
+		}
+		return m.Recipients
+	}
+	first := resolve()
+	message.ExceptUserID = 1008 // of another sender
+	if again := resolve(); !slices.Equal(first, users) || &again[0] != &first[0] {
+		t.Error("the same list was parsed twice")
+	}
+	message.Recipients = users[1:]
+	if other := resolve(); !slices.Equal(other, users[1:]) {
+		t.Errorf("another list is taken for the last one: %v", other)
+	}
+}
+
+// newWaitingClient returns a client that has no connection yet, so that all that is queued waits.
+func newWaitingClient(t *testing.T) (*Client, *cursor) {
+	h := New(redistest.Single(t), Options{})
+	c := &Client{hub: h, socketKind: h.NewSocketKind(Limits{}), options: ClientOptions{UserID: 2}, id: "receiver"}
+	return c, &cursor{client: c, topic: newTopic(h, "room"), active: true}
+}
+
+func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
+	c, cur := newWaitingClient(t)
+	send := func(sender, op string, latest bool, text string) {
+		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: sender, Op: op, Latest: latest, Frame: []byte(text)})
+	}
+	for i := range 100 { // more than may wait
+		n := fmt.Sprint(i)
+		send("a", "pos", true, "a-pos-"+n)
+		send("a", "aim", true, "a-aim-"+n)
+		send("b", "pos", true, "b-pos-"+n)
+		if i == 50 {
+			send("a", "pos", false, "a-pos-kept")
+			send("a", "shot", false, "a-shot")
+		}
+	}
+	var waiting []string
+	bytes := 0
+	for _, out := range c.outbox {
+		waiting = append(waiting, string(out.frame))
+		bytes += len(out.frame)
+	}
+	want := "a-pos-kept a-shot a-pos-99 a-aim-99 b-pos-99"
+	if got := strings.Join(waiting, " "); got != want || bytes != c.outboxBytes {
+		t.Errorf("%d bytes wait, counted as %d: %s; want %s", bytes, c.outboxBytes, got, want)
+	}
+	if got := c.hub.Stats().EphemeralReplaced; got != 297 {
+		t.Errorf("%d messages were counted as replaced, want 297", got)
+	}
+}
+
+// What was replaced was not sent, so it does not count against the bytes that a socket may get.
+func TestReplacedMessagesAreNotPaidFor(t *testing.T) {
+	c, cur := newWaitingClient(t)
+	frame := []byte(strings.Repeat("x", 8<<10))
+	for range 10 * ephemeralBurstBytes / len(frame) {
+		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, Frame: frame})
+	}
+	if s := c.hub.Stats(); s.EphemeralLimited != 0 || len(c.outbox) != 1 {
+		t.Errorf("%d messages were dropped and %d wait; want one that waits", s.EphemeralLimited, len(c.outbox))
+	}
+}
+
+func TestLatestMessagesArriveOnEveryNode(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:latest:events"
+	a, b := startNode(t, db, Options{}), startNode(t, db, Options{})
+	sender, near, far := dial(t, a, "user=1").listen(), dial(t, a, "user=2").listen(), dial(t, b, "user=3").listen()
+	for _, c := range []*testClient{sender, near, far} {
+		c.subscribe(topic, "")
+	}
+	for i := range 20 {
+		sender.send(request{Type: "broadcast", Topic: topic, Payload: fmt.Sprint(i), Latest: true})
+	}
+	for _, c := range []*testClient{near, far} {
+		last := -1
+		for last < 19 {
+			var i int
+			if _, err := fmt.Sscanf(string(c.next().Data), `"%d"`, &i); err != nil || i <= last {
+				t.Fatalf("after %d came %d (%v)", last, i, err)
+			}
+			last = i
+		}
+	}
+}
+
+func TestWhatIsKeptEndsWithTheNextEvent(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		topic := "{r1}:room:kept:events"
+		n := startNode(t, db, Options{})
+		n.Keep(topic, "0-0", "no topic")
+		c := dial(t, n, "user=1").listen()
+		c.subscribe(topic, "")
+		if got := n.Kept(topic); got != nil {
+			t.Fatalf("without a subscriber, %v was kept", got)
+		}
+		first := emit(t, db, topic, "")
+		c.nextEvent()
+		n.Keep(topic, first, "first")
+		if got := n.Kept(topic); got != "first" {
+			t.Fatalf("kept %v", got)
+		}
+		emit(t, db, topic, "")
+		c.nextEvent()
+		if got := n.Kept(topic); got != nil {
+			t.Fatalf("after another event, %v is still there", got)
+		}
+		n.Keep(topic, first, "read before the event, kept after it")
+		if got := n.Kept(topic); got != nil {
+			t.Fatalf("%v is older than the newest event", got)
+		}
+	})
+}
+
+// A node that does not hear the room does not know whether its seats have changed.
+func TestWhatIsKeptIsNotUsedWithoutTheChannel(t *testing.T) {
+	server := redistest.StartFor(t)
+	direct := openAt(t, server.URL())
+	proxy := startProxy(t, server.Addr)
+	n := startNode(t, openAt(t, "redis://"+proxy.listener.Addr().String()), Options{
+		ProbeAfter: 50 * time.Millisecond, ProbeTimeout: 100 * time.Millisecond,
+	})
+	topic := "{r1}:room:deaf:events"
+	c := dial(t, n, "user=1").listen()
+	c.subscribe(topic, "")
+	pos := emit(t, direct, topic, "")
+	c.nextEvent()
+	n.Keep(topic, pos, "seats")
+	if got := n.Kept(topic); got != "seats" {
+		t.Fatalf("kept %v", got)
+	}
+	proxy.disconnect()
+	waitUntil(t, "the node does not trust what it kept", func() bool { return n.Kept(topic) == nil })
+	proxy.reconnect()
+	waitUntil(t, "it does again, as nothing has happened", func() bool { return n.Kept(topic) == "seats" })
+	proxy.disconnect()
+	waitUntil(t, "the node does not trust what it kept", func() bool { return n.Kept(topic) == nil })
+	emit(t, direct, topic, "")
+	proxy.reconnect()
+	c.nextEvent()
+	if got := n.Kept(topic); got != nil {
+		t.Errorf("%v is kept, though the room has changed meanwhile", got)
+	}
+}
