@@ -31,6 +31,8 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 			"room.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToRoom)},
 			"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
 			"room.send":        {auth.ClassRead, decodeDataThen(sendMessage)},
+			"room.state.set":   {auth.ClassWrite, decodeDataThen(setStateByMessage)},
+			"room.turn.set":    {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
 			"user.subscribe":   {auth.ClassRead, decodeDataThen(resumeUserEvents)},
 		},
 		onOpen: subscribeToUserEvents,

@@ -20,7 +20,14 @@ func roomResponse(status int, result rooms.ChangeResult, err error) (response, e
 	return response{status: status, body: result.Room, etag: roomETag(result.Room), replayed: result.Replayed}, nil
 }
 
-func roomETag(r *rooms.Room) string { return `"` + strconv.FormatInt(r.Version, 10) + `"` }
+// roomETag returns the room's version, with that of its shared state behind it where it has any.
+func roomETag(r *rooms.Room) string {
+	tag := strconv.FormatInt(r.Version, 10)
+	if r.Shared != nil {
+		tag += "." + strconv.FormatInt(r.Shared.Version, 10)
+	}
+	return `"` + tag + `"`
+}
 
 func roomChangedResponse(result rooms.ChangeResult, err error) (response, error) {
 	return roomResponse(http.StatusOK, result, err)
@@ -195,6 +202,26 @@ func (in *transferHostInput) Validate() error {
 
 func (s *Server) transferHost(r *request, in *transferHostInput) (response, error) {
 	return roomChangedResponse(s.Rooms.TransferHost(r.ctx(), r.caller, in.RoomID, in.UserID, r.receipt))
+}
+
+type stateInput rooms.StateInput
+
+func (in *stateInput) Validate() error {
+	return requireMembers(member{"roomId", in.RoomID != ""})
+}
+
+func (s *Server) setSharedState(r *request, in *stateInput) (response, error) {
+	return roomChangedResponse(s.Rooms.SetState(r.ctx(), r.caller, rooms.StateInput(*in), r.receipt))
+}
+
+type turnInput rooms.TurnInput
+
+func (in *turnInput) Validate() error {
+	return requireMembers(member{"roomId", in.RoomID != ""})
+}
+
+func (s *Server) setTurn(r *request, in *turnInput) (response, error) {
+	return roomChangedResponse(s.Rooms.SetTurn(r.ctx(), r.caller, rooms.TurnInput(*in), r.receipt))
 }
 
 type finishInput struct {

@@ -186,6 +186,20 @@ func (s *Server) routes() []route {
 			},
 		},
 		{
+			post, statePath, player | server, auth.ClassWrite, byReceipt, true, withBody(s.setSharedState),
+			errorList{
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotParticipant, apierror.VersionConflict,
+				apierror.RoomDisputed, apierror.LimitReached, apierror.GameNotFound,
+			},
+		},
+		{
+			post, turnPath, player | server, auth.ClassWrite, byReceipt, true, withBody(s.setTurn),
+			errorList{
+				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotHost, apierror.NotStarted, apierror.NotParticipant,
+				apierror.RoomDisputed, apierror.GameNotFound,
+			},
+		},
+		{
 			post, session + "finish", player | server, auth.ClassMoney, byReceiptKeyRequired, true, withBody(s.finishRoom),
 			errorList{
 				apierror.RoomNotFound, apierror.RoomEnded, apierror.NotStarted, apierror.ResultConflict,

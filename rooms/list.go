@@ -140,6 +140,9 @@ func (s *Service) readPage(
 			if !filter.matches(&rooms[i]) {
 				continue
 			}
+			if !q.Mine {
+				rooms[i].Shared = nil // a page of 100 rooms could have 1.6 MB of it
+			}
 			page.Items = append(page.Items, rooms[i])
 			if len(page.Items) < filter.limit {
 				continue

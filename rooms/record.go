@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -79,7 +80,11 @@ func decodeRoom(roomID string, hash redisdb.Hash) (*Room, error) {
 		return &Room{}, nil
 	}
 	r := &Room{RoomID: roomID}
+	var stateErr, turnErr error
+	r.Shared, stateErr = decodeState(hash)
+	r.Turn, turnErr = decodeTurn(hash)
 	err := errors.Join(
+		stateErr, turnErr,
 		r.decodeSettings(hash.Text("settings")), r.decodeLive(hash.Text("live")),
 		r.decodeDocument(hash.Text("document")),
 		r.decodePlayers(hash), r.decodeFields(hash), r.decodeReports(hash),
@@ -99,6 +104,7 @@ func (r *Room) decodeSettings(text string) error {
 	r.Visibility = Visibility(settings.Text("visibility"))
 	r.FriendsOnly, r.AutoStart = settings.Bool("friends_only"), settings.Bool("auto_start")
 	r.MinPlayers = int(settings.Int("min_players"))
+	r.MatchTimeout = time.Duration(settings.Int("match_ms")) * time.Millisecond
 	return settings.Err()
 }
 

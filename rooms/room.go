@@ -121,18 +121,21 @@ type Room struct {
 	Tie         Tie
 
 	Status       Status
-	HostID       int64        // user id
-	CreatorID    int64        // user id; never changes
-	Version      int64        // from 1; each change adds 1
-	Seq          int64        // number of the last event, from 1 without gaps
-	Position     string       // "<seq>-<nonce>" of the last event
-	CreatedAt    time.Time    // all times to the millisecond
-	StartedAt    time.Time    // zero before the start
-	FinishedAt   time.Time    // zero before the end; also set when the room was cancelled
-	DisputedAt   time.Time    // when the players' reports contradicted each other; zero when they did not
-	CancelReason string       // why the room was cancelled: "host", "idle", …; "" when it was not
-	Rake         wallet.Units // what the operator got, minor units; 0 before the end
-	RematchID    string       // RoomID of the rematch, "" when there is none
+	HostID       int64         // user id
+	CreatorID    int64         // user id; never changes
+	Version      int64         // from 1; each change adds 1
+	Seq          int64         // number of the last event, from 1 without gaps
+	Position     string        // "<seq>-<nonce>" of the last event
+	CreatedAt    time.Time     // all times to the millisecond
+	StartedAt    time.Time     // zero before the start
+	FinishedAt   time.Time     // zero before the end; also set when the room was cancelled
+	DisputedAt   time.Time     // when the players' reports contradicted each other; zero when they did not
+	CancelReason string        // why the room was cancelled: "host", "idle", …; "" when it was not
+	Rake         wallet.Units  // what the operator got, minor units; 0 before the end
+	RematchID    string        // RoomID of the rematch, "" when there is none
+	MatchTimeout time.Duration // from the start to the end of a room without a result
+	Shared       *SharedState  // nil when nobody has set any; lists have it only with Mine
+	Turn         *Turn         // of a room that has started; nil when nobody has the turn
 
 	Seats []Seat // in seating order
 
@@ -193,6 +196,7 @@ func (r *Room) AppendJSON(b []byte) []byte {
 	if r.SettledBy == SettledByConsensus {
 		o.reportMembers(r)
 	}
+	o.clockMembers(r)
 	o.closeBracket('}')
 	return o.b
 }

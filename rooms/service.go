@@ -191,7 +191,7 @@ func (s *Service) Leave(
 	}
 	payouts := settlement{users: []int64{caller.UserID}}
 	for range maxScriptAttempts {
-		r, err := s.store.leave(ctx, c, payouts)
+		r, err := s.store.leave(ctx, c, payouts, "")
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
@@ -586,17 +586,20 @@ func (s *Service) EventTopic(roomID string) (topic string, err error) {
 	return at.eventTopic, nil
 }
 
-// Sweep looks once at each room that is due, of every game: it cancels rooms whose time is over,
-// drops the events of rooms that ended a while ago and removes rooms that ended long ago. It
-// returns how many rooms it swept. It does nothing while another node sweeps.
+// Sweep looks once at each room that is due, of every game: it ends turns and cancels rooms whose
+// time is over, drops the events of rooms that ended a while ago and removes rooms that ended long
+// ago. It returns how many it looked at. It does nothing while another node sweeps.
 func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweepAll(ctx) }
 
-// Run sweeps until ctx ends. One node at a time sweeps; any node may die at any instant.
+// Run sweeps and ends turns until ctx ends. One node at a time sweeps; any node may die at any instant.
 func (s *Service) Run(ctx context.Context) error {
 	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "sweeping rooms failed", "error", err)
 	}
-	return s.store.sweeping.Run(ctx)
+	timed := make(chan error, 1)
+	go func() { timed <- s.store.timing.Run(ctx) }()
+	err := s.store.sweeping.Run(ctx)
+	return errors.Join(err, <-timed)
 }
 
 // playerCommand returns a command of a verb that only players may use.
@@ -707,11 +710,19 @@ func scriptError(r scriptResult) error {
 		detailed = wallet.InsufficientFunds(tokenID, decimals, available, required)
 	case apierror.StakeLimit.Code, apierror.OpenRoomsLimit.Code, apierror.LossLimit.Code, apierror.SelfExcluded.Code:
 		detailed = wallet.LimitError(r.reply.Status, values)
+	case apierror.VersionConflict.Code:
+		return stateConflict(r, values)
 	case apierror.NotEnoughPlayers.Code:
 		seated, required := values.NextInt(), values.NextInt()
 		detailed = apierror.NotEnoughPlayers.WithReason("%d are seated and %d are needed", seated, required).
 			WithMember("players", seated).WithMember("minPlayers", required)
 	case apierror.LimitReached.Code:
+		if r.script.Name == "room_state_set" {
+			limit, most := values.NextText(), values.NextInt()
+			return cmp.Or(values.Err(), error(apierror.LimitReached.
+				WithReason("the shared state would be more than a room may have").
+				WithMember("limit", limit).WithMember("max", most)))
+		}
 		limit, reason := "seats", "the player has as many seats in rooms that have not ended as one may have"
 		most := values.NextInt()
 		switch {

@@ -44,6 +44,7 @@ type store struct {
 	disputeTimeout time.Duration
 	ledgerChanged  func(gameID int64)
 	sweeping       *leader.Work
+	timing         *leader.Work
 	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
 
 	sharedKeysCache *cache.Cache[sharedKeysID, *sharedKeys]
@@ -56,6 +57,7 @@ func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledg
 		sharedKeysCache: cache.New[sharedKeysID, *sharedKeys]("room_keys", sharedKeysCacheSize, 0),
 	}
 	st.sweeping = leader.New(db, sweepWork, st.sweepGames)
+	st.timing = leader.NewTimed(db, turnWork, turnTiming, st.endTurns)
 	return st
 }
 
@@ -156,8 +158,8 @@ func (st *store) args(c command, own ...any) []any {
 // sharedKeys are the keys that all rooms of a game on a shard share. They are made once: every
 // change of a room names several of them.
 type sharedKeys struct {
-	indexes              map[string]string // by openIndex, …
-	due, counter, ledger string            // ledger is "" on a shard of free rooms
+	indexes                     map[string]string // by openIndex, …
+	due, turns, counter, ledger string            // ledger is "" on a shard of free rooms
 }
 
 // sharedKeysID is whose sharedKeys they are.
@@ -176,7 +178,8 @@ func (st *store) sharedKeys(c *command) *sharedKeys {
 		return found
 	}
 	shared := &sharedKeys{
-		indexes: map[string]string{}, due: keys.RoomsDue(c.shard), counter: keys.RoomCounter(c.shard),
+		indexes: map[string]string{}, due: keys.RoomsDue(c.shard), turns: keys.RoomTurns(c.shard),
+		counter: keys.RoomCounter(c.shard),
 	}
 	for _, state := range []string{openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex, allIndex} {
 		shared.indexes[state] = keys.RoomIndex(c.shard, c.gameID, state)
@@ -215,6 +218,8 @@ func (k *keyList) addIndexes(states ...string) *keyList {
 }
 
 func (k *keyList) addDue() *keyList { return k.add(k.shared.due) }
+
+func (k *keyList) addTurns() *keyList { return k.add(k.shared.turns) }
 
 // addLedger adds the ledger of a paid room.
 func (k *keyList) addLedger() *keyList {
@@ -286,7 +291,7 @@ const (
 type scriptResult struct {
 	script   *scripts.Script
 	reply    redisdb.Reply // the first reply when replayed; without the nonce
-	room     *Room         // after ok and stale, and else nil; the zero Room when there is none
+	room     *Room         // after ok, stale and version_conflict, else nil; the zero Room when there is none
 	replayed bool          // by an earlier request with the same key
 }
 
@@ -319,7 +324,7 @@ func (st *store) runScript(
 	}
 	r := scriptResult{script: s}
 	r.reply, r.replayed = idempotency.FirstReply(c.nonce, reply)
-	if !r.isOK() && !r.isStale() {
+	if !r.isOK() && !r.isStale() && r.reply.Status != apierror.VersionConflict.Code {
 		return r, nil
 	}
 	if r.isOK() && len(r.reply.Values) > 0 && r.reply.Values[0] != read.roomID {
@@ -429,13 +434,14 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 		c.playerText(), c.gameID, c.roomID, formatBool(o.mayStart), o.profileJSON, o.friend, st.maxSeats)
 }
 
-// leave takes the caller out. Stale means that the script must have the keys of the other seats as
-// well, and the payout of the last player left over when there is one.
-func (st *store) leave(ctx context.Context, c command, l settlement) (scriptResult, error) {
+// leave takes the caller out; with the deadline of a turn, ms since 1970, only when the caller had
+// that turn and its time is over. Stale means that the script must have the keys of the other seats
+// as well, and the payout of the last player left over when there is one.
+func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomLeave, k.addLedger().addPlayers(l.users),
+	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users),
 		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
-		eventsRetention.Milliseconds())
+		eventsRetention.Milliseconds(), deadline)
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {

@@ -43,8 +43,12 @@ func (st *store) sweepAll(ctx context.Context) (swept int, err error) {
 		for id := range last {
 			shards = append(shards, keys.EconomyShard(id+1))
 		}
+		running, _ := st.splitStopped(shards)
+		turns, listErr := st.listDue(ctx, keys.RoomTurns, running, nil)
+		ended, turnErr := st.endTurnsOf(ctx, turns.rooms)
 		swept, _, err = st.sweepShards(ctx, shards, fence)
-		return err
+		swept += ended
+		return errors.Join(listErr, turnErr, err)
 	}
 	_, err = st.db.RunAsLeader(ctx, keys.Lock(sweepWork), keys.FenceCounter(sweepWork), sweepLease, sweep)
 	return swept, err
@@ -54,19 +58,8 @@ func (st *store) sweepAll(ctx context.Context) (swept int, err error) {
 // returns the games that still have rooms; the free shards together are the game freeRooms. It is
 // the leader.Handler.
 func (st *store) sweepGames(ctx context.Context, fence int64, gameIDs []int64) (unfinished []int64, err error) {
-	shards := st.freeShards()
-	for _, id := range gameIDs {
-		if id != freeRooms {
-			shards = append(shards, keys.EconomyShard(id))
-		}
-	}
-	_, busy, err := st.sweepShards(ctx, shards, fence)
-	unfinished = []int64{} // also with an error
-	for _, shard := range busy {
-		unfinished = append(unfinished, shard.GameID()) // freeRooms for a free shard
-	}
-	slices.Sort(unfinished)
-	return slices.Compact(unfinished), err
+	_, busy, err := st.sweepShards(ctx, st.shardsOf(gameIDs), fence)
+	return gamesOf(busy), err // games also with an error
 }
 
 // sweepShards sweeps the rooms of shards that are due. It returns how many it swept, and the shards
@@ -76,18 +69,11 @@ func (st *store) sweepShards(
 	ctx context.Context, shards []keys.Shard, fence int64,
 ) (swept int, busy []keys.Shard, err error) {
 	var errs []error
-	var stopped []keys.Shard // their rooms wait until money goes on
-	shards = slices.DeleteFunc(slices.Clone(shards), func(shard keys.Shard) bool {
-		isStopped := shard.Paid() && st.checkMoney(shard.GameID()) != nil
-		if isStopped {
-			stopped = append(stopped, shard)
-		}
-		return isStopped
-	})
+	shards, stopped := st.splitStopped(shards)
 	busy = stopped
 	skip := map[keys.Shard]int64{} // rooms that failed and are still in front
 	for first := true; len(shards) > 0; first = false {
-		due, err := st.listDue(ctx, shards, skip)
+		due, err := st.listDue(ctx, keys.RoomsDue, shards, skip)
 		errs = append(errs, err)
 		if first {
 			busy = append(due.busy, stopped...)
@@ -114,6 +100,18 @@ func (st *store) sweepShards(
 	return swept, busy, errors.Join(errs...)
 }
 
+// splitStopped returns the shards whose money goes on and the others, whose rooms wait until it does.
+func (st *store) splitStopped(shards []keys.Shard) (running, stopped []keys.Shard) {
+	for _, shard := range shards {
+		if shard.Paid() && st.checkMoney(shard.GameID()) != nil {
+			stopped = append(stopped, shard)
+		} else {
+			running = append(running, shard)
+		}
+	}
+	return running, stopped
+}
+
 // hasTime reports whether the lease of a leader lasts for another batch.
 func hasTime(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
@@ -135,11 +133,16 @@ type dueRooms struct {
 	rooms []location
 	busy  []keys.Shard // the shards that have rooms, due or not
 	full  []keys.Shard // the shards that may have more rooms that are due
+
+	untilNext time.Duration // until the next room is due; 0 when none was seen
 }
 
 // listDue returns the rooms that are due by the store's clock, up to sweepBatchRooms of each shard,
-// behind as many as are to be skipped. With an error it returns those of the other shards.
-func (st *store) listDue(ctx context.Context, shards []keys.Shard, skip map[keys.Shard]int64) (dueRooms, error) {
+// behind as many as are to be skipped. index returns the key of a shard's rooms by the time when they
+// are due. With an error listDue returns the rooms of the other shards.
+func (st *store) listDue(
+	ctx context.Context, index func(keys.Shard) string, shards []keys.Shard, skip map[keys.Shard]int64,
+) (dueRooms, error) {
 	now, err := st.db.Client.Time(ctx).Result()
 	if err != nil {
 		return dueRooms{busy: shards}, redisdb.WrapError("read the store's clock", err)
@@ -151,7 +154,7 @@ func (st *store) listDue(ctx context.Context, shards []keys.Shard, skip map[keys
 		_, _ = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, shard := range chunk {
 				from := skip[shard]
-				replies[i] = p.ZRangeWithScores(ctx, keys.RoomsDue(shard), from, from+sweepBatchRooms-1)
+				replies[i] = p.ZRangeWithScores(ctx, index(shard), from, from+sweepBatchRooms-1)
 			}
 			return nil
 		})
@@ -172,6 +175,10 @@ func (st *store) listDue(ctx context.Context, shards []keys.Shard, skip map[keys
 				roomID, _ := entries[n].Member.(string)
 				due.rooms = append(due.rooms, newLocation(shard, roomID))
 				n++
+			}
+			if n < len(entries) {
+				untilNext := time.Duration(int64(entries[n].Score)-now.UnixMilli()) * time.Millisecond
+				due.untilNext = min(cmp.Or(due.untilNext, untilNext), untilNext)
 			}
 			if n == sweepBatchRooms {
 				due.full = append(due.full, shard)
@@ -198,7 +205,7 @@ func (st *store) sweepBatch(
 		if outside = outside || isOutside(err); !isOutside(err) || isFirst { // an outage once is enough
 			errs = append(errs, err)
 		}
-		if isOutside(err) || !st.postpone(ctx, at) {
+		if isOutside(err) || !st.postpone(ctx, keys.RoomsDue, at) {
 			failed = append(failed, at)
 		}
 	}
@@ -231,14 +238,14 @@ func (st *store) sweepBatch(
 	return swept, append(failed, batch...), errors.Join(errs...)
 }
 
-// postpone has the sweep look at a room later. It reports whether it did.
-func (st *store) postpone(ctx context.Context, at location) bool {
+// postpone makes a room due later in an index. It reports whether it did.
+func (st *store) postpone(ctx context.Context, index func(keys.Shard) string, at location) bool {
 	now, err := st.db.Client.Time(ctx).Result()
 	if err != nil {
 		return false
 	}
 	later := now.Add(sweepRetryDelay).UnixMilli()
-	return st.db.Client.Do(ctx, "ZADD", keys.RoomsDue(at.shard), "XX", later, at.roomID).Err() == nil
+	return st.db.Client.Do(ctx, "ZADD", index(at.shard), "XX", later, at.roomID).Err() == nil
 }
 
 // fenceReply follows stale when the leader has a successor.

@@ -113,6 +113,12 @@ var argAliases = map[string]string{
 	"sum of the segment":                              "sum",
 	"how many lines must be left":                     "least",
 
+	"version that the caller read":             "read_version",
+	"the changed values as a JSON object":      "patch",
+	"the deleted names with commas":            "deleted",
+	"player who gets the turn":                 "player",
+	"deadline of the turn that is over":        "over",
+
 	"how long the token before the current one may be shown again": "grace_ms",
 }
 
@@ -152,6 +158,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
 		"key": "key", "max_seats": "0", "max_rooms": "0", "ended": "", "games": "",
+		"over": "",
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
@@ -235,6 +242,8 @@ func (c call) keyOf(name string) string {
 		return keys.RoomCounter(c.shard)
 	case "due":
 		return keys.RoomsDue(c.shard)
+	case "turns":
+		return keys.RoomTurns(c.shard)
 	case "fence":
 		return keys.RoomsFence(c.shard)
 	case "all", "created", "started", "finished", "cancelled", "open":

@@ -36,6 +36,13 @@ var (
 		"changed")
 	// RoomSeat is one seat. Seats sort by order.
 	RoomSeat = defineLayout("room_seat", "state", "ready", "joined", "stake", "order", "profile")
+	// RoomState is the head of a room's shared state, whose values are fields of their own: bytes is
+	// the size of all names and values; logged counts the bytes of its events until the list of events
+	// is cut.
+	RoomState = defineLayout("room_state", "state_version", "bytes", "names", "logged")
+	// RoomTurn is whose turn it is: user is a user id, deadline is ms since 1970; timeout is what happens
+	// at the deadline, "skip" or "forfeit".
+	RoomTurn = defineLayout("room_turn", "turn_user", "deadline", "seconds", "timeout")
 	// AssetLive is what changes in an asset; stock and limit are empty without a bound.
 	AssetLive = defineLayout("asset_live", "version", "on_sale", "price", "stock", "limit", "sold")
 	// WalletLimits is what a player set for the stakes of a token: the highest stake, how many rooms

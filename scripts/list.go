@@ -72,6 +72,10 @@ var (
 	RoomSweep    = mustLoad("room_sweep")
 	RoomRematch  = mustLoad("room_rematch")
 
+	RoomStateSet = mustLoad("room_state_set")
+	RoomTurnSet  = mustLoad("room_turn_set")
+	RoomTurnSkip = mustLoad("room_turn_skip")
+
 	SaveRead  = mustLoad("save_read")
 	SaveWrite = mustLoad("save_write")
 )

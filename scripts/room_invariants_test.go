@@ -15,6 +15,8 @@ import (
 
 var (
 	roomSettings = redisdb.PackedLayout{Name: "the settings", Separator: '|', Names: scripts.RoomSettings.Names}
+	roomState    = redisdb.PackedLayout{Name: "the state", Separator: '|', Names: scripts.RoomState.Names}
+	roomTurn     = redisdb.PackedLayout{Name: "the turn", Separator: '|', Names: scripts.RoomTurn.Names}
 	roomSeat     = redisdb.PackedLayout{Name: "a seat", Separator: '|', Names: scripts.RoomSeat.Names}
 )
 
@@ -50,6 +52,16 @@ func checkRooms(t tester, shard keys.Shard, game int64, now redistest.Snapshot) 
 		if len(events) > 0 && !strings.HasPrefix(events[len(events)-1], position) {
 			t.Fatalf("%s is at %s and its last event is %s", id, position, events[len(events)-1])
 		}
+		checkState(t, id, stored)
+		turns := now[keys.RoomTurns(shard)]
+		if turn := stored.Field("turn"); turn != "" && live.Text("status") == "STARTED" {
+			record := roomTurn.Split(turn)
+			if due := turns.Field(id); due != record.Text("deadline") {
+				t.Fatalf("the turn of %s is %s and due at %q", id, turn, due)
+			}
+		} else if live.Text("status") == "STARTED" && turns.Field(id) != "" {
+			t.Fatalf("%s has no turn and is due at %s", id, turns.Field(id))
+		}
 		add(keys.RoomIndex(shard, game, "all"), id)
 		add(keys.RoomsDue(shard), id)
 		if !shard.Paid() {
@@ -65,7 +77,7 @@ func checkRooms(t tester, shard keys.Shard, game int64, now redistest.Snapshot) 
 		}
 	}
 	for key, stored := range now {
-		if strings.HasSuffix(key, ":made") { // it may name rooms that have ended
+		if strings.HasSuffix(key, ":made") || key == keys.RoomTurns(shard) { // it may name rooms that have ended
 			continue
 		}
 		if _, listed := want[key]; stored.Type == "zset" && !listed {
@@ -75,6 +87,23 @@ func checkRooms(t tester, shard keys.Shard, game int64, now redistest.Snapshot) 
 	for key, rooms := range want {
 		if got := now[key].Names(); !slices.Equal(got, slices.Sorted(slices.Values(rooms))) {
 			t.Fatalf("%s names %v; want %v", key, got, rooms)
+		}
+	}
+}
+
+// checkState compares the head of a room's shared state with its values.
+func checkState(t tester, id string, room redistest.StoredKey) {
+	t.Helper()
+	bytes, names := 2, 0 // of "{}"
+	for _, field := range room.Names() {
+		if name, ok := strings.CutPrefix(field, "k:"); ok {
+			bytes, names = bytes+len(name)+len(room.Field(field))+4, names+1
+		}
+	}
+	if text := room.Field("state"); text != "" || names > 0 {
+		head := roomState.Split(text)
+		if head.Int("bytes") != int64(bytes) || head.Int("names") != int64(names) {
+			t.Fatalf("the state of %s is %s; its values have %d bytes and %d names", id, text, bytes, names)
 		}
 	}
 }

@@ -1,26 +1,29 @@
 -- room_leave: takes a player out before the start and gives the stake back; forfeits the seat after
--- it; ends a room that is left to nobody, a paid one that is left to one player, and one whose
--- players who are left have all reported the same result; or changes nothing.
+-- it, and gives the player's turn to the next one; ends a room that is left to nobody, a paid one
+-- that is left to one player, and one whose players who are left have all reported the same result;
+-- or changes nothing. It also forfeits the seat of a player whose turn is over.
 -- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats pass_host
 --           players stake refund payout remove_seat start_room drop_reserved end_room
---           finish_room
+--           finish_room turn next_player
 -- FLAGS     allow-oom
--- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due  then
---           the ledger of a paid room, player_rooms of each of the users, in a paid room with
---           wallet and lines, and the receipt of a call with a key
+-- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due
+--           9 turns  then the ledger of a paid room, player_rooms of each of the users, in a paid
+--           room with wallet and lines, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 ids of the
 --           users whose keys are given, in the order of the placements  9 placements: what the
 --           players left over get  10 rake  11 version for which these were computed ('' when not
 --           known yet)  12 events_ms: how long the events outlive the room
+--           13 deadline of the turn that is over ('' for a player who leaves)
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_participant
 --           room_disputed
 -- INVARIANT the pot is the sum of the stakes; payouts and rake are the pot exactly; live has the
---           position of the last event; an index names a room exactly while it is so
-local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key =
-  unpack(KEYS, 1, 8)
+--           position of the last event; an index names a room exactly while it is so; no turn ends
+--           before its time by the store's clock
+local room_key, events_key, open_key, created_key, started_key, finished_key, cancelled_key, due_key, turns_key =
+  unpack(KEYS, 1, 9)
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local room_id, users, placements, rake, computed_for = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
-local events_ms = ARGV[12]
+local events_ms, over = ARGV[12], ARGV[13]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -30,8 +33,8 @@ end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local seat_field = 's' .. user
-local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks', 'reports')
-local settings, seat, marks, reports = fields[1], fields[3], fields[4], fields[5]
+local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks', 'reports', 'turn')
+local settings, seat, marks, reports, turn = fields[1], fields[3], fields[4], fields[5], fields[6]
 if not settings then return refuse('room_not_found', nonce) end
 local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms =
   string.match(settings, PATTERN(room_settings:
@@ -45,6 +48,10 @@ if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed
 local state, was_ready, stake, profile = string.match(seat or '', PATTERN(room_seat: state ready stake profile))
 if not state or state == 'forfeited' then return refuse('not_participant', nonce) end
 if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
+local now_ms, now = read_clock()
+local turn_user, deadline, seconds, timeout =
+  string.match(turn or '', PATTERN(room_turn: turn_user deadline seconds timeout))
+if over ~= '' and (turn_user ~= user or deadline ~= over or now_ms < tonumber(over)) then return refuse('ok', nonce) end
 local paid, is_open, was_active = entry ~= '0', status == 'CREATED', state == 'active'
 local left = tonumber(active) - (was_active and 1 or 0)
 if was_ready == '1' and is_open then ready = string.format('%d', ready - 1) end
@@ -52,7 +59,7 @@ if not was_active then reserved = string.format('%d', reserved - 1) end
 active = string.format('%d', left)
 local is_empty, is_won = left == 0, paid and not is_open and left == 1
 local starts = is_open and not is_empty and auto_start == '1' and ready == active and left >= tonumber(min_players)
-local first_player = paid and 10 or 9
+local first_player = paid and 11 or 10
 local ledger_key = paid and KEYS[first_player - 1]
 local keys_of = collect_player_keys(users, first_player, paid)
 if not keys_of[user] then return {'stale', nonce} end
@@ -64,7 +71,7 @@ if reports and not is_empty and not is_won then
     is_won = is_won and (has_no_say or redis.call('HEXISTS', room_key, 'r' .. other.user) == 1)
   end
 end
-if is_empty or is_won or user == host or starts and reserved ~= '0' then
+if is_empty or is_won or user == host or turn_user == user or starts and reserved ~= '0' then
   seats = seats or read_seats(room_key)
   if is_empty and not has_all_players(seats, keys_of) then return {'stale', nonce} end
   if starts and not has_all_players(seats, keys_of, 'reserved') then return {'stale', nonce} end
@@ -75,7 +82,6 @@ if is_empty or is_won or user == host or starts and reserved ~= '0' then
 end
 if is_empty or is_won then reject_strings(1, #KEYS - (receipt_key and 1 or 0)) end
 
-local now_ms, now = read_clock()
 local changed = now
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
 local reason = 'left'
@@ -114,6 +120,10 @@ elseif starts then
   start_room(publish, events_key, open_key, created_key, started_key, due_key, seq, nonce, now, version, 'auto',
     visibility, room_id, now_ms + match_ms)
   redis.call('HSET', room_key, 'started', now)
+elseif turn_user == user then
+  seq = string.format('%d', seq + 1)
+  give_turn(publish, room_key, events_key, turns_key, seq, nonce, now_ms, now, version, room_id,
+    next_player(seats, user), seconds, timeout, 'left')
 elseif is_open and visibility == 'public' and active + reserved + 1 == tonumber(max_players) then
   redis.call('ZADD', open_key, '0', room_id)
 end

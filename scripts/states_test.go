@@ -16,7 +16,7 @@ import (
 // is.
 type transition struct{ from, to, script string }
 
-var drawnArrow = regexp.MustCompile(`(?m)^//\t(\w*) *──▶ (\w+) +([a-z ]*[a-z])(?: \(.*\))?$`)
+var drawnArrow = regexp.MustCompile(`(?m)^//\t(\w*) *──▶ (\w+) +([a-z_ ]*[a-z])(?: \(.*\))?$`)
 
 // drawnTransitions reads the drawing of the state machine in the package comment of rooms.
 func drawnTransitions(t *testing.T) map[transition]bool {

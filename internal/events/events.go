@@ -46,6 +46,11 @@ var (
 	RoomCancelled = define("room.cancelled", ToRoom, "the room ended without a result; every stake was returned",
 		"reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, refund, "+
 			"amount}], version")
+	RoomState = define("room.state", ToRoom, "values of the shared state changed; version is that of the state",
+		"version, patch: {name: value}, delete: [name]")
+	RoomTurn = define("room.turn", ToRoom, "a player has the turn: it was set, the time of the player before was over, "+
+		"or that player left",
+		"userId (null: nobody), deadline (null: nobody), reason: set|skipped|left, version")
 	RoomRematch = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened",
 		"newRoomId, code, by, version")
 )

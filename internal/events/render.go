@@ -101,6 +101,8 @@ var layouts = newLayouts(map[string]func(*builder){
 	RoomDisputed.Name:    (*builder).appendRoomDisputed,
 	RoomFinished.Name:    (*builder).appendRoomFinished,
 	RoomCancelled.Name:   (*builder).appendRoomCancelled,
+	RoomState.Name:       (*builder).appendRoomState,
+	RoomTurn.Name:        (*builder).appendRoomTurn,
 	RoomRematch.Name:     (*builder).appendRoomRematch,
 	UserBalance.Name:     (*builder).appendUserBalance,
 	UserAsset.Name:       (*builder).appendUserAsset,
@@ -247,6 +249,36 @@ func (b *builder) appendRoomCancelled() {
 	var err error
 	b.json, err = AppendRefunds(b.json, b.next(), decimals)
 	b.keepError(err)
+	b.integer("version", version)
+}
+
+// room.state: version of the state|deleted names with commas|patch, which is JSON.
+func (b *builder) appendRoomState() {
+	version, deleted := b.next(), b.next()
+	b.integer("version", version)
+	b.document("patch", b.last())
+	b.name("delete")
+	b.json = append(b.json, '[')
+	if deleted != "" {
+		for name := range strings.SplitSeq(deleted, ",") {
+			b.json = wire.AppendString(appendComma(b.json), name)
+		}
+	}
+	b.json = append(b.json, ']')
+}
+
+// room.turn: version|user|ms of the deadline|reason. User and deadline are empty for nobody.
+func (b *builder) appendRoomTurn() {
+	version, user, deadline := b.next(), b.next(), b.next()
+	if user == "" {
+		b.literal("userId", "null")
+		b.literal("deadline", "null")
+	} else {
+		b.integer("userId", user)
+		b.name("deadline")
+		b.json = wire.AppendTime(b.json, b.parseTime(deadline))
+	}
+	b.text("reason", b.next())
 	b.integer("version", version)
 }
 

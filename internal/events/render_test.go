@@ -85,6 +85,22 @@ var renderings = []struct {
 		[]string{"room.cancelled", `{"reason":"empty","refunds":[],"version":7}`},
 	},
 	{
+		"a shared state", testRoom, "7-0000001a|room.state|" + millis + `|3|old,hand.7|{"a":"|;","b":[1]}`,
+		[]string{"room.state", `{"version":3,"patch":{"a":"|;","b":[1]},"delete":["old","hand.7"]}`},
+	},
+	{
+		"a shared state without deleted names", testRoom, "7-0000001a|room.state|" + millis + `|1||{"a":1}`,
+		[]string{"room.state", `{"version":1,"patch":{"a":1},"delete":[]}`},
+	},
+	{
+		"a turn", testRoom, "7-0000001a|room.turn|" + millis + "|7|8|" + millis + "|skipped",
+		[]string{"room.turn", `{"userId":8,"deadline":` + renderedT + `,"reason":"skipped","version":7}`},
+	},
+	{
+		"a turn of nobody", testRoom, "7-0000001a|room.turn|" + millis + "|7|||set",
+		[]string{"room.turn", `{"userId":null,"deadline":null,"reason":"set","version":7}`},
+	},
+	{
 		"a rematch", testRoom, "8-0000001a|room.rematch|" + millis + "|8|7|0190a1b2-c3d4-8000-8000-000000000002|P3ZT9A",
 		[]string{"room.rematch", `{"newRoomId":"0190a1b2-c3d4-8000-8000-000000000002","code":"P3ZT9A","by":7,"version":8}`},
 	},
@@ -188,6 +204,8 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 		head + "room.finished|" + millis + "|7|2|10|7:1:490:best;", head + "room.finished|" + millis + `|7|2|10|7:1:490:"1";`,
 		head + "room.finished|" + millis + "|7|2|10|x:1:490:;", head + "room.finished|" + millis + "|7|2|10|7:x:490:;",
 		head + "room.cancelled|" + millis + "|7|2|idle|7", head + "room.cancelled|" + millis + "|7|2|idle|:5",
+		head + "room.state|" + millis + "|3|", head + "room.state|" + millis + "|3||{", head + "room.state|" + millis + "|x||{}",
+		head + "room.turn|" + millis + "|7|8||set", head + "room.turn|" + millis + "|7|8|" + millis,
 		"1-0000001a|user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2|41", // it would be 0 and 1
 		head + "user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2",
 		head + "user.progress|" + millis + `|"gameId":1},"x":{"y":2`, head + "user.progress|" + millis + `|"a":1,"a":2`,

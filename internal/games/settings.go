@@ -27,6 +27,8 @@ type Settings struct {
 	MinStakeAge  time.Duration // age of an account before it may put a stake into a room
 	Issuers      []Issuer      // external identity providers whose tokens sign players in
 	AvatarHosts  []string      // hosts of avatars, a name or "*." and a name; none for every public host
+	StateKeys    StateKeys     // who may write the shared state of rooms; nil: servers alone
+	TurnTimeout  TurnTimeout   // what happens when the time of a turn is over
 
 	ProgressRules wire.RawJSON // rules for saves, a JSON array that package progress parses; nil for none
 }
@@ -35,7 +37,7 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		MaxRakeBps: 2_000, MatchTimeout: 2 * time.Hour, IdleTimeout: 15 * time.Minute, MaxAge: 24 * time.Hour,
-		MaxPlayers: 256,
+		MaxPlayers: 256, TurnTimeout: TurnSkips,
 	}
 }
 
@@ -62,6 +64,9 @@ type SettingsPatch struct {
 	Issuers             *[]Issuer `json:"issuers,omitzero"`
 	AvatarHosts         *[]string `json:"avatarHosts,omitzero"`
 
+	StateKeys   *StateKeys   `json:"stateKeys,omitzero"`
+	TurnTimeout *TurnTimeout `json:"turnTimeout,omitzero"`
+
 	ProgressRules wire.RawJSON `json:"progressRules,omitzero"` // [] and null remove the rules
 }
 
@@ -74,6 +79,10 @@ func (s Settings) AsPatch() SettingsPatch {
 	avatarHosts := s.AvatarHosts
 	if avatarHosts == nil {
 		avatarHosts = []string{}
+	}
+	stateKeys := s.StateKeys
+	if stateKeys == nil {
+		stateKeys = StateKeys{}
 	}
 	rules := s.ProgressRules
 	if rules == nil {
@@ -90,6 +99,8 @@ func (s Settings) AsPatch() SettingsPatch {
 		MinStakeAgeSeconds:  new(Seconds(s.MinStakeAge)),
 		Issuers:             &issuers,
 		AvatarHosts:         &avatarHosts,
+		StateKeys:           &stateKeys,
+		TurnTimeout:         &s.TurnTimeout,
 		ProgressRules:       rules,
 	}
 }
@@ -145,6 +156,8 @@ func (s Settings) merge(p SettingsPatch) Settings {
 	setIfGiven(&s.MinStakeAge, (*time.Duration)(p.MinStakeAgeSeconds))
 	setIfGiven(&s.Issuers, p.Issuers)
 	setIfGiven(&s.AvatarHosts, p.AvatarHosts)
+	setIfGiven(&s.StateKeys, p.StateKeys)
+	setIfGiven(&s.TurnTimeout, p.TurnTimeout)
 	switch string(p.ProgressRules) {
 	case "":
 	case "null":
@@ -188,13 +201,19 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 	if p.AvatarHosts != nil {
 		checkAvatarHosts(errs, *p.AvatarHosts)
 	}
+	if p.StateKeys != nil {
+		p.StateKeys.check(errs)
+	}
+	if t := p.TurnTimeout; t != nil && *t != TurnSkips && *t != TurnForfeits {
+		errs.Add("settings.turnTimeout", "unknown", "must be skip or forfeit")
+	}
 	if len(p.ProgressRules) > maxProgressRulesBytes {
 		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxProgressRulesBytes))
 	}
 }
 
 // checkServerMayChange adds an error for each member of a patch that only the operator may change:
-// a server may change the rules for saves and the time-outs of rooms.
+// a server may change the rules for saves and for the state of rooms, and the time-outs of rooms.
 func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 	for _, m := range []struct {
 		name  string

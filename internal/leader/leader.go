@@ -15,11 +15,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	interval    = time.Second      // between two elections
-	allInterval = time.Minute      // between two looks at every game
-	lease       = 10 * time.Second // of one election
-)
+// allInterval is the time between two looks at every game.
+const allInterval = time.Minute
+
+// Timing is how often a kind of work is done.
+type Timing struct {
+	Interval time.Duration // between two elections
+	Lease    time.Duration // of one election; the work waits for so long when a leader dies in it
+}
+
+var usualTiming = Timing{Interval: time.Second, Lease: 10 * time.Second}
 
 // Handler does the work of some games and returns those with which it has to go on. With an error
 // it returns nil for all of them, or else those with which a look in a second may help; the others
@@ -32,6 +37,7 @@ type Handler func(ctx context.Context, fence int64, gameIDs []int64) (unfinished
 type Work struct {
 	db     *redisdb.DB
 	kind   string
+	timing Timing
 	handle Handler
 
 	mu      sync.Mutex
@@ -40,19 +46,33 @@ type Work struct {
 
 // New returns a kind of work, named by a word that no other kind has.
 func New(db *redisdb.DB, kind string, handle Handler) *Work {
-	return &Work{db: db, kind: kind, handle: handle, changed: map[int64]struct{}{}}
+	return NewTimed(db, kind, usualTiming, handle)
 }
 
-// Changed names a game to the leader, within a second. It only takes a note.
+// NewTimed is New for work that is done more or less often than once a second.
+func NewTimed(db *redisdb.DB, kind string, timing Timing, handle Handler) *Work {
+	return &Work{db: db, kind: kind, timing: timing, handle: handle, changed: map[int64]struct{}{}}
+}
+
+// Changed names a game to the leader, within an interval. It only takes a note.
 func (w *Work) Changed(gameID int64) {
 	w.mu.Lock()
 	w.changed[gameID] = struct{}{}
 	w.mu.Unlock()
 }
 
+// Name names games to the leader at once. A handler that takes long names those with which it has to
+// go on first: they are named to nobody while it runs.
+func (w *Work) Name(ctx context.Context, gameIDs []int64) error {
+	for _, id := range gameIDs {
+		w.Changed(id)
+	}
+	return w.nameChanged(ctx)
+}
+
 // Run names games and competes for the lead until ctx ends.
 func (w *Work) Run(ctx context.Context) error {
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(w.timing.Interval)
 	defer tick.Stop()
 	for {
 		if err := w.RunOnce(ctx); err != nil && ctx.Err() == nil {
@@ -72,7 +92,7 @@ func (w *Work) RunOnce(ctx context.Context) error {
 	if err := w.nameChanged(ctx); err != nil {
 		return err
 	}
-	_, err := w.db.RunAsLeader(ctx, keys.Lock(w.kind), keys.FenceCounter(w.kind), lease, w.lead)
+	_, err := w.db.RunAsLeader(ctx, keys.Lock(w.kind), keys.FenceCounter(w.kind), w.timing.Lease, w.lead)
 	return err
 }
 
@@ -109,10 +129,7 @@ func (w *Work) lead(ctx context.Context, fence int64) error {
 	if err != nil && unfinished == nil { // some may be done; to look again is harmless
 		unfinished = games
 	}
-	for _, id := range unfinished {
-		w.Changed(id)
-	}
-	return errors.Join(err, w.nameChanged(ctx))
+	return errors.Join(err, w.Name(ctx, unfinished))
 }
 
 // takeGames returns the ids of the games to look at, in order. The named ones leave the shared set:

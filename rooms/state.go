@@ -1,0 +1,291 @@
+package rooms
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// The bounds of a room's shared state.
+const (
+	maxStateBytes     = 16 << 10 // of all names and values, as one JSON object
+	maxStateNames     = 128
+	maxStateNameBytes = 64
+)
+
+// SharedState is what the players of a room share, beside the room: the game's own values by name.
+type SharedState struct {
+	Version   int64        // from 1; each change of the state adds 1
+	ValueJSON wire.RawJSON // a JSON object of at most 16 KiB
+}
+
+// Turn is whose turn it is in a room that has started.
+type Turn struct {
+	UserID   int64
+	Deadline time.Time     // by the store's clock, to the millisecond
+	Length   time.Duration // that the next player gets too when this one lets the time pass
+
+	forfeits   bool // at the deadline the player's seat is forfeited; else the next player has the turn
+	deadlineMS string
+}
+
+// StateInput is a change of a room's shared state.
+type StateInput struct {
+	RoomID    string       `json:"roomId"`
+	Version   int64        `json:"version"` // of the state that the caller read; 0: there was none
+	PatchJSON wire.RawJSON `json:"patch"`   // a JSON object: the values to set, by their names
+	Delete    []string     `json:"delete"`  // the names to delete; to delete one that is not there is no error
+}
+
+// statePatch is a valid StateInput.
+type statePatch struct {
+	names, values []string // that are set; values are compact JSON
+	patchJSON     string   // the same as one JSON object
+	deleted       []string
+}
+
+// SetState changes values of the shared state of a room that has not ended. It is a compare-and-set:
+// the state must have the version that the caller read. The version of the room stays the same.
+//
+// The game's server may write every name. What players may write is the game's setting stateKeys: of
+// its prefixes the longest one that a name begins with decides. "host": the host of the room.
+// "owner": the player whose user id follows the prefix, alone or before a "."; the host is no
+// exception. "all": every player with an active seat. No prefix: the server alone.
+//
+// It returns room_not_found, room_closed, room_disputed, not_participant, not_host, forbidden (a
+// name that the caller may not write), limit_reached (the state would have more than 16 KiB or 128
+// names), version_conflict with the member current, and invalid_request with every faulty name.
+func (s *Service) SetState(
+	ctx context.Context, caller principal.Caller, in StateInput, rc idempotency.Receipt,
+) (ChangeResult, error) {
+	c, err := s.hostCommand(caller, in.RoomID, rc)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	patch, err := parseStatePatch(in)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	hostOnly, err := s.authorizeNames(ctx, caller, slices.Concat(patch.names, patch.deleted))
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	r, err := s.store.setState(ctx, c, in.Version, patch, hostOnly)
+	return s.toChangeResult(ctx, caller, r, err)
+}
+
+// parseStatePatch returns invalid_request with every faulty field.
+func parseStatePatch(in StateInput) (statePatch, error) {
+	var fieldErrors apierror.FieldErrors
+	p := statePatch{patchJSON: "{}", deleted: in.Delete}
+	if in.Version < 0 {
+		fieldErrors.Add("version", "range", "must not be negative")
+	}
+	if len(in.PatchJSON) > 0 {
+		p.readPatch(in.PatchJSON, &fieldErrors)
+	}
+	for i, name := range p.deleted {
+		field := "delete[" + strconv.Itoa(i) + "]"
+		switch {
+		case !games.IsStateName(name):
+			fieldErrors.Add(field, "format", stateNameForm)
+		case slices.Contains(p.names, name) || slices.Contains(p.deleted[:i], name):
+			fieldErrors.Add(field, "duplicate", "stands in the same change twice")
+		}
+	}
+	if len(p.names)+len(p.deleted) > maxStateNames {
+		fieldErrors.Add("patch", "range", fmt.Sprintf("must change at most %d names", maxStateNames))
+	}
+	if len(p.names)+len(p.deleted) == 0 {
+		fieldErrors.Add("patch", "required", "must have a name, or delete must")
+	}
+	return p, fieldErrors.Err()
+}
+
+var stateNameForm = fmt.Sprintf("must be 1 to %d letters, digits, \".\", \"_\" or \"-\"", maxStateNameBytes)
+
+func (p *statePatch) readPatch(patch wire.RawJSON, fieldErrors *apierror.FieldErrors) {
+	compact := patch.Clone()
+	if err := compact.Compact(); err != nil || compact.Kind() != '{' {
+		fieldErrors.Add("patch", "type", "must be a JSON object")
+		return
+	}
+	p.patchJSON = string(compact)
+	d := jsontext.NewDecoder(strings.NewReader(p.patchJSON))
+	_, _ = d.ReadToken() // the brace
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil { // a name that is there twice
+			fieldErrors.Add("patch", "duplicate", "has a name twice")
+			return
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		switch {
+		case err != nil:
+			fieldErrors.Add("patch", "type", "must be a JSON object")
+			return
+		case !games.IsStateName(name):
+			fieldErrors.Add("patch", "format", "a name "+stateNameForm)
+			return
+		}
+		p.names, p.values = append(p.names, name), append(p.values, string(value))
+	}
+}
+
+// authorizeNames returns forbidden when the caller may never write one of the names, and reports
+// whether the caller must be the host to write them all.
+func (s *Service) authorizeNames(
+	ctx context.Context, caller principal.Caller, names []string,
+) (hostOnly bool, err error) {
+	if caller.Role == principal.Server {
+		return false, nil
+	}
+	game, err := s.games.Find(ctx, caller.GameID)
+	if err != nil {
+		return false, err
+	}
+	id := strconv.FormatInt(caller.UserID, 10)
+	for _, name := range names {
+		writer, rest := game.Settings.StateKeys.WriterOf(name)
+		owner, _, _ := strings.Cut(rest, ".")
+		switch {
+		case writer == games.WriterAll, writer == games.WriterOwner && owner == id:
+		case writer == games.WriterHost:
+			hostOnly = true
+		case writer == games.WriterOwner:
+			return false, apierror.Forbidden.WithReason("%q is another player's to write", name).WithMember("name", name)
+		default:
+			return false, apierror.Forbidden.WithReason("only the game's server may write %q", name).
+				WithMember("name", name)
+		}
+	}
+	return hostOnly, nil
+}
+
+// setState runs the script. Its room, also after version_conflict, has the state as it is now.
+func (st *store) setState(
+	ctx context.Context, c command, version int64, p statePatch, hostOnly bool,
+) (scriptResult, error) {
+	own := []any{
+		c.playerText(), c.gameID, formatBool(hostOnly), version, p.patchJSON, strings.Join(p.deleted, ","),
+		maxStateBytes, maxStateNames,
+	}
+	for i, name := range p.names {
+		own = append(own, name, p.values[i])
+	}
+	return st.run(ctx, scripts.RoomStateSet, st.newKeyList(c), own...)
+}
+
+// currentState is the member "current" of a version_conflict.
+type currentState struct {
+	Version   int64        `json:"version"`
+	ValueJSON wire.RawJSON `json:"value"`
+}
+
+// stateConflict returns version_conflict with the state as it is now, or, for a replay, with its
+// version alone: the caller may not see the room any more.
+func stateConflict(r scriptResult, values *redisdb.Values) error {
+	current := currentState{Version: values.NextInt(), ValueJSON: wire.RawJSON("{}")}
+	if err := values.Err(); err != nil {
+		return err
+	}
+	conflict := apierror.VersionConflict.WithReason("the state has the version %d", current.Version)
+	if r.replayed || r.room == nil {
+		return conflict
+	}
+	if shared := r.room.Shared; shared != nil {
+		current = currentState{shared.Version, shared.ValueJSON}
+	}
+	return conflict.WithMember("current", current)
+}
+
+// The fields of a room's shared state: its head, and one for each name.
+const (
+	stateHeadField   = "state"
+	stateFieldPrefix = "k:"
+)
+
+var (
+	stateLayout = redisdb.PackedLayout{
+		Name: "the head of a room's state", Separator: '|', Names: scripts.RoomState.Names,
+	}
+	turnLayout = redisdb.PackedLayout{Name: "the turn of a room", Separator: '|', Names: scripts.RoomTurn.Names}
+)
+
+// decodeState reads the shared state, its names in alphabetical order. It returns nil for a room
+// without one.
+func decodeState(hash redisdb.Hash) (*SharedState, error) {
+	text, ok := hash.Get(stateHeadField)
+	if !ok {
+		return nil, nil
+	}
+	head := stateLayout.Split(text)
+	shared := &SharedState{Version: head.Int("state_version")}
+	var fields [][2]string
+	for field, value := range hash.All {
+		if name, ok := strings.CutPrefix(field, stateFieldPrefix); ok {
+			fields = append(fields, [2]string{name, value})
+		}
+	}
+	slices.SortFunc(fields, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+	o := objectAppender{make([]byte, 0, head.Int("bytes")+2)}
+	o.openBracket('{')
+	for _, f := range fields {
+		o.rawMember(f[0], f[1])
+	}
+	o.closeBracket('}')
+	shared.ValueJSON = o.b
+	return shared, head.Err()
+}
+
+// decodeTurn reads whose turn it is, nil when nobody has it.
+func decodeTurn(hash redisdb.Hash) (*Turn, error) {
+	text, ok := hash.Get("turn")
+	if !ok {
+		return nil, nil
+	}
+	turn := turnLayout.Split(text)
+	t := &Turn{
+		UserID: turn.Int("turn_user"), Deadline: turn.Time("deadline"),
+		Length:   time.Duration(turn.Int("seconds")) * time.Second,
+		forfeits: turn.Text("timeout") == string(games.TurnForfeits), deadlineMS: turn.Text("deadline"),
+	}
+	return t, turn.Err()
+}
+
+// clockMembers appends the shared state, whose turn it is and when the match ends at the latest, each
+// where there is one.
+func (o *objectAppender) clockMembers(r *Room) {
+	if r.Shared != nil {
+		o.memberName("shared")
+		o.openBracket('{')
+		o.intMember("version", r.Shared.Version)
+		o.rawMember("value", string(r.Shared.ValueJSON))
+		o.closeBracket('}')
+	}
+	if r.Status != Started {
+		return
+	}
+	o.timeMember("matchDeadline", r.StartedAt.Add(r.MatchTimeout))
+	if r.Turn != nil {
+		o.memberName("turn")
+		o.openBracket('{')
+		o.intMember("userId", r.Turn.UserID)
+		o.timeMember("deadline", r.Turn.Deadline)
+		o.closeBracket('}')
+	}
+}

@@ -1,0 +1,146 @@
+package rooms
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/leader"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// turnWork is the kind of work that ends turns, for package leader. It is apart from the sweep,
+// which may be busy for seconds.
+const turnWork = "turns"
+
+// turnTiming has another leader take over within three seconds after one died.
+var turnTiming = leader.Timing{Interval: 500 * time.Millisecond, Lease: 2 * time.Second}
+
+// minTurnWait is the shortest time between two looks at the turns of one shard, so that many
+// deadlines cost few looks.
+const minTurnWait = 50 * time.Millisecond
+
+// endTurns ends the turns whose time is over in the rooms of games, and waits for those whose time
+// will be over before the next election. It is a leader.Handler: it returns the games that have
+// turns. A leader that was replaced does no harm: the scripts look at the clock themselves.
+func (st *store) endTurns(ctx context.Context, _ int64, gameIDs []int64) (unfinished []int64, err error) {
+	shards, stopped := st.splitStopped(st.shardsOf(gameIDs))
+	until := time.Now().Add(turnTiming.Interval)
+	var errs []error
+	for first := true; ; first = false {
+		due, err := st.listDue(ctx, keys.RoomTurns, shards, nil)
+		errs = append(errs, err)
+		if first { // at once: a leader that dies while it waits must leave them to the next one
+			unfinished = gamesOf(slices.Concat(due.busy, stopped))
+			errs = append(errs, st.timing.Name(ctx, unfinished))
+		}
+		_, err = st.endTurnsOf(ctx, due.rooms)
+		errs = append(errs, err)
+		pause := max(due.untilNext, minTurnWait)
+		if due.untilNext == 0 || ctx.Err() != nil || time.Now().Add(pause).After(until) {
+			return unfinished, errors.Join(errs...)
+		}
+		shards = due.busy
+		wait(ctx, pause)
+	}
+}
+
+// endTurnsOf ends the turns of rooms whose time is over. It returns how many rooms it looked at.
+func (st *store) endTurnsOf(ctx context.Context, rooms []location) (ended int, err error) {
+	var errs []error
+	for batch := range slices.Chunk(rooms, sweepBatchRooms) {
+		n, err := st.endTurnBatch(ctx, batch)
+		ended += n
+		errs = append(errs, err)
+	}
+	return ended, errors.Join(errs...)
+}
+
+func (st *store) endTurnBatch(ctx context.Context, batch []location) (ended int, err error) {
+	var errs []error
+	fail := func(at location, err error) {
+		errs = append(errs, fmt.Errorf("end the turn of room %s: %w", at.roomID, err))
+		if !isOutside(err) {
+			st.postpone(ctx, keys.RoomTurns, at)
+		}
+	}
+	names := make([]string, len(batch))
+	for i, at := range batch {
+		names[i] = at.roomKey
+	}
+	var calls []redisdb.ScriptCall
+	var skipped []location
+	for i, hash := range st.db.ReadHashes(ctx, names) {
+		at := batch[i]
+		room, err := decodeRoom(at.roomID, hash.Fields)
+		switch err = cmp.Or(hash.Err, err); {
+		case err != nil:
+			fail(at, err)
+		case room.Status == Started && room.Turn != nil && room.Turn.forfeits:
+			if err := st.forfeitTurn(ctx, at, *room); err != nil {
+				fail(at, err)
+				continue
+			}
+			ended++
+		default:
+			k := st.newKeyList(command{location: at, gameID: room.GameID}).addTurns()
+			args := []any{st.db.PublishCommand, idempotency.NewNonce(), at.roomID}
+			calls, skipped = append(calls, redisdb.ScriptCall{Keys: k.names, Args: args}), append(skipped, at)
+		}
+	}
+	if len(calls) == 0 {
+		return ended, errors.Join(errs...)
+	}
+	for i, result := range st.db.RunScriptPipelined(ctx, scripts.RoomTurnSkip, calls) {
+		if result.Failure != nil {
+			fail(skipped[i], result.Failure)
+			continue
+		}
+		ended++ // stale: it is read again at the next look
+	}
+	return ended, errors.Join(errs...)
+}
+
+// forfeitTurn forfeits the seat of the player whose turn is over, as a leave does.
+func (st *store) forfeitTurn(ctx context.Context, at location, room Room) error {
+	player := principal.Caller{Role: principal.Player, UserID: room.Turn.UserID, GameID: room.GameID}
+	c := command{at, player, room.GameID, idempotency.Receipt{}, idempotency.NewNonce()}
+	turn := *room.Turn
+	for range maxScriptAttempts {
+		r, err := st.leave(ctx, c, room.settleWithout(player.UserID), turn.deadlineMS)
+		if err != nil || !r.isStale() {
+			return err // another status: the room has ended, as the next look finds
+		}
+		room = *r.room
+	}
+	return nil // at the next look
+}
+
+// shardsOf returns the shards of free rooms and the economies of games; the free shards together
+// are the game freeRooms.
+func (st *store) shardsOf(gameIDs []int64) []keys.Shard {
+	shards := st.freeShards()
+	for _, id := range gameIDs {
+		if id != freeRooms {
+			shards = append(shards, keys.EconomyShard(id))
+		}
+	}
+	return shards
+}
+
+// gamesOf returns the games of shards in order, freeRooms for a free shard.
+func gamesOf(shards []keys.Shard) []int64 {
+	ids := []int64{}
+	for _, shard := range shards {
+		ids = append(ids, shard.GameID())
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

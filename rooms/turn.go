@@ -1,0 +1,88 @@
+package rooms
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/games"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// maxTurn bounds a turn. Longer than a match it is of no use.
+const maxTurn = 24 * time.Hour
+
+// TurnInput gives a player the turn.
+type TurnInput struct {
+	RoomID  string `json:"roomId"`
+	UserID  *int64 `json:"userId"`  // nil: nobody has the turn, and no clock runs
+	Seconds *int64 `json:"seconds"` // 1 to 86,400, from now on; required with UserID, and nil without
+}
+
+// SetTurn gives an active player of a room that has started the turn, for some seconds from now on
+// by the store's clock; or it ends the turns. The host and the game's server may. Whoever had the
+// turn has it no more.
+//
+// At the deadline the next active player in seating order gets the turn with the same seconds, and
+// so on. In a game whose setting turnTimeout is "forfeit", the player's seat is forfeited first, as
+// by a leave. In a room with an entry only turns that the game's server sets end so: else a host could win the
+// pot by giving the others a second. The next player gets the turn as well when the one who has it
+// leaves.
+//
+// It returns room_not_found, room_closed, not_host, not_started, room_disputed, not_participant (of
+// the player), and invalid_request.
+func (s *Service) SetTurn(
+	ctx context.Context, caller principal.Caller, in TurnInput, rc idempotency.Receipt,
+) (ChangeResult, error) {
+	c, err := s.hostCommand(caller, in.RoomID, rc)
+	if err != nil {
+		return ChangeResult{}, err
+	}
+	if err := in.check(); err != nil {
+		return ChangeResult{}, err
+	}
+	timeout := games.TurnSkips
+	if !c.shard.Paid() || caller.Role == principal.Server {
+		game, err := s.games.Find(ctx, c.gameID)
+		if err != nil {
+			return ChangeResult{}, err
+		}
+		timeout = game.Settings.TurnTimeout
+	}
+	r, err := s.store.setTurn(ctx, c, in, timeout)
+	return s.toChangeResult(ctx, caller, r, err)
+}
+
+func (in *TurnInput) check() error {
+	var fieldErrors apierror.FieldErrors
+	switch {
+	case in.UserID == nil && in.Seconds != nil:
+		fieldErrors.Add("seconds", "forbidden", "must be absent when nobody gets the turn")
+	case in.UserID == nil:
+	case in.Seconds == nil:
+		fieldErrors.Add("seconds", "required", "is required")
+	case *in.Seconds < 1 || *in.Seconds > int64(maxTurn/time.Second):
+		fieldErrors.Add("seconds", "range", fmt.Sprintf("must be 1 to %d", int64(maxTurn/time.Second)))
+	}
+	if in.UserID != nil && *in.UserID < 1 {
+		fieldErrors.Add("userId", "range", "must be a player, or null")
+	}
+	return fieldErrors.Err()
+}
+
+func (st *store) setTurn(
+	ctx context.Context, c command, in TurnInput, timeout games.TurnTimeout,
+) (scriptResult, error) {
+	user, seconds := "", ""
+	if in.UserID != nil {
+		user, seconds = strconv.FormatInt(*in.UserID, 10), strconv.FormatInt(*in.Seconds, 10)
+	}
+	r, err := st.run(ctx, scripts.RoomTurnSet, st.newKeyList(c).addTurns(),
+		c.playerText(), c.gameID, c.roomID, user, seconds, string(timeout))
+	st.timing.Changed(c.shard.GameID()) // freeRooms for a free shard
+	return r, err
+}

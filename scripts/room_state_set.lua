@@ -1,0 +1,73 @@
+-- room_state_set: changes values of the shared state of a room, or changes nothing.
+-- INCLUDES  clock receipt event marks save_change
+-- KEYS      1 room  2 events  then the receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
+--           7 host_only: 1 when a name is the host's alone  8 version that the caller read  9 the
+--           changed values as a JSON object  10 the deleted names with commas  11 max_bytes
+--           12 max_names  then pairs of a changed name and its value
+-- RETURNS   ok replay idempotency_key_reused room_not_found room_closed room_disputed
+--           not_participant not_host version_conflict limit_reached
+-- INVARIANT bytes and names are those of the values; live has the position of the last event
+-- The version of the state follows version_conflict, the name of the limit limit_reached.
+local room_key, events_key = KEYS[1], KEYS[2]
+local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local host_only, read_version, patch, deleted, max_bytes, max_names =
+  ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11], ARGV[12]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
+
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
+end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
+
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks', 'state')
+local settings, seat, marks = fields[1], fields[3], fields[4]
+if not settings then return refuse('room_not_found', nonce) end
+local game, visibility = string.match(settings, PATTERN(room_settings: game visibility))
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+if game ~= caller_game then return refuse('room_not_found', nonce) end
+if is_resend(marks, nonce) then return 'ok' end
+if visibility == 'private' and user ~= '' and not seat then return refuse('room_not_found', nonce) end
+if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
+if user ~= '' and (not seat or string.byte(seat) ~= 97) then return refuse('not_participant', nonce) end -- not "active"
+if host_only == '1' and user ~= host then return refuse('not_host', nonce) end
+if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
+local state_version, bytes, names, logged =
+  string.match(fields[5] or '0|2|0|0', PATTERN(room_state: state_version bytes names logged))
+if state_version ~= read_version then return refuse('version_conflict', nonce, state_version) end
+
+-- The size of an object is its braces and, for each name, quotes, colon and comma.
+local changes, removed = {}, {}
+for i = 13, #ARGV, 2 do
+  local field = 'k:' .. ARGV[i]
+  local had = redis.call('HSTRLEN', room_key, field)
+  bytes = bytes + #ARGV[i + 1] - had
+  if had == 0 then names, bytes = names + 1, bytes + #ARGV[i] + 4 end
+  changes[#changes + 1], changes[#changes + 2] = field, ARGV[i + 1]
+end
+for name in string.gmatch(deleted, '[^,]+') do
+  local had = redis.call('HSTRLEN', room_key, 'k:' .. name)
+  if had > 0 then
+    names, bytes = names - 1, bytes - had - #name - 4
+    removed[#removed + 1] = 'k:' .. name
+  end
+end
+if bytes > tonumber(max_bytes) then return refuse('limit_reached', nonce, 'state_bytes', max_bytes) end
+if tonumber(names) > tonumber(max_names) then return refuse('limit_reached', nonce, 'state_names', max_names) end
+
+local _, now = read_clock()
+local changed = now
+state_version, seq = string.format('%d', state_version + 1), string.format('%d', seq + 1)
+bytes, names, logged = string.format('%d', bytes), string.format('%d', names), logged + #patch + #deleted
+emit_event(publish, events_key, seq, nonce, now, 'room.state', state_version .. '|' .. deleted .. '|' .. patch)
+if logged > 65536 then -- 256 events of 16 KiB would be too much for one room
+  redis.call('LTRIM', events_key, -32, -1)
+  logged = 0
+end
+logged = string.format('%d', logged)
+if removed[1] then redis.call('HDEL', room_key, unpack(removed)) end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), 'state',
+  PACK(room_state), unpack(changes))
+return 'ok'

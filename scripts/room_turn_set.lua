@@ -1,0 +1,51 @@
+-- room_turn_set: gives a player the turn for some seconds, or ends the turns, or changes nothing.
+-- INCLUDES  clock receipt event marks save_change turn
+-- KEYS      1 room  2 events  3 turns  then the receipt of a call with a key
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
+--           7 room id  8 player who gets the turn ('' for nobody)  9 seconds  10 timeout: skip or
+--           forfeit, what happens at the deadline
+-- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host room_disputed
+--           not_started not_participant
+-- INVARIANT a room with a turn is in turns, with its deadline; live has the position of the last event
+local room_key, events_key, turns_key = KEYS[1], KEYS[2], KEYS[3]
+local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local room_id, player, seconds, timeout = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
+
+if receipt_key then
+  local first = find_receipt(receipt_key, fingerprint)
+  if first then return first end
+end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
+
+local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks', 's' .. player, 'turn')
+local settings, marks, player_seat, turn = fields[1], fields[4], fields[5], fields[6]
+if not settings then return refuse('room_not_found', nonce) end
+local game, visibility = string.match(settings, PATTERN(room_settings: game visibility))
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
+if game ~= caller_game then return refuse('room_not_found', nonce) end
+if is_resend(marks, nonce) then return 'ok' end
+if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
+if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
+if user ~= '' and user ~= host then return refuse('not_host', nonce) end
+if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
+if status ~= 'STARTED' then return refuse('not_started', nonce) end
+if player ~= '' and (not player_seat or string.byte(player_seat) ~= 97) then -- not "active"
+  return refuse('not_participant', nonce)
+end
+if player == '' and not turn then return refuse('ok', nonce) end
+
+local now_ms, now = read_clock()
+local changed = now
+version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
+if player ~= '' then
+  give_turn(publish, room_key, events_key, turns_key, seq, nonce, now_ms, now, version, room_id, player, seconds,
+    timeout, 'set')
+else
+  redis.call('HDEL', room_key, 'turn')
+  redis.call('ZREM', turns_key, room_id)
+  emit_event(publish, events_key, seq, nonce, now, 'room.turn', version .. '|||set')
+end
+save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live))
+return 'ok'

@@ -1,0 +1,35 @@
+-- room_turn_skip: gives the turn to the next player when its time is over, forgets the turn of a room
+-- that goes on no more, or changes nothing.
+-- INCLUDES  clock event seats turn next_player
+-- FLAGS     allow-oom
+-- KEYS      1 room  2 events  3 turns
+-- ARGV      1 publish  2 nonce  3 room id
+-- RETURNS   ok stale
+-- INVARIANT no turn ends before its time by the store's clock, and none ends twice; a room with a
+--           turn is in turns, with its deadline; live has the position of the last event
+-- Stale means that the turn ends with a forfeited seat: that is room_leave.
+local room_key, events_key, turns_key = KEYS[1], KEYS[2], KEYS[3]
+local publish, nonce, room_id = ARGV[1], ARGV[2], ARGV[3]
+
+local fields = redis.call('HMGET', room_key, 'live', 'turn')
+local status, version, seq, _, pot, active, reserved, ready, host =
+  string.match(fields[1] or '', PATTERN(room_live: status version seq nonce pot active reserved ready host))
+local turn_user, deadline, seconds, timeout =
+  string.match(fields[2] or '', PATTERN(room_turn: turn_user deadline seconds timeout))
+if status ~= 'STARTED' or not turn_user then
+  redis.call('ZREM', turns_key, room_id)
+  return 'ok'
+end
+local now_ms, now = read_clock()
+if now_ms < tonumber(deadline) then
+  redis.call('ZADD', turns_key, deadline, room_id)
+  return 'ok'
+end
+if timeout == 'forfeit' then return {'stale', nonce} end
+
+local changed = now
+version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
+give_turn(publish, room_key, events_key, turns_key, seq, nonce, now_ms, now, version, room_id,
+  next_player(read_seats(room_key), turn_user), seconds, timeout, 'skipped')
+redis.call('HSET', room_key, 'live', PACK(room_live))
+return 'ok'
