@@ -51,15 +51,15 @@ func TestClientsFollowAFailoverOfSentinels(t *testing.T) {
 func TestAfterAFailoverThatLostEventsClientsGetASnapshot(t *testing.T) {
 	t.Parallel()
 	primary := redistest.StartFor(t, deliveryStore...)
-	wire := layCable(t, primary.Addr)
-	replica := redistest.StartReplica(t, wire.listener.Addr().String(), deliveryStore...)
+	wire := redistest.StartProxy(t, primary.Addr)
+	replica := redistest.StartReplica(t, wire.Addr, deliveryStore...)
 	proxy := redistest.StartProxy(t, primary.Addr)
 	url := "redis://" + proxy.Addr
 	a := newAudience(t, openStoreOf(t, url), []string{url, url})
 	s := a.begin(2, 6)
 	s.waitReceived(5)
-	wire.mu.Lock()
-	defer wire.mu.Unlock()
+	wire.Cut()
+	defer wire.Mend()
 	s.waitReceived(10)
 	if err := redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
