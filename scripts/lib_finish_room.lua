@@ -16,7 +16,8 @@ local function finish_room(publish, events_key, status_key, finished_key, due_ke
   end
   local event = format_event(seq, nonce, 'room.finished', now,
     version .. '|' .. decimals .. '|' .. rake .. '|' .. placements)
-  lists[#lists + 1], entries[#entries + 1] = events_key, event
+  lists[#lists + 1] = events_key
+  entries[#lists] = event
 
   local appended, left, length = 0, first - step, 0
   local is_written, failure = pcall(function()

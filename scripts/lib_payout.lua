@@ -19,11 +19,12 @@ local function read_payouts(placements, rake, pot, entry, seats)
   return payouts
 end
 
--- prepare_payouts reads every wallet and writes nothing. KEYS has from first on player_rooms, wallet
--- and lines of each of the payouts. It adds to lists and entries what is to be appended: the lines
--- of the players in their order, then the entry of the ledger. It returns what pay_out writes.
-local function prepare_payouts(lists, entries, payouts, first, ledger_key, nonce, now, token, decimals, entry, pot, rake,
-  room_id)
+-- prepare_payouts reads every wallet and writes nothing. KEYS has from first on player_rooms,
+-- wallet and lines of each of the payouts. It adds to lists and entries what is to be appended: the
+-- lines of the players in their order, then the entry of the ledger. It returns the balances and
+-- the numbers of the lines, balance, seq, balance, … and what count_stake needs, at -i for i.
+local function prepare_payouts(lists, entries, payouts, first, ledger_key, nonce, now, token, decimals, entry, pot,
+  rake, room_id)
   local writes, postings, key = {}, {}, first
   local kind = '-' .. nonce .. '|user.balance|' .. now .. '|' .. token .. '|' .. decimals .. '|'
   for i = 1, #payouts, 2 do
@@ -34,14 +35,16 @@ local function prepare_payouts(lists, entries, payouts, first, ledger_key, nonce
       postings[#postings + 1] = ';w' .. payouts[i] .. ':' .. units
     end
     local seq, balance = string.format('%d', line + 1), free .. '|' .. subtract_amounts(held, entry)
-    lists[#lists + 1], entries[#entries + 1] = KEYS[key + 2], seq .. kind .. units .. '|' .. balance .. reason .. room_id
+    lists[#lists + 1] = KEYS[key + 2]
+    entries[#lists] = seq .. kind .. units .. '|' .. balance .. reason .. room_id
     writes[i], writes[i + 1] = balance .. limited, seq
     if limited ~= '' then writes[-i] = -units end
     key = key + 3
   end
   if rake ~= '0' then postings[#postings + 1] = ';h:' .. rake end
-  lists[#lists + 1], entries[#entries + 1] = ledger_key, now .. '|' .. nonce .. '|' .. token .. '|payout|' .. room_id ..
-    '|e:-' .. pot .. table.concat(postings)
+  lists[#lists + 1] = ledger_key
+  entries[#lists] = now .. '|' .. nonce .. '|' .. token .. '|payout|' .. room_id .. '|e:-' .. pot ..
+    table.concat(postings)
   return writes
 end
 

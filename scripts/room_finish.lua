@@ -1,6 +1,5 @@
 -- room_finish: ends a started room with a result and pays out the pot, or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event stake payout end_room
---           finish_room
+-- INCLUDES  clock amounts balance count_stake receipt event payout end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 due  then the ledger of a paid room,
 --           player_rooms of each seat, in a paid room with wallet and lines and in the order of the

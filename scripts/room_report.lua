@@ -1,7 +1,6 @@
 -- room_report: stores what a player of a room that is settled by consensus saw, ends the room with
 -- it when the players agree, and freezes the pot when they do not; or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event seats stake payout end_room
---           finish_room
+-- INCLUDES  clock amounts balance count_stake receipt event seats payout end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
 --           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
