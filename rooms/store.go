@@ -353,7 +353,7 @@ func (st *store) runScript(
 
 // addEndedRoom keeps the id of a room that has ended for the next script that opens one of its
 // creator: else that has to ask which of the creator's rooms have ended whenever the quota is
-// reached, which was 3 % of the CPU of a cycle.
+// reached: 431 instead of 415 allocations for a cycle (BenchmarkCycle).
 func (st *store) addEndedRoom(shard keys.Shard, room *Room) {
 	creator := creatorID{shard, room.CreatorID}
 	if ids, _ := st.endedRooms.Get(creator); st.maxOpenRooms != 0 && len(ids) < endedRoomsMaxBytes {
