@@ -9,6 +9,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parlor-games/parlor/handlers"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/rooms"
 )
 
 // BenchmarkHotRoutes measures handlers and domains together, without a network to the client.
@@ -48,9 +52,13 @@ func BenchmarkHotRoutes(b *testing.B) {
 }
 
 // BenchmarkCycle measures what one cycle of make bench costs this process, without a network to the
-// client: a room is created, and two players join and leave it.
+// client: a room is created, and two players join and leave it, with the quotas of rooms as on a
+// node with limits.
 func BenchmarkCycle(b *testing.B) {
-	f := newGameFixture(b)
+	db := redistest.Single(b)
+	f := newFixtureOn(b, db, func(d *handlers.Deps) {
+		d.Rooms = rooms.New(db, d.Wallet, d.Users, d.Games, rooms.Options{Quotas: rooms.DefaultQuotas()})
+	}).createGame()
 	ann, bob := f.guest("Ann"), f.guest("Bob")
 	send := func(token, verb, body string) string {
 		r := httptest.NewRequest("POST", "/api/v1/game-session/"+verb, strings.NewReader(body))

@@ -48,13 +48,26 @@ type store struct {
 	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
 
 	sharedKeysCache *cache.Cache[sharedKeysID, *sharedKeys]
+	endedRooms      *cache.Cache[creatorID, string] // ids of rooms whose end this node saw, "," behind each
 }
+
+// creatorID names a player who makes rooms on a shard.
+type creatorID struct {
+	shard  keys.Shard
+	userID int64
+}
+
+const (
+	endedRoomsCacheSize = 4096 // creators
+	endedRoomsMaxBytes  = 1024 // of the ids for one of them
+)
 
 func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledgerChanged func(int64)) *store {
 	st := &store{
 		db: db, freeShardCount: freeShardCount, receiptTTL: receiptTTL, ledgerChanged: ledgerChanged,
 		checkMoney:      func(int64) error { return nil },
 		sharedKeysCache: cache.New[sharedKeysID, *sharedKeys]("room_keys", sharedKeysCacheSize, 0),
+		endedRooms:      cache.New[creatorID, string]("ended_rooms", endedRoomsCacheSize, time.Hour),
 	}
 	st.sweeping = leader.New(db, sweepWork, st.sweepGames)
 	st.timing = leader.NewTimed(db, turnWork, turnTiming, st.endTurns)
@@ -337,8 +350,31 @@ func (st *store) runScript(
 		r.reply = redisdb.Reply{Status: apierror.RoomNotFound.Code}
 		return r, nil
 	}
-	r.room, err = decodeRoom(read.roomID, hash)
+	if r.room, err = decodeRoom(read.roomID, hash); err == nil && r.room.Status.Ended() {
+		st.addEndedRoom(read.shard, r.room)
+	}
 	return r, err
+}
+
+// addEndedRoom keeps the id of a room that has ended for the next script that opens one of its
+// creator: else that has to ask which of the creator's rooms have ended whenever the quota is
+// reached: 431 instead of 415 allocations for a cycle (BenchmarkCycle).
+func (st *store) addEndedRoom(shard keys.Shard, room *Room) {
+	creator := creatorID{shard, room.CreatorID}
+	if ids, _ := st.endedRooms.Get(creator); st.maxOpenRooms != 0 && len(ids) < endedRoomsMaxBytes {
+		st.endedRooms.Add(creator, ids+room.RoomID+",")
+	}
+}
+
+// takeEndedRooms returns what addEndedRoom kept, for scripts that open a room. It may lack rooms,
+// also those of a script that fails.
+func (st *store) takeEndedRooms(shard keys.Shard, userID int64) string {
+	creator := creatorID{shard, userID}
+	ids, found := st.endedRooms.Get(creator)
+	if found {
+		st.endedRooms.Remove(creator)
+	}
+	return ids
 }
 
 // run runs a script that changes the command's room.
@@ -353,6 +389,9 @@ func (st *store) tryCreate(
 ) (scriptResult, error) {
 	settings, document := n.encode(caller.UserID)
 	c := st.newRoomCommand(caller, n.entry > 0, rc)
+	if ended == "" {
+		ended = st.takeEndedRooms(c.shard, caller.UserID)
+	}
 	return st.runCreate(ctx, c, n.creatorProfileJSON, settings, document, ended)
 }
 
@@ -525,6 +564,9 @@ func startedIndexOf(status Status) (index, wasDisputed string) {
 func (st *store) tryRematch(
 	ctx context.Context, c command, room Room, profile, ended string,
 ) (scriptResult, error) {
+	if ended == "" {
+		ended = st.takeEndedRooms(c.shard, c.caller.UserID)
+	}
 	next := c
 	next.location = newLocation(c.shard, keys.NewRoomID(c.shard, time.Now()))
 	code := newCode(c.shard.Number(), st.freeShardCount)

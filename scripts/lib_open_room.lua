@@ -8,8 +8,8 @@
 -- keys begin in KEYS: room, events, code, next_id, due, all, created, started, open, player_rooms
 -- and rooms_made of the creator, then wallet, lines and ledger of a paid room, or free_rooms of a
 -- free one. reserved is the number, as text, of the seats that the caller of open_room adds. ended
--- are the ids, "," around each, of the rooms in rooms_made that have ended, '' when that was not
--- looked up: no script that ends a room has the key of its creator.
+-- are ids, "," behind each, of rooms of the creator that have ended; with one more in front they are
+-- all of those in rooms_made: no script that ends a room has the key of its creator.
 local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings,
   document, profile, reserved, max_seats, max_rooms, ended)
   local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key,
@@ -27,11 +27,13 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
   if max_rooms ~= '0' then
     local made = redis.call('ZCARD', made_key)
     if made >= tonumber(max_rooms) then
-      if ended == '' then return {'stale', nonce, unpack(redis.call('ZRANGE', made_key, '0', '-1'))} end
       for id in string.gmatch(ended, '[^,]+') do
         if redis.call('ZSCORE', made_key, id) then made = made - 1 end
       end
-      if made >= tonumber(max_rooms) then return {'limit_reached', nonce, max_rooms, 'rooms'} end
+      if made >= tonumber(max_rooms) then
+        if string.byte(ended) == 44 then return {'limit_reached', nonce, max_rooms, 'rooms'} end -- ","
+        return {'stale', nonce, unpack(redis.call('ZRANGE', made_key, '0', '-1'))}
+      end
     end
   end
   local paid, money, free, held, line, limited = entry ~= '0', first + 11

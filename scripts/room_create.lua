@@ -7,7 +7,7 @@
 --           offset of the shard's ids  9 code  10 settings ('' to look up the receipt only)  11
 --           document  12 profile  13 most seats of a player, 0 for any number  14 most
 --           rooms made by a player that have not ended, likewise  15 ids of the player's rooms that
---           have ended, '' when not looked up
+--           have ended: with "," behind each, and in front when all were looked up
 -- RETURNS   ok replay stale idempotency_key_reused limit_reached insufficient_funds
 --           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT the pot is the sum of the stakes; a code names one room; ids are unique over the shards

@@ -59,6 +59,13 @@ var roomExamples = []example{
 		create := f.secondRoom("")
 		return create.with(values{"ended": "," + create.want(scripts.Stale).Values[1] + ","})
 	}},
+	{scripts.RoomCreate, "when one of them is known to have ended", "ok", func(f *fixture) call {
+		create := f.secondRoom("")
+		return create.with(values{"ended": create.want(scripts.Stale).Values[1] + ","})
+	}},
+	{scripts.RoomCreate, "when another room is known to have ended", "stale", func(f *fixture) call {
+		return f.secondRoom("another,")
+	}},
 	{scripts.RoomCreate, "a unit short", "insufficient_funds", func(f *fixture) call {
 		f.setBalance(1, "249", "1000")
 		_, create := f.newRoom(nil)

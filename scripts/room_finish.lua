@@ -1,6 +1,5 @@
 -- room_finish: ends a started room with a result and pays out the pot, or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event stake payout end_room
---           finish_room
+-- INCLUDES  clock amounts balance count_stake receipt event payout end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 due  then the ledger of a paid room,
 --           player_rooms of each seat, in a paid room with wallet and lines and in the order of the
@@ -45,13 +44,15 @@ if version ~= computed_for then return {'stale', nonce} end -- so the keys are t
 local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
 local first_player = paid and 7 or 6
 local ledger_key = paid and KEYS[first_player - 1]
-if paid and not is_balanced(placements, rake, pot, entry, (last_key - 6) / 3) then return {'stale', nonce} end
+local payouts = paid and read_payouts(placements, rake, pot, entry, (last_key - 6) / 3)
+if paid and not payouts then return {'stale', nonce} end
 
 local now_ms, now = read_clock()
 local changed = now
 status, version, seq = 'FINISHED', string.format('%d', version + 1), string.format('%d', seq + 1)
 finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player, last_key, seq,
-  nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, room_id, visibility, keep_ms, events_ms)
+  nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, payouts, room_id, visibility, keep_ms,
+  events_ms)
 redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'placements', placements, 'rake', rake)
 if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
 return 'ok'

@@ -63,7 +63,7 @@ local first_player = paid and 11 or 10
 local ledger_key = paid and KEYS[first_player - 1]
 local keys_of = collect_player_keys(users, first_player, paid)
 if not keys_of[user] then return {'stale', nonce} end
-local seats
+local seats, payouts
 if reports and not is_empty and not is_won then
   seats, is_won = read_seats(room_key), true
   for _, other in ipairs(seats) do
@@ -75,9 +75,11 @@ if is_empty or is_won or user == host or turn_user == user or starts and reserve
   seats = seats or read_seats(room_key)
   if is_empty and not has_all_players(seats, keys_of) then return {'stale', nonce} end
   if starts and not has_all_players(seats, keys_of, 'reserved') then return {'stale', nonce} end
-  if is_won and (version ~= computed_for or not has_all_players(seats, keys_of) or
-      placements == '' or paid and not is_balanced(placements, rake, pot, entry, #seats)) then
-    return {'stale', nonce}
+  if is_won then
+    payouts = paid and read_payouts(placements, rake, pot, entry, #seats)
+    if version ~= computed_for or not has_all_players(seats, keys_of) or placements == '' or paid and not payouts then
+      return {'stale', nonce}
+    end
   end
 end
 if is_empty or is_won then reject_strings(1, #KEYS - (receipt_key and 1 or 0)) end
@@ -112,7 +114,7 @@ elseif is_won then
   status, seq = 'FINISHED', string.format('%d', seq + 1)
   finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player,
     #KEYS - (receipt_key and 1 or 0), seq, nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements,
-    room_id, visibility, keep_ms, events_ms)
+    payouts, room_id, visibility, keep_ms, events_ms)
   redis.call('HSET', room_key, 'finished', now, 'placements', placements, 'rake', rake)
 elseif starts then
   if reserved ~= '0' then drop_reserved(room_key, seats, keys_of, room_id) end

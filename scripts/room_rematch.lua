@@ -8,7 +8,7 @@
 --           step between ids  9 offset of the shard's ids  10 code  11 document of the new room  12
 --           profile  13 ids of the others  14 most seats of a player, 0 for any number  15
 --           most rooms made by a player that have not ended, likewise  16 ids of the player's rooms
---           that have ended, '' when not looked up
+--           that have ended: with "," behind each, and in front when all were looked up
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
 --           already_started limit_reached insufficient_funds
 --           stake_limit open_rooms_limit loss_limit self_excluded

@@ -1,7 +1,6 @@
 -- room_report: stores what a player of a room that is settled by consensus saw, ends the room with
 -- it when the players agree, and freezes the pot when they do not; or changes nothing.
--- INCLUDES  clock amounts balance count_stake receipt event seats stake payout end_room
---           finish_room
+-- INCLUDES  clock amounts balance count_stake receipt event seats payout end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
 --           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
@@ -56,7 +55,7 @@ end
 local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
 local first_player = paid and 8 or 7
 local ledger_key = paid and KEYS[first_player - 1]
-local ends = effect == 'agree' or effect == 'concede'
+local payouts, ends = nil, effect == 'agree' or effect == 'concede'
 if status == 'STARTED' then
   local reports, is_compared = 1, compared == ''
   for _, other in ipairs(read_seats(room_key)) do
@@ -71,9 +70,8 @@ if status == 'STARTED' then
     return {'stale', nonce}
   end
   if ends then
-    if paid and not is_balanced(placements, rake, pot, entry, (last_key - first_player + 1) / 3) then
-      return {'stale', nonce}
-    end
+    payouts = paid and read_payouts(placements, rake, pot, entry, (last_key - first_player + 1) / 3)
+    if paid and not payouts then return {'stale', nonce} end
     reject_strings(1, last_key)
   end
 end
@@ -85,7 +83,7 @@ emit_event(publish, events_key, seq, nonce, now, 'room.result', version .. '|' .
 if ends then
   status, seq = 'FINISHED', string.format('%d', seq + 1)
   finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player, last_key, seq,
-    nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, room_id, visibility, keep_ms,
+    nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, payouts, room_id, visibility, keep_ms,
     events_ms)
   redis.call('HSET', room_key, 'finished', now, 'placements', placements, 'rake', rake)
 elseif effect == 'contradict' then

@@ -48,9 +48,8 @@ local first_player = paid and 8 or 7
 local ledger_key = paid and KEYS[first_player - 1]
 local seats, keys_of = read_seats(room_key), collect_player_keys(users, first_player, paid)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end
-if paid and outcome == 'finish' and not is_balanced(placements, rake, pot, entry, #seats) then
-  return {'stale', nonce}
-end
+local payouts = paid and outcome == 'finish' and read_payouts(placements, rake, pot, entry, #seats)
+if paid and outcome == 'finish' and not payouts then return {'stale', nonce} end
 reject_strings(1, last_key)
 
 local now_ms, now = read_clock()
@@ -59,7 +58,8 @@ version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
 if outcome == 'finish' then
   status = 'FINISHED'
   finish_room(publish, events_key, disputed_key, finished_key, due_key, ledger_key, first_player, last_key, seq, nonce,
-    now_ms, now, version, token, decimals, entry, pot, rake, placements, room_id, visibility, keep_ms, events_ms)
+    now_ms, now, version, token, decimals, entry, pot, rake, placements, payouts, room_id, visibility, keep_ms,
+    events_ms)
   redis.call('HSET', room_key, 'placements', placements, 'rake', rake)
 else
   status = 'CANCELLED'

@@ -196,7 +196,8 @@ func statusesIn(code string, known map[string]bool) map[string]bool {
 
 // builtins are the globals that Redis gives to a script, as far as we use them.
 var builtins = []string{
-	"redis", "KEYS", "ARGV", "cjson", "string", "table", "math", "tonumber", "tostring", "ipairs", "unpack",
+	"redis", "KEYS", "ARGV", "cjson", "string", "table", "math", "tonumber", "tostring", "ipairs", "unpack", "pcall",
+	"error",
 }
 
 // luaNames are the names by which a Lua file is bound to others.

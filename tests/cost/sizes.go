@@ -337,15 +337,15 @@ func (s *sizing) deleteOthers(ctx context.Context, match keyMatch) error {
 
 // A table of keys has a power of two of slots of 8 bytes. It doubles when each slot has a key, and
 // halves at some time after nine of ten are empty, so its size depends on the keys that there were
-// before. A table that only grows has one to two slots for each key; a key counts as one and a half.
+// before. A table that only grows has one to two slots for each key, so a key counts as 1.5 slots.
 const (
 	slotBytes        = 12
 	keyEntryBytes    = 24 + 16 + slotBytes // the entry and the value's header, as MEMORY STATS counts them
 	expiryEntryBytes = 24 + slotBytes      // the same key in the table of those that expire
 )
 
-// usedMemory returns the bytes that the store has allocated, with the mean of slots for each key. It
-// closes all other connections first, whose buffers would count.
+// usedMemory returns the bytes that the store has allocated, with the mean of slots for each key.
+// It closes all other connections first, whose buffers would count.
 func (s *sizing) usedMemory(ctx context.Context) (float64, error) {
 	fresh := redis.NewClient(&redis.Options{Network: "unix", Addr: s.client.Options().Addr, PoolSize: 1})
 	defer func() { _ = fresh.Close() }()

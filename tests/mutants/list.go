@@ -8,6 +8,7 @@ var (
 	races    = killer{"./tests/chaos", "TestRaces|TestTheSameResult"}
 	payouts  = killer{"./scripts", "TestRoomsConserveMoney|TestAResult|TestTheLargestPot|TestAmountsOfAnySize"}
 	scripted = killer{"./scripts", "TestExamples|TestTheSweep|TestAnOlderLeader|TestFoldingTwice|TestTheLast32Calls"}
+	spoiled  = killer{"./scripts", "TestAKeyThatSetReplaced"}
 	model    = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEndedRooms"}
 	purchase = killer{"./internal/assets", "TestMoneyScriptsAgreeWithTheModel$"}
 	stories  = killer{"./rooms", "TestStoriesOfConsensus"}
@@ -243,7 +244,7 @@ var mutants = []mutant{
 	},
 	{
 		"payouts need not be the pot", "lib_payout",
-		"return sum == limit and count == seats and count * entry == limit", "return true", payouts,
+		"if sum ~= limit or count ~= 2 * seats or seats * entry ~= limit then return nil end", "", payouts,
 	},
 	{
 		"a player may be paid twice", "lib_payout",
@@ -255,7 +256,23 @@ var mutants = []mutant{
 	},
 	{
 		"a winner's stake stays held", "lib_payout",
-		"decimals, entry, units, reason,", "decimals, units == '0' and entry or '0', units, reason,", crash,
+		"subtract_amounts(held, entry)", "(units == '0' and subtract_amounts(held, entry) or held)", crash,
+	},
+	{
+		"a finish that fails keeps what it has appended", "lib_finish_room",
+		"    for i = 1, appended do redis.call('RPOP', lists[i]) end\n", "", spoiled,
+	},
+	{
+		"a finish that fails takes the room off the players' lists", "lib_finish_room",
+		"    for i = first, left, step do redis.call('ZADD', KEYS[i], '0', room_id) end\n", "", spoiled,
+	},
+	{
+		"a finish that fails takes the room off the started ones", "lib_finish_room",
+		"      redis.pcall('ZADD', status_key, '0', room_id) -- one of these may be what failed\n", "", spoiled,
+	},
+	{
+		"a finish that fails leaves the room among the finished ones", "lib_finish_room",
+		"      redis.pcall('ZREM', finished_key, room_id)\n", "", spoiled,
 	},
 	{
 		"a rematch opens a room each time", "room_rematch",
