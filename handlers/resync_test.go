@@ -28,8 +28,8 @@ func (f *fixture) remember(names ...string) (goBack func()) {
 	}
 }
 
-// collect returns the next events by their types and reasons. They must be those that are wanted, in
-// any order: topics have none among them.
+// collect returns the next events by their types and reasons. They must be those that are wanted,
+// in any order: topics have none among them.
 func (s *testSocket) collect(want map[string]bool) map[string]received {
 	s.t.Helper()
 	got := map[string]received{}

@@ -264,13 +264,14 @@ func TestABackupOfAClusterIsRestoredIntoANewOne(t *testing.T) {
 		i := slices.IndexFunc(servers, func(s *redistest.Server) bool { return s.Addr == master.Addr })
 		server := servers[i]
 		server.Kill()
-		if status, _, _ := command(t, "restore", "--from", copyDir, "--slots", master.Slots, "--data", server.Dir); status == 0 {
+		restore := []string{"restore", "--from", copyDir, "--slots", master.Slots, "--data", server.Dir}
+		if status, _, _ := command(t, restore...); status == 0 {
 			t.Error("a data folder that is in use is overwritten")
 		}
 		if err := os.RemoveAll(filepath.Join(server.Dir, "appendonlydir")); err != nil {
 			t.Fatal(err)
 		}
-		must(t, "restore", "--from", copyDir, "--slots", master.Slots, "--data", server.Dir)
+		must(t, restore...)
 	}
 	for _, s := range servers {
 		if err := s.Restart(); err != nil {

@@ -306,8 +306,8 @@ func TestAnEmptyStoreStopsMoneyUntilAnOperatorAcceptsIt(t *testing.T) {
 	}
 }
 
-// wantFreshNodes fills an accepted store with other things under the numbers of those that were in it
-// before, which the nodes must not remember: nobody restarts them.
+// wantFreshNodes fills an accepted store with other things under the numbers of those that were in
+// it before, which the nodes must not remember: nobody restarts them.
 func (f *fixture) wantFreshNodes(before *shop) {
 	f.t.Helper()
 	f.must(201, "POST", "/api/v1/admin/tokens", nodetest.AdminKey, map[string]any{
