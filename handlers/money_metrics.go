@@ -11,7 +11,7 @@ import (
 type moneyCollector struct{ wallets *wallet.Service }
 
 var moneyDeltaDescription = prometheus.NewDesc("parlor_money_delta",
-	"Minor units of a token that a game has too few of, by the last audit of this node, which the elected leader makes; "+
+	"Minor units of a token that a game has too few of, by the last audit of this node; the nodes audit in turns: "+
 		"anything but 0 stops the money of the game.", []string{"game", "token"}, nil)
 
 func (*moneyCollector) Describe(out chan<- *prometheus.Desc) { out <- moneyDeltaDescription }

@@ -201,3 +201,27 @@ func TestAReplayHasTheOutcomeOfTheFirstCallAndTheRoomOfNow(t *testing.T) {
 		f.expectBalancedAudit()
 	})
 }
+
+// TestAResultIsPaidThoughNoPlayerCanSignIn ends the sessions of both players after the start, and
+// suspends the winner.
+func TestAResultIsPaidThoughNoPlayerCanSignIn(t *testing.T) {
+	f := newGameFixture(t)
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	room := f.createRoom(ann)
+	f.expect(200, "POST", "/join", bob.token, roomBody(room))
+	f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(room))
+	for _, p := range []player{ann, bob} {
+		f.expect(204, "DELETE", fmt.Sprintf("/api/v1/admin/users/%d/sessions", p.id), adminKey, "")
+	}
+	f.expect(200, "POST", fmt.Sprintf("/api/v1/admin/users/%d/suspend", ann.id), adminKey, `{"reason":"x"}`,
+		"Idempotency-Key", "suspend")
+	body := fmt.Sprintf(`{"roomId":%q,"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, room, ann.id, bob.id)
+	f.expect(200, "POST", "/api/v1/game-session/finish", f.serverKey, body, "Idempotency-Key", "result")
+	for p, want := range map[player]string{ann: "10225", bob: "9750"} { // 5.00 less a rake of 5 %
+		got := f.expect(200, "GET", fmt.Sprintf("/api/v1/admin/users/%d", p.id), adminKey, "")
+		if got.text("balances.0.amount") != want || got.text("balances.0.heldAmount") != "0" {
+			t.Errorf("player %d has %s; want %s", p.id, got.raw, want)
+		}
+	}
+	f.expectBalancedAudit()
+}

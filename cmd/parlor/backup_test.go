@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/tests/nodetest"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -107,17 +111,8 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 	t.Setenv("PARLOR_REDIS_URL", server.URL())
 	t.Setenv("PARLOR_ARCHIVE", archiveURL)
 	d := openDrill(t, server.URL(), archiveURL)
-	if err := d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
-		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB", Decimals: "2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d.fill(t, 3200)
 	forever := context.Background()
-	d.play(t, 3200, forever)
 	if err := d.wallets.Archive(t.Context(), drillGame); err != nil {
 		t.Fatal(err)
 	}
@@ -204,6 +199,110 @@ func TestADrillOfBackupAndRestore(t *testing.T) {
 	if status, out, _ := command(t, "ledger", "verify"); status != 1 || !strings.Contains(out, "damaged") {
 		t.Errorf("a damaged segment: status %d, %s", status, out)
 	}
+}
+
+// fill makes a token and money that moved in the store of a drill.
+func (d drill) fill(t *testing.T, credits int) {
+	t.Helper()
+	if err := d.db.Client.Set(t.Context(), keys.GameIDCounter(), 1, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.wallets.CreateToken(t.Context(), principal.Caller{Role: principal.Operator}, wallet.TokenDefinition{
+		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "676f", PolicyID: "AB", Decimals: "2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.play(t, credits, context.Background())
+}
+
+// startDrillCluster starts a Cluster whose servers end with the test.
+func startDrillCluster(t *testing.T) (url string, servers []*redistest.Server) {
+	t.Helper()
+	url, servers, err := redistest.StartCluster("--appendonly", "yes", "--appendfsync", "always")
+	for _, s := range servers {
+		t.Cleanup(s.Remove)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url, servers
+}
+
+// TestABackupOfAClusterIsRestoredIntoANewOne follows docs/deployment.md: the new Cluster gets its
+// slots while it is empty, then each of its servers the copy of them.
+func TestABackupOfAClusterIsRestoredIntoANewOne(t *testing.T) {
+	url, servers := startDrillCluster(t)
+	copyDir, archiveURL := filepath.Join(t.TempDir(), "copy"), "file://"+t.TempDir()
+	setRequired(t, url)
+	t.Setenv("PARLOR_ARCHIVE", archiveURL)
+	d := openDrill(t, url, archiveURL)
+	if err := d.db.CheckRequirements(t.Context(), redisdb.Requirements{Durable: true, FreeShards: 1}); err != nil {
+		t.Fatal(err)
+	}
+	d.fill(t, 400)
+	const others = 300 // keys, over all slots
+	for i := range others {
+		if err := d.db.Client.Set(t.Context(), fmt.Sprint("other-", i), i, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, "backup", "--to", copyDir)
+	balances, last := d.db.Client.HGetAll(t.Context(), keys.Wallet(drillGame, 3)).Val(), d.last(t)
+	for _, s := range servers {
+		s.Kill()
+	}
+
+	url, servers = startDrillCluster(t)
+	t.Setenv("PARLOR_REDIS_URL", url)
+	d = openDrill(t, url, archiveURL)
+	masters, err := d.db.Masters(t.Context())
+	if err != nil || len(masters) != 3 {
+		t.Fatalf("%v, %v", masters, err)
+	}
+	for _, master := range masters {
+		i := slices.IndexFunc(servers, func(s *redistest.Server) bool { return s.Addr == master.Addr })
+		server := servers[i]
+		server.Kill()
+		restore := []string{"restore", "--from", copyDir, "--slots", master.Slots, "--data", server.Dir}
+		if status, _, _ := command(t, restore...); status == 0 {
+			t.Error("a data folder that is in use is overwritten")
+		}
+		if err := os.RemoveAll(filepath.Join(server.Dir, "appendonlydir")); err != nil {
+			t.Fatal(err)
+		}
+		must(t, restore...)
+	}
+	for _, s := range servers {
+		if err := s.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range servers {
+		redistest.Eventually(t, "a server of the new Cluster serves", func() bool {
+			return strings.Contains(redistest.Dial(t, s).ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+		})
+	}
+	d = openDrill(t, url, archiveURL)
+	if got := d.last(t); got != last {
+		t.Errorf("the ledger has %d entries; want %d", got, last)
+	}
+	if got := d.db.Client.HGetAll(t.Context(), keys.Wallet(drillGame, 3)).Val(); !maps.Equal(got, balances) {
+		t.Errorf("a wallet has %v; want %v", got, balances)
+	}
+	for i := range others {
+		if got := d.db.Client.Get(t.Context(), fmt.Sprint("other-", i)).Val(); got != fmt.Sprint(i) {
+			t.Fatalf("key %d has %q", i, got)
+		}
+	}
+	must(t, "audit", "--deep")
+	must(t, "ledger", "verify")
+	node := nodetest.Start(t, url, "PARLOR_ARCHIVE="+archiveURL)
+	audit := node.Must(t, 200, "GET", "/api/v1/admin/audit", nodetest.AdminKey, nil)
+	if audit.Body["balanced"] != true {
+		t.Errorf("the audit returns %s", audit)
+	}
+	d.play(t, 8, context.Background())
 }
 
 func TestLedgerTailFollows(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -19,6 +20,7 @@ func (n *node) newHistory() *history.Service {
 		Changes: n.monitor.Changes,
 		Prepare: func(ctx context.Context) error {
 			n.auth.ForgetStore()
+			cache.PurgeAll()
 			return n.db.CheckRequirements(ctx, requirements(n.settings))
 		},
 		Resync: n.hub.Resync,

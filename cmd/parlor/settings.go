@@ -108,8 +108,9 @@ func configCommand() *cobra.Command {
 		},
 	}
 	show := &cobra.Command{
-		Use: "show", Short: "Print every setting of parlor serve with its origin, and the durability that holds now; secrets are redacted",
-		Args: cobra.NoArgs,
+		Use: "show", Args: cobra.NoArgs,
+		Short: "Print every setting of parlor serve with its origin, and the durability that holds now; secrets are " +
+			"redacted",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.ModeServe)
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)

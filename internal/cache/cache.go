@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -30,8 +31,9 @@ type entry[V any] struct {
 type counts struct{ hits, misses atomic.Int64 }
 
 var (
-	countsMu     sync.Mutex
+	registryMu   sync.Mutex
 	countsByName = map[string]*counts{}
+	purges       []func() (inUse bool) // of every cache
 )
 
 // New returns an empty cache of at most size values. A value expires after ttl, or never if ttl is
@@ -41,12 +43,21 @@ func New[K comparable, V any](name string, size int, ttl time.Duration) *Cache[K
 	if err != nil {
 		panic("cache " + name + ": " + err.Error())
 	}
-	countsMu.Lock()
-	defer countsMu.Unlock()
+	registryMu.Lock()
+	defer registryMu.Unlock()
 	if countsByName[name] == nil {
 		countsByName[name] = &counts{}
 	}
-	return &Cache[K, V]{entries: entries, ttl: ttl, counts: countsByName[name]}
+	c := &Cache[K, V]{entries: entries, ttl: ttl, counts: countsByName[name]}
+	reference := weak.Make(c) // a cache ends with what has it
+	purges = append(purges, func() bool {
+		c := reference.Value()
+		if c != nil {
+			c.entries.Purge()
+		}
+		return c != nil
+	})
+	return c
 }
 
 // Get returns the value of a key and reports whether it is there and has not expired.
@@ -86,6 +97,14 @@ func (c *Cache[K, V]) Remove(key K) { c.entries.Remove(key) }
 // Len returns the number of values, expired ones included.
 func (c *Cache[K, V]) Len() int { return c.entries.Len() }
 
+// PurgeAll empties every cache of the process: the store of which they hold values was replaced by
+// another one.
+func PurgeAll() {
+	registryMu.Lock()
+	defer registryMu.Unlock()
+	purges = slices.DeleteFunc(purges, func(purge func() bool) bool { return !purge() })
+}
+
 // Stats is how often the caches of one name were read since the process started.
 type Stats struct {
 	Name         string
@@ -94,8 +113,8 @@ type Stats struct {
 
 // AllStats returns the counters of all caches, ordered by name.
 func AllStats() []Stats {
-	countsMu.Lock()
-	defer countsMu.Unlock()
+	registryMu.Lock()
+	defer registryMu.Unlock()
 	list := make([]Stats, 0, len(countsByName))
 	for _, name := range slices.Sorted(maps.Keys(countsByName)) {
 		list = append(list, Stats{Name: name, Hits: countsByName[name].hits.Load(), Misses: countsByName[name].misses.Load()})

@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -58,5 +59,25 @@ func TestReadsAreCountedByName(t *testing.T) {
 	b.Get(1)
 	if !slices.Contains(cache.AllStats(), cache.Stats{Name: "counted", Hits: 1, Misses: 1}) {
 		t.Errorf("%+v", cache.AllStats())
+	}
+}
+
+func TestPurgeAllEmptiesEveryCacheThatIsInUse(t *testing.T) {
+	a, b := cache.New[int, int]("purged", 2, 0), cache.New[string, int]("purged", 2, time.Hour)
+	a.Add(1, 1)
+	b.Add("x", 1)
+	for range 100 { // of nobody
+		cache.New[int, int]("purged", 2, 0).Add(1, 1)
+	}
+	runtime.GC()
+	for range 2 {
+		cache.PurgeAll()
+		if a.Len() != 0 || b.Len() != 0 {
+			t.Fatalf("%d and %d values are left", a.Len(), b.Len())
+		}
+		a.Add(1, 2)
+		if value, ok := a.Get(1); !ok || value != 2 {
+			t.Error("a purged cache keeps nothing")
+		}
 	}
 }

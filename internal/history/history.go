@@ -93,7 +93,7 @@ type Options struct {
 	Log         *slog.Logger
 	// Changes returns a number that differs after a server of the store came back or changed its role.
 	Changes func() uint64
-	// Prepare prepares a store that an operator accepted though it was empty.
+	// Prepare is called before money goes on in a store that may be another one than before, or empty.
 	Prepare func(context.Context) error
 	// Resync is called when clients may have been told what is no longer true.
 	Resync func()
@@ -620,6 +620,9 @@ func (s *Service) lookWhileStopped(ctx context.Context, m meta) error {
 			return err
 		}
 		if len(gone) == 0 && s.hasMissing(ctx) {
+			if err := s.options.Prepare(ctx); err != nil { // what is known may be of the store in between
+				return err
+			}
 			s.log.Warn("the right store is back, and money goes on", "epoch", m.epoch)
 			s.stopped, s.missing, s.known.Epoch = nil, nil, m.epoch
 			s.options.Resync()

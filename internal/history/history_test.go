@@ -31,8 +31,8 @@ type watcher struct {
 	stop    func()
 }
 
-// watch starts to watch a store. It ends with the test, or by stop.
-func watch(t *testing.T, db *redisdb.DB, dir string) *watcher {
+// start returns a watcher that has looked at the store once, and does not go on.
+func start(t *testing.T, db *redisdb.DB, dir string) *watcher {
 	t.Helper()
 	w := &watcher{}
 	w.Service = history.New(db, history.Options{
@@ -43,6 +43,13 @@ func watch(t *testing.T, db *redisdb.DB, dir string) *watcher {
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// watch starts to watch a store. It ends with the test, or by stop.
+func watch(t *testing.T, db *redisdb.DB, dir string) *watcher {
+	t.Helper()
+	w := start(t, db, dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = w.Run(ctx) }()

@@ -31,7 +31,9 @@ func list(t *testing.T, s *Service) []Report {
 
 // newNode returns a node that reads what *reading is.
 func newNode(db *redisdb.DB, id string, reading *Reading) *Service {
-	return New(db, Options{ID: id, Host: "host-" + id, Version: "1", Mode: "replica", Read: func() Reading { return *reading }})
+	return New(db, Options{
+		ID: id, Host: "host-" + id, Version: "1", Mode: "replica", Read: func() Reading { return *reading },
+	})
 }
 
 func TestEveryNodeSeesTheReportsOfAll(t *testing.T) {

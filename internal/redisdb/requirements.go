@@ -117,8 +117,8 @@ func (db *DB) checkServers(ctx context.Context, required Requirements) (Requirem
 	return unmet, err
 }
 
-// forEachServer calls f with every server that accepts writes, at once. The embedded store has none:
-// it knows no INFO, evicts nothing and promises nothing.
+// forEachServer calls f with every server that accepts writes, at once. The embedded store has
+// none: it knows no INFO, evicts nothing and promises nothing.
 func (db *DB) forEachServer(ctx context.Context, f func(context.Context, *redis.Client) error) error {
 	switch client := db.Client.(type) {
 	case *redis.ClusterClient:

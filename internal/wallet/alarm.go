@@ -56,14 +56,15 @@ type alarm struct {
 type gameDeltas struct {
 	at      time.Time
 	byToken map[string]Units
+	stopped bool // the money of the game was stopped for them
 }
 
 func newAlarm() *alarm {
 	return &alarm{deltas: map[int64]gameDeltas{}, next: map[int64]int64{}, broken: map[int64]map[int64]bool{}}
 }
 
-// Deltas returns the deltas of the games that this node audited in the last minutes, by game. Only
-// the leader has any.
+// Deltas returns the deltas of the games that this node audited in the last minutes, by game. The
+// nodes take turns: another one may have audited a game since, after an operator accepted it.
 func (s *Service) Deltas() []GameDelta {
 	s.alarm.mu.Lock()
 	defer s.alarm.mu.Unlock()
@@ -73,7 +74,11 @@ func (s *Service) Deltas() []GameDelta {
 			delete(s.alarm.deltas, game)
 			continue
 		}
+		isAccepted := found.stopped && s.CheckMoney(game) == nil
 		for code, units := range found.byToken {
+			if isAccepted {
+				units = 0
+			}
 			list = append(list, GameDelta{GameID: game, TokenCode: code, Units: units})
 		}
 	}
@@ -166,6 +171,10 @@ func (s *Service) auditGame(ctx context.Context, t totals, withWallets bool) err
 	if err := s.stops.Add(ctx, t.gameID, conservationCause, detail); err != nil {
 		return err
 	}
+	found.stopped = true
+	s.alarm.mu.Lock()
+	s.alarm.deltas[t.gameID] = found
+	s.alarm.mu.Unlock()
 	// An operator may have accepted them between the look and the stop, and lifted nothing.
 	accepted, err := s.store.readDefects(ctx, t.gameID)
 	if err != nil || slices.ContainsFunc(defects, func(d moneyDefect) bool { return !accepted.isAccepted(d) }) {

@@ -64,16 +64,18 @@ func callRows() []row {
 // on, and the receipt of a purchase.
 type stage struct {
 	*fixture
-	keyed    bool
-	roomIDs  []string
-	bigRooms []string // room ids
-	receipts []idempotency.Receipt
+	keyed          bool
+	roomIDs        []string
+	bigRooms       []string // room ids
+	consensusRooms []string // room ids
+	receipts       []idempotency.Receipt
 }
 
 // newStage returns the stage of n calls of each row.
 func newStage(f *fixture, n int) *stage {
 	return &stage{
-		fixture: f, roomIDs: make([]string, n), bigRooms: make([]string, n), receipts: make([]idempotency.Receipt, n),
+		fixture: f, roomIDs: make([]string, n), bigRooms: make([]string, n), consensusRooms: make([]string, n),
+		receipts: make([]idempotency.Receipt, n),
 	}
 }
 
@@ -174,6 +176,35 @@ var calls = []call{
 			"in the room.",
 		run: func(ctx context.Context, s *stage, i int) error {
 			return s.finish(ctx, hostIndex(i), s.roomIDs[i], s.nextReceipt())
+		},
+	},
+	{
+		name:    "report in a room of 8",
+		promise: "What the player saw is in the room, cannot be changed, and the others know that there is a report.",
+		keyUse:  alwaysKeyed,
+		prepare: func(ctx context.Context, s *stage, i int) (err error) {
+			s.consensusRooms[i], err = s.startConsensus(ctx, hostIndex(i))
+			return err
+		},
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.report(ctx, hostIndex(i), 0, s.consensusRooms[i], s.nextReceipt())
+		},
+	},
+	{
+		name: "report that settles a room of 8",
+		promise: "All players have reported the same, and what finish does has happened, by the word of no one player: " +
+			"the script compares the reports with what the node saw.",
+		keyUse: alwaysKeyed,
+		prepare: func(ctx context.Context, s *stage, i int) error {
+			for seat := 1; seat < roomSeats-1; seat++ {
+				if err := s.report(ctx, hostIndex(i), seat, s.consensusRooms[i], s.nextReceipt()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		run: func(ctx context.Context, s *stage, i int) error {
+			return s.report(ctx, hostIndex(i), roomSeats-1, s.consensusRooms[i], s.nextReceipt())
 		},
 	},
 	{

@@ -156,14 +156,41 @@ func (f *fixture) start(ctx context.Context, host principal.Caller, roomID strin
 	return err
 }
 
-// finish ends a room of players first to first+roomSeats-1, who are placed in this order.
-func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idempotency.Receipt) error {
+// placements places players first to first+roomSeats-1 in this order.
+func (f *fixture) placements(first int) []rooms.Placement {
 	placements := make([]rooms.Placement, roomSeats)
 	for i := range placements {
 		placements[i] = rooms.Placement{UserID: f.player(first + i).UserID, Place: i + 1}
 	}
+	return placements
+}
+
+// finish ends a room of players first to first+roomSeats-1, who are placed in this order.
+func (f *fixture) finish(ctx context.Context, first int, roomID string, rc idempotency.Receipt) error {
 	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
-	_, err := f.rooms.Finish(ctx, server, roomID, placements, rc)
+	_, err := f.rooms.Finish(ctx, server, roomID, f.placements(first), rc)
+	return err
+}
+
+// startConsensus starts a room of players first to first+roomSeats-1 that their reports settle.
+func (f *fixture) startConsensus(ctx context.Context, first int) (roomID string, err error) {
+	result, err := f.rooms.Create(ctx, f.player(first), rooms.CreateInput{
+		EntryTokenID: f.gold.ID, RoomEntry: "2.50", MaxPlayers: roomSeats, SettledBy: rooms.SettledByConsensus,
+	}, noReceipt)
+	if err != nil {
+		return "", err
+	}
+	for seat := 1; seat < roomSeats; seat++ {
+		if err := f.join(ctx, f.player(first+seat), result.Room.RoomID, noReceipt); err != nil {
+			return "", err
+		}
+	}
+	return result.Room.RoomID, f.start(ctx, f.player(first), result.Room.RoomID, noReceipt)
+}
+
+// report reports the result of a room of players first to first+roomSeats-1 as one of them.
+func (f *fixture) report(ctx context.Context, first, seat int, roomID string, rc idempotency.Receipt) error {
+	_, err := f.rooms.Finish(ctx, f.player(first+seat), roomID, f.placements(first), rc)
 	return err
 }
 

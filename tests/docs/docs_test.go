@@ -174,6 +174,9 @@ var expected = map[string][]string{
 	},
 	"web/src/docs/content/recipes/duel.md":       {`"status":"FINISHED"`, `"balanced":true`},
 	"web/src/docs/content/recipes/turn-based.md": {`"status":"FINISHED"`},
+	"web/src/docs/content/recipes/consensus.md": {
+		`"status":"DISPUTED"`, `"reports":\[\{"userId":1,`, `"status":"FINISHED"`, `"balanced":true`,
+	},
 }
 
 // preparations are the commands that a reader of a recipe has behind them: a node runs, and two
@@ -181,6 +184,8 @@ var expected = map[string][]string{
 var preparations = map[string]string{
 	"web/src/docs/content/recipes/duel.md":       startedRoom,
 	"web/src/docs/content/recipes/turn-based.md": startedRoom,
+	"web/src/docs/content/recipes/consensus.md": strings.Replace(startedRoom, `"autoStart":true`,
+		`"autoStart":true,"settlement":"consensus"`, 1),
 }
 
 const startedRoom = `

@@ -64,7 +64,7 @@ const pages = scripts.filter(({ isPage }) => isPage);
 
 test("every recipe and every page of the documents has a script that begins", () => {
   const names = scripts.map(({ name }) => name).join(" ");
-  for (const wanted of ["turn-based", "arena", "duel", "first-game", "sdk-README"]) expect(names).toContain(wanted);
+  for (const wanted of ["turn-based", "arena", "duel", "consensus", "first-game", "sdk-README"]) expect(names).toContain(wanted);
   for (const { name, code } of scripts) expect(code, name).toContain("Parlor.init");
 });
 

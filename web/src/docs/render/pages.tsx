@@ -15,6 +15,7 @@ const content = [
   { name: "recipes/turn-based", title: "A turn-based game" },
   { name: "recipes/arena", title: "A 20 Hz arena" },
   { name: "recipes/duel", title: "A paid duel" },
+  { name: "recipes/consensus", title: "A match without a game server" },
 ];
 
 /** Documents of the repository: docs/<name>.md. */
@@ -23,6 +24,8 @@ const guides = [
   { name: "settings", title: "Settings", audience: "operator" },
   { name: "limits", title: "Limits", audience: "operator" },
   { name: "security", title: "Security", audience: "operator" },
+  { name: "money", title: "What is promised about money", audience: "operator" },
+  { name: "proof", title: "What is proven about money", audience: "operator" },
   { name: "cost", title: "What a call costs", audience: "operator" },
   { name: "architecture", title: "Architecture", audience: "contributor" },
   { name: "howto", title: "How to change things", audience: "contributor" },

@@ -1,0 +1,121 @@
+package stops_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/stops"
+)
+
+func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
+
+// sharedLog is the log of several nodes.
+type sharedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *sharedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *sharedLog) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Count(l.text.Bytes(), []byte(text))
+}
+
+// run returns the stops as a node knows them that reads them until the test ends.
+func run(t *testing.T, db *redisdb.DB, log *sharedLog) *stops.Service {
+	t.Helper()
+	s := stops.New(db, slog.New(slog.NewTextHandler(log, nil)))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEveryNodeKnowsAStopUntilItsLastCauseIsLifted(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		log, ctx := &sharedLog{}, t.Context()
+		a, b := run(t, db, log), run(t, db, log)
+		want := func(s *stops.Service, game int64, cause string) {
+			t.Helper()
+			redistest.Eventually(t, fmt.Sprintf("game %d is stopped by %q", game, cause), func() bool {
+				var e *apierror.Error
+				err := s.Check(game)
+				return cause == "" && err == nil ||
+					errors.As(err, &e) && errors.Is(err, apierror.StoreUnavailable) && e.ExtraMembers["stopped"] == cause
+			})
+		}
+		want(a, 1, "")
+		do(t, a.Add(ctx, 1, "first", "a | b"))
+		if a.Check(1) == nil {
+			t.Error("who stops a game does not know it at once")
+		}
+		want(b, 1, "first")
+		want(b, 2, "")
+		do(t, b.Add(ctx, 1, "second", "x"))
+		do(t, b.Add(ctx, 1, "first", "found again")) // changes nothing
+		list := b.List()
+		if len(list) != 2 || list[0].Cause != "first" || list[0].Detail != "a | b" || list[0].At.IsZero() ||
+			list[1].Cause != "second" || list[0].GameID != 1 {
+			t.Errorf("%+v", list)
+		}
+		if n := log.count("the money of a game is stopped"); n != 2 {
+			t.Errorf("two stops were logged %d times", n)
+		}
+		do(t, a.Lift(ctx, 1, "first"))
+		want(b, 1, "second")
+		do(t, a.Lift(ctx, 1, "second"))
+		do(t, a.Lift(ctx, 1, "second")) // again
+		want(a, 1, "")
+		want(b, 1, "")
+
+		do(t, a.Add(ctx, stops.AllGames, "all", "x"))
+		want(b, 1, "all")
+		want(b, 2, "all")
+	})
+}
+
+func TestANodeThatCannotReadKeepsWhatItKnows(t *testing.T) {
+	db, log := redistest.Single(t), &sharedLog{}
+	a := run(t, db, log)
+	do(t, a.Add(t.Context(), 1, "first", "x"))
+	do(t, db.Client.Set(t.Context(), keys.MoneyStops(), "no hash", 0).Err())
+	redistest.Eventually(t, "it is logged", func() bool { return log.count("cannot be read") == 1 })
+	if a.Read(t.Context()) == nil || a.Check(1) == nil || a.Check(2) != nil {
+		t.Errorf("%v, %v", a.Check(1), a.Check(2))
+	}
+	do(t, db.Client.Del(t.Context(), keys.MoneyStops()).Err())
+	redistest.Eventually(t, "it reads again", func() bool { return a.Check(1) == nil })
+	do(t, db.Client.HSet(t.Context(), keys.MoneyStops(), "1:first", "never|x").Err())
+	if a.Read(t.Context()) == nil || a.Check(1) != nil {
+		t.Error("a stop that cannot be read is no error")
+	}
+}
