@@ -21,8 +21,8 @@ type aheadGames struct {
 
 // problem says what an operator does.
 func (g *aheadGames) problem() string {
-	return fmt.Sprintf("has ledger entries of %d games that the store lost: stop the nodes and run \"parlor ledger rewind\"",
-		len(g.ahead))
+	return fmt.Sprintf("has ledger entries of %d games that the store lost: stop the nodes and run "+
+		"\"parlor ledger rewind\"", len(g.ahead))
 }
 
 // update looks at the games that lost entries since they were found to be in step. One that cannot
