@@ -43,7 +43,13 @@ func TestAStoreThatIsKilledLosesNothingThatWasAcknowledged(t *testing.T) {
 				l.waitAcked(20)
 				calls := l.end()
 				repeated += l.settle(observer)
-				b := wantBooks(t, observer.db)
+				var b books
+				redistest.Eventually(t, "the store can be read", func() bool {
+					var err error
+					b, err = tryBooks(t.Context(), observer.db)
+					return err == nil
+				})
+				wantSound(t, b, nil)
 				gone := lost(calls, b)
 				for _, c := range gone {
 					if !mayLose {
