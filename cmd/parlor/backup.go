@@ -86,10 +86,10 @@ func restoreCommand() *cobra.Command {
 
 func ledgerRewindCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "rewind", Short: "After a restore: set aside what the archive has of the history that was lost",
+		Use: "rewind", Short: "After a restore or a failover: set aside what the archive has of the lost history",
 		Args: cobra.NoArgs,
 		Long: "rewind compares the archive with the store. Segments, checkpoints and lines that the store has not let go\n" +
-			"yet belong to the history after the backup: they move into the folder superseded of the archive, and the\n" +
+			"yet belong to the history that it lost: they move into the folder superseded of the archive, and the\n" +
 			"ledger goes on from what the store has. Without it nodes archive nothing, since their entries differ from\n" +
 			"those in the archive. Run it while no node runs. To run it again is harmless.",
 		RunE: func(c *cobra.Command, _ []string) error {

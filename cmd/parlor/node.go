@@ -139,6 +139,7 @@ func newNode(
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)
 	db.ObserveEntries(n.history.Acknowledge)
+	n.wallet.CompareArchiveAfter(n.history.LostIn)
 	db.GateMoney(n.allowMoney)
 	metrics.MustRegister(&historyCollector{n.history, db})
 	saves, err := progress.New(db, n.games, n.users, progress.Options{

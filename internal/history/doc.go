@@ -5,6 +5,8 @@
 //   - Every game's ledger has numbered entries. A node remembers the last entry that it has seen,
 //     its number and its head, and looks for it again: five times a second in games that it
 //     changed, and in all that it knows when a server of the store has changed its role or is back.
+//   - It also remembers nonces of calls that it acknowledged since its last looks. When a look has
+//     failed, or a server has changed its role, it searches the ledger for them.
 //   - An entry that is gone, or is another one, was lost. If the node saw all such entries in the
 //     last minute, as a failover or a crash may lose them, money goes on: what is left is a prefix
 //     of the history, in which no money is missing or made twice. The epoch of the store rises,

@@ -109,6 +109,7 @@ type Service struct {
 	moneyError atomic.Pointer[apierror.Error] // of every change of money, nil while money goes on
 	checks     atomic.Pointer[[]Check]
 	stats      atomic.Pointer[Stats]
+	lostIn     atomic.Pointer[map[int64]int64] // epoch of the last loss by game
 
 	touchedMu    sync.Mutex
 	touched      map[int64]struct{} // games that this node changed since the last look
@@ -183,6 +184,7 @@ func New(db *redisdb.DB, o Options) *Service {
 	s.moneyError.Store(apierror.StoreUnavailable.WithReason("the history of the money is not known yet"))
 	s.checks.Store(&[]Check{{Name: "history", Detail: "is not known yet"}})
 	s.stats.Store(&Stats{})
+	s.lostIn.Store(&map[int64]int64{})
 	return s
 }
 
@@ -199,6 +201,10 @@ func (s *Service) Checks() []Check { return *s.checks.Load() }
 
 // Stats returns the figures of this node.
 func (s *Service) Stats() Stats { return *s.stats.Load() }
+
+// LostIn returns the games that ever lost entries, as far as this node knows, each with the epoch
+// in which it lost some last. It must not be changed.
+func (s *Service) LostIn() map[int64]int64 { return *s.lostIn.Load() }
 
 // Touch is called with a game whose money this node changes.
 func (s *Service) Touch(gameID int64) {
@@ -403,6 +409,11 @@ func (s *Service) lookAtMeta(ctx context.Context) error {
 func (s *Service) loadLosses(ctx context.Context, accepted int64) error {
 	all, err := s.store.readLosses(ctx)
 	if err == nil {
+		lostIn := map[int64]int64{}
+		for _, l := range all {
+			lostIn[l.GameID] = max(lostIn[l.GameID], l.Epoch)
+		}
+		s.lostIn.Store(&lostIn)
 		s.losses = slices.DeleteFunc(all, func(l Loss) bool { return l.Epoch <= accepted })
 		s.accepted = accepted
 	}

@@ -98,6 +98,35 @@ func (s store) readLedgers(ctx context.Context, numbers map[int64]int64) (map[in
 	return found, first
 }
 
+// readNonces returns the nonces of the entries of a ledger that follow one, while so many have left
+// it; else errOvertaken.
+func (s store) readNonces(ctx context.Context, gameID, base, after int64) (map[string]struct{}, error) {
+	var baseReply *redis.StringCmd
+	var page *redis.StringSliceCmd
+	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		baseReply = p.Get(ctx, keys.LedgerBase(gameID))
+		page = p.LRange(ctx, keys.Ledger(gameID), after-base, -1)
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no entry was removed yet
+		return nil, redisdb.WrapError("read the ledger", err)
+	}
+	found, err := baseReply.Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, redisdb.WrapError("read the ledger", err)
+	}
+	if found != base {
+		return nil, errOvertaken
+	}
+	nonces := make(map[string]struct{}, len(page.Val()))
+	for _, entry := range page.Val() {
+		_, rest, _ := strings.Cut(entry, "|")
+		nonce, _, _ := strings.Cut(rest, "|")
+		nonces[nonce] = struct{}{}
+	}
+	return nonces, nil
+}
+
 // Loss is what a game is known to have lost in one epoch.
 type Loss struct {
 	Epoch   int64     `json:"epoch"`

@@ -114,6 +114,9 @@ func (h confirmHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		// A batch that go-redis sends again to another master has the commands of the first try.
 		commands = slices.DeleteFunc(slices.Clone(commands), isOwnCommand)
+		if len(commands) == 0 { // all of them have their replies, and go-redis panics without a command
+			return nil
+		}
 		tag := tagOfBatch(commands)
 		if tag == "" {
 			return next(ctx, commands)

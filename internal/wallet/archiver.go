@@ -51,6 +51,7 @@ type archiver struct {
 	keep    Retention
 	heads   *cache.Cache[int64, *archiveHead] // by game
 	wanted  chan checkpointJob
+	lost    aheadGames // of the goroutine of watch
 
 	working sync.Mutex // held while a head is used
 
@@ -88,6 +89,7 @@ func newArchiver(s store, keep Retention) *archiver {
 	a := &archiver{
 		store: s, archive: s.archive, keep: keep, wanted: make(chan checkpointJob, maxWantedAtOnce),
 		heads: cache.New[int64, *archiveHead]("archive_heads", maxCachedHeads, 0),
+		lost:  aheadGames{inStep: map[int64]int64{}},
 	}
 	a.status.Store(&ArchiveStatus{Detail: "was not reached yet"})
 	return a
@@ -420,11 +422,19 @@ func (a *archiver) updateStatus(ctx context.Context, withLag bool) {
 			now.LagEntries, now.Lag = entries, lag
 		}
 	}
+	if err == nil {
+		a.lost.update(ctx, a.store)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
 		now.OK, now.Detail = false, "cannot be reached; the ledger stays in the store and grows"
+	case len(a.lost.ahead) > 0:
+		now.OK, now.Detail = false, a.lost.problem()
+	case errors.Is(problem, archive.ErrConflict):
+		now.OK = false
+		now.Detail = "has another history than the store, as after a restore: stop the nodes and run \"parlor ledger rewind\""
 	case now.Lag > lateAfter:
 		now.OK = false
 		now.Detail = fmt.Sprintf("is late: %d entries of the ledger have been due for up to %s; the log of a node says why",

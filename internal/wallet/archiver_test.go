@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -462,4 +463,88 @@ func TestTheStoreStaysAsLargeAsItIs(t *testing.T) {
 	}
 	wantBalanced(t, s)
 	wantAllLines(t, s, 1, int64(seq), 100)
+}
+
+// The replication stands still while entries go to the archive, and the replica is promoted: it has
+// neither what was archived nor that it left the store.
+func TestAnArchiveThatIsAheadOfTheStoreAfterAFailoverSaysSo(t *testing.T) {
+	primary := redistest.StartFor(t, "--repl-diskless-sync-delay", "0")
+	link, front := redistest.StartProxy(t, primary.Addr), redistest.StartProxy(t, primary.Addr)
+	replica := redistest.StartReplica(t, link.Addr)
+	db, err := redisdb.Open("redis://" + front.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	dir := t.TempDir()
+	s := newArchiving(t, db, dir)
+	createToken(t, s, "GOLD", 0)
+	fill := func(n int, amount wallet.AmountInput) {
+		for range n {
+			credit(t, s, 1, "GOLD", amount)
+		}
+	}
+	fill(30, "1")
+	archiveGame(t, s)
+	wantBase(t, db, 20)
+	redistest.Eventually(t, "the replica has it", func() bool {
+		return redistest.Dial(t, replica).Get(t.Context(), keys.LedgerBase(game)).Val() == "20"
+	})
+	link.Cut()
+	fill(30, "1")
+	archiveGame(t, s)
+	wantBase(t, db, 50)
+
+	if err := redistest.Dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	front.Retarget(replica.Addr)
+	redistest.Eventually(t, "the replica serves", func() bool {
+		return db.Client.Get(t.Context(), keys.LedgerBase(game)).Val() == "20"
+	})
+	fill(3, "2")
+	node := newArchiving(t, db, dir)
+	lost := map[int64]int64{game: 2}
+	node.CompareArchiveAfter(func() map[int64]int64 { return lost })
+	wantStatus := func(text string) {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		var running errgroup.Group
+		running.Go(func() error { return node.Run(ctx) })
+		redistest.Eventually(t, "the archive "+text, func() bool {
+			status, _ := node.ArchiveStatus()
+			return strings.Contains(status.Detail, text)
+		})
+		stop()
+		if err := running.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	wantStatus(`has ledger entries of 1 games that the store lost: stop the nodes and run "parlor ledger rewind"`)
+	r, err := node.VerifyLedger(t.Context(), game, func(int64) {})
+	if err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "parlor ledger rewind") {
+		t.Errorf("the verification: %+v, %v", r, err)
+	}
+	// It stays as it is, also when the store has as many entries again.
+	fill(40, "2")
+	if err := wantUntouched(t, db, s, 20); !errors.Is(err, archive.ErrConflict) {
+		t.Errorf("%v", err)
+	}
+	segment, err := openArchive(t, dir).ReadSegment(t.Context(), game, 31)
+	if err != nil || segment.Last != 40 {
+		t.Errorf("%+v, %v", segment, err)
+	}
+	wantBalanced(t, node)
+
+	rewound, err := newArchiving(t, db, dir).RewindArchive(t.Context(), "test")
+	if err != nil || rewound.Segments != 3 || rewound.Checkpoints != 1 || rewound.Lines == 0 {
+		t.Errorf("%+v, %v", rewound, err)
+	}
+	s, node = newArchiving(t, db, dir), newArchiving(t, db, dir)
+	node.CompareArchiveAfter(func() map[int64]int64 { return lost })
+	wantStatus("takes what leaves the store")
+	archiveGame(t, s)
+	wantBase(t, db, 60)
+	wantVerified(t, s)
+	wantBalanced(t, s)
 }

@@ -106,6 +106,14 @@ func (s *Service) Archive(ctx context.Context, gameID int64) error {
 	return s.archiver.archiveAll(ctx, gameID)
 }
 
+// CompareArchiveAfter lets the archive be compared with the store in games that lost entries.
+// lostIn returns for each of them the epoch in which it lost some last. Call it before Run.
+func (s *Service) CompareArchiveAfter(lostIn func() map[int64]int64) {
+	if s.archiver != nil {
+		s.archiver.lost.lostIn = lostIn
+	}
+}
+
 // ArchiveStatus returns what this node knows about the archive, at most some seconds old. It
 // returns false when there is none.
 func (s *Service) ArchiveStatus() (ArchiveStatus, bool) {

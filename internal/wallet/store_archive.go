@@ -30,15 +30,16 @@ type ledgerEnds struct {
 // readLedgerEnds returns the ends of those games that can be read, in their order.
 func (s store) readLedgerEnds(ctx context.Context, gameIDs []int64) ([]ledgerEnds, error) {
 	type replies struct {
-		base, folded, sum *redis.StringCmd
-		length            *redis.IntCmd
+		base, folded, sum, baseAfter *redis.StringCmd
+		length                       *redis.IntCmd
 	}
 	reads := make([]replies, len(gameIDs))
 	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range gameIDs {
 			reads[i] = replies{
 				p.Get(ctx, keys.LedgerBase(id)), p.HGet(ctx, keys.Totals(id), keys.TotalsFoldedField),
-				p.HGet(ctx, keys.LedgerArchive(id), keys.LedgerArchiveSumField), p.LLen(ctx, keys.Ledger(id)),
+				p.HGet(ctx, keys.LedgerArchive(id), keys.LedgerArchiveSumField), p.Get(ctx, keys.LedgerBase(id)),
+				p.LLen(ctx, keys.Ledger(id)),
 			}
 		}
 		return nil
@@ -47,12 +48,18 @@ func (s store) readLedgerEnds(ctx context.Context, gameIDs []int64) ([]ledgerEnd
 	var errs []error
 	for i, read := range reads {
 		base, baseErr := optionalInt(read.base)
+		baseAfter, afterErr := optionalInt(read.baseAfter)
 		folded, foldedErr := optionalInt(read.folded)
+		if baseErr == nil && afterErr == nil && base != baseAfter { // entries were removed between the reads
+			again, err := s.readLedgerEnds(ctx, gameIDs[i:i+1])
+			ends, errs = append(ends, again...), append(errs, err)
+			continue
+		}
 		sum, sumErr := read.sum.Result()
 		if errors.Is(sumErr, redis.Nil) {
 			sumErr = nil
 		}
-		if err := errors.Join(baseErr, foldedErr, sumErr, read.length.Err()); err != nil {
+		if err := errors.Join(baseErr, afterErr, foldedErr, sumErr, read.length.Err()); err != nil {
 			errs = append(errs, redisdb.WrapError("read the ledger of game "+strconv.FormatInt(gameIDs[i], 10), err))
 			continue
 		}
@@ -64,24 +71,31 @@ func (s store) readLedgerEnds(ctx context.Context, gameIDs []int64) ([]ledgerEnd
 // readFirstEntries returns the first entries in the store, when base entries have left it. Else it
 // returns errStale.
 func (s store) readFirstEntries(ctx context.Context, gameID, base, count int64) ([]string, error) {
+	entries, err := s.readEntryTexts(ctx, gameID, base, 0, count)
+	if err == nil && int64(len(entries)) != count {
+		err = errStale
+	}
+	return entries, err
+}
+
+// readEntryTexts returns as many entries as there are, count at most, after those that are skipped,
+// when base entries have left the store. Else it returns errStale.
+func (s store) readEntryTexts(ctx context.Context, gameID, base, skip, count int64) ([]string, error) {
 	var baseReply *redis.StringCmd
 	var page *redis.StringSliceCmd
 	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		baseReply = p.Get(ctx, keys.LedgerBase(gameID))
-		page = p.LRange(ctx, keys.Ledger(gameID), 0, count-1)
+		page = p.LRange(ctx, keys.Ledger(gameID), skip, skip+count-1)
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no entry was removed yet
 		return nil, redisdb.WrapError("read the ledger", err)
 	}
 	found, err := optionalInt(baseReply)
-	if err != nil {
-		return nil, err
+	if err == nil && found != base {
+		err = errStale
 	}
-	if found != base || int64(len(page.Val())) != count {
-		return nil, errStale
-	}
-	return page.Val(), nil
+	return page.Val(), err
 }
 
 // trimLedger removes the entries of a segment that the archive has. It returns errStale.
@@ -141,24 +155,30 @@ func (s store) readLineCounts(ctx context.Context, gameID int64, userIDs []int64
 // readFirstLines returns the first lines in the store, when base lines have left it. Else it
 // returns errStale.
 func (s store) readFirstLines(ctx context.Context, gameID, userID, base, count int64) ([]string, error) {
+	lines, err := s.readLineTexts(ctx, gameID, lineCount{userID: userID, base: base}, 0, count)
+	if err == nil && int64(len(lines)) != count {
+		err = errStale
+	}
+	return lines, err
+}
+
+// readLineTexts is readEntryTexts for the lines of a player.
+func (s store) readLineTexts(ctx context.Context, gameID int64, of lineCount, skip, count int64) ([]string, error) {
 	var baseReply *redis.StringCmd
 	var page *redis.StringSliceCmd
 	_, err := s.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		baseReply = p.HGet(ctx, keys.Wallet(gameID, userID), keys.WalletBaseField)
-		page = p.LRange(ctx, keys.WalletLines(gameID, userID), 0, count-1)
+		baseReply = p.HGet(ctx, keys.Wallet(gameID, of.userID), keys.WalletBaseField)
+		page = p.LRange(ctx, keys.WalletLines(gameID, of.userID), skip, skip+count-1)
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) { // Nil: no line was removed yet
 		return nil, redisdb.WrapError("read a player's lines", err)
 	}
 	found, err := optionalInt(baseReply)
-	if err != nil {
-		return nil, err
+	if err == nil && found != of.base {
+		err = errStale
 	}
-	if found != base || int64(len(page.Val())) != count {
-		return nil, errStale
-	}
-	return page.Val(), nil
+	return page.Val(), err
 }
 
 // trimLines removes lines that the archive has. It returns errStale.

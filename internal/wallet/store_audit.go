@@ -130,11 +130,12 @@ func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (fo
 // readFoldPages returns a page for each game that has entries to fold. It calls fail for games that
 // cannot be read.
 func (s store) readFoldPages(ctx context.Context, gameIDs []int64, fail func(int64, error)) []foldPage {
-	type reads struct{ folded, base *redis.StringCmd }
+	type reads struct{ base, folded *redis.StringCmd }
 	starts := make([]reads, len(gameIDs))
 	_, _ = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range gameIDs {
-			starts[i] = reads{p.HGet(ctx, keys.Totals(id), keys.TotalsFoldedField), p.Get(ctx, keys.LedgerBase(id))}
+			// The base first: others may fold and remove entries between the two reads.
+			starts[i] = reads{p.Get(ctx, keys.LedgerBase(id)), p.HGet(ctx, keys.Totals(id), keys.TotalsFoldedField)}
 		}
 		return nil
 	})

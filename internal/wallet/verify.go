@@ -113,6 +113,15 @@ func (s *Service) VerifyLedger(ctx context.Context, gameID int64, progress func(
 			return v.report, err
 		}
 	}
+	if s.store.archive != nil {
+		ahead, err := s.store.isArchiveAhead(ctx, gameID)
+		if err = v.noteDamage(err); err != nil && !errors.Is(err, errStale) {
+			return v.report, err
+		}
+		if ahead {
+			v.note("the archive has entries or lines that the store lost: stop the nodes and run \"parlor ledger rewind\"")
+		}
+	}
 	if v.replay.Number == v.ends.base { // else the archive has a gap, which is reported
 		if err := v.checkStore(ctx); err != nil {
 			return v.report, err

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
@@ -28,6 +29,9 @@ type books struct {
 	lines   map[int64][]string           // by user
 	assets  map[string]map[string]string // values of scripts.AssetLive by asset
 	dropped int64                        // entries that left the front of the ledger
+
+	linesDropped map[int64]int64 // lines that left the store by user
+	archived     int64           // entries of the ledger that addArchived has added
 }
 
 type balance struct{ free, held int64 }
@@ -121,6 +125,7 @@ func decodeBooks(game int64, snapshot redistest.Snapshot) (books, error) {
 	b := books{
 		game: game, wallets: map[int64]balance{}, rooms: map[string]roomBooks{}, owned: map[int64]map[string]int64{},
 		totals: map[string]int64{}, lines: map[int64][]string{}, assets: map[string]map[string]string{},
+		linesDropped: map[int64]int64{},
 	}
 	var errs []error
 	number := func(text string) int64 {
@@ -137,6 +142,9 @@ func decodeBooks(game int64, snapshot redistest.Snapshot) (books, error) {
 		case isWallet:
 			var sum balance
 			for _, field := range stored.Names() {
+				if field == keys.WalletBaseField {
+					b.linesDropped[user] = number(stored.Field(field))
+				}
 				if keys.IsTokenField(field) {
 					free, rest, _ := strings.Cut(stored.Field(field), "|")
 					held, _, _ := strings.Cut(rest, "|") // a flag may follow
@@ -188,6 +196,60 @@ func decodeBooks(game int64, snapshot redistest.Snapshot) (books, error) {
 		}
 	}
 	return b, errors.Join(errs...)
+}
+
+// addArchived puts what has left the store before what is there, so that the ledger is whole. The
+// segments must be a chain, and lines of players must be there as well.
+func (b *books) addArchived(ctx context.Context, a *archive.Archive) error {
+	var archived []entry
+	previous := ""
+	for int64(len(archived)) < b.dropped {
+		s, err := a.ReadSegment(ctx, b.game, int64(len(archived))+1)
+		if err != nil {
+			return err
+		}
+		if s.Previous != previous {
+			return fmt.Errorf("the segment from entry %d follows another one", s.First)
+		}
+		previous = s.Sum
+		for _, text := range s.Entries {
+			e, err := parseEntry(text)
+			if err != nil {
+				return err
+			}
+			archived = append(archived, e)
+		}
+	}
+	if int64(len(archived)) != b.dropped {
+		return fmt.Errorf("%d entries left the store, and the archive has %d", b.dropped, len(archived))
+	}
+	b.entries, b.dropped, b.archived = append(archived, b.entries...), 0, b.dropped
+	for user, dropped := range b.linesDropped {
+		var archived []string
+		for int64(len(archived)) < dropped {
+			lines, err := a.ReadLines(ctx, b.game, user, int64(len(archived))+1)
+			if err != nil {
+				return err
+			}
+			archived = append(archived, lines...)
+		}
+		if int64(len(archived)) != dropped {
+			return fmt.Errorf("%d lines of player %d left the store, and the archive has %d", dropped, user, len(archived))
+		}
+		b.lines[user] = append(archived, b.lines[user]...)
+	}
+	for user, lines := range b.lines { // their numbers rise
+		last := 0
+		for _, line := range lines {
+			text, _, _ := strings.Cut(line, "-")
+			number, err := strconv.Atoi(text)
+			if err != nil || number <= last {
+				return fmt.Errorf("line %s of player %d follows line %d", line, user, last)
+			}
+			last = number
+		}
+	}
+	return nil
 }
 
 func parseEntry(text string) (entry, error) {

@@ -50,8 +50,9 @@ type caller struct {
 	rng     *rand.Rand
 	economy economy
 	players int64
-	name    string // of this caller: its keys and reasons start with it
-	keyed   bool   // every request that may have one has a key
+	foreign []string // rooms of another game, which a player tries to get into now and then
+	name    string   // of this caller: its keys and reasons start with it
+	keyed   bool     // every request that may have one has a key
 	number  int
 }
 
@@ -84,9 +85,13 @@ func (m *caller) make(kind string, b books) *call {
 		c.kind = kind
 	}
 	room := b.rooms[roomID]
-	who := player(1 + m.rng.Int64N(m.players))
+	backend := backendOf(m.economy.game)
+	who := player(userOf(m.economy.game, 1+m.rng.Int64N(m.players)))
 	if slices.Contains([]string{"leave", "ready", "kick", "transfer"}, kind) && len(room.active) > 0 && m.chance(80) {
 		who = player(room.active[m.rng.IntN(len(room.active))])
+	}
+	if len(m.foreign) > 0 && m.chance(3) {
+		roomID = m.foreign[m.rng.IntN(len(m.foreign))]
 	}
 	c.about, c.room, c.user = fmt.Sprintf("%s by %d", roomID, who.UserID), roomID, who.UserID
 	changed := func(r rooms.ChangeResult, err error) (string, error) {
@@ -121,7 +126,7 @@ func (m *caller) make(kind string, b books) *call {
 	case "kick":
 		in := rooms.KickInput{RoomID: roomID, UserID: who.UserID, Ban: m.chance(20)}
 		c.do = func(ctx context.Context, n *node, rc idempotency.Receipt) (string, error) {
-			return changed(n.rooms.Kick(ctx, server, in, rc))
+			return changed(n.rooms.Kick(ctx, backend, in, rc))
 		}
 	case "ready":
 		ready := m.chance(80)
@@ -130,19 +135,19 @@ func (m *caller) make(kind string, b books) *call {
 		}
 	case "start":
 		c.do = func(ctx context.Context, n *node, rc idempotency.Receipt) (string, error) {
-			return changed(n.rooms.Start(ctx, server, roomID, rc))
+			return changed(n.rooms.Start(ctx, backend, roomID, rc))
 		}
 	case "transfer":
 		c.do = func(ctx context.Context, n *node, rc idempotency.Receipt) (string, error) {
-			return changed(n.rooms.TransferHost(ctx, server, roomID, who.UserID, rc))
+			return changed(n.rooms.TransferHost(ctx, backend, roomID, who.UserID, rc))
 		}
 	case "finish":
 		results := m.placements(room.active)
 		c.do = func(ctx context.Context, n *node, rc idempotency.Receipt) (string, error) {
-			return changed(n.rooms.Finish(ctx, server, roomID, results, rc))
+			return changed(n.rooms.Finish(ctx, backend, roomID, results, rc))
 		}
 	case "cancel":
-		by := server
+		by := backend
 		if m.chance(30) {
 			by = operator
 		}
@@ -172,7 +177,12 @@ func (m *caller) make(kind string, b books) *call {
 	case "fold":
 		c.key = ""
 		c.do = func(ctx context.Context, n *node, _ idempotency.Receipt) (string, error) {
-			return "", n.wallets.Fold(ctx, gameID)
+			return "", n.wallets.Fold(ctx, m.economy.game)
+		}
+	case "archive":
+		c.key = ""
+		c.do = func(ctx context.Context, n *node, _ idempotency.Receipt) (string, error) {
+			return "", n.wallets.Archive(ctx, m.economy.game)
 		}
 	case "purchase":
 		asset := m.economy.assets[m.rng.IntN(len(m.economy.assets))]
@@ -214,6 +224,7 @@ func lost(calls []*call, b books) (list []*call) {
 			}
 		}
 	}
+	bought := map[string]bool{}
 	for _, c := range calls {
 		for result := range c.results {
 			rest, ok := cutOK(result)
@@ -225,7 +236,8 @@ func lost(calls []*call, b books) (list []*call) {
 			case "purchase":
 				e := number[rest]
 				_, paid := e.postings[wallet]
-				ok = e.reason == "purchase" && paid
+				ok = e.reason == "purchase" && paid && !bought[rest] // else another one is in its place
+				bought[rest] = true
 			case "credit", "debit":
 				ok = reasons[c.reason]
 			case "create", "rematch":

@@ -120,10 +120,10 @@ func (f *failover) round(t *testing.T, d durability, observer *node, nodes []*no
 }
 
 func (f *failover) String() string {
+	mean := f.sum / time.Duration(max(1, f.rounds))
 	return fmt.Sprintf("%d rounds, %d acknowledged calls, %d lost in %d rounds, nodes noticed a loss in %d rounds, of %d "+
-		"entries at least, delta 0, responses again after %v on average, %v at most",
-		f.rounds, f.acked, f.lost, f.lossy, f.noticed, f.missed, (f.sum / time.Duration(max(1, f.rounds))).Round(time.Millisecond),
-		f.longest.Round(time.Millisecond))
+		"entries at least, delta 0, responses again after %v on average, %v at most", f.rounds, f.acked, f.lost, f.lossy,
+		f.noticed, f.missed, mean.Round(time.Millisecond), f.longest.Round(time.Millisecond))
 }
 
 var dialled sync.Map // *redistest.Server → *redis.Client
@@ -315,7 +315,8 @@ func TestAReplicaThatWasCutOffIsPromoted(t *testing.T) {
 			if err := dial(t, replica).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 				t.Fatal(err)
 			}
-			dial(t, replica).ConfigSet(t.Context(), "min-replicas-to-write", "0") // it has no replica of its own now
+			// It has no replica of its own now.
+			dial(t, replica).ConfigSet(t.Context(), "min-replicas-to-write", "0")
 			front.Retarget(replica.Addr)
 			b := wantBooks(t, observer.db)
 			gone := len(lost(calls, b))

@@ -470,6 +470,9 @@ func TestHistoriesAcrossAFailoverAreLinear(t *testing.T) {
 			wantBooks(t, w.nodes[0].db)
 		})
 	}
+	if t.Failed() {
+		return
+	}
 	report(t, "%d histories of %d clients on 2 nodes in the mode replica, with a failover in each, %d calls, %d of them "+
 		"without a known outcome, all linear; %v", histories, linearPlayers, calls, opened,
 		time.Since(began).Round(time.Second))

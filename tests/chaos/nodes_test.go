@@ -136,6 +136,7 @@ func (in *installation) send(
 // players create, join, leave and finish rooms and buy over HTTP. Each request is repeated with its
 // key, at another node, until it has a response.
 func TestNodesThatAreKilledLoseNothing(t *testing.T) {
+	t.Parallel() // with failovers, which mostly wait
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	in := newInstallation(t, store.URL(), 3, 24, nil)
 	observer := openNode(t, store.URL(), nil)

@@ -3,10 +3,12 @@ package chaos
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
@@ -78,17 +80,27 @@ func (p *process) step(name string, do func() error) error {
 // schedule is one order of the steps of some processes.
 type schedule struct {
 	t        *testing.T
-	caller   *caller
+	rng      *rand.Rand
+	games    []*gameSchedule
 	observer *node
 	idle     []*node
 	running  []*process
-	calls    []*call
-	books    books
 	trace    []string
 	counts   map[string]int // of what happened
 }
 
+// gameSchedule is what the requests of one game are made of.
+type gameSchedule struct {
+	caller *caller
+	calls  []*call
+	books  books
+}
+
+// orderKinds are kinds, and what moves old entries to the archive.
+var orderKinds = append(slices.Clone(kinds), "archive", "archive", "archive", "archive")
+
 const (
+	orderGames   = 2
 	processes    = 5 // that run at the same time
 	historySteps = 150
 	orderPlayers = 5
@@ -107,12 +119,18 @@ func TestEveryOrderOfStepsConservesMoney(t *testing.T) {
 	defer shortTimes.Store(false)
 	counts := map[string]int{}
 	for number := uint64(0); counts["steps"] < pick(1_500, 100_000); number++ {
-		h := &schedule{
-			t: t, observer: observer, idle: slices.Clone(nodes), counts: counts,
-			caller: &caller{rng: newRNG(number), players: orderPlayers},
+		h := &schedule{t: t, observer: observer, idle: slices.Clone(nodes), counts: counts, rng: newRNG(number)}
+		first := makeEconomy(t, observer, orderPlayers)
+		for game := range int64(orderGames) {
+			e := first
+			if game > 0 {
+				e = addGame(t, observer, gameID+game, first.tokenID, orderPlayers)
+			}
+			h.games = append(h.games, &gameSchedule{caller: &caller{rng: h.rng, economy: e, players: orderPlayers}})
 		}
-		h.caller.economy = makeEconomy(t, observer, orderPlayers)
-		for _, n := range nodes {
+		dir := t.TempDir()
+		for _, n := range append([]*node{observer}, nodes...) {
+			n.archive = openArchive(t, dir)
 			n.forgetCaches()
 		}
 		h.run()
@@ -127,11 +145,11 @@ func TestEveryOrderOfStepsConservesMoney(t *testing.T) {
 			finished = append(finished, fmt.Sprintf("%s %d", rest, counts[kind]))
 		}
 	}
-	report(t, "%d steps in %d histories of %d nodes, %d node deaths, %d lost replies, "+
-		"%d replaced leaders refused, 0 violations; succeeded: %s",
-		counts["steps"], counts["histories"], processes, counts["deaths"], counts["resends"],
-		counts["replaced leaders"], strings.Join(finished, ", "))
-	for _, kind := range kinds {
+	report(t, "%d steps in %d histories of %d nodes and %d games, %d node deaths, %d lost replies, "+
+		"%d replaced leaders refused, %d entries in the archive, 0 violations; succeeded: %s",
+		counts["steps"], counts["histories"], processes, orderGames, counts["deaths"], counts["resends"],
+		counts["replaced leaders"], counts["archived"], strings.Join(finished, ", "))
+	for _, kind := range orderKinds {
 		if counts["ok "+kind] == 0 && *long {
 			t.Errorf("no %s succeeded", kind)
 		}
@@ -152,26 +170,29 @@ func (h *schedule) run() {
 	h.check()
 	for range historySteps {
 		h.disturb()
-		if len(h.idle) > 0 && (len(h.running) == 0 || h.caller.chance(40)) {
+		if len(h.idle) > 0 && (len(h.running) == 0 || h.rng.IntN(100) < 40) {
 			h.start()
 			continue
 		}
 		// Processes of low number are chosen less often, so that some stand still for long.
-		i := max(h.caller.rng.IntN(len(h.running)), h.caller.rng.IntN(len(h.running)))
+		i := max(h.rng.IntN(len(h.running)), h.rng.IntN(len(h.running)))
 		h.advance(h.running[i], h.drawAction())
 	}
 	for len(h.running) > 0 {
 		h.advance(h.running[0], goOn)
 	}
 	shortTimes.Store(false)
-	b := wantEnded(h.t, h.observer)
-	if err := checkOnce(h.calls, b); err != nil {
-		h.fatal("%v", err)
+	for _, g := range h.games {
+		b := wantEndedIn(h.t, h.observer, g.caller.economy.game)
+		if err := checkOnce(g.calls, b); err != nil {
+			h.fatal("%v", err)
+		}
+		h.counts["archived"] += int(b.archived)
 	}
 }
 
 func (h *schedule) drawAction() action {
-	switch n := h.caller.rng.IntN(100); {
+	switch n := h.rng.IntN(100); {
 	case n < 5:
 		return dieBefore
 	case n < 10:
@@ -186,28 +207,33 @@ func (h *schedule) drawAction() action {
 // disturb changes what surrounds the nodes: time passes, a lease ends.
 func (h *schedule) disturb() {
 	ctx := h.t.Context()
-	switch n := h.caller.rng.IntN(100); {
+	switch n := h.rng.IntN(100); {
 	case n < 5: // the leader of the sweep is still at work, and another node becomes the leader
 		h.observer.db.Client.Del(ctx, keys.Lock("rooms"))
 	case n < 7:
 		shortTimes.Store(!shortTimes.Load())
 	case n < 10:
-		overdue(h.t, h.observer.db, h.books)
+		for _, g := range h.games {
+			overdue(h.t, h.observer.db, g.books)
+		}
 	}
 }
 
 // start begins a request on an idle node: a new one, or one that is repeated with its key while the
 // first is still on its way.
 func (h *schedule) start() {
+	number := h.rng.IntN(len(h.games))
+	g, other := h.games[number], h.games[(number+1)%len(h.games)]
 	var c *call
-	if len(h.calls) > 0 && h.caller.chance(25) {
-		if before := h.calls[max(0, len(h.calls)-1-h.caller.rng.IntN(6))]; before.key != "" {
+	if len(g.calls) > 0 && g.caller.chance(25) {
+		if before := g.calls[max(0, len(g.calls)-1-h.rng.IntN(6))]; before.key != "" {
 			c = before
 		}
 	}
 	if c == nil {
-		c = h.caller.next(h.books)
-		h.calls = append(h.calls, c)
+		g.caller.foreign = other.books.liveRooms()
+		c = g.caller.make(orderKinds[h.rng.IntN(len(orderKinds))], g.books)
+		g.calls = append(g.calls, c)
 	}
 	n := h.idle[0]
 	h.idle = h.idle[1:]
@@ -271,12 +297,27 @@ func (h *schedule) advance(p *process, a action) {
 }
 
 func (h *schedule) check() {
-	b, err := readBooks(h.t, h.observer.db, gameID)
-	if err == nil {
-		err = b.check()
+	for _, g := range h.games {
+		b, err := readBooks(h.t, h.observer.db, g.caller.economy.game)
+		if err == nil {
+			err = b.addArchived(h.t.Context(), h.observer.archive)
+		}
+		if err == nil {
+			err = b.check()
+		}
+		if err != nil {
+			h.fatal("the books of game %d are wrong:\n%v", g.caller.economy.game, err)
+		}
+		g.books = b
 	}
+}
+
+// openArchive opens an archive of small objects in a folder.
+func openArchive(t testing.TB, dir string) *archive.Archive {
+	t.Helper()
+	a, err := archive.Open("file://"+dir, archive.S3Options{})
 	if err != nil {
-		h.fatal("the books are wrong:\n%v", err)
+		t.Fatal(err)
 	}
-	h.books = b
+	return a.WithSizes(smallSizes)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
@@ -30,7 +31,8 @@ type node struct {
 	rooms   *rooms.Service
 	wallets *wallet.Service
 	assets  *assets.Service
-	gate    *gate // nil when nobody schedules the node
+	gate    *gate            // nil when nobody schedules the node
+	archive *archive.Archive // nil when nothing leaves the store
 }
 
 // openNode opens a node on a store. It has the code of a real node without HTTP.
@@ -51,31 +53,47 @@ func openNode(t testing.TB, url string, g *gate) *node {
 
 // forgetCaches gives the node new services, as after a restart.
 func (n *node) forgetCaches() {
-	n.wallets = wallet.New(n.db, others{}, wallet.Options{})
+	n.wallets = wallet.New(n.db, others{}, wallet.Options{Archive: n.archive, Keep: smallKeep})
 	n.assets = assets.New(n.db, n.wallets, assets.Options{})
 	n.rooms = rooms.New(n.db, n.wallets, others{}, others{}, rooms.Options{Shards: 1})
 }
 
-// others stands for the domains that know no money: every player is in the game of the tests.
+// others stands for the domains that know no money.
 type others struct{}
 
-// gameID is the game of every world; a world has a database of its own, or comes after another.
+// gameID is the first game of every world; a world has a database of its own, or comes after
+// another.
 const gameID = 1
+
+// usersPerGame is how far the ids of the players of two games are apart.
+const usersPerGame = 1_000_000
+
+// gameOf returns the game of a player.
+func gameOf(user int64) int64 { return gameID + user/usersPerGame }
+
+// userOf returns the n-th player of a game, from 1.
+func userOf(game, n int64) int64 { return (game-gameID)*usersPerGame + n }
+
+// Small objects, so that a short history fills some.
+var (
+	smallSizes = archive.Sizes{Entries: 4, Lines: 2, Checkpoint: 8}
+	smallKeep  = wallet.Retention{Entries: 2, Lines: 2}
+)
 
 // shortTimes makes the rooms that are made from now on overdue at once, so that the sweep may
 // cancel them at any moment.
 var shortTimes atomic.Bool
 
-func (others) Find(context.Context, int64) (games.Game, error) {
+func (others) Find(_ context.Context, id int64) (games.Game, error) {
 	s := games.DefaultSettings()
 	s.MaxRakeBps = 10_000
 	if shortTimes.Load() {
 		s.IdleTimeout, s.MatchTimeout = time.Millisecond, time.Millisecond
 	}
-	return games.Game{ID: gameID, Settings: s}, nil
+	return games.Game{ID: id, Settings: s}, nil
 }
 
-func (others) Game(context.Context, int64) (int64, error) { return gameID, nil }
+func (others) Game(_ context.Context, user int64) (int64, error) { return gameOf(user), nil }
 
 func (others) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }
 
@@ -85,13 +103,17 @@ func (others) RecentProfile(_ context.Context, id int64) (users.Profile, error) 
 
 func (others) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) { return nil, nil }
 
-// player returns a player of the game of the tests.
+// player returns a player as a caller.
 func player(id int64) principal.Caller {
-	return principal.Caller{Role: principal.Player, UserID: id, GameID: gameID}
+	return principal.Caller{Role: principal.Player, UserID: id, GameID: gameOf(id)}
 }
 
-// server is the backend of the game of the tests.
-var server = principal.Caller{Role: principal.Server, GameID: gameID}
+// backendOf returns the backend of a game as a caller.
+func backendOf(game int64) principal.Caller {
+	return principal.Caller{Role: principal.Server, GameID: game}
+}
+
+var server = backendOf(gameID)
 
 // receiptOf returns the receipt of a request with a key, "" for none.
 func receiptOf(key string) idempotency.Receipt {
@@ -106,8 +128,9 @@ const (
 	startBalance = 100 // in the token; it has two decimals
 )
 
-// economy is what every world of these tests has: a token, assets and players with money.
+// economy is what a game has: a token, assets and players with money.
 type economy struct {
+	game    int64
 	tokenID int64
 	assets  []int64
 }
@@ -128,28 +151,37 @@ func makeEconomy(t testing.TB, n *node, players int) economy {
 func addEconomy(t testing.TB, n *node, players int) economy {
 	t.Helper()
 	ctx := t.Context()
-	if err := n.db.Client.Set(ctx, keys.GameIDCounter(), gameID, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
 	token, err := n.wallets.CreateToken(ctx, operator, wallet.TokenDefinition{
 		Code: tokenCode, Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := economy{tokenID: token.ID}
+	return addGame(t, n, gameID, token.ID, players)
+}
+
+// addGame makes a game with players who have money of a token.
+func addGame(t testing.TB, n *node, game, tokenID int64, players int) economy {
+	t.Helper()
+	ctx := t.Context()
+	if err := n.db.Client.Set(ctx, keys.GameIDCounter(), game, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	e := economy{game: game, tokenID: tokenID}
 	for _, in := range []assets.CreateInput{
 		{Name: "Coin", TokenCode: tokenCode, Price: "0.07"},
 		{Name: "Crown", TokenCode: tokenCode, Price: "3", Stock: new(int64(5)), PerUserLimit: new(int64(2))},
 	} {
-		a, err := n.assets.Create(ctx, server, gameID, in)
+		a, err := n.assets.Create(ctx, backendOf(game), game, in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.assets = append(e.assets, a.ID)
 	}
 	for id := range int64(players) {
-		in := wallet.CreditInput{UserID: id + 1, TokenCode: tokenCode, Amount: amount(startBalance * 100), Reason: "start"}
+		in := wallet.CreditInput{
+			UserID: userOf(game, id+1), TokenCode: tokenCode, Amount: amount(startBalance * 100), Reason: "start",
+		}
 		if _, err := n.wallets.Credit(ctx, operator, in, receiptOf("")); err != nil {
 			t.Fatal(err)
 		}
@@ -180,20 +212,33 @@ func overdue(t testing.TB, db *redisdb.DB, b books) {
 	}
 }
 
-// wantEnded lets the time of every room pass, sweeps, and requires that all rooms have ended, that
-// nobody holds anything, and that the deep audit agrees with the books.
+// wantEnded is wantEndedIn for the first game.
 func wantEnded(t testing.TB, n *node) books {
 	t.Helper()
-	b := wantLargeBooks(t, n.db)
+	return wantEndedIn(t, n, gameID)
+}
+
+// wantEndedIn lets the time of every room of a game pass, sweeps, and requires that all rooms have
+// ended, that nobody holds anything, and that the deep audit agrees with the books.
+func wantEndedIn(t testing.TB, n *node, game int64) books {
+	t.Helper()
+	read := func() books {
+		b, err := readLargeBooks(t.Context(), n.db, game)
+		if err == nil && n.archive != nil {
+			err = b.addArchived(t.Context(), n.archive)
+		}
+		return wantSound(t, b, err)
+	}
+	b := read()
 	overdue(t, n.db, b)
 	redistest.Eventually(t, "the sweep has ended every room", func() bool {
 		if _, err := n.rooms.Sweep(t.Context()); err != nil {
 			return false
 		}
-		b = wantLargeBooks(t, n.db)
+		b = read()
 		return len(b.liveRooms()) == 0
 	})
-	report, err := n.wallets.AuditDeep(t.Context(), gameID)
+	report, err := n.wallets.AuditDeep(t.Context(), game)
 	if err != nil || !report.Balanced || !report.HeldCounted || len(report.Differences) > 0 {
 		t.Fatalf("the deep audit returns %+v, %v", report, err)
 	}

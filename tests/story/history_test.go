@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 	"github.com/parlor-games/parlor/tests/nodetest"
@@ -110,9 +111,11 @@ func (f *fixture) buy(s *shop, n int64) (nodetest.Response, error) {
 
 // lossDrill cuts the replication of a store for four seconds of purchases and promotes the replica
 // by fail, which returns what the nodes then talk to.
-func lossDrill(t *testing.T, url string, replicaLink *redistest.Proxy, fail func() *redistest.Server) {
+func lossDrill(
+	t *testing.T, url string, replicaLink *redistest.Proxy, fail func() *redistest.Server, settings ...string,
+) {
 	f := &fixture{t: t}
-	f.startNodes(url)
+	f.startNodes(url, settings...)
 	s := f.openShop()
 	for n := range int64(20) {
 		if a, err := f.buy(s, n); err != nil || a.Status != 201 {
@@ -182,6 +185,14 @@ func lossDrill(t *testing.T, url string, replicaLink *redistest.Proxy, fail func
 	if took := time.Since(accepted); took > noticeLimit {
 		t.Errorf("the nodes went on after %v", took)
 	}
+	if len(settings) > 0 { // there is an archive
+		for _, n := range f.nodes {
+			redistest.Eventually(t, "a node says that the archive is ahead", func() bool {
+				ok, detail := f.readyCheck(n, "archive")
+				return !ok && strings.Contains(detail, "parlor ledger rewind")
+			})
+		}
+	}
 	trail := f.must(200, "GET", "/api/v1/admin/trail", nodetest.AdminKey, nil)
 	if !strings.Contains(trail.String(), "four seconds behind") {
 		t.Errorf("the trail has %s", trail)
@@ -193,7 +204,20 @@ func lossDrill(t *testing.T, url string, replicaLink *redistest.Proxy, fail func
 	}
 }
 
+// The archive has a segment that the store does not have after the failover.
 func TestAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	old, err := archive.Open("file://"+dir, archive.S3Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := make([]string, old.Sizes().Entries)
+	for i := range entries {
+		entries[i] = fmt.Sprintf("1700000000000|lost%04d|GOLD|credit|op|m:-1;w1:1", i)
+	}
+	if _, err := old.WriteSegment(t.Context(), 1, archive.Segment{}, entries); err != nil {
+		t.Fatal(err)
+	}
 	master := redistest.StartFor(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	link := redistest.StartProxy(t, master.Addr)
 	replica := redistest.StartReplica(t, link.Addr, "--appendonly", "yes")
@@ -204,7 +228,7 @@ func TestAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
 		}
 		front.Retarget(replica.Addr)
 		return replica
-	})
+	}, "PARLOR_ARCHIVE=file://"+dir)
 }
 
 func TestBehindSentinelAStoreThatLostItsLastFourSecondsIsNoticed(t *testing.T) {
