@@ -50,6 +50,7 @@ type world struct {
 	rooms   []string // ids
 	players [][]player
 	sockets [][]*socket // by room
+	turns   int         // changes of rooms
 }
 
 // newWorld signs players in and seats them. Every room has as many seats as it has players, up to
@@ -191,6 +192,12 @@ func tryMember(address string, p player, room, after string) (*socket, error) {
 func roomEvents(roomID string) string {
 	s, _ := keys.RoomShard(roomID)
 	return keys.RoomEvents(s, roomID)
+}
+
+// roomKeys returns the keys of a room and of its list of events.
+func roomKeys(roomID string) []string {
+	s, _ := keys.RoomShard(roomID)
+	return []string{keys.Room(s, roomID), keys.RoomEvents(s, roomID)}
 }
 
 // publishEntry adds an entry to a list of events and publishes it, as the scripts of rooms do.

@@ -31,8 +31,8 @@ func waitFor(t *testing.T, d time.Duration) {
 }
 
 // TestNoClientMissesAnEventWhileNodesAndTheirStoreFail follows rooms on three nodes, each with a
-// proxy before the store, through every fault that leaves the store's data as it is. Each client has
-// every event once, in order, and no snapshot.
+// proxy before the store, through every fault that leaves the store's data as it is. Each client
+// has every event once, in order, and no snapshot.
 func TestNoClientMissesAnEventWhileNodesAndTheirStoreFail(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "everysec")
