@@ -263,6 +263,41 @@ func (r *realtimeBench) measureLatency() error {
 			}
 			r.add(m)
 		}
+		if err := r.measureRelayLatency(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureRelayLatency measures the relay at half of what B1 has shown in this run, and gorilla at
+// the same rate.
+func (r *realtimeBench) measureRelayLatency(s shape) error {
+	most := 0.0
+	for _, m := range r.results {
+		if m.Bench == "B1" && m.System == systemRelay && m.Shape == s.String() {
+			most = max(most, m.PerSecond)
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	floor := 0.0
+	for _, system := range []string{floorGorilla, systemRelay} {
+		t, err := r.newTarget(system, s)
+		if err != nil {
+			return err
+		}
+		m, err := r.measureLoad(t, func(stop <-chan struct{}) { t.fanout.atRate(most/2, stop) })
+		t.stop()
+		if err != nil {
+			return err
+		}
+		if m.Bench, m.Text = "B2", "at half of the relay's most"; system == floorGorilla {
+			floor = m.P99
+		}
+		m.Ratio = m.P99 / floor
+		r.add(m)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (f *fleet) follow(v *traveller, frame []byte) {
 
 // measureRestart is B10: three nodes are restarted one after the other under load.
 func (r *realtimeBench) measureRestart() error {
-	r.head("B10", "rolling restart of three nodes, 3,000 clients in rooms of ten, 1,000 events a second: ms between sockets")
+	r.head("B10", "rolling restart of three nodes, 3,000 clients, 1,000 events a second: ms between sockets")
 	b, err := r.newNode()
 	if err != nil {
 		return err
