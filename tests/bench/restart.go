@@ -104,9 +104,10 @@ func (f *fleet) address(turn int) string {
 func (f *fleet) travel(v *traveller, ready func(*socket)) {
 	var lostAt time.Time
 	for !f.stopped.Load() {
-		s, err := openMember(f.address(v.turn), v.player, v.room, v.position)
+		s, err := tryMember(f.address(v.turn), v.player, v.room, v.position)
 		if err != nil {
 			v.turn++
+			<-time.After(50 * time.Millisecond)
 			continue
 		}
 		if !lostAt.IsZero() {
