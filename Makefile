@@ -79,6 +79,7 @@ hostile: servers ## Let one guest do its worst for a minute while others play fo
 .PHONY: chaos
 chaos: servers ## Prove for an hour that no unit of money is made or lost; docs/proof.md has the figures
 	cd tests/chaos && go test -count=1 -long -timeout 90m
+	cd realtime && go test -count=1 -run TestClientsAgreeWithTheHistoryWhateverIsCut -rapid.checks 1000 -timeout 30m
 
 .PHONY: mutants
 mutants: servers ## Break the scripts that move money, one line at a time: a test must notice each defect

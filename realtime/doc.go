@@ -16,6 +16,7 @@
 //	Client      a cursor per topic, and at most two frames in flight; a slow client gets larger
 //	            frames, then a snapshot, then close code 4008
 //	backfiller  reads the end of the list where the channel has lost something
+//	staleWatch  sends server.stale where nothing is heard from Redis, and clients to other nodes
 //
 // Guarantees:
 //   - A client gets the events of a topic in ascending order and without a gap, or a snapshot

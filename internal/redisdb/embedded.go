@@ -7,7 +7,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // embedded is miniredis with a running clock: without one its keys never expire.
@@ -30,7 +29,7 @@ func openEmbedded() (*DB, error) {
 		return redis.NewClient(&redis.Options{
 			Addr: server.Addr(), DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout,
 			MaxRetries: maxRetries, ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+			MaintNotificationsConfig: noNotices(),
 		})
 	}, KindEmbedded)
 	if err != nil {

@@ -137,7 +137,7 @@ func openSingle(address string, query url.Values, tlsConfig *tls.Config) (*DB, e
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries = dialTimeout, ioTimeout, ioTimeout, maxRetries
 	o.ContextTimeoutEnabled, o.DialerRetries, o.Protocol = true, dialAttempts, respVersion
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.MaintNotificationsConfig = noNotices()
 	return newDB(func() redis.UniversalClient {
 		options := *o
 		return redis.NewClient(&options)
@@ -157,7 +157,7 @@ func openCluster(rest string, query url.Values, tlsConfig *tls.Config) (*DB, err
 			Addrs: a.hosts, Username: a.user, Password: a.password, TLSConfig: tlsConfig,
 			DialTimeout: dialTimeout, ReadTimeout: ioTimeout, WriteTimeout: ioTimeout, MaxRetries: maxRetries,
 			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
-			ClusterStateReloadInterval: clusterReload,
+			ClusterStateReloadInterval: clusterReload, MaintNotificationsConfig: noNotices(),
 		})
 	}, KindCluster)
 }
@@ -182,6 +182,11 @@ func openSentinel(rest string, query url.Values, tlsConfig *tls.Config) (*DB, er
 			ContextTimeoutEnabled: true, DialerRetries: dialAttempts, Protocol: respVersion,
 		})
 	}, KindSentinel)
+}
+
+// noNotices turns off a handshake that only a hosted Redis knows.
+func noNotices() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
 // take removes a parameter of a query and returns its value.

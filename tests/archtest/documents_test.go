@@ -15,6 +15,7 @@ var (
 	markdownLink  = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
 	namedInFile   = regexp.MustCompile(`^([\w./-]+\.(?:go|lua)): (?:\(\*?(\w+)\)\.)?(\w+)(?:\.(\w+))?$`)
 	namedInGo     = regexp.MustCompile(`^([a-z]+)\.(?:\(\*?(\w+)\)\.)?([A-Z]\w*)(?:\.(\w+))?$`)
+	testName      = regexp.MustCompile(`^(?:Test|Benchmark|Fuzz)[A-Z]\w*$`)
 	pathInProject = regexp.MustCompile(`^[\w.][\w.-]*(/[\w.-]+)*/?$`)
 	luaFunction   = regexp.MustCompile(`(?m)^(?:local )?function (\w+)|^local (\w+) = function`)
 )
@@ -66,14 +67,18 @@ func receiver(f *ast.FuncDecl) string {
 type references struct {
 	inFile    map[string]map[string]bool // by path
 	inPackage map[string]map[string]bool // by name of the package
+	tests     map[string]bool
 	project   *project
 }
 
 func newReferences(p *project) references {
-	r := references{map[string]map[string]bool{}, map[string]map[string]bool{}, p}
+	r := references{map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}, p}
 	for _, s := range p.code {
 		names := symbols(s.file)
 		r.inFile[s.path] = names
+		if strings.HasSuffix(s.path, "_test.go") {
+			maps.Copy(r.tests, names)
+		}
 		if pkg := s.file.Name.Name; !s.isTest() && pkg != "main" {
 			if r.inPackage[pkg] == nil {
 				r.inPackage[pkg] = map[string]bool{}
@@ -107,6 +112,9 @@ func (r references) missing(span string) string {
 			return "package " + m[1] + " declares no " + qualified(m[2], m[3], m[4])
 		}
 		return ""
+	}
+	if testName.MatchString(span) && !r.tests[span] {
+		return "there is no such test"
 	}
 	if !pathInProject.MatchString(span) || strings.HasPrefix(span, "bin/") {
 		return ""
@@ -162,6 +170,7 @@ var documentRules = []rule{
 			"a method":          {"docs/a.md": "`rooms/a.go: (*Service).Join`", "rooms/a.go": "package rooms; func Join() {}"},
 			"a Lua function":    {"docs/a.md": "`scripts/a.lua: emit`", "scripts/a.lua": "local function emits() end"},
 			"a name by package": {"docs/a.md": "`rooms.Join`", "rooms/a.go": "package rooms; func Leave() {}"},
+			"a test":            {"docs/a.md": "`TestJoin`", "rooms/a_test.go": "package rooms; func TestLeave() {}"},
 			"a link":            {"docs/a.md": "[it](gone.md)"},
 			"an address":        {"docs/a.md": "[it](/docs/errors)"},
 		},

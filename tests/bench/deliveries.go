@@ -40,12 +40,13 @@ type target struct {
 // newTarget starts what is measured, and connects the sockets.
 func (r *realtimeBench) newTarget(system string, s shape) (*target, error) {
 	if system == systemEvents || system == systemRelay {
-		return r.newNodeTarget(system, s)
+		return r.newNodeTarget(system, s, 0)
 	}
 	return r.newFloorTarget(system, s)
 }
 
-func (r *realtimeBench) newNodeTarget(system string, s shape) (*target, error) {
+// newNodeTarget starts a node. The last so many members of each room read slowly, and do not count.
+func (r *realtimeBench) newNodeTarget(system string, s shape, slow int) (*target, error) {
 	b, err := r.newNode()
 	if err != nil {
 		return nil, err
@@ -55,14 +56,21 @@ func (r *realtimeBench) newNodeTarget(system string, s shape) (*target, error) {
 	if err == nil {
 		err = w.openSockets(b.nodeAddress)
 	}
-	t.sockets = w.sockets
-	t.stop = func() { t.hangUp(); b.stopNode() }
+	t.stop = func() { w.hangUp(); t.hangUp(); b.stopNode() }
 	if err != nil {
 		t.stop()
 		return nil, err
 	}
+	fast := len(w.sockets[0]) - slow
+	t.sockets = make([][]*socket, s.rooms)
+	for room, members := range w.sockets {
+		t.sockets[room] = members[:fast]
+		for _, member := range members[fast:] {
+			go member.readSlowly()
+		}
+	}
 	if system == systemEvents {
-		t.fanout = newFanout(s, len(w.sockets[0]))
+		t.fanout = newFanout(s, fast)
 		t.fanout.payload = func(_ int, at time.Time) []byte { return documentOf(at, documentBytes) }
 		t.fanout.sender, err = w.newEventWriter(context.Background())
 	} else {
@@ -84,7 +92,8 @@ func (r *realtimeBench) newFloorTarget(system string, s shape) (*target, error) 
 	if err != nil {
 		return nil, err
 	}
-	command := onNodeCPU(r.options, r.self(), "-floor", system, "-listen", address, "-store", r.redis.URL())
+	command := onNodeCPU(r.options, r.self(), "-floor", system, "-listen", address, "-store",
+		cmp.Or(r.options.storeURL, r.redis.URL()))
 	t := &target{system: system, sockets: make([][]*socket, s.rooms)}
 	t.stop = func() { t.hangUp(); r.end(command) }
 	if t.pid, err = r.start(command, "http://"+address+"/readyz"); err != nil {
@@ -254,6 +263,41 @@ func (r *realtimeBench) measureLatency() error {
 			}
 			r.add(m)
 		}
+		if err := r.measureRelayLatency(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureRelayLatency measures the relay at half of what B1 has shown in this run, and gorilla at
+// the same rate.
+func (r *realtimeBench) measureRelayLatency(s shape) error {
+	most := 0.0
+	for _, m := range r.results {
+		if m.Bench == "B1" && m.System == systemRelay && m.Shape == s.String() {
+			most = max(most, m.PerSecond)
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	floor := 0.0
+	for _, system := range []string{floorGorilla, systemRelay} {
+		t, err := r.newTarget(system, s)
+		if err != nil {
+			return err
+		}
+		m, err := r.measureLoad(t, func(stop <-chan struct{}) { t.fanout.atRate(most/2, stop) })
+		t.stop()
+		if err != nil {
+			return err
+		}
+		if m.Bench, m.Text = "B2", "at half of the relay's most"; system == floorGorilla {
+			floor = m.P99
+		}
+		m.Ratio = m.P99 / floor
+		r.add(m)
 	}
 	return nil
 }

@@ -48,7 +48,11 @@ var floors = map[string]func(store *redis.Client) http.Handler{
 const floorChannels = "bench:floor:"
 
 func serveFloor(kind, addr, store string) {
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: strings.TrimPrefix(store, "unix://")})
+	options := &redis.Options{Network: "unix", Addr: strings.TrimPrefix(store, "unix://")}
+	if address, ok := strings.CutPrefix(store, "redis://"); ok {
+		options = &redis.Options{Addr: address}
+	}
+	client := redis.NewClient(options)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("/", floors[kind](client))

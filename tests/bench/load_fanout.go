@@ -186,13 +186,16 @@ func (f *fanout) writeOffLost(stop <-chan struct{}) {
 	}
 }
 
+// settleLimit is how long a system may take for what waits: a naive one has minutes of it.
+const settleLimit = 15 * time.Second
+
 // settle waits until everything has arrived, or nothing more does, and returns how many deliveries
 // are missing.
 func (f *fanout) settle() (lost int64) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	last, same := int64(-1), 0
-	for same < 20 {
+	for begin := time.Now(); same < 20 && time.Since(begin) < settleLimit; {
 		<-tick.C
 		lost = 0
 		for room := range f.shape.rooms {

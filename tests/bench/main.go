@@ -38,6 +38,7 @@ func main() {
 	flag.Float64Var(&o.rate, "rate", 20_000, "B2: deliveries a second")
 	flag.BoolVar(&o.pinned, "pin", true, "B1 to B10: the node has a processor of its own, if there are several")
 	flag.StringVar(&o.binary, "binary", "", "B1 to B10: measure this build of parlor instead of the sources'")
+	flag.StringVar(&o.against, "against", "", "B5: another build of parlor, for the ratio to it")
 	flag.StringVar(&o.jsonFile, "json", "", "B1 to B10: write the results into this file")
 	flag.StringVar(&o.profileDir, "profiles", "",
 		"a folder for CPU profiles of the node, one for each row of the last pass")
@@ -102,6 +103,8 @@ type options struct {
 	rate          float64  // deliveries a second
 	pinned        bool     // the node has a processor of its own
 	binary        string   // the node; "" for one of the sources
+	storeURL      string   // for nodes and floors; "" for that of the store
+	against       string   // another node; "" for none
 	jsonFile      string   // for the results; "" for none
 }
 

@@ -28,6 +28,7 @@ type result struct {
 	StoreMicros    float64 `json:"storeMicros,omitzero"` // CPU of the store for each delivery
 	OtherCores     float64 `json:"otherCores"`           // busy with what is not of the bench
 	Lost           int64   `json:"lost"`                 // deliveries
+	SlopeKB        float64 `json:"slopeKB,omitzero"`     // resident memory of one more player
 	Text           string  `json:"text,omitzero"`        // what has no column
 }
 
@@ -61,13 +62,21 @@ func (r *realtimeBench) add(m result) {
 		column(m.P50, "%.2f"), column(m.P99, "%.2f"), column(m.StoreMicros, "%.2f"), m.OtherCores, m.Lost, m.Text)
 }
 
-// benches are the benches of sockets by name.
+// benches are the benches of sockets by name. B3 and B4 are measured on the same sockets, once.
 var benches = []struct {
 	name string
 	run  func(*realtimeBench) error
 }{
 	{"B1", (*realtimeBench).measureDeliveries},
 	{"B2", (*realtimeBench).measureLatency},
+	{"B3", (*realtimeBench).measureIdle},
+	{"B4", (*realtimeBench).measureIdle},
+	{"B5", (*realtimeBench).measureStorm},
+	{"B6", (*realtimeBench).measureCuts},
+	{"B7", (*realtimeBench).measureFork},
+	{"B8", (*realtimeBench).measureSlowReaders},
+	{"B9", (*realtimeBench).measureScript},
+	{"B10", (*realtimeBench).measureRestart},
 }
 
 // isBench reports whether a name is that of one of the benches.
@@ -93,7 +102,8 @@ func runBenches(o options, names []string) error {
 		o.warm, o.runTime, runtime.NumCPU(), o.pinned, load)
 	r := &realtimeBench{servers: s, options: o}
 	for _, b := range benches {
-		if err == nil && slices.Contains(names, b.name) {
+		isMeasured := slices.ContainsFunc(r.results, func(m result) bool { return m.Bench == b.name })
+		if err == nil && slices.Contains(names, b.name) && !isMeasured {
 			err = b.run(r)
 		}
 	}

@@ -138,7 +138,8 @@ func (s *servers) startNode(o options, settings ...string) (n nodeProcess, err e
 	n.command = onNodeCPU(o, cmp.Or(o.binary, s.parlor()), "serve")
 	n.command.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"),
-		"PARLOR_LISTEN=" + n.address, "PARLOR_INTERNAL_LISTEN=" + n.internalAddress, "PARLOR_REDIS_URL=" + s.redis.URL(),
+		"PARLOR_LISTEN=" + n.address, "PARLOR_INTERNAL_LISTEN=" + n.internalAddress,
+		"PARLOR_REDIS_URL=" + cmp.Or(o.storeURL, s.redis.URL()),
 		"PARLOR_ADMIN_KEY=" + adminKey, "PARLOR_SIGNING_KEY=signing-key-of-the-bench-a90b55c1e6d3",
 		"PARLOR_TRUSTED_PROXIES=127.0.0.1/32", "PARLOR_LOG_LEVEL=error", "PARLOR_PPROF=on", "HOME=" + s.binaryDir,
 		"PARLOR_DURABILITY=" + o.durability, "PARLOR_STATE_DIR=" + s.binaryDir,

@@ -11,21 +11,17 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // socket is the client's end of a WebSocket that costs the client little CPU.
 type socket struct {
-	conn      net.Conn
-	reader    *bufio.Reader
-	room      int // index
-	member    int // index in the room
-	readDelay time.Duration
-	last      atomic.Pointer[string] // position of the last event, where positions are kept
-	keep      bool                   // keep the position
-	writeMu   sync.Mutex
-	sentAt    time.Time // of the last message that it sent
+	conn    net.Conn
+	reader  *bufio.Reader
+	room    int // index
+	member  int // index in the room
+	writeMu sync.Mutex
+	sentAt  time.Time // of the last message that it sent
 }
 
 const handshakeLimit = 30 * time.Second
@@ -131,9 +127,6 @@ func (s *socket) eachFrame(handle func(frame []byte) error) error {
 		frameBuffers.Put(buffer)
 		if err != nil {
 			return err
-		}
-		if s.readDelay > 0 {
-			<-time.After(s.readDelay)
 		}
 	}
 }

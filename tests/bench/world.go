@@ -50,6 +50,7 @@ type world struct {
 	rooms   []string // ids
 	players [][]player
 	sockets [][]*socket // by room
+	turns   int         // changes of rooms
 }
 
 // newWorld signs players in and seats them. Every room has as many seats as it has players, up to
@@ -64,7 +65,8 @@ func (b *bench) newWorld(s shape, firstPlayer int) (*world, error) {
 		c := b.nodeConns[worker]
 		for room := worker; room < s.rooms; room += b.options.workers {
 			for i := range perRoom {
-				p, err := b.signIn(c, firstPlayer+room*perRoom+i)
+				var p player
+				err := whileBusy(func() (err error) { p, err = b.signIn(c, firstPlayer+room*perRoom+i); return err })
 				if err != nil {
 					return err
 				}
@@ -90,7 +92,7 @@ func (w *world) seat(c *conn, room int) error {
 	w.rooms[room] = textMember(body, "roomId")
 	for _, p := range w.players[room][1:seats] {
 		join := p.post("/api/v1/game-session/join", roomBody(w.rooms[room]))
-		if err := wantStatus(http.StatusOK)(c.send(join)); err != nil {
+		if err := whileBusy(func() error { return wantStatus(http.StatusOK)(c.send(join)) }); err != nil {
 			return fmt.Errorf("join: %w", err)
 		}
 	}
@@ -158,12 +160,17 @@ func inParallel(n, atOnce int, do func(i int) error) error {
 }
 
 // openMember opens a player's socket and subscribes it to a room, after a position if there is one.
-// It tries again for as long as a machine may be too busy.
 func openMember(address string, p player, room, after string) (s *socket, err error) {
+	err = whileBusy(func() (err error) { s, err = tryMember(address, p, room, after); return err })
+	return s, err
+}
+
+// whileBusy calls try until it succeeds, for as long as a machine may be too busy.
+func whileBusy(try func() error) error {
 	for begin := time.Now(); ; {
-		s, err = tryMember(address, p, room, after)
+		err := try()
 		if err == nil || time.Since(begin) > handshakeLimit {
-			return s, err
+			return err
 		}
 		<-time.After(200 * time.Millisecond)
 	}
@@ -191,6 +198,12 @@ func tryMember(address string, p player, room, after string) (*socket, error) {
 func roomEvents(roomID string) string {
 	s, _ := keys.RoomShard(roomID)
 	return keys.RoomEvents(s, roomID)
+}
+
+// roomKeys returns the keys of a room and of its list of events.
+func roomKeys(roomID string) []string {
+	s, _ := keys.RoomShard(roomID)
+	return []string{keys.Room(s, roomID), keys.RoomEvents(s, roomID)}
 }
 
 // publishEntry adds an entry to a list of events and publishes it, as the scripts of rooms do.

@@ -78,8 +78,8 @@ func TestAfterAFailoverThatLostEventsClientsGetASnapshot(t *testing.T) {
 	s.end("a replica promoted that lacked 10 events of each room", true)
 }
 
-// TestClientsFollowTheirRoomThroughACluster moves the slot of all rooms to another primary and back,
-// and kills the primary that has it.
+// TestClientsFollowTheirRoomThroughACluster moves the slot of all rooms to another primary and
+// back, and kills the primary that has it.
 func TestClientsFollowTheirRoomThroughACluster(t *testing.T) {
 	t.Parallel()
 	url, servers := startReplicatedCluster(t, deliveryStore)

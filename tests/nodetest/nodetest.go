@@ -213,6 +213,12 @@ func (n *Node) Wait() int {
 	return n.cmd.ProcessState.ExitCode()
 }
 
+// Pause stops the process without ending it. Resume continues it.
+func (n *Node) Pause() { _ = n.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume continues a paused process.
+func (n *Node) Resume() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }
+
 // Pid returns the process id.
 func (n *Node) Pid() int { return n.cmd.Process.Pid }
 
