@@ -342,7 +342,7 @@ func sendMessage(
 	outgoing, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, input, hub)
 	if err == nil && len(outgoing.Recipients) > 0 {
 		err = hub.BroadcastEphemeral(ctx, outgoing.Topic, client, realtime.EphemeralMessage{
-			Recipients: outgoing.Recipients, ExceptUserID: s.caller.UserID, Frame: outgoing.Event,
+			Recipients: outgoing.Recipients, ExceptUserID: s.caller.UserID, Text: outgoing.Event,
 			Op: in.Op, Latest: in.Latest,
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -229,10 +230,32 @@ func (s *clientHandler) onClose(*realtime.Client) {
 	}
 }
 
+// sharedDeadline makes contexts that the messages of a second share: a timer for each message costs
+// more than many messages do.
+type sharedDeadline struct {
+	mu     sync.Mutex
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelFunc // of ctx; never called, because others still use it: it ends by its deadline
+	madeAt time.Time
+}
+
+const deadlineSharedFor = time.Second
+
+// context returns a context that ends after messageTimeout, or up to deadlineSharedFor later.
+func (d *sharedDeadline) context(parent context.Context) context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); d.parent != parent || now.Sub(d.madeAt) >= deadlineSharedFor {
+		d.parent, d.madeAt = parent, now
+		d.ctx, d.cancel = context.WithTimeout(parent, messageTimeout+deadlineSharedFor)
+	}
+	return d.ctx
+}
+
 // onMessage handles one frame and sends its reply.
 func (s *clientHandler) onMessage(ctx context.Context, client *realtime.Client, raw []byte) {
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
-	defer cancel()
+	ctx = s.server.messageDeadline.context(ctx)
 	if r := s.handleFrame(ctx, client, raw); r != nil {
 		_ = client.Send(r.encode())
 	}

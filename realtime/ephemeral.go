@@ -12,8 +12,8 @@ import (
 
 // ephemeralPrefix begins the payload of an ephemeral message on a topic's channel:
 //
-//	!<connection>.<seq>|<recipients>|<frame>
-//	!<connection>.<seq>.<marks>.<op>|<recipients>|<frame>
+//	!<connection>.<seq>|<recipients>|<text>
+//	!<connection>.<seq>.<marks>.<op>|<recipients>|<text>
 //
 // The recipients are user ids, separated by commas, and before them the user who gets nothing, as a
 // negative number. The payload of an event begins with a digit, so the two cannot be confused. A
@@ -26,18 +26,19 @@ const markLatest = "l"
 type EphemeralMessage struct {
 	Recipients     []int64 // user ids, ascending; empty: every client of the topic
 	ExceptUserID   int64   // a user among them who gets nothing; 0: none
-	Frame          []byte  // one JSON value, because it may share an array with others
+	Text           []byte  // one JSON value, because it may share an array with others
 	Op             string  // with Latest: the name under which a newer message of the sender replaces this one
 	Latest         bool    // of those that wait in the queue of a slow client, only the newest is kept
 	recipientsText string  // Recipients as they were received
 	senderID       string  // connection id
+	frame          frame   // Text as it is sent to clients
 	seq            uint64  // ascending per sender, so that a message that was published twice is delivered once
 }
 
 // encode returns the message as a channel payload.
 func (m *EphemeralMessage) encode() string {
 	var b strings.Builder
-	b.Grow(len(m.senderID) + len(m.Op) + len(m.Frame) + 12*len(m.Recipients) + 48)
+	b.Grow(len(m.senderID) + len(m.Op) + len(m.Text) + 12*len(m.Recipients) + 48)
 	b.WriteString(ephemeralPrefix)
 	b.WriteString(m.senderID)
 	b.WriteByte('.')
@@ -59,14 +60,14 @@ func (m *EphemeralMessage) encode() string {
 		b.Write(strconv.AppendInt(number[:0], user, 10))
 	}
 	b.WriteByte('|')
-	b.Write(m.Frame)
+	b.Write(m.Text)
 	return b.String()
 }
 
 // parseEphemeral parses a payload that begins with ephemeralPrefix, all of it but the recipients.
 func parseEphemeral(payload string) (m EphemeralMessage, ok bool) {
 	header, rest, ok1 := strings.Cut(strings.TrimPrefix(payload, ephemeralPrefix), "|")
-	recipients, frame, ok2 := strings.Cut(rest, "|")
+	recipients, text, ok2 := strings.Cut(rest, "|")
 	sender, number, ok3 := strings.Cut(header, ".")
 	if !ok1 || !ok2 || !ok3 {
 		return m, false
@@ -90,7 +91,7 @@ func parseEphemeral(payload string) (m EphemeralMessage, ok bool) {
 		}
 		recipients = others
 	}
-	m.senderID, m.recipientsText, m.Frame = sender, recipients, []byte(frame)
+	m.senderID, m.recipientsText, m.frame = sender, recipients, newFrame(opText, []byte(text))
 	return m, true
 }
 
@@ -159,7 +160,7 @@ func (t *topic) deliverEphemeral(m EphemeralMessage, toFlush []*Client) []*Clien
 		m.senderID = strings.Clone(m.senderID) // it is a part of the whole payload
 	}
 	t.lastEphemeralSeqs[m.senderID] = m.seq
-	cursors := t.cursors
+	cursors := t.listCursorsLocked()
 	t.mu.Unlock()
 	for _, cur := range cursors {
 		if m.isFor(cur.client) && cur.client.enqueueEphemeral(cur, &m) {

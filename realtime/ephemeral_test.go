@@ -19,17 +19,17 @@ func parseWhole(payload string) (EphemeralMessage, bool) {
 		return m, false
 	}
 	m.Recipients, ok = parseRecipients(m.recipientsText)
-	m.recipientsText = ""
+	m.Text, m.frame, m.recipientsText = m.frame.payload(), nil, ""
 	return m, ok
 }
 
 func TestAnEphemeralMessageIsParsedAsItWasEncoded(t *testing.T) {
 	for _, m := range []EphemeralMessage{
-		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Frame: []byte(`{"text":"a|b"}`)},
-		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, ExceptUserID: 7, Frame: []byte(`{}`)},
-		{senderID: "abc", seq: 1 << 63, Frame: []byte(`{}`)},
-		{senderID: "abc", seq: 3, Recipients: []int64{1}, Frame: []byte(`{}`), Latest: true, Op: "a.b|c d,é"},
-		{senderID: "abc", seq: 3, Frame: []byte(`{}`), Latest: true},
+		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Text: []byte(`{"text":"a|b"}`)},
+		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, ExceptUserID: 7, Text: []byte(`{}`)},
+		{senderID: "abc", seq: 1 << 63, Text: []byte(`{}`)},
+		{senderID: "abc", seq: 3, Recipients: []int64{1}, Text: []byte(`{}`), Latest: true, Op: "a.b|c d,é"},
+		{senderID: "abc", seq: 3, Text: []byte(`{}`), Latest: true},
 	} {
 		payload := m.encode()
 		if got, ok := parseWhole(payload); !ok || !reflect.DeepEqual(got, m) {
@@ -55,8 +55,8 @@ func TestTheSameRecipientsAreParsedOnce(t *testing.T) {
 	for i := range users {
 		users[i] = int64(1000 + i)
 	}
-	room := newTopic(nil, "room")
-	message := EphemeralMessage{senderID: "abc", seq: 1, Recipients: users, ExceptUserID: 1007, Frame: []byte("{}")}
+	room := newTopic(New(redistest.Single(t), Options{}), "room")
+	message := EphemeralMessage{senderID: "abc", seq: 1, Recipients: users, ExceptUserID: 1007, Text: []byte("{}")}
 	resolve := func() []int64 {
 		m, _ := parseEphemeral(message.encode())
 		if !room.resolveRecipients(&m) {
@@ -85,7 +85,8 @@ func newWaitingClient(t *testing.T) (*Client, *cursor) {
 func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 	c, cur := newWaitingClient(t)
 	send := func(sender, op string, latest bool, text string) {
-		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: sender, Op: op, Latest: latest, Frame: []byte(text)})
+		m := EphemeralMessage{senderID: sender, Op: op, Latest: latest, frame: newFrame(opText, []byte(text))}
+		c.enqueueEphemeral(cur, &m)
 	}
 	for i := range 100 { // more than may wait
 		n := fmt.Sprint(i)
@@ -100,7 +101,7 @@ func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 	var waiting []string
 	bytes := 0
 	for _, out := range c.outbox {
-		waiting = append(waiting, string(out.frame))
+		waiting = append(waiting, string(out.frame.payload()))
 		bytes += len(out.frame)
 	}
 	want := "a-pos-kept a-shot a-pos-99 a-aim-99 b-pos-99"
@@ -115,9 +116,9 @@ func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 // What was replaced was not sent, so it does not count against the bytes that a socket may get.
 func TestReplacedMessagesAreNotPaidFor(t *testing.T) {
 	c, cur := newWaitingClient(t)
-	frame := []byte(strings.Repeat("x", 8<<10))
+	frame := newFrame(opText, []byte(strings.Repeat("x", 8<<10)))
 	for range 10 * ephemeralBurstBytes / len(frame) {
-		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, Frame: frame})
+		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, frame: frame})
 	}
 	if s := c.hub.Stats(); s.EphemeralLimited != 0 || len(c.outbox) != 1 {
 		t.Errorf("%d messages were dropped and %d wait; want one that waits", s.EphemeralLimited, len(c.outbox))

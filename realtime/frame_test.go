@@ -25,7 +25,7 @@ func TestAnEventIsNotTakenForAnEphemeralMessage(t *testing.T) {
 			t.Errorf("%q is parsed as %+v", payload, e)
 		}
 	}
-	payload := (&EphemeralMessage{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Frame: []byte(`{}`)}).encode()
+	payload := (&EphemeralMessage{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Text: []byte(`{}`)}).encode()
 	if !isEphemeral(payload) {
 		t.Errorf("%s is no ephemeral message", payload)
 	}

@@ -70,8 +70,8 @@ const (
 	kernelSendBufferBytes  = 128 << 10 // bytes per socket
 	maxInboxFullFrames     = 4         // frames of Limits.MaxFrameBytes bytes that may wait for their handler
 
-	// After WriteTimeout, performCloseHandshake closes a slow client with a reason. melody closes
-	// it without one, so its own timeout is this many times longer.
+	// After WriteTimeout, performCloseHandshake closes a slow client with a reason. A write that
+	// fails closes it without one, so its own timeout is this many times longer.
 	slowGraceFactor = 5
 )
 
@@ -99,6 +99,7 @@ func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 		s.callRecovering(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, false) })
 	})
 	m.HandleSentMessage(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
+	m.HandleSentMessageBinary(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
 	m.HandleError(s.onError)
 	return s
 }
@@ -147,6 +148,9 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		// By default, the kernel buffers megabytes for a slow reader before a write blocks.
 		_ = tcp.SetWriteBuffer(kernelSendBufferBytes)
+	}
+	if c.directConn = newDirectConn(conn, c); c.directConn != nil {
+		conn = c.directConn
 	}
 	request := &http.Request{
 		Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr,
@@ -278,13 +282,24 @@ func (s *SocketKind) onError(ms *melody.Session, err error) {
 	}
 }
 
-// writeFrame hands a frame to melody, which must have room for it. It returns how long the client
-// may take over it.
-func (s *SocketKind) writeFrame(ms *melody.Session, frame []byte) time.Duration {
-	o := s.hub.options
-	extra := time.Duration(len(frame)/minWriteBytesPerSecond) * time.Second
-	_ = ms.WriteWithDeadline(frame, slowGraceFactor*o.WriteTimeout+extra)
-	return o.WriteTimeout + extra
+// timeToRead returns how long a client may take over a frame before it counts as too slow.
+func (h *Hub) timeToRead(frame frame) time.Duration {
+	return h.options.WriteTimeout + time.Duration(len(frame)/minWriteBytesPerSecond)*time.Second
+}
+
+// writeTimeout returns after what time the write of so many bytes fails.
+func (h *Hub) writeTimeout(bytes int) time.Duration {
+	return slowGraceFactor*h.options.WriteTimeout + time.Duration(bytes/minWriteBytesPerSecond)*time.Second
+}
+
+// writeThroughMelody hands a frame to melody, which must have room for it.
+func (s *SocketKind) writeThroughMelody(ms *melody.Session, frame frame) {
+	timeout := s.hub.writeTimeout(len(frame))
+	if frame.isBinary() {
+		_ = ms.WriteBinaryWithDeadline(frame.payload(), timeout)
+	} else {
+		_ = ms.WriteWithDeadline(frame.payload(), timeout)
+	}
 }
 
 // performCloseHandshake waits for the frames in flight, sends the close frame, waits for the
@@ -337,13 +352,15 @@ func (c *Client) enqueueInbox(size int, handle func()) bool {
 	})
 	if !c.inboxRunning {
 		c.inboxRunning = true
-		c.inboxGroup.Go(c.runInbox)
+		c.inboxGroup.Add(1)
+		c.hub.crew.start(c.runInbox)
 	}
 	return true
 }
 
 // runInbox handles what is queued and returns.
 func (c *Client) runInbox() {
+	defer c.inboxGroup.Done()
 	for {
 		c.inboxMu.Lock()
 		if len(c.inboxCalls) == 0 {

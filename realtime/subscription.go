@@ -93,6 +93,7 @@ type cursor struct {
 	client *Client
 	topic  *topic
 	sub    Subscription
+	index  int // in topic.cursors; under topic.mu
 
 	// Under Client.mu.
 	pos           position
@@ -101,7 +102,7 @@ type cursor struct {
 	ready         bool // in Client.readyCursors
 	paused        bool // a snapshot is being taken, or Authorize is being called
 	removed       bool
-	snapshotFrame []byte // to be sent before the events
+	snapshotFrame frame // to be sent before the events
 }
 
 // Subscribe subscribes to a topic from a position, or from a snapshot when there is none or its
@@ -327,8 +328,8 @@ func (c *Client) insertCursors(cursors []*cursor, reply []byte) (replaced []*cur
 		}
 	}
 	if reply != nil {
-		c.outbox = append(c.outbox, outboundMessage{frame: reply, activates: cursors})
-		c.outboxBytes += len(reply)
+		c.outbox = append(c.outbox, outboundMessage{frame: newFrame(opText, reply), activates: cursors})
+		c.outboxBytes += len(c.outbox[len(c.outbox)-1].frame)
 	}
 	c.flush()
 	return replaced, nil
@@ -457,7 +458,7 @@ func (c *Client) supplySnapshot(cur *cursor) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		cur.pos, cur.snapshotFrame = pos, s.Frame
+		cur.pos, cur.snapshotFrame = pos, newFrame(opText, s.Frame)
 		c.resumeCursor(cur)
 		return nil
 	})
