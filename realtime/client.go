@@ -51,6 +51,7 @@ type Client struct {
 	id         string
 	done       chan struct{} // closed when the socket is closed
 	netConn    net.Conn      // of melodySession, to close it at any time; under Hub.mu
+	binary     bool          // it speaks BinarySubprotocol
 	directConn *directConn   // the same, for frames that melody does not write; nil: it writes all, as with TLS
 
 	mu                sync.Mutex
@@ -63,6 +64,7 @@ type Client struct {
 	flushPending      bool // a worker calls flushEphemeral at the end of its batch
 	writesEnabled     bool // frames may be written
 	cursors           []*cursor
+	lastNumber        uint16    // of a cursor
 	readyCursors      []*cursor // may have something to send, in turn
 	lastFromOutbox    bool      // the last frame came from the outbox
 	closeStarted      bool      // nothing more is queued
@@ -158,7 +160,7 @@ func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage) (mustFlush b
 		replaces = replaceKey{cur.topic, m.senderID, m.Op}
 		c.dropReplaced(replaces)
 	}
-	frame := m.frame
+	frame := m.frameFor(cur)
 	if c.isOutboxFullForEphemeral(len(frame)) {
 		c.flush() // a client that is not slow has room then
 	}
@@ -343,18 +345,36 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 	return next.frame
 }
 
-func (c *Client) nextOutboxFrame() frame {
+// countBatch returns how many messages of the outbox are written together: texts as one frame, and
+// binary frames behind each other, which melody could not write.
+func (c *Client) countBatch() int {
 	first := c.outbox[0]
+	if !first.batchable || first.frame.isBinary() && c.directConn == nil {
+		return 1
+	}
 	n := 1
-	if first.batchable {
-		for size := len(first.frame); n < len(c.outbox) && n < maxBatchEvents && c.outbox[n].batchable; n++ {
-			if size += len(c.outbox[n].frame) + 1; size > maxBatchBytes {
-				break
-			}
+	for size := len(first.frame); n < len(c.outbox) && n < maxBatchEvents; n++ {
+		next := &c.outbox[n]
+		if size += len(next.frame) + 1; size > maxBatchBytes || !next.batchable ||
+			next.frame.isBinary() != first.frame.isBinary() {
+			break
 		}
 	}
+	return n
+}
+
+func (c *Client) nextOutboxFrame() frame {
+	first := c.outbox[0]
+	n := c.countBatch()
 	frame := first.frame
-	if n > 1 {
+	switch {
+	case n == 1:
+	case frame.isBinary():
+		frame = slices.Concat(first.frame, c.outbox[1].frame)
+		for _, out := range c.outbox[2:n] {
+			frame = append(frame, out.frame...)
+		}
+	default:
 		frame = newArrayFrame(n, func(i int) []byte { return c.outbox[i].frame.payload() })
 	}
 	for _, out := range c.outbox[:n] {

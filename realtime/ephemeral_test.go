@@ -19,7 +19,10 @@ func parseWhole(payload string) (EphemeralMessage, bool) {
 		return m, false
 	}
 	m.Recipients, ok = parseRecipients(m.recipientsText)
-	m.Text, m.frame, m.recipientsText = m.frame.payload(), nil, ""
+	if !m.isBinary {
+		m.Text = m.frame.payload()
+	}
+	m.frame, m.recipientsText = nil, ""
 	return m, ok
 }
 
@@ -30,6 +33,14 @@ func TestAnEphemeralMessageIsParsedAsItWasEncoded(t *testing.T) {
 		{senderID: "abc", seq: 1 << 63, Text: []byte(`{}`)},
 		{senderID: "abc", seq: 3, Recipients: []int64{1}, Text: []byte(`{}`), Latest: true, Op: "a.b|c d,é"},
 		{senderID: "abc", seq: 3, Text: []byte(`{}`), Latest: true},
+		{
+			senderID: "abc", seq: 3, Recipients: []int64{1, 7}, ExceptUserID: 7, SenderUserID: 7, Op: "65535",
+			Bytes: []byte("\x00|.\xff"), isBinary: true, sentAt: time.UnixMilli(1795195946123),
+		},
+		{
+			senderID: "abc", seq: 3, SenderUserID: 7, Op: "0", Bytes: []byte{}, isBinary: true, Latest: true,
+			sentAt: time.UnixMilli(1),
+		},
 	} {
 		payload := m.encode()
 		if got, ok := parseWhole(payload); !ok || !reflect.DeepEqual(got, m) {
@@ -38,7 +49,8 @@ func TestAnEphemeralMessageIsParsedAsItWasEncoded(t *testing.T) {
 	}
 	for _, payload := range []string{
 		"!", "!a", "!a|", "!a||{}", "!a.1", "!a.1|", "!a.x||{}", "!a.1|x|{}", "!a.1|7,x|{}", "!a.1|-x,7|{}",
-		"!a.1.z.op||{}", "!a.1.l.%zz||{}",
+		"!a.1.z.op||{}", "!a.1.l.%zz||{}", "!a.1.lb.1.7.1||", "!a.1.b.1.7||", "!a.1.b.01.7.1||", "!a.1.b.1.x.1||",
+		"!a.1.b.1.7.x||", "!a.1.b.65536.7.1||",
 	} {
 		if m, ok := parseWhole(payload); ok {
 			t.Errorf("%q is parsed as %+v", payload, m)

@@ -39,6 +39,7 @@ func FuzzParsePayload(f *testing.F) {
 	f.Add("2-00000002|user.asset|1|")
 	f.Add("!a.1|7,8|{}")
 	f.Add("!a.1.l.move|-7,7,8|{}")
+	f.Add("!a.1.bl.3.7.1795195946123|-7,7,8|\x00|")
 	f.Add("|")
 	f.Fuzz(func(t *testing.T, payload string) {
 		if payload == "" {

@@ -27,6 +27,7 @@ type Limits struct {
 	FramesPerSecond int   // frames from the client per second; more close the socket with 4009
 	BurstFrames     int   // frames from the client at once
 	SendHello       bool  // the server sends a hello frame first
+	Binary          bool  // clients may speak BinarySubprotocol
 	// ConnectionsPerUser is how many of the Options.ConnectionsPerUser may be of this kind; 0: all.
 	ConnectionsPerUser int
 }
@@ -56,8 +57,11 @@ type ClientOptions struct {
 	OnOpen func(ctx context.Context, c *Client)
 	// OnMessage is called for each text frame.
 	OnMessage func(ctx context.Context, c *Client, raw []byte)
-	// OnRefused is called for a frame that is not handled: it is binary, or too many frames wait. It
-	// must not block.
+	// OnBinary is called for each binary frame of a client that speaks BinarySubprotocol; nil: none
+	// may.
+	OnBinary func(ctx context.Context, c *Client, raw []byte)
+	// OnRefused is called for a frame that is not handled: it may not be binary, or too many frames
+	// wait. It must not block.
 	OnRefused func(c *Client, raw []byte, err error)
 	// OnClose is called after the last message; may be nil.
 	OnClose func(c *Client)
@@ -90,6 +94,9 @@ func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 	m.Upgrader.WriteBufferPool = &writeBufferPool
 	m.Upgrader.HandshakeTimeout = handshakeTimeout
 	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // the caller has checked it: it knows the game
+	if limits.Binary {
+		m.Upgrader.Subprotocols = []string{BinarySubprotocol}
+	}
 	s := &SocketKind{hub: h, limits: limits, melody: m, clientCountByUser: map[int64]int{}}
 	m.HandleConnect(func(ms *melody.Session) { s.callRecovering(ms, s.onConnect) })
 	m.HandleMessage(func(ms *melody.Session, raw []byte) {
@@ -134,6 +141,7 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 	c := &Client{
 		hub: s.hub, socketKind: s, options: session, id: rand.Text(), done: make(chan struct{}),
 		frameLimiter: rate.NewLimiter(rate.Limit(s.limits.FramesPerSecond), s.limits.BurstFrames),
+		binary:       s.limits.Binary && wantsBinary(r),
 	}
 	if err := s.hub.addClient(c); err != nil {
 		return err
@@ -157,6 +165,9 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 	}
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Version", "Sec-Websocket-Key"} {
 		request.Header[name] = r.Header[name]
+	}
+	if c.binary {
+		request.Header["Sec-Websocket-Protocol"] = r.Header["Sec-Websocket-Protocol"]
 	}
 	go s.run(c, conn, &hijackedWriter{conn: conn, buf: buf, header: w.Header().Clone()}, request)
 	return nil
@@ -260,12 +271,16 @@ func (s *SocketKind) extendReadDeadline(c *Client, conn *websocket.Conn) {
 func (s *SocketKind) onFrame(c *Client, ms *melody.Session, raw []byte, text bool) {
 	s.extendReadDeadline(c, ms.WebsocketConnection())
 	s.hub.counters.framesReceived.Add(1)
+	handle := c.options.OnMessage
+	if !text {
+		handle = c.options.OnBinary
+	}
 	switch {
 	case !c.frameLimiter.Allow():
 		c.Close(CloseRateLimited, "rate limited")
-	case !text:
+	case !text && (handle == nil || !c.binary):
 		c.options.OnRefused(c, raw, apierror.InvalidRequest.WithReason("frames must be text"))
-	case !c.enqueueInbox(len(raw), func() { c.options.OnMessage(s.hub.baseCtx, c, raw) }):
+	case !c.enqueueInbox(len(raw), func() { handle(s.hub.baseCtx, c, raw) }):
 		c.options.OnRefused(c, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
 	}
 }

@@ -287,10 +287,15 @@ func (h *Hub) gapCheckInterval(topicName string) time.Duration {
 	return h.options.UserGapCheckInterval
 }
 
+// roomID returns the id of the room whose events the topic has, "" for another topic.
+func (t *topic) roomID() string {
+	id, _ := keys.ParseRoomEvents(t.name)
+	return id
+}
+
 // render returns the events of an entry, none if it cannot be rendered.
 func (t *topic) render(e entry, report bool) []event {
-	roomID, _ := keys.ParseRoomEvents(t.name)
-	rendered, err := events.Render(e.text, roomID)
+	rendered, err := events.Render(e.text, t.roomID())
 	if err != nil {
 		if report {
 			t.reportUnreadable(err)

@@ -86,6 +86,8 @@ type SubscribeResult struct {
 	Mode      SubscribeMode
 	Position  string // "<seq>-<nonce>"
 	StateJSON []byte // JSON, of the snapshot; only with ModeSnapshot
+	// TopicIndex is the topic's number in binary frames; 0 for a client that has none.
+	TopicIndex uint16
 }
 
 // cursor is the position of one client in one topic.
@@ -93,7 +95,8 @@ type cursor struct {
 	client *Client
 	topic  *topic
 	sub    Subscription
-	index  int // in topic.cursors; under topic.mu
+	index  int    // in topic.cursors; under topic.mu
+	number uint16 // SubscribeResult.TopicIndex
 
 	// Under Client.mu.
 	pos           position
@@ -210,6 +213,10 @@ func (c *Client) newCursor(ctx context.Context, s Subscription) (*cursor, Subscr
 		return nil, SubscribeResult{}, err
 	}
 	kept = true
+	if !s.Implicit {
+		cur.number = c.numberFor(t)
+	}
+	start.TopicIndex = cur.number
 	return cur, start, nil
 }
 
