@@ -3,7 +3,9 @@ package handlers
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +24,7 @@ const maxRealtimeFrameBytes = 16 << 10 // bytes, from the client
 func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 	limits := realtime.Limits{
 		MaxFrameBytes: maxRealtimeFrameBytes, FramesPerSecond: framesPerSecond,
-		BurstFrames: frameBurst, SendHello: true,
+		BurstFrames: frameBurst, SendHello: true, Binary: true,
 	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
@@ -35,7 +37,8 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 			"room.turn.set":    {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
 			"user.subscribe":   {auth.ClassRead, decodeDataThen(resumeUserEvents)},
 		},
-		onOpen: subscribeToUserEvents,
+		onOpen:   subscribeToUserEvents,
+		onBinary: sendBytes,
 	}
 }
 
@@ -174,6 +177,7 @@ func subscribeToRoom(
 	}
 	sub := s.roomSubscription(m.Type, &room, in.AfterPosition)
 	sub.EncodeReply = func(start realtime.SubscribeResult) []byte {
+		s.noteRoomIndex(start.TopicIndex, room.RoomID)
 		return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: newSubscribedData(start)}).encode()
 	}
 	if _, err := client.Subscribe(ctx, sub); err != nil {
@@ -263,6 +267,7 @@ func (s *clientHandler) subscribeToRooms(
 			err := reads[i].Err
 			if err == nil {
 				err, one.subscribedData = outcomes[0].Err, newSubscribedData(outcomes[0].SubscribeResult)
+				s.noteRoomIndex(outcomes[0].TopicIndex, reads[i].Room.RoomID)
 				outcomes = outcomes[1:]
 			}
 			if err != nil {
@@ -274,7 +279,7 @@ func (s *clientHandler) subscribeToRooms(
 }
 
 func newSubscribedData(start realtime.SubscribeResult) subscribedData {
-	return subscribedData{start.Mode, start.StateJSON, start.Position}
+	return subscribedData{start.Mode, start.StateJSON, start.Position, start.TopicIndex}
 }
 
 // subscribedData is where a subscription begins, and the data of room.snapshot.
@@ -282,6 +287,8 @@ type subscribedData struct {
 	Mode     realtime.SubscribeMode `json:"mode,omitzero"`
 	RoomJSON wire.RawJSON           `json:"room,omitzero"`     // only with realtime.ModeSnapshot
 	Position string                 `json:"position,omitzero"` // "<seq>-<nonce>"
+	// Index names the room in binary frames; only for clients that speak them.
+	Index uint16 `json:"roomIndex,omitzero"`
 }
 
 type snapshotEvent struct {
@@ -303,7 +310,7 @@ func (e *Server) roomSnapshot(ctx context.Context, roomID string) (realtime.Snap
 	state := room.AppendJSON(nil)
 	frame, err := wire.Marshal(snapshotEvent{
 		Type: events.RoomSnapshot.Name, RoomID: roomID, Seq: room.Seq, Position: room.Position, At: time.Now(),
-		Data: subscribedData{realtime.ModeSnapshot, state, room.Position},
+		Data: subscribedData{Mode: realtime.ModeSnapshot, RoomJSON: state, Position: room.Position},
 	})
 	if err != nil {
 		return realtime.Snapshot{}, fmt.Errorf("encode a snapshot: %w", err)
@@ -323,15 +330,39 @@ func unsubscribeFromRoom(
 }
 
 type sendInput struct {
-	RoomID  string       `json:"roomId"`
-	Op      string       `json:"op"`
-	Payload wire.RawJSON `json:"payload"`
-	To      *[]int64     `json:"to"`     // user ids; absent: all participants
-	Latest  bool         `json:"latest"` // of those that wait for a slow client, only the newest of the op is kept
+	RoomID   string       `json:"roomId"`
+	Op       string       `json:"op"`
+	Payload  wire.RawJSON `json:"payload"`
+	Encoding string       `json:"encoding"` // events.EncodingBase64 of a payload that is bytes; "" for JSON
+	To       *[]int64     `json:"to"`       // user ids; absent: all participants
+	Latest   bool         `json:"latest"`   // of those that wait for a slow client, only the newest of the op is kept
 }
 
 func (in *sendInput) Validate() error {
 	return requireMembers(member{"roomId", in.RoomID != ""}, member{"op", in.Op != ""})
+}
+
+// decodeBytes returns the payload of a message whose payload is bytes, nil for JSON.
+func (in *sendInput) decodeBytes() ([]byte, error) {
+	switch in.Encoding {
+	case "":
+		return nil, nil
+	case events.EncodingBase64:
+	default:
+		return nil, apierror.InvalidRequest.WithField("encoding", "unknown", "must be "+events.EncodingBase64)
+	}
+	if n, err := strconv.ParseUint(in.Op, 10, 16); err != nil || strconv.FormatUint(n, 10) != in.Op {
+		return nil, apierror.InvalidRequest.WithField("op", "format", "must be a number up to 65535 for bytes")
+	}
+	var text string
+	if err := wire.Unmarshal(in.Payload, &text); err != nil {
+		return nil, apierror.InvalidRequest.WithField("payload", "type", "must be a string in base64")
+	}
+	payload, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, apierror.InvalidRequest.WithField("payload", "format", "must be base64")
+	}
+	return payload, nil
 }
 
 // sendMessage sends a message to other participants, as far as they are subscribed to the room. One
@@ -339,17 +370,59 @@ func (in *sendInput) Validate() error {
 func sendMessage(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *sendInput,
 ) (any, error) {
-	hub := s.server.RealtimeHub
-	input := rooms.MessageInput{RoomID: in.RoomID, Op: in.Op, Payload: in.Payload, To: in.To}
-	outgoing, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, input, hub)
-	if err == nil && len(outgoing.Recipients) > 0 {
-		err = hub.BroadcastEphemeral(ctx, outgoing.Topic, client, realtime.EphemeralMessage{
-			Recipients: outgoing.Recipients, ExceptUserID: s.caller.UserID, Frame: outgoing.Event,
-			Op: in.Op, Latest: in.Latest,
-		})
+	payload, err := in.decodeBytes()
+	if err != nil {
+		return nil, err
 	}
+	input := rooms.MessageInput{RoomID: in.RoomID, Op: in.Op, Payload: in.Payload, To: in.To}
+	if payload != nil {
+		input.Payload, input.Bytes = nil, payload
+	}
+	err = s.relay(ctx, client, input, in.Latest)
 	if err == nil && m.ID == "" {
 		return noReply, nil
 	}
 	return struct{}{}, err
+}
+
+// relay sends a message to the participants that may get it.
+func (s *clientHandler) relay(ctx context.Context, client *realtime.Client, in rooms.MessageInput, latest bool) error {
+	hub := s.server.RealtimeHub
+	outgoing, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, in, hub)
+	if err != nil || len(outgoing.Recipients) == 0 {
+		return err
+	}
+	return hub.BroadcastEphemeral(ctx, outgoing.Topic, client, realtime.EphemeralMessage{
+		Recipients: outgoing.Recipients, ExceptUserID: s.caller.UserID, SenderUserID: s.caller.UserID,
+		Text: outgoing.Event, Bytes: in.Bytes, Op: in.Op, Latest: latest,
+	})
+}
+
+// binaryMessageType is the type of a message in a binary frame, for logs.
+const binaryMessageType = "room.send"
+
+// sendBytes is sendMessage for a binary frame. It is acknowledged only by an error.
+func sendBytes(ctx context.Context, s *clientHandler, client *realtime.Client, raw []byte) error {
+	m, err := realtime.ParseBinaryMessage(raw)
+	if err != nil {
+		return err
+	}
+	roomID, ok := s.roomIDs[m.TopicIndex]
+	if !ok {
+		return apierror.InvalidRequest.WithReason("the socket is subscribed to no room with the index %d", m.TopicIndex)
+	}
+	input := rooms.MessageInput{RoomID: roomID, Op: strconv.Itoa(int(m.Op)), Bytes: m.Payload}
+	return s.relay(ctx, client, input, m.Latest)
+}
+
+// noteRoomIndex keeps by which index binary frames name a room. It is called by the callbacks of
+// the socket, one after the other.
+func (s *clientHandler) noteRoomIndex(index uint16, roomID string) {
+	if index == 0 {
+		return
+	}
+	if s.roomIDs == nil {
+		s.roomIDs = map[uint16]string{}
+	}
+	s.roomIDs[index] = roomID
 }

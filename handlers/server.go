@@ -87,6 +87,7 @@ type Server struct {
 	realtimeEndpoint       *socketEndpoint
 	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
+	messageDeadline        sharedDeadline
 	rateLimitPolicyHeaders sync.Map // class → value of RateLimit-Policy
 	draining               atomic.Bool
 	requests, failures     atomic.Int64 // since the start

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -30,6 +31,8 @@ type socketEndpoint struct {
 	socketKind *realtime.SocketKind
 	handlers   map[string]messageType                                  // by message type
 	onOpen     func(context.Context, *clientHandler, *realtime.Client) // before the first message; may be nil
+	// onBinary handles a binary frame; nil: none may come.
+	onBinary func(ctx context.Context, s *clientHandler, client *realtime.Client, raw []byte) error
 }
 
 // messageType is what the server does with the messages of one type.
@@ -56,7 +59,8 @@ type clientHandler struct {
 
 	// Owned by the callbacks of the socket, which are called one after the other.
 	credential auth.Authentication
-	stopWatch  func() // of the player's session; nil until the socket is open
+	stopWatch  func()            // of the player's session; nil until the socket is open
+	roomIDs    map[uint16]string // by the index of binary frames; nil: none
 }
 
 // message is a frame from the client.
@@ -112,6 +116,9 @@ func (e *Server) upgradeHandler(endpoint *socketEndpoint) func(*request) (respon
 		callbacks := realtime.ClientOptions{
 			UserID: r.caller.UserID, ExpiresAt: r.credential.ExpiresAt,
 			OnOpen: s.onOpen, OnMessage: s.onMessage, OnRefused: s.onRefused, OnClose: s.onClose,
+		}
+		if endpoint.onBinary != nil {
+			callbacks.OnBinary = s.onBinary
 		}
 		// Browsers do not show the response to a failed upgrade, so the page gets a close code instead.
 		if protocol != 0 && protocol != protocolVersion {
@@ -229,12 +236,46 @@ func (s *clientHandler) onClose(*realtime.Client) {
 	}
 }
 
+// sharedDeadline makes contexts that the messages of a second share: a timer for each message costs
+// more than many messages do.
+type sharedDeadline struct {
+	mu     sync.Mutex
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelFunc // of ctx; never called, because others still use it: it ends by its deadline
+	madeAt time.Time
+}
+
+const deadlineSharedFor = time.Second
+
+// context returns a context that ends after messageTimeout, or up to deadlineSharedFor later.
+func (d *sharedDeadline) context(parent context.Context) context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); d.parent != parent || now.Sub(d.madeAt) >= deadlineSharedFor {
+		d.parent, d.madeAt = parent, now
+		d.ctx, d.cancel = context.WithTimeout(parent, messageTimeout+deadlineSharedFor)
+	}
+	return d.ctx
+}
+
 // onMessage handles one frame and sends its reply.
 func (s *clientHandler) onMessage(ctx context.Context, client *realtime.Client, raw []byte) {
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
-	defer cancel()
+	ctx = s.server.messageDeadline.context(ctx)
 	if r := s.handleFrame(ctx, client, raw); r != nil {
 		_ = client.Send(r.encode())
+	}
+}
+
+// onBinary handles one binary frame, whose only reply is an error.
+func (s *clientHandler) onBinary(ctx context.Context, client *realtime.Client, raw []byte) {
+	ctx = s.server.messageDeadline.context(ctx)
+	err := s.takeRateLimit(ctx, auth.ClassRead)
+	if err == nil {
+		err = s.endpoint.onBinary(ctx, s, client, raw)
+	}
+	if err != nil && !errors.Is(err, realtime.ErrClosed) {
+		_ = client.Send(s.errorReply(&message{Type: binaryMessageType}, err).encode())
 	}
 }
 

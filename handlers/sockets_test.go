@@ -712,6 +712,7 @@ func TestAMessageDoesNotReadTheRoom(t *testing.T) {
 			t.Errorf("60 messages sent %v", sent)
 		}
 		f.expect(200, "POST", "/api/v1/game-session/leave", bob.token, roomBody(room))
+		b.expectEvent("room.left") // the node knows
 		b.expectError("not_participant", "room.send", fmt.Sprintf(`{"roomId":%q,"op":"late"}`, room))
 	})
 }

@@ -18,7 +18,7 @@ import (
 var ErrClosed = errors.New("the socket is closed")
 
 const (
-	maxFramesInFlight  = 2   // frames handed to melody and not yet written
+	maxFramesInFlight  = 2   // frames handed to melody and not yet written; of a directConn one
 	maxInboxFrames     = 128 // frames from the client that wait for their handler: the burst that a client may send
 	maxOutboxFrames    = 256
 	maxOutboxBytes     = 1 << 20
@@ -37,11 +37,13 @@ const (
 // from a topic, with every event after the topic's cursor. So a client that keeps up gets the same
 // frames as all others, and a slower one gets fewer and larger frames.
 //
-// A client that reads slowly, or not at all, holds at most maxOutboxBytes and one frame in the
-// outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in the kernel, and that
-// for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008). Events are held
-// by their topic, once for all its clients. A client that sends faster than its frames are handled
-// holds at most maxInboxFrames frames and the bytes of maxInboxFullFrames of the largest.
+// A frame is written by whoever has it, without waiting, as long as the kernel has room for it
+// (directConn). A client that reads slowly, or not at all, holds at most maxOutboxBytes and one
+// frame in the outbox, maxFramesInFlight frames on their way, and kernelSendBufferBytes in the
+// kernel, for WriteTimeout and what minWriteBytesPerSecond adds, until it is closed (4008).
+// Events are held by their topic, once for all its clients. A client that sends faster than its
+// frames are handled holds at most maxInboxFrames frames and the bytes of maxInboxFullFrames of the
+// largest.
 type Client struct {
 	hub        *Hub
 	socketKind *SocketKind
@@ -49,6 +51,8 @@ type Client struct {
 	id         string
 	done       chan struct{} // closed when the socket is closed
 	netConn    net.Conn      // of melodySession, to close it at any time; under Hub.mu
+	binary     bool          // it speaks BinarySubprotocol
+	directConn *directConn   // the same, for frames that melody does not write; nil: it writes all, as with TLS
 
 	mu                sync.Mutex
 	melodySession     *melody.Session // nil until the upgrade is done
@@ -60,6 +64,7 @@ type Client struct {
 	flushPending      bool // a worker calls flushEphemeral at the end of its batch
 	writesEnabled     bool // frames may be written
 	cursors           []*cursor
+	lastNumber        uint16    // of a cursor
 	readyCursors      []*cursor // may have something to send, in turn
 	lastFromOutbox    bool      // the last frame came from the outbox
 	closeStarted      bool      // nothing more is queued
@@ -84,7 +89,7 @@ type Client struct {
 
 // outboundMessage is a frame for one socket.
 type outboundMessage struct {
-	frame     []byte
+	frame     frame
 	batchable bool // may share a frame with others
 	replaces  replaceKey
 	activates []*cursor // their events begin after this frame
@@ -109,10 +114,12 @@ func (c *Client) Data() any { return c.options.Data }
 // Done returns a channel that is closed when the socket is closed.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Send queues a frame for this socket, such as a reply. Frames keep their order. It returns
+// Send queues a text frame for this socket, such as a reply. Frames keep their order. It returns
 // ErrClosed when the socket is closed, or when so much is queued that the socket is closed now
 // (4008).
-func (c *Client) Send(frame []byte) error { return c.enqueueMessage(outboundMessage{frame: frame}) }
+func (c *Client) Send(text []byte) error {
+	return c.enqueueMessage(outboundMessage{frame: newFrame(opText, text)})
+}
 
 func (c *Client) enqueueMessage(out outboundMessage) error {
 	c.mu.Lock()
@@ -154,7 +161,7 @@ func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage) (mustFlush b
 		replaces = replaceKey{cur.topic, m.senderID, m.Op}
 		c.dropReplaced(replaces)
 	}
-	frame := m.Frame
+	frame := m.frameFor(cur)
 	if c.isOutboxFullForEphemeral(len(frame)) {
 		c.flush() // a client that is not slow has room then
 	}
@@ -192,9 +199,8 @@ func (c *Client) flushEphemeral() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flushPending = false
-	if !c.closeStarted {
-		c.flush()
-	}
+	c.flush()
+	c.noteFlushed()
 }
 
 func ephemeralCost(bytes int) time.Duration {
@@ -242,22 +248,38 @@ func (c *Client) markReady(cur *cursor) {
 	}
 }
 
-// flush hands frames to melody while there is room. Client.mu must be held. melody's buffer is
+// flush writes frames while the socket takes them. Client.mu must be held. melody's buffer is
 // larger than maxFramesInFlight: melody would call its error handler from here if the buffer were
 // full.
 func (c *Client) flush() {
-	for c.inFlight < maxFramesInFlight && c.writesEnabled {
+	for c.canWrite() {
 		frame := c.nextFrame()
 		if frame == nil {
 			return
 		}
+		c.hub.counters.framesSent.Add(1)
+		if c.directConn != nil {
+			if c.directConn.writeFrame(frame) {
+				continue // the kernel has it
+			}
+		} else {
+			c.socketKind.writeThroughMelody(c.melodySession, frame)
+		}
 		if c.inFlight == 0 {
 			c.writeStartTick = c.hub.janitorTick.Load()
 		}
-		c.hub.counters.framesSent.Add(1)
-		c.allowedTicks[c.inFlight] = int64(c.socketKind.writeFrame(c.melodySession, frame)/c.hub.janitorInterval) + 1
+		c.allowedTicks[c.inFlight] = int64(c.hub.timeToRead(frame)/c.hub.janitorInterval) + 1
 		c.inFlight++
 	}
+}
+
+// canWrite reports whether another frame may be written now. Client.mu must be held.
+func (c *Client) canWrite() bool {
+	most := maxFramesInFlight
+	if c.directConn != nil {
+		most = 1
+	}
+	return c.inFlight < most && c.writesEnabled
 }
 
 // enableWrites lets frames be written, hello before all others. Client.mu must be held.
@@ -267,7 +289,7 @@ func (c *Client) enableWrites() {
 	}
 	c.writesEnabled = true
 	if c.socketKind.limits.SendHello {
-		hello := outboundMessage{frame: encodeHello(c, c.socketKind.limits, c.hub.options)}
+		hello := outboundMessage{frame: newFrame(opText, encodeHello(c, c.socketKind.limits, c.hub.options))}
 		c.outbox = append([]outboundMessage{hello}, c.outbox...)
 		c.outboxBytes += len(hello.frame)
 	}
@@ -275,7 +297,7 @@ func (c *Client) enableWrites() {
 }
 
 // nextFrame returns the next frame to write, nil when there is none.
-func (c *Client) nextFrame() []byte {
+func (c *Client) nextFrame() frame {
 	for {
 		if len(c.outbox) > 0 && (!c.lastFromOutbox || len(c.readyCursors) == 0) {
 			c.lastFromOutbox = true
@@ -295,7 +317,7 @@ func (c *Client) nextFrame() []byte {
 }
 
 // nextTopicFrame returns the next frame of a cursor's topic, nil when there is none now.
-func (c *Client) nextTopicFrame(cur *cursor) []byte {
+func (c *Client) nextTopicFrame(cur *cursor) frame {
 	switch {
 	case cur.removed || cur.paused:
 		return nil
@@ -324,23 +346,37 @@ func (c *Client) nextTopicFrame(cur *cursor) []byte {
 	return next.frame
 }
 
-func (c *Client) nextOutboxFrame() []byte {
+// countBatch returns how many messages of the outbox are written together: texts as one frame, and
+// binary frames behind each other, which melody could not write.
+func (c *Client) countBatch() int {
 	first := c.outbox[0]
+	if !first.batchable || first.frame.isBinary() && c.directConn == nil {
+		return 1
+	}
 	n := 1
-	if first.batchable {
-		for size := len(first.frame); n < len(c.outbox) && n < maxBatchEvents && c.outbox[n].batchable; n++ {
-			if size += len(c.outbox[n].frame) + 1; size > maxBatchBytes {
-				break
-			}
+	for size := len(first.frame); n < len(c.outbox) && n < maxBatchEvents; n++ {
+		next := &c.outbox[n]
+		if size += len(next.frame) + 1; size > maxBatchBytes || !next.batchable ||
+			next.frame.isBinary() != first.frame.isBinary() {
+			break
 		}
 	}
+	return n
+}
+
+func (c *Client) nextOutboxFrame() frame {
+	first := c.outbox[0]
+	n := c.countBatch()
 	frame := first.frame
-	if n > 1 {
-		messages := make([]event, n)
-		for i := range messages {
-			messages[i].json = c.outbox[i].frame
+	switch {
+	case n == 1:
+	case frame.isBinary():
+		frame = slices.Concat(first.frame, c.outbox[1].frame)
+		for _, out := range c.outbox[2:n] {
+			frame = append(frame, out.frame...)
 		}
-		frame = encodeEventArray(messages)
+	default:
+		frame = newArrayFrame(n, func(i int) []byte { return c.outbox[i].frame.payload() })
 	}
 	for _, out := range c.outbox[:n] {
 		c.outboxBytes -= len(out.frame)
@@ -352,7 +388,7 @@ func (c *Client) nextOutboxFrame() []byte {
 	return frame
 }
 
-// onFrameSent is called when melody has written a frame.
+// onFrameSent is called when a frame was written that had to wait.
 func (c *Client) onFrameSent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -360,6 +396,11 @@ func (c *Client) onFrameSent() {
 	copy(c.allowedTicks[:], c.allowedTicks[1:])
 	c.writeStartTick = c.hub.janitorTick.Load()
 	c.flush()
+	c.noteFlushed()
+}
+
+// noteFlushed lets a close handshake go on that waited for the last frame. Client.mu must be held.
+func (c *Client) noteFlushed() {
 	if c.flushDone != nil && c.inFlight == 0 {
 		close(c.flushDone)
 		c.flushDone = nil

@@ -275,7 +275,7 @@ func TestEphemeralMessagesReachTheOthersInOrderOnce(t *testing.T) {
 		}
 		// A message that was published twice is delivered once, and not to clients without the
 		// subscription.
-		duplicate := EphemeralMessage{senderID: "elsewhere", seq: 1, Frame: []byte(`{"type":"room.message","data":"twice"}`)}
+		duplicate := EphemeralMessage{senderID: "elsewhere", seq: 1, Text: []byte(`{"type":"room.message","data":"twice"}`)}
 		for range 2 {
 			if err := a.publishToChannel(t.Context(), topic, duplicate.encode()); err != nil {
 				t.Fatal(err)
@@ -308,7 +308,7 @@ func TestASocketGetsFewBytesOfOthersMessages(t *testing.T) {
 	const sent = 50
 	started := time.Now()
 	for i := range sent { // of different senders
-		m := EphemeralMessage{senderID: fmt.Sprint("elsewhere", i%5), seq: uint64(i + 1), Frame: frame}
+		m := EphemeralMessage{senderID: fmt.Sprint("elsewhere", i%5), seq: uint64(i + 1), Text: frame}
 		if err := n.publishToChannel(t.Context(), topic, m.encode()); err != nil {
 			t.Fatal(err)
 		}

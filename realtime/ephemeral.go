@@ -2,47 +2,69 @@ package realtime
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
 // ephemeralPrefix begins the payload of an ephemeral message on a topic's channel:
 //
-//	!<connection>.<seq>|<recipients>|<frame>
-//	!<connection>.<seq>.<marks>.<op>|<recipients>|<frame>
+//	!<connection>.<seq>|<recipients>|<text>
+//	!<connection>.<seq>.l.<op>|<recipients>|<text>
+//	!<connection>.<seq>.b.<op>.<sender>.<time in ms>|<recipients>|<bytes>
+//
+// The second form is the first one with EphemeralMessage.Latest, and the third one is for bytes; it
+// begins with "bl" if it is the latest, too.
 //
 // The recipients are user ids, separated by commas, and before them the user who gets nothing, as a
 // negative number. The payload of an event begins with a digit, so the two cannot be confused. A
 // node that does not know a form drops the message.
 const ephemeralPrefix = "!"
 
-const markLatest = "l"
+const (
+	markBinary = "b"
+	markLatest = "l"
+)
 
 // EphemeralMessage goes to some or all clients of a topic, at most once, and is never stored.
 type EphemeralMessage struct {
 	Recipients     []int64 // user ids, ascending; empty: every client of the topic
 	ExceptUserID   int64   // a user among them who gets nothing; 0: none
-	Frame          []byte  // one JSON value, because it may share an array with others
-	Op             string  // with Latest: the name under which a newer message of the sender replaces this one
+	Text           []byte  // the event, as events.AppendMessage encodes it; nil for bytes
+	Bytes          []byte  // without Text: the payload, which text clients get in base64
+	SenderUserID   int64   // with Bytes
+	Op             string  // the number of the op, with Bytes; with Latest, what a newer message of the sender replaces
 	Latest         bool    // of those that wait in the queue of a slow client, only the newest is kept
 	recipientsText string  // Recipients as they were received
 	senderID       string  // connection id
-	seq            uint64  // ascending per sender, so that a message that was published twice is delivered once
+	isBinary       bool
+	sentAt         time.Time
+	frame          frame // as it is sent to text clients; nil: not encoded yet
+	body           bodyForBinary
+	seq            uint64 // ascending per sender, so that a message that was published twice is delivered once
 }
 
 // encode returns the message as a channel payload.
 func (m *EphemeralMessage) encode() string {
 	var b strings.Builder
-	b.Grow(len(m.senderID) + len(m.Op) + len(m.Frame) + 12*len(m.Recipients) + 48)
+	b.Grow(len(m.senderID) + len(m.Op) + len(m.Text) + 12*len(m.Recipients) + 48)
 	b.WriteString(ephemeralPrefix)
 	b.WriteString(m.senderID)
 	b.WriteByte('.')
 	b.WriteString(strconv.FormatUint(m.seq, 10))
-	if m.Latest {
+	switch {
+	case m.isBinary:
+		b.WriteString("." + markBinary)
+		if m.Latest {
+			b.WriteString(markLatest)
+		}
+		fmt.Fprintf(&b, ".%s.%d.%d", m.Op, m.SenderUserID, m.sentAt.UnixMilli())
+	case m.Latest:
 		b.WriteString("." + markLatest + ".")
 		b.WriteString(url.QueryEscape(m.Op))
 	}
@@ -59,26 +81,25 @@ func (m *EphemeralMessage) encode() string {
 		b.Write(strconv.AppendInt(number[:0], user, 10))
 	}
 	b.WriteByte('|')
-	b.Write(m.Frame)
+	if m.isBinary {
+		b.Write(m.Bytes)
+	} else {
+		b.Write(m.Text)
+	}
 	return b.String()
 }
 
 // parseEphemeral parses a payload that begins with ephemeralPrefix, all of it but the recipients.
 func parseEphemeral(payload string) (m EphemeralMessage, ok bool) {
 	header, rest, ok1 := strings.Cut(strings.TrimPrefix(payload, ephemeralPrefix), "|")
-	recipients, frame, ok2 := strings.Cut(rest, "|")
+	recipients, body, ok2 := strings.Cut(rest, "|")
 	sender, number, ok3 := strings.Cut(header, ".")
 	if !ok1 || !ok2 || !ok3 {
 		return m, false
 	}
 	number, marks, marked := strings.Cut(number, ".")
-	if marked {
-		mark, op, _ := strings.Cut(marks, ".")
-		op, err := url.QueryUnescape(op)
-		if mark != markLatest || err != nil {
-			return m, false
-		}
-		m.Latest, m.Op = true, op
+	if marked && !m.parseMarks(marks) {
+		return m, false
 	}
 	var err error
 	if m.seq, err = strconv.ParseUint(number, 10, 64); err != nil {
@@ -90,8 +111,39 @@ func parseEphemeral(payload string) (m EphemeralMessage, ok bool) {
 		}
 		recipients = others
 	}
-	m.senderID, m.recipientsText, m.Frame = sender, recipients, []byte(frame)
+	m.senderID, m.recipientsText = sender, recipients
+	if m.isBinary {
+		m.Bytes = []byte(body)
+	} else {
+		m.frame = newFrame(opText, []byte(body))
+	}
 	return m, true
+}
+
+// parseMarks parses what stands behind the number of a message.
+func (m *EphemeralMessage) parseMarks(text string) (ok bool) {
+	marks, rest, _ := strings.Cut(text, ".")
+	m.isBinary, m.Latest = strings.HasPrefix(marks, markBinary), strings.HasSuffix(marks, markLatest)
+	var err error
+	switch marks {
+	case markLatest:
+		m.Op, err = url.QueryUnescape(rest)
+		return err == nil
+	case markBinary, markBinary + markLatest:
+		parts := strings.Split(rest, ".")
+		if len(parts) != 3 {
+			return false
+		}
+		op, ok := parseOp(parts[0])
+		m.Op = strconv.Itoa(int(op))
+		if m.SenderUserID, err = strconv.ParseInt(parts[1], 10, 64); err != nil || !ok {
+			return false
+		}
+		m.sentAt, err = parseSentAt(parts[2])
+		return err == nil
+	default:
+		return false
+	}
 }
 
 // parseRecipients returns user ids in ascending order.
@@ -133,6 +185,7 @@ func isEphemeral(payload string) bool { return strings.HasPrefix(payload, epheme
 // round trip with what other goroutines send at the same moment.
 func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, m EphemeralMessage) error {
 	m.senderID, m.seq = from.id, from.ephemeralSeq.Add(1)
+	m.isBinary, m.sentAt = m.Text == nil, time.Now()
 	return h.publishToChannel(ctx, topic, m.encode())
 }
 
@@ -159,7 +212,7 @@ func (t *topic) deliverEphemeral(m EphemeralMessage, toFlush []*Client) []*Clien
 		m.senderID = strings.Clone(m.senderID) // it is a part of the whole payload
 	}
 	t.lastEphemeralSeqs[m.senderID] = m.seq
-	cursors := t.cursors
+	cursors := t.listCursorsLocked()
 	t.mu.Unlock()
 	for _, cur := range cursors {
 		if m.isFor(cur.client) && cur.client.enqueueEphemeral(cur, &m) {

@@ -19,17 +19,28 @@ func parseWhole(payload string) (EphemeralMessage, bool) {
 		return m, false
 	}
 	m.Recipients, ok = parseRecipients(m.recipientsText)
-	m.recipientsText = ""
+	if !m.isBinary {
+		m.Text = m.frame.payload()
+	}
+	m.frame, m.recipientsText = nil, ""
 	return m, ok
 }
 
 func TestAnEphemeralMessageIsParsedAsItWasEncoded(t *testing.T) {
 	for _, m := range []EphemeralMessage{
-		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Frame: []byte(`{"text":"a|b"}`)},
-		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, ExceptUserID: 7, Frame: []byte(`{}`)},
-		{senderID: "abc", seq: 1 << 63, Frame: []byte(`{}`)},
-		{senderID: "abc", seq: 3, Recipients: []int64{1}, Frame: []byte(`{}`), Latest: true, Op: "a.b|c d,é"},
-		{senderID: "abc", seq: 3, Frame: []byte(`{}`), Latest: true},
+		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Text: []byte(`{"text":"a|b"}`)},
+		{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, ExceptUserID: 7, Text: []byte(`{}`)},
+		{senderID: "abc", seq: 1 << 63, Text: []byte(`{}`)},
+		{senderID: "abc", seq: 3, Recipients: []int64{1}, Text: []byte(`{}`), Latest: true, Op: "a.b|c d,é"},
+		{senderID: "abc", seq: 3, Text: []byte(`{}`), Latest: true},
+		{
+			senderID: "abc", seq: 3, Recipients: []int64{1, 7}, ExceptUserID: 7, SenderUserID: 7, Op: "65535",
+			Bytes: []byte("\x00|.\xff"), isBinary: true, sentAt: time.UnixMilli(1795195946123),
+		},
+		{
+			senderID: "abc", seq: 3, SenderUserID: 7, Op: "0", Bytes: []byte{}, isBinary: true, Latest: true,
+			sentAt: time.UnixMilli(1),
+		},
 	} {
 		payload := m.encode()
 		if got, ok := parseWhole(payload); !ok || !reflect.DeepEqual(got, m) {
@@ -38,7 +49,8 @@ func TestAnEphemeralMessageIsParsedAsItWasEncoded(t *testing.T) {
 	}
 	for _, payload := range []string{
 		"!", "!a", "!a|", "!a||{}", "!a.1", "!a.1|", "!a.x||{}", "!a.1|x|{}", "!a.1|7,x|{}", "!a.1|-x,7|{}",
-		"!a.1.z.op||{}", "!a.1.l.%zz||{}",
+		"!a.1.z.op||{}", "!a.1.l.%zz||{}", "!a.1.lb.1.7.1||", "!a.1.b.1.7||", "!a.1.b.01.7.1||", "!a.1.b.1.x.1||",
+		"!a.1.b.1.7.x||", "!a.1.b.65536.7.1||",
 	} {
 		if m, ok := parseWhole(payload); ok {
 			t.Errorf("%q is parsed as %+v", payload, m)
@@ -55,8 +67,8 @@ func TestTheSameRecipientsAreParsedOnce(t *testing.T) {
 	for i := range users {
 		users[i] = int64(1000 + i)
 	}
-	room := newTopic(nil, "room")
-	message := EphemeralMessage{senderID: "abc", seq: 1, Recipients: users, ExceptUserID: 1007, Frame: []byte("{}")}
+	room := newTopic(New(redistest.Single(t), Options{}), "room")
+	message := EphemeralMessage{senderID: "abc", seq: 1, Recipients: users, ExceptUserID: 1007, Text: []byte("{}")}
 	resolve := func() []int64 {
 		m, _ := parseEphemeral(message.encode())
 		if !room.resolveRecipients(&m) {
@@ -85,7 +97,8 @@ func newWaitingClient(t *testing.T) (*Client, *cursor) {
 func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 	c, cur := newWaitingClient(t)
 	send := func(sender, op string, latest bool, text string) {
-		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: sender, Op: op, Latest: latest, Frame: []byte(text)})
+		m := EphemeralMessage{senderID: sender, Op: op, Latest: latest, frame: newFrame(opText, []byte(text))}
+		c.enqueueEphemeral(cur, &m)
 	}
 	for i := range 100 { // more than may wait
 		n := fmt.Sprint(i)
@@ -100,7 +113,7 @@ func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 	var waiting []string
 	bytes := 0
 	for _, out := range c.outbox {
-		waiting = append(waiting, string(out.frame))
+		waiting = append(waiting, string(out.frame.payload()))
 		bytes += len(out.frame)
 	}
 	want := "a-pos-kept a-shot a-pos-99 a-aim-99 b-pos-99"
@@ -115,9 +128,9 @@ func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 // What was replaced was not sent, so it does not count against the bytes that a socket may get.
 func TestReplacedMessagesAreNotPaidFor(t *testing.T) {
 	c, cur := newWaitingClient(t)
-	frame := []byte(strings.Repeat("x", 8<<10))
+	frame := newFrame(opText, []byte(strings.Repeat("x", 8<<10)))
 	for range 10 * ephemeralBurstBytes / len(frame) {
-		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, Frame: frame})
+		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, frame: frame})
 	}
 	if s := c.hub.Stats(); s.EphemeralLimited != 0 || len(c.outbox) != 1 {
 		t.Errorf("%d messages were dropped and %d wait; want one that waits", s.EphemeralLimited, len(c.outbox))

@@ -1,7 +1,9 @@
 package realtime
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/wire"
@@ -13,20 +15,72 @@ const (
 	maxBatchBytes  = 32 << 10
 )
 
-// encodeEventArray returns several events as one frame: a JSON array.
-func encodeEventArray(events []event) []byte {
-	size := 1
-	for i := range events {
-		size += len(events[i].json) + 1
+// The opcodes of frames (RFC 6455, section 5.2).
+const (
+	opText   = 1
+	opBinary = 2
+	opClose  = 8
+
+	finalBit       = 0x80
+	maxHeaderBytes = 10 // of a frame without a mask, as servers send them
+)
+
+// frame is a whole WebSocket frame as it goes to a client, so that its header is made once for all
+// clients that get it. Its bytes must not be changed.
+type frame []byte
+
+// appendHeader appends the header of a frame with a payload of so many bytes.
+func appendHeader(b []byte, opcode byte, payloadBytes int) []byte {
+	b = append(b, finalBit|opcode)
+	switch {
+	case payloadBytes < 126:
+		return append(b, byte(payloadBytes))
+	case payloadBytes <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, 126), uint16(payloadBytes))
+	default:
+		return binary.BigEndian.AppendUint64(append(b, 127), uint64(payloadBytes))
 	}
-	frame := append(make([]byte, 0, size), '[')
-	for i := range events {
-		if i > 0 {
-			frame = append(frame, ',')
-		}
-		frame = append(frame, events[i].json...)
+}
+
+func newFrame(opcode byte, payload []byte) frame {
+	b := make([]byte, 0, maxHeaderBytes+len(payload))
+	return append(appendHeader(b, opcode, len(payload)), payload...)
+}
+
+// payload returns what the frame carries.
+func (f frame) payload() []byte {
+	switch f[1] {
+	case 127:
+		return f[10:]
+	case 126:
+		return f[4:]
+	default:
+		return f[2:]
 	}
-	return append(frame, ']')
+}
+
+func (f frame) isBinary() bool { return f[0] == finalBit|opBinary }
+
+// newArrayFrame returns count JSON values as one frame: a JSON array.
+func newArrayFrame(count int, value func(i int) []byte) frame {
+	size := 1 + count
+	for i := range count {
+		size += len(value(i))
+	}
+	b := appendHeader(make([]byte, 0, maxHeaderBytes+size), opText, size)
+	for i := range count {
+		b = append(b, separator(i))
+		b = append(b, value(i)...)
+	}
+	return append(b, ']')
+}
+
+// separator is what stands before a value of a JSON array.
+func separator(i int) byte {
+	if i == 0 {
+		return '['
+	}
+	return ','
 }
 
 // encodeHello returns the first frame of a socket whose Limits.SendHello is set.

@@ -25,7 +25,7 @@ func TestAnEventIsNotTakenForAnEphemeralMessage(t *testing.T) {
 			t.Errorf("%q is parsed as %+v", payload, e)
 		}
 	}
-	payload := (&EphemeralMessage{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Frame: []byte(`{}`)}).encode()
+	payload := (&EphemeralMessage{senderID: "abc", seq: 3, Recipients: []int64{7, 8}, Text: []byte(`{}`)}).encode()
 	if !isEphemeral(payload) {
 		t.Errorf("%s is no ephemeral message", payload)
 	}
@@ -39,6 +39,7 @@ func FuzzParsePayload(f *testing.F) {
 	f.Add("2-00000002|user.asset|1|")
 	f.Add("!a.1|7,8|{}")
 	f.Add("!a.1.l.move|-7,7,8|{}")
+	f.Add("!a.1.bl.3.7.1795195946123|-7,7,8|\x00|")
 	f.Add("|")
 	f.Fuzz(func(t *testing.T, payload string) {
 		if payload == "" {

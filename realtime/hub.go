@@ -25,7 +25,11 @@ type Options struct {
 	TopicLinger         time.Duration // how long a topic without subscribers stays subscribed: 30 s
 	SnapshotTTL         time.Duration // how long a snapshot may serve others than those who waited for it: 150 ms
 	ReauthorizeInterval time.Duration // after which Subscription.Authorize is called again: 25 s
-	GapCheckInterval    time.Duration // silence after which a topic is compared with its list: 30 s
+	GapCheckInterval    time.Duration // silence after which a room is compared with its list: 30 s
+	// UserGapCheckInterval is GapCheckInterval of every other topic. Every socket has two of them, and
+	// the probes prove that their channels are heard: 5 min.
+	UserGapCheckInterval time.Duration
+	EventLifetime        time.Duration // after which events that all clients have are kept no longer: 60 s
 
 	ProbeAfter   time.Duration // silence of a pub/sub connection after which it is probed: 1 s
 	ProbeTimeout time.Duration // how long a probe may take before the connection is replaced: 2 s
@@ -51,6 +55,8 @@ func (o Options) withDefaults() Options {
 	o.SnapshotTTL = cmp.Or(o.SnapshotTTL, 150*time.Millisecond)
 	o.ReauthorizeInterval = cmp.Or(o.ReauthorizeInterval, 25*time.Second)
 	o.GapCheckInterval = cmp.Or(o.GapCheckInterval, 30*time.Second)
+	o.UserGapCheckInterval = cmp.Or(o.UserGapCheckInterval, 5*time.Minute)
+	o.EventLifetime = cmp.Or(o.EventLifetime, time.Minute)
 	o.ProbeAfter = cmp.Or(o.ProbeAfter, time.Second)
 	o.ProbeTimeout = cmp.Or(o.ProbeTimeout, 2*time.Second)
 	o.PingInterval = cmp.Or(o.PingInterval, 25*time.Second)
@@ -91,6 +97,8 @@ type Hub struct {
 	clients           map[*Client]struct{}
 	clientCountByUser map[int64]int
 
+	crew crew // runs messages
+
 	taskMu      sync.Mutex
 	tasksClosed bool
 	taskGroup   sync.WaitGroup // snapshots, close handshakes
@@ -115,8 +123,8 @@ func New(db *redisdb.DB, options Options) *Hub {
 	}
 	o := h.options
 	h.log = o.Log
-	h.janitorInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.ReauthorizeInterval/4,
-		o.WriteTimeout/4)
+	h.janitorInterval = min(time.Second, o.TopicLinger/2, o.GapCheckInterval/2, o.UserGapCheckInterval/2,
+		o.EventLifetime/2, o.ReauthorizeInterval/4, o.WriteTimeout/4)
 	h.baseCtx, h.cancelBase = context.WithCancel(context.Background())
 	h.pubsubManager = newPubsubManager(h)
 	h.backfiller = &backfiller{hub: h, wakeup: make(chan struct{}, backfillWorkers)}
@@ -156,6 +164,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	h.taskGroup.Wait()
 	cancel()
 	goroutines.Wait()
+	h.crew.stop()
 	return nil
 }
 
@@ -387,6 +396,7 @@ func (h *Hub) runJanitor(ctx context.Context) {
 				h.maintainTopic(v.(*topic), now)
 				return true
 			})
+			h.crew.endIdle(now.Add(-crewIdleTime))
 			tick := h.janitorTick.Add(1)
 			for _, c := range h.listClients() {
 				c.closeIfStalled(tick)
@@ -397,7 +407,7 @@ func (h *Hub) runJanitor(ctx context.Context) {
 }
 
 // maintainTopic removes a topic that has had no subscriber for Options.TopicLinger. It shrinks any
-// other topic, and requests a backfill for one that has been silent for Options.GapCheckInterval.
+// other topic, and requests a backfill for one that has been silent for its gapCheckInterval.
 func (h *Hub) maintainTopic(t *topic, now time.Time) {
 	h.mu.Lock()
 	if t.refCount == 0 && now.Sub(t.idleSince) >= h.options.TopicLinger {
@@ -412,7 +422,10 @@ func (h *Hub) maintainTopic(t *topic, now time.Time) {
 	t.evictCaches()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if subscribed && t.buffer.loaded && now.Sub(t.lastActivity) >= h.options.GapCheckInterval {
+	if now.Sub(t.eventsNeededAt) >= h.options.EventLifetime {
+		t.buffer.evictOld()
+	}
+	if subscribed && t.buffer.loaded && now.Sub(t.lastActivity) >= t.gapCheckInterval {
 		t.lastActivity = now
 		t.requestBackfillLocked(false)
 	}

@@ -225,7 +225,7 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 		_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true}`))
 	case "broadcast":
 		_ = n.BroadcastEphemeral(ctx, m.Topic, c, EphemeralMessage{
-			Recipients: m.To, Op: "op", Latest: m.Latest, Frame: []byte(`{"type":"room.message","data":"` + m.Payload + `"}`),
+			Recipients: m.To, Op: "op", Latest: m.Latest, Text: []byte(`{"type":"room.message","data":"` + m.Payload + `"}`),
 		})
 	case "panic":
 		panic("requested by the test")

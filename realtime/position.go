@@ -65,9 +65,11 @@ func parseEntry(text string) (entry, bool) {
 	return entry{first: uint64(h.Seq-int64(h.EventCount)) + 1, pos: pos, text: text}, ok
 }
 
-// event is one event, encoded once for all clients. Its bytes must not be changed.
+// event is one event, framed once for all clients. Its bytes must not be changed.
 type event struct {
-	pos  position
-	kind string // its type, such as "room.left"
-	json []byte // the whole event
+	pos   position
+	kind  string // its type, such as "room.left"
+	frame frame  // the whole event
 }
+
+func (e *event) json() []byte { return e.frame.payload() }

@@ -7,6 +7,7 @@ import "slices"
 const (
 	maxRingEvents = 256
 	maxRingBytes  = 64 << 10
+	keptOldEvents = backfillMinEntries // of a silent topic: those that the next gap check reads anyway
 )
 
 // minKeptEntries is how many entries every list keeps at least when its front is trimmed. From a
@@ -93,15 +94,30 @@ func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
 	}
 	b.events = append(b.events, rendered...)
 	for i := range rendered {
-		b.byteCount += len(rendered[i].json)
+		b.byteCount += len(rendered[i].json())
 	}
 	for len(b.events) > maxRingEvents || b.byteCount > maxRingBytes && len(b.events) > 1 {
 		b.base, b.completeSinceEmpty = b.events[0].pos, false
-		b.byteCount -= len(b.events[0].json)
+		b.byteCount -= len(b.events[0].json())
 		b.events[0] = event{}
 		b.events = b.events[1:]
 	}
 	return appendOK
+}
+
+// evictOld drops all events but the newest ones. They are in the list: whoever is before them reads
+// it.
+func (b *ringBuffer) evictOld() {
+	dropped := len(b.events) - keptOldEvents
+	if dropped <= 0 {
+		return
+	}
+	b.base, b.completeSinceEmpty = b.events[dropped-1].pos, false
+	b.events = slices.Clone(b.events[dropped:])
+	b.byteCount = 0
+	for i := range b.events {
+		b.byteCount += len(b.events[i].json())
+	}
 }
 
 // positionAt returns the position with the number seq, or false when the buffer does not know it.
@@ -147,7 +163,7 @@ func (b *ringBuffer) eventsAfter(pos position) []event {
 	following := b.events[first:]
 	size := 0
 	for i := range following {
-		size += len(following[i].json) + 1
+		size += len(following[i].json()) + 1
 		if i > 0 && (i >= maxBatchEvents || size > maxBatchBytes) {
 			return following[:i]
 		}
@@ -275,7 +291,7 @@ func (b *ringBuffer) prepend(run []entry, render renderFunc) {
 		rendered := render(e, false)
 		rendered = rendered[:min(uint64(len(rendered)), b.base.seq-e.first+1)] // the base may be in its middle
 		for j := range rendered {
-			byteCount += len(rendered[j].json)
+			byteCount += len(rendered[j].json())
 		}
 		if len(rendered) == 0 || byteCount > maxRingBytes ||
 			len(older)+len(rendered)+len(b.events) > maxRingEvents {

@@ -64,7 +64,7 @@ func (b *testBuffer) render(e entry, _ bool) (rendered []event) {
 		return nil
 	}
 	for seq := e.first; seq <= e.pos.seq; seq++ {
-		rendered = append(rendered, event{position{seq, e.pos.nonce}, "room.joined", []byte(e.text)})
+		rendered = append(rendered, event{position{seq, e.pos.nonce}, "room.joined", newFrame(opText, []byte(e.text))})
 	}
 	return rendered
 }
@@ -161,7 +161,7 @@ func checkBuffer(t *rapid.T, b *testBuffer, h *history, before position) {
 	}
 	bytes := 0
 	for i, e := range b.events {
-		bytes += len(e.json)
+		bytes += len(e.json())
 		if e.pos.seq != b.base.seq+1+uint64(i) {
 			t.Fatalf("event %d is %v on base %v", i, e.pos, b.base)
 		}
@@ -184,7 +184,7 @@ func checkBuffer(t *rapid.T, b *testBuffer, h *history, before position) {
 		if inHistory[b.events[max(i-1, 0)].pos] && !inHistory[e.pos] {
 			t.Fatalf("%v is in the buffer and not in the history", e.pos)
 		}
-		if string(e.json) == unreadable {
+		if string(e.json()) == unreadable {
 			t.Fatalf("%v is delivered, though it cannot be rendered", e.pos)
 		}
 	}
@@ -205,7 +205,7 @@ func TestTheFirstEventOfATwoIsPrependedAlone(t *testing.T) {
 	}
 	b := newTestBuffer()
 	b.merge(h.read(1)) // two events
-	b.byteCount -= len(b.events[0].json)
+	b.byteCount -= len(b.events[0].json())
 	b.base, b.events = b.events[0].pos, b.events[1:]
 	read := h.read(backfillTailEntries)
 	read.oldHead = b.head()

@@ -27,6 +27,7 @@ type Limits struct {
 	FramesPerSecond int   // frames from the client per second; more close the socket with 4009
 	BurstFrames     int   // frames from the client at once
 	SendHello       bool  // the server sends a hello frame first
+	Binary          bool  // clients may speak BinarySubprotocol
 	// ConnectionsPerUser is how many of the Options.ConnectionsPerUser may be of this kind; 0: all.
 	ConnectionsPerUser int
 }
@@ -56,8 +57,11 @@ type ClientOptions struct {
 	OnOpen func(ctx context.Context, c *Client)
 	// OnMessage is called for each text frame.
 	OnMessage func(ctx context.Context, c *Client, raw []byte)
-	// OnRefused is called for a frame that is not handled: it is binary, or too many frames wait. It
-	// must not block.
+	// OnBinary is called for each binary frame of a client that speaks BinarySubprotocol; nil: none
+	// may.
+	OnBinary func(ctx context.Context, c *Client, raw []byte)
+	// OnRefused is called for a frame that is not handled: it may not be binary, or too many frames
+	// wait. It must not block.
 	OnRefused func(c *Client, raw []byte, err error)
 	// OnClose is called after the last message; may be nil.
 	OnClose func(c *Client)
@@ -70,8 +74,8 @@ const (
 	kernelSendBufferBytes  = 128 << 10 // bytes per socket
 	maxInboxFullFrames     = 4         // frames of Limits.MaxFrameBytes bytes that may wait for their handler
 
-	// After WriteTimeout, performCloseHandshake closes a slow client with a reason. melody closes
-	// it without one, so its own timeout is this many times longer.
+	// After WriteTimeout, performCloseHandshake closes a slow client with a reason. A write that
+	// fails closes it without one, so its own timeout is this many times longer.
 	slowGraceFactor = 5
 )
 
@@ -90,6 +94,9 @@ func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 	m.Upgrader.WriteBufferPool = &writeBufferPool
 	m.Upgrader.HandshakeTimeout = handshakeTimeout
 	m.Upgrader.CheckOrigin = func(*http.Request) bool { return true } // the caller has checked it: it knows the game
+	if limits.Binary {
+		m.Upgrader.Subprotocols = []string{BinarySubprotocol}
+	}
 	s := &SocketKind{hub: h, limits: limits, melody: m, clientCountByUser: map[int64]int{}}
 	m.HandleConnect(func(ms *melody.Session) { s.callRecovering(ms, s.onConnect) })
 	m.HandleMessage(func(ms *melody.Session, raw []byte) {
@@ -99,6 +106,7 @@ func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 		s.callRecovering(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, false) })
 	})
 	m.HandleSentMessage(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
+	m.HandleSentMessageBinary(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
 	m.HandleError(s.onError)
 	return s
 }
@@ -133,6 +141,7 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 	c := &Client{
 		hub: s.hub, socketKind: s, options: session, id: rand.Text(), done: make(chan struct{}),
 		frameLimiter: rate.NewLimiter(rate.Limit(s.limits.FramesPerSecond), s.limits.BurstFrames),
+		binary:       s.limits.Binary && wantsBinary(r),
 	}
 	if err := s.hub.addClient(c); err != nil {
 		return err
@@ -148,11 +157,17 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 		// By default, the kernel buffers megabytes for a slow reader before a write blocks.
 		_ = tcp.SetWriteBuffer(kernelSendBufferBytes)
 	}
+	if c.directConn = newDirectConn(conn, c); c.directConn != nil {
+		conn = c.directConn
+	}
 	request := &http.Request{
 		Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr,
 	}
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Version", "Sec-Websocket-Key"} {
 		request.Header[name] = r.Header[name]
+	}
+	if c.binary {
+		request.Header["Sec-Websocket-Protocol"] = r.Header["Sec-Websocket-Protocol"]
 	}
 	go s.run(c, conn, &hijackedWriter{conn: conn, buf: buf, header: w.Header().Clone()}, request)
 	return nil
@@ -256,12 +271,16 @@ func (s *SocketKind) extendReadDeadline(c *Client, conn *websocket.Conn) {
 func (s *SocketKind) onFrame(c *Client, ms *melody.Session, raw []byte, text bool) {
 	s.extendReadDeadline(c, ms.WebsocketConnection())
 	s.hub.counters.framesReceived.Add(1)
+	handle := c.options.OnMessage
+	if !text {
+		handle = c.options.OnBinary
+	}
 	switch {
 	case !c.frameLimiter.Allow():
 		c.Close(CloseRateLimited, "rate limited")
-	case !text:
+	case !text && (handle == nil || !c.binary):
 		c.options.OnRefused(c, raw, apierror.InvalidRequest.WithReason("frames must be text"))
-	case !c.enqueueInbox(len(raw), func() { c.options.OnMessage(s.hub.baseCtx, c, raw) }):
+	case !c.enqueueInbox(len(raw), func() { handle(s.hub.baseCtx, c, raw) }):
 		c.options.OnRefused(c, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
 	}
 }
@@ -278,13 +297,24 @@ func (s *SocketKind) onError(ms *melody.Session, err error) {
 	}
 }
 
-// writeFrame hands a frame to melody, which must have room for it. It returns how long the client
-// may take over it.
-func (s *SocketKind) writeFrame(ms *melody.Session, frame []byte) time.Duration {
-	o := s.hub.options
-	extra := time.Duration(len(frame)/minWriteBytesPerSecond) * time.Second
-	_ = ms.WriteWithDeadline(frame, slowGraceFactor*o.WriteTimeout+extra)
-	return o.WriteTimeout + extra
+// timeToRead returns how long a client may take over a frame before it counts as too slow.
+func (h *Hub) timeToRead(frame frame) time.Duration {
+	return h.options.WriteTimeout + time.Duration(len(frame)/minWriteBytesPerSecond)*time.Second
+}
+
+// writeTimeout returns after what time the write of so many bytes fails.
+func (h *Hub) writeTimeout(bytes int) time.Duration {
+	return slowGraceFactor*h.options.WriteTimeout + time.Duration(bytes/minWriteBytesPerSecond)*time.Second
+}
+
+// writeThroughMelody hands a frame to melody, which must have room for it.
+func (s *SocketKind) writeThroughMelody(ms *melody.Session, frame frame) {
+	timeout := s.hub.writeTimeout(len(frame))
+	if frame.isBinary() {
+		_ = ms.WriteBinaryWithDeadline(frame.payload(), timeout)
+	} else {
+		_ = ms.WriteWithDeadline(frame.payload(), timeout)
+	}
 }
 
 // performCloseHandshake waits for the frames in flight, sends the close frame, waits for the
@@ -337,13 +367,15 @@ func (c *Client) enqueueInbox(size int, handle func()) bool {
 	})
 	if !c.inboxRunning {
 		c.inboxRunning = true
-		c.inboxGroup.Go(c.runInbox)
+		c.inboxGroup.Add(1)
+		c.hub.crew.start(c.runInbox)
 	}
 	return true
 }
 
 // runInbox handles what is queued and returns.
 func (c *Client) runInbox() {
+	defer c.inboxGroup.Done()
 	for {
 		c.inboxMu.Lock()
 		if len(c.inboxCalls) == 0 {

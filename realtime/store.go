@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -61,8 +62,15 @@ func (t *topic) requestBackfillLocked(wholeTail bool) *backfillJob {
 type backfiller struct {
 	hub    *Hub
 	mu     sync.Mutex
-	queue  []*topic
+	queues []*backfillQueue // those that are not empty, in turn
 	wakeup chan struct{}
+}
+
+// backfillQueue has the topics of one server, so that a master that hangs delays its own topics
+// only.
+type backfillQueue struct {
+	server string
+	topics []*topic
 }
 
 const (
@@ -75,8 +83,14 @@ const (
 )
 
 func (f *backfiller) enqueue(t *topic) {
+	server := f.hub.pubsubManager.serverOf(t)
 	f.mu.Lock()
-	f.queue = append(f.queue, t)
+	i := slices.IndexFunc(f.queues, func(q *backfillQueue) bool { return q.server == server })
+	if i < 0 {
+		i = len(f.queues)
+		f.queues = append(f.queues, &backfillQueue{server: server})
+	}
+	f.queues[i].topics = append(f.queues[i].topics, t)
 	f.mu.Unlock()
 	f.wake()
 }
@@ -88,29 +102,22 @@ func (f *backfiller) wake() {
 	}
 }
 
-// takeBatch takes queued topics of one server, so that a master that hangs delays its own topics
-// only.
+// takeBatch takes queued topics of one server. What is left of its queue goes behind those of the
+// others.
 func (f *backfiller) takeBatch() []*topic {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.queue) == 0 {
+	if len(f.queues) == 0 {
 		return nil
 	}
-	server := f.hub.pubsubManager.serverOf(f.queue[0])
-	var batch, others []*topic
-	for i, t := range f.queue {
-		if len(batch) == backfillBatchTopics {
-			others = append(others, f.queue[i:]...)
-			break
-		}
-		if f.hub.pubsubManager.serverOf(t) == server {
-			batch = append(batch, t)
-		} else {
-			others = append(others, t)
-		}
+	q := f.queues[0]
+	f.queues = slices.Delete(f.queues, 0, 1)
+	n := min(len(q.topics), backfillBatchTopics)
+	batch := q.topics[:n:n]
+	if q.topics = q.topics[n:]; len(q.topics) > 0 {
+		f.queues = append(f.queues, q)
 	}
-	f.queue = others
-	if len(others) > 0 {
+	if len(f.queues) > 0 {
 		f.wake()
 	}
 	return batch
@@ -239,6 +246,9 @@ func (r *backfillRead) apply(found []string) bool {
 		close(t.loadDone)
 	}
 	t.lastActivity = time.Now()
+	if r.wholeTail {
+		t.eventsNeededAt = t.lastActivity
+	}
 	replaced := t.appendPending() || result == mergeReplaced
 	t.backfilling = false
 	queued := t.queuedJob != nil
@@ -269,10 +279,23 @@ func (r *backfillRead) requeue() {
 
 var errNoHeader = errors.New("an entry has no position or no type")
 
+// gapCheckInterval returns how long a topic may be silent before it is compared with its list.
+func (h *Hub) gapCheckInterval(topicName string) time.Duration {
+	if _, isRoom := keys.ParseRoomEvents(topicName); isRoom {
+		return h.options.GapCheckInterval
+	}
+	return h.options.UserGapCheckInterval
+}
+
+// roomID returns the id of the room whose events the topic has, "" for another topic.
+func (t *topic) roomID() string {
+	id, _ := keys.ParseRoomEvents(t.name)
+	return id
+}
+
 // render returns the events of an entry, none if it cannot be rendered.
 func (t *topic) render(e entry, report bool) []event {
-	roomID, _ := keys.ParseRoomEvents(t.name)
-	rendered, err := events.Render(e.text, roomID)
+	rendered, err := events.Render(e.text, t.roomID())
 	if err != nil {
 		if report {
 			t.reportUnreadable(err)
@@ -281,7 +304,7 @@ func (t *topic) render(e entry, report bool) []event {
 	}
 	list := make([]event, len(rendered))
 	for i, r := range rendered {
-		list[i] = event{position{uint64(r.Seq), e.pos.nonce}, r.Type, r.JSON}
+		list[i] = event{position{uint64(r.Seq), e.pos.nonce}, r.Type, newFrame(opText, r.JSON)}
 	}
 	return list
 }

@@ -86,6 +86,8 @@ type SubscribeResult struct {
 	Mode      SubscribeMode
 	Position  string // "<seq>-<nonce>"
 	StateJSON []byte // JSON, of the snapshot; only with ModeSnapshot
+	// TopicIndex is the topic's number in binary frames; 0 for a client that has none.
+	TopicIndex uint16
 }
 
 // cursor is the position of one client in one topic.
@@ -93,6 +95,8 @@ type cursor struct {
 	client *Client
 	topic  *topic
 	sub    Subscription
+	index  int    // in topic.cursors; under topic.mu
+	number uint16 // SubscribeResult.TopicIndex
 
 	// Under Client.mu.
 	pos           position
@@ -101,7 +105,7 @@ type cursor struct {
 	ready         bool // in Client.readyCursors
 	paused        bool // a snapshot is being taken, or Authorize is being called
 	removed       bool
-	snapshotFrame []byte // to be sent before the events
+	snapshotFrame frame // to be sent before the events
 }
 
 // Subscribe subscribes to a topic from a position, or from a snapshot when there is none or its
@@ -209,6 +213,10 @@ func (c *Client) newCursor(ctx context.Context, s Subscription) (*cursor, Subscr
 		return nil, SubscribeResult{}, err
 	}
 	kept = true
+	if !s.Implicit {
+		cur.number = c.numberFor(t)
+	}
+	start.TopicIndex = cur.number
 	return cur, start, nil
 }
 
@@ -327,8 +335,8 @@ func (c *Client) insertCursors(cursors []*cursor, reply []byte) (replaced []*cur
 		}
 	}
 	if reply != nil {
-		c.outbox = append(c.outbox, outboundMessage{frame: reply, activates: cursors})
-		c.outboxBytes += len(reply)
+		c.outbox = append(c.outbox, outboundMessage{frame: newFrame(opText, reply), activates: cursors})
+		c.outboxBytes += len(c.outbox[len(c.outbox)-1].frame)
 	}
 	c.flush()
 	return replaced, nil
@@ -457,7 +465,7 @@ func (c *Client) supplySnapshot(cur *cursor) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		cur.pos, cur.snapshotFrame = pos, s.Frame
+		cur.pos, cur.snapshotFrame = pos, newFrame(opText, s.Frame)
 		c.resumeCursor(cur)
 		return nil
 	})

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,8 +16,9 @@ import (
 // reloads finds it filled. Lock order: Client.mu before topic.mu. Neither may be locked while
 // Hub.mu is held.
 type topic struct {
-	hub  *Hub
-	name string
+	hub              *Hub
+	name             string
+	gapCheckInterval time.Duration
 
 	// Under Hub.mu.
 	refCount  int
@@ -31,9 +33,11 @@ type topic struct {
 
 	mu                sync.RWMutex
 	buffer            ringBuffer
-	pendingEntries    []entry // arrived while an earlier event was missing
-	cursors           []*cursor
+	pendingEntries    []entry           // arrived while an earlier event was missing
+	cursors           []*cursor         // in any order
+	cursorsCopy       []*cursor         // of cursors, for those who go through them without topic.mu; nil: none yet
 	lastActivity      time.Time         // of the last event or backfill
+	eventsNeededAt    time.Time         // when an event came, or the whole tail of the list was read
 	lastEphemeralSeqs map[string]uint64 // sender → number of its last ephemeral message
 	recipientsText    string            // of the last message with a long list
 	recipients        []int64           // the same, parsed
@@ -60,11 +64,14 @@ const (
 // events.
 type cachedBatch struct {
 	from, to position
-	frame    []byte
+	frame    frame
 }
 
 func newTopic(h *Hub, name string) *topic {
-	return &topic{hub: h, name: name, loadDone: make(chan struct{})}
+	return &topic{
+		hub: h, name: name, gapCheckInterval: h.gapCheckInterval(name), eventsNeededAt: time.Now(),
+		loadDone: make(chan struct{}),
+	}
 }
 
 // addEntry adds an entry from the channel. It reports whether there is something to deliver, and
@@ -73,6 +80,7 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastActivity = time.Now()
+	t.eventsNeededAt = t.lastActivity
 	switch t.buffer.append(e, t.render) {
 	case appendOK:
 		return true, false
@@ -118,7 +126,7 @@ func (t *topic) appendPending() (replaced bool) {
 
 // batch is the content of one frame.
 type batch struct {
-	frame                    []byte
+	frame                    frame
 	last                     position // of its last event
 	count                    int      // events; 0: there is nothing new
 	lastAffectsAuthorization bool     // Subscription.AffectsAuthorization selected the last event
@@ -140,7 +148,7 @@ func (t *topic) nextBatch(
 	}
 	following := t.buffer.eventsAfter(pos)
 	if affectsAuthorization != nil {
-		i := slices.IndexFunc(following, func(e event) bool { return affectsAuthorization(e.kind, e.json) })
+		i := slices.IndexFunc(following, func(e event) bool { return affectsAuthorization(e.kind, e.json()) })
 		if i >= 0 {
 			following, next.lastAffectsAuthorization = following[:i+1], true
 		}
@@ -153,9 +161,9 @@ func (t *topic) nextBatch(
 	return next, true
 }
 
-func (t *topic) encodeBatch(from, to position, following []event) []byte {
+func (t *topic) encodeBatch(from, to position, following []event) frame {
 	if len(following) == 1 {
-		return following[0].json
+		return following[0].frame
 	}
 	t.batchMu.Lock()
 	defer t.batchMu.Unlock()
@@ -164,7 +172,7 @@ func (t *topic) encodeBatch(from, to position, following []event) []byte {
 			return b.frame
 		}
 	}
-	frame := encodeEventArray(following)
+	frame := newArrayFrame(len(following), func(i int) []byte { return following[i].json() })
 	if len(t.batches) < maxCachedBatches {
 		t.batches = append(t.batches, cachedBatch{from, to, frame})
 	} else {
@@ -177,27 +185,63 @@ func (t *topic) encodeBatch(from, to position, following []event) []byte {
 // notifyCursors notifies every cursor that there may be something new. After the buffer was
 // replaced, replaced makes each cursor check that its position is still there.
 func (t *topic) notifyCursors(replaced bool) {
-	t.mu.RLock()
-	cursors := t.cursors
-	t.mu.RUnlock()
+	cursors := t.listCursors()
+	if len(cursors) < minParallelCursors || runtime.GOMAXPROCS(0) == 1 {
+		notifyEach(cursors, replaced)
+		return
+	}
+	// Each client is written to as it is notified: that is too much for one processor.
+	var others sync.WaitGroup
+	for part := range slices.Chunk(cursors, minParallelCursors/2) {
+		others.Add(1)
+		t.hub.crew.start(func() { defer others.Done(); notifyEach(part, replaced) })
+	}
+	others.Wait()
+}
+
+// minParallelCursors is from how many cursors on they are notified by several goroutines.
+const minParallelCursors = 512
+
+func notifyEach(cursors []*cursor, replaced bool) {
 	for _, cur := range cursors {
 		cur.client.notify(cur, replaced)
 	}
 }
 
+// listCursors returns the cursors. The list must not be changed; it is made again after a change.
+func (t *topic) listCursors() []*cursor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.listCursorsLocked()
+}
+
+func (t *topic) listCursorsLocked() []*cursor {
+	if t.cursorsCopy == nil {
+		t.cursorsCopy = slices.Clone(t.cursors)
+	}
+	return t.cursorsCopy
+}
+
 func (t *topic) addCursor(cur *cursor) {
 	t.mu.Lock()
-	t.cursors = append(slices.Clip(t.cursors), cur)
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	cur.index = len(t.cursors)
+	t.cursors = append(t.cursors, cur)
+	t.cursorsCopy = nil
 }
 
 func (t *topic) removeCursor(cur *cursor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.Index(t.cursors, cur); i >= 0 {
-		others := make([]*cursor, 0, len(t.cursors)-1)
-		t.cursors = append(append(others, t.cursors[:i]...), t.cursors[i+1:]...)
+	last := len(t.cursors) - 1
+	if cur.index > last || t.cursors[cur.index] != cur {
+		return // it was not added
 	}
+	moved := t.cursors[last]
+	t.cursors[cur.index], moved.index = moved, cur.index
+	t.cursors[last] = nil
+	t.cursors = t.cursors[:last]
+	t.cursorsCopy = nil
 }
 
 func (t *topic) head() position {

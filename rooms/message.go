@@ -23,6 +23,7 @@ type MessageInput struct {
 	RoomID  string
 	Op      string       // the game's name for the message, at most 64 bytes
 	Payload wire.RawJSON // any JSON value of at most 8 KiB; nil: null
+	Bytes   []byte       // instead of Payload: at most 8 KiB; nil: none
 	To      *[]int64     // user ids of the recipients; nil: all participants
 }
 
@@ -30,7 +31,7 @@ type MessageInput struct {
 type Message struct {
 	Topic      string  // of the room's events
 	Recipients []int64 // user ids, ascending, the sender may be among them; empty: there is nobody to send it to
-	Event      []byte  // the event as JSON
+	Event      []byte  // the event as JSON; nil for MessageInput.Bytes
 }
 
 // SeatCache keeps who sits in a room until the next event of the room. A message would cost a read
@@ -63,7 +64,7 @@ func (s *Service) AuthorizeMessage(
 		reason := "may have at most " + strconv.Itoa(maxOpBytes) + " bytes"
 		return Message{}, apierror.InvalidRequest.WithField("op", "range", reason)
 	}
-	if len(in.Payload) > maxPayloadBytes {
+	if max(len(in.Payload), len(in.Bytes)) > maxPayloadBytes {
 		return Message{}, apierror.PayloadTooLarge.WithReason("a payload may have at most %d bytes", maxPayloadBytes)
 	}
 	at, err := s.store.locate(in.RoomID)
@@ -74,7 +75,13 @@ func (s *Service) AuthorizeMessage(
 	if err != nil {
 		return Message{}, err
 	}
-	return Message{at.eventTopic, recipients, encodeMessage(at.roomID, caller.UserID, in, time.Now())}, nil
+	m := Message{Topic: at.eventTopic, Recipients: recipients}
+	if in.Bytes == nil {
+		m.Event = events.AppendMessage(nil, events.Message{
+			RoomID: at.roomID, At: time.Now(), From: caller.UserID, Op: in.Op, Payload: in.Payload,
+		})
+	}
+	return m, nil
 }
 
 // messageRecipients returns the active players that a message goes to, the sender perhaps among
@@ -122,25 +129,4 @@ func (s activeSeats) recipients(sender int64, to *[]int64) ([]int64, error) {
 	recipients := slices.DeleteFunc(slices.Clone(*to), func(user int64) bool { return user == sender })
 	slices.Sort(recipients)
 	return slices.Compact(recipients), nil
-}
-
-// encodeMessage returns the event of a message as JSON.
-func encodeMessage(roomID string, from int64, in MessageInput, at time.Time) []byte {
-	b := make([]byte, 0, 160+len(in.Op)+len(in.Payload))
-	b = append(b, `{"type":"`...)
-	b = append(b, events.RoomMessage.Name...)
-	b = append(b, `","roomId":"`...)
-	b = append(b, roomID...)
-	b = append(b, `","at":`...)
-	b = wire.AppendTime(b, at)
-	b = append(b, `,"data":{"from":`...)
-	b = strconv.AppendInt(b, from, 10)
-	b = append(b, `,"op":`...)
-	b = wire.AppendString(b, in.Op)
-	b = append(b, `,"payload":`...)
-	if len(in.Payload) == 0 {
-		b = append(b, "null"...)
-	}
-	b = append(b, in.Payload...)
-	return append(b, "}}"...)
 }

@@ -156,7 +156,9 @@ type cachedToken struct {
 	verifyAgainAt  time.Time // the token must be verified again
 }
 
-const verifiedTokenCacheSize = 16384
+// verifiedTokenCacheSize is more than the sockets and callers of a busy node, who come back all at
+// once after a restart of another. A token takes about 400 bytes while it is there.
+const verifiedTokenCacheSize = 1 << 16
 
 func newVerifiedTokenCache() verifiedTokenCache {
 	return verifiedTokenCache{cache.New[[sha256.Size]byte, *cachedToken]("access_tokens", verifiedTokenCacheSize, 0)}
