@@ -60,7 +60,7 @@ func TestASubscriberOfAServerWithoutPublishersIsMovedByAProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	pos := emit(t, openAt(t, successor.URL()), topic, "1")
-	if e := c.next(); e.Position != pos {
+	if e := c.nextEvent(); e.Position != pos {
 		t.Fatalf("got %+v, want position %s", e, pos)
 	}
 	if n.Stats().LostPubSubConns == 0 {
