@@ -87,7 +87,7 @@ var (
 		"room.message",
 		ToConnection,
 		"another participant sent a message; delivered at most once, in the sender's order",
-		"from, op, payload; encoding: base64 of a payload that was sent as bytes",
+		"from, op, payload, encoding",
 	)
 )
 
