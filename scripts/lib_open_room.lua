@@ -8,8 +8,8 @@
 -- keys begin in KEYS: room, events, code, next_id, due, all, created, started, open, player_rooms
 -- and rooms_made of the creator, then wallet, lines and ledger of a paid room, or free_rooms of a
 -- free one. reserved is the number, as text, of the seats that the caller of open_room adds. ended
--- are ids, "," behind each, of rooms of the creator that have ended; with one more in front they are
--- all of those in rooms_made: no script that ends a room has the key of its creator.
+-- are ids, "," behind each, of rooms of the creator that have ended; with one more in front they
+-- are all of those in rooms_made: no script that ends a room has the key of its creator.
 local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_step, id_offset, code, settings,
   document, profile, reserved, max_seats, max_rooms, ended)
   local room_key, events_key, code_key, next_key, due_key, all_key, created_key, started_key, open_key, rooms_key,
