@@ -85,11 +85,14 @@ func (b *bench) newWorld(s shape, firstPlayer int) (*world, error) {
 func (w *world) seat(c *conn, room int) error {
 	seats := min(len(w.players[room]), maxSeats)
 	create := w.players[room][0].post("/api/v1/game-session/create", fmt.Sprintf(`{"maxPlayers":%d}`, seats))
-	status, body, err := c.send(create)
-	if err := wantStatus(http.StatusCreated)(status, body, err); err != nil {
-		return err
+	err := whileBusy(func() error {
+		status, body, err := c.send(create)
+		w.rooms[room] = textMember(body, "roomId")
+		return wantStatus(http.StatusCreated)(status, body, err)
+	})
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
 	}
-	w.rooms[room] = textMember(body, "roomId")
 	for _, p := range w.players[room][1:seats] {
 		join := p.post("/api/v1/game-session/join", roomBody(w.rooms[room]))
 		if err := whileBusy(func() error { return wantStatus(http.StatusOK)(c.send(join)) }); err != nil {
