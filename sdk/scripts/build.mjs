@@ -52,6 +52,8 @@ export async function buildAll() {
     "v1.mjs": module,
     [`${version}.mjs`]: module,
     "v1.cjs": await bundle("src/index.ts", "cjs"),
+    "binary.v1.mjs": await bundle("src/binary.ts", "esm"),
+    "binary.v1.d.mts": bundleTypes(root, "src/binary.ts"),
     "debug.v1.js": await bundle("src/debug.ts", "iife"),
     "v1.d.ts": `${types}\nexport as namespace Parlor;\n`,
     "v1.d.mts": types,

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import ts from "typescript";
 
 /**
- * Returns the declarations that src/index.ts exports, and those that they refer to, in the order of
+ * Returns the declarations that an entry point exports, and those that they refer to, in the order of
  * their files. What is not exported there is not exported here.
  */
-export function bundleTypes(root) {
+export function bundleTypes(root, source = "src/index.ts") {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
-  const entry = join(root, "src/index.ts");
+  const entry = join(root, source);
   const program = ts.createProgram([entry], { ...options, noEmit: false, emitDeclarationOnly: true });
   const checker = program.getTypeChecker();
   const module = checker.getSymbolAtLocation(program.getSourceFile(entry));
