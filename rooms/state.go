@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
@@ -44,10 +44,10 @@ type Turn struct {
 
 // StateInput is a change of a room's shared state.
 type StateInput struct {
-	RoomID    string       `json:"roomId"`
-	Version   int64        `json:"version"` // of the state that the caller read; 0: there was none
-	PatchJSON wire.RawJSON `json:"patch"`   // a JSON object: the values to set, by their names
-	Delete    []string     `json:"delete"`  // the names to delete; to delete one that is not there is no error
+	RoomID  string                  `json:"roomId"`
+	Version int64                   `json:"version"` // of the state that the caller read; 0: there was none
+	Patch   map[string]wire.RawJSON `json:"patch"`   // the values to set, by their names
+	Delete  []string                `json:"delete"`  // the names to delete, also those that are not there
 }
 
 // statePatch is a valid StateInput.
@@ -90,13 +90,22 @@ func (s *Service) SetState(
 // parseStatePatch returns invalid_request with every faulty field.
 func parseStatePatch(in StateInput) (statePatch, error) {
 	var fieldErrors apierror.FieldErrors
-	p := statePatch{patchJSON: "{}", deleted: in.Delete}
+	p := statePatch{names: slices.Sorted(maps.Keys(in.Patch)), deleted: in.Delete}
 	if in.Version < 0 {
 		fieldErrors.Add("version", "range", "must not be negative")
 	}
-	if len(in.PatchJSON) > 0 {
-		p.readPatch(in.PatchJSON, &fieldErrors)
+	o := objectAppender{[]byte{'{'}}
+	for _, name := range p.names {
+		value := in.Patch[name].Clone()
+		if !games.IsStateName(name) || value.Compact() != nil {
+			fieldErrors.Add("patch", "format", "a name "+stateNameForm)
+			break
+		}
+		p.values = append(p.values, string(value))
+		o.rawMember(name, string(value))
 	}
+	o.closeBracket('}')
+	p.patchJSON = string(o.b)
 	for i, name := range p.deleted {
 		field := "delete[" + strconv.Itoa(i) + "]"
 		switch {
@@ -116,35 +125,6 @@ func parseStatePatch(in StateInput) (statePatch, error) {
 }
 
 var stateNameForm = fmt.Sprintf("must be 1 to %d letters, digits, \".\", \"_\" or \"-\"", maxStateNameBytes)
-
-func (p *statePatch) readPatch(patch wire.RawJSON, fieldErrors *apierror.FieldErrors) {
-	compact := patch.Clone()
-	if err := compact.Compact(); err != nil || compact.Kind() != '{' {
-		fieldErrors.Add("patch", "type", "must be a JSON object")
-		return
-	}
-	p.patchJSON = string(compact)
-	d := jsontext.NewDecoder(strings.NewReader(p.patchJSON))
-	_, _ = d.ReadToken() // the brace
-	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
-		if err != nil { // a name that is there twice
-			fieldErrors.Add("patch", "duplicate", "has a name twice")
-			return
-		}
-		name := token.String()
-		value, err := d.ReadValue()
-		switch {
-		case err != nil:
-			fieldErrors.Add("patch", "type", "must be a JSON object")
-			return
-		case !games.IsStateName(name):
-			fieldErrors.Add("patch", "format", "a name "+stateNameForm)
-			return
-		}
-		p.names, p.values = append(p.names, name), append(p.values, string(value))
-	}
-}
 
 // authorizeNames returns forbidden when the caller may never write one of the names, and reports
 // whether the caller must be the host to write them all.
