@@ -58,6 +58,9 @@ var stateExamples = []example{
 		r.setState(1, "0", "", "a", "1").want(scripts.OK)
 		return r.setState(1, "1", "a")
 	}},
+	{scripts.RoomStateSet, "what is not there deleted", "ok", func(f *fixture) call {
+		return f.openRoom(nil).setState(1, "0", "a,b")
+	}},
 	{scripts.RoomStateSet, "by the server", "ok", func(f *fixture) call {
 		return f.openRoom(nil).setState(0, "0", "", "a", "1")
 	}},
