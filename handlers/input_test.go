@@ -322,7 +322,10 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 			"400 invalid_request seconds userId",
 		},
 		{"POST " + session + "turn", "ann", `{"roomId":"<room>","seconds":30}`, "400 invalid_request seconds"},
-		{"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>,"seconds":1.5}`, "400 invalid_request seconds"},
+		{
+			"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>,"seconds":1.5}`,
+			"400 invalid_request seconds",
+		},
 		{"POST " + session + "finish", "server", `{"roomId":"<room>"}`, "400 invalid_request results"},
 		{
 			"POST " + session + "finish", "server", `{"roomId":"<room>","results":[{"userId":<ann>,"place":"first"}]}`,

@@ -1,7 +1,6 @@
 package rooms
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,7 +15,6 @@ import (
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wire"
-	"github.com/parlor-games/parlor/scripts"
 )
 
 // The bounds of a room's shared state.
@@ -57,11 +55,12 @@ type statePatch struct {
 	deleted       []string
 }
 
-// SetState changes values of the shared state of a room that has not ended. It is a compare-and-set:
-// the state must have the version that the caller read. The version of the room stays the same.
+// SetState changes values of the shared state of a room that has not ended. It is a
+// compare-and-set: the state must have the version that the caller read. The version of the room
+// stays the same.
 //
-// The game's server may write every name. What players may write is the game's setting stateKeys: of
-// its prefixes the longest one that a name begins with decides. "host": the host of the room.
+// The game's server may write every name. What players may write is the game's setting stateKeys:
+// of its prefixes the longest one that a name begins with decides. "host": the host of the room.
 // "owner": the player whose user id follows the prefix, alone or before a "."; the host is no
 // exception. "all": every player with an active seat. No prefix: the server alone.
 //
@@ -156,20 +155,6 @@ func (s *Service) authorizeNames(
 	return hostOnly, nil
 }
 
-// setState runs the script. Its room, also after version_conflict, has the state as it is now.
-func (st *store) setState(
-	ctx context.Context, c command, version int64, p statePatch, hostOnly bool,
-) (scriptResult, error) {
-	own := []any{
-		c.playerText(), c.gameID, formatBool(hostOnly), version, p.patchJSON, strings.Join(p.deleted, ","),
-		maxStateBytes, maxStateNames,
-	}
-	for i, name := range p.names {
-		own = append(own, name, p.values[i])
-	}
-	return st.run(ctx, scripts.RoomStateSet, st.newKeyList(c), own...)
-}
-
 // currentState is the member "current" of a version_conflict.
 type currentState struct {
 	Version   int64        `json:"version"`
@@ -193,62 +178,8 @@ func stateConflict(r scriptResult, values *redisdb.Values) error {
 	return conflict.WithMember("current", current)
 }
 
-// The fields of a room's shared state: its head, and one for each name.
-const (
-	stateHeadField   = "state"
-	stateFieldPrefix = "k:"
-)
-
-var (
-	stateLayout = redisdb.PackedLayout{
-		Name: "the head of a room's state", Separator: '|', Names: scripts.RoomState.Names,
-	}
-	turnLayout = redisdb.PackedLayout{Name: "the turn of a room", Separator: '|', Names: scripts.RoomTurn.Names}
-)
-
-// decodeState reads the shared state, its names in alphabetical order. It returns nil for a room
-// without one.
-func decodeState(hash redisdb.Hash) (*SharedState, error) {
-	text, ok := hash.Get(stateHeadField)
-	if !ok {
-		return nil, nil
-	}
-	head := stateLayout.Split(text)
-	shared := &SharedState{Version: head.Int("state_version")}
-	var fields [][2]string
-	for field, value := range hash.All {
-		if name, ok := strings.CutPrefix(field, stateFieldPrefix); ok {
-			fields = append(fields, [2]string{name, value})
-		}
-	}
-	slices.SortFunc(fields, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
-	o := objectAppender{make([]byte, 0, head.Int("bytes")+2)}
-	o.openBracket('{')
-	for _, f := range fields {
-		o.rawMember(f[0], f[1])
-	}
-	o.closeBracket('}')
-	shared.ValueJSON = o.b
-	return shared, head.Err()
-}
-
-// decodeTurn reads whose turn it is, nil when nobody has it.
-func decodeTurn(hash redisdb.Hash) (*Turn, error) {
-	text, ok := hash.Get("turn")
-	if !ok {
-		return nil, nil
-	}
-	turn := turnLayout.Split(text)
-	t := &Turn{
-		UserID: turn.Int("turn_user"), Deadline: turn.Time("deadline"),
-		Length:   time.Duration(turn.Int("seconds")) * time.Second,
-		forfeits: turn.Text("timeout") == string(games.TurnForfeits), deadlineMS: turn.Text("deadline"),
-	}
-	return t, turn.Err()
-}
-
-// clockMembers appends the shared state, whose turn it is and when the match ends at the latest, each
-// where there is one.
+// clockMembers appends the shared state, whose turn it is and when the match ends at the latest,
+// each where there is one.
 func (o *objectAppender) clockMembers(r *Room) {
 	if r.Shared != nil {
 		o.memberName("shared")

@@ -114,7 +114,10 @@ func TestATurnEndsOnceWithinASecondOfItsDeadline(t *testing.T) {
 		f.runNodes(t, 3)
 		const turns = 4 // the one that was set, and three that came of it
 		waitUntil(t, func() bool {
-			return !slices.ContainsFunc(open, func(r rooms.Room) bool { users, _, _ := f.turnEvents(r); return len(users) < turns })
+			return !slices.ContainsFunc(open, func(r rooms.Room) bool {
+				users, _, _ := f.turnEvents(r)
+				return len(users) < turns
+			})
 		})
 		var latest time.Duration
 		for i, room := range open {
