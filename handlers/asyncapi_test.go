@@ -203,6 +203,7 @@ func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 	c := socketSpec()
 	known := []string{ // messages from the client
 		"auth.refresh", "room.subscribe", "room.unsubscribe", "room.send", "user.subscribe",
+		"room.state.set", "room.turn.set",
 	}
 	for _, e := range events.All() {
 		known = append(known, e.Name)

@@ -52,6 +52,14 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"401 401 403 404 404 404 404 403 200 200 403",
 		},
 		{"POST " + session + "start", room, "                          401 401 403 404 404 404 404 403 200 409 403"},
+		{
+			"POST " + session + "state", `{"roomId":"<room>","patch":{"a":1}}`,
+			"401 401 403 403 404 403 403 403 403 200 403",
+		},
+		{
+			"POST " + session + "turn", `{"roomId":"<room>","userId":<player>,"seconds":30}`,
+			"401 401 403 404 404 404 404 403 409 409 403",
+		},
 		{"POST " + session + "finish", `{"roomId":"<room>","results":[{"userId":<player>,"place":1},{"userId":<friend>,` +
 			`"place":2}]}`, "401 401 403 404 404 404 403 403 403 409 403"},
 		{"POST " + session + "cancel", room, "                         401 401 403 404 404 404 404 403 200 409 409"},

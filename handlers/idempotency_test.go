@@ -43,6 +43,14 @@ var postCases = []struct{ operation, as, body, other string }{
 		"POST /api/v1/game-session/transfer-host", "ann", `{"roomId":"<room>","userId":<bob>}`,
 		`{"roomId":"<room>","userId":<ann>}`,
 	},
+	{
+		"POST /api/v1/game-session/state", "server", `{"roomId":"<room>","patch":{"a":1}}`,
+		`{"roomId":"<room>","patch":{"a":2}}`,
+	},
+	{
+		"POST /api/v1/game-session/turn", "server", `{"roomId":"<started>","userId":<ann>,"seconds":30}`,
+		`{"roomId":"<started>","userId":<bob>,"seconds":30}`,
+	},
 	{"POST /api/v1/game-session/start", "ann", `{"roomId":"<room>"}`, `{"roomId":"<done>"}`},
 	{
 		"POST /api/v1/game-session/finish", "server",

@@ -96,6 +96,11 @@ var validBodies = []struct {
 	{"POST /api/v1/game-session/transfer-host", "ann", `{"roomId":"<room>","userId":<bob>}`, false},
 	{"POST /api/v1/game-session/start", "ann", `{"roomId":"<room>"}`, false},
 	{
+		"POST /api/v1/game-session/state", "server",
+		`{"roomId":"<room>","version":0,"patch":{"a":{"b":[1]}},"delete":["c"]}`, false,
+	},
+	{"POST /api/v1/game-session/turn", "ann", `{"roomId":"<room>","userId":<bob>,"seconds":30}`, false},
+	{
 		"POST /api/v1/game-session/finish", "server",
 		`{"roomId":"<room>","results":[{"userId":<ann>,"place":1,"score":1},{"userId":<bob>,"place":2}]}`, false,
 	},
@@ -298,6 +303,29 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"POST " + session + "kick", "ann", `{}`, "400 invalid_request roomId userId"},
 		{"POST " + session + "kick", "ann", `{"roomId":"<room>","userId":<ann>}`, "400 invalid_request userId"},
 		{"POST " + session + "transfer-host", "ann", `{"roomId":"<room>","userId":999}`, "403 not_participant"},
+		{"POST " + session + "state", "server", `{"patch":{"a":1}}`, "400 invalid_request roomId"},
+		{"POST " + session + "state", "server", `{"roomId":"<room>"}`, "400 invalid_request patch"},
+		{"POST " + session + "state", "server", `{"roomId":"<room>","patch":{}}`, "400 invalid_request patch"},
+		{"POST " + session + "state", "server", `{"roomId":"<room>","patch":[1]}`, "400 invalid_request patch"},
+		{"POST " + session + "state", "server", `{"roomId":"<room>","patch":{"a b":1}}`, "400 invalid_request patch"},
+		{"POST " + session + "state", "server", `{"roomId":"<room>","patch":{"":1}}`, "400 invalid_request patch"},
+		{
+			"POST " + session + "state", "server", `{"roomId":"<room>","version":-1,"patch":{"a":1},"delete":["a","é","b","b"]}`,
+			"400 invalid_request version delete[0] delete[1] delete[3]",
+		},
+		{"POST " + session + "state", "ann", `{"roomId":"<room>","patch":{"a":1}}`, "403 forbidden"},
+		{"POST " + session + "turn", "ann", `{"userId":<bob>,"seconds":30}`, "400 invalid_request roomId"},
+		{"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>}`, "400 invalid_request seconds"},
+		{"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>,"seconds":0}`, "400 invalid_request seconds"},
+		{
+			"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":0,"seconds":86401}`,
+			"400 invalid_request seconds userId",
+		},
+		{"POST " + session + "turn", "ann", `{"roomId":"<room>","seconds":30}`, "400 invalid_request seconds"},
+		{
+			"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>,"seconds":1.5}`,
+			"400 invalid_request seconds",
+		},
 		{"POST " + session + "finish", "server", `{"roomId":"<room>"}`, "400 invalid_request results"},
 		{
 			"POST " + session + "finish", "server", `{"roomId":"<room>","results":[{"userId":<ann>,"place":"first"}]}`,

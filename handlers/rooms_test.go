@@ -37,7 +37,7 @@ func TestARoomIDMustBeAUUID(t *testing.T) {
 				"Idempotency-Key", fmt.Sprint(path, i))
 		}
 	}
-	if calls != 10 {
+	if calls != 12 {
 		t.Errorf("%d operations with a roomId were called", calls)
 	}
 	f.expectError(404, "room_not_found", "GET", session+"get?roomId="+ownShard, ann.token, "")

@@ -18,6 +18,8 @@ func ReplyTo(raw []byte) []byte {
 		"room.subscribe":   decodeOnly[subscribeInput](),
 		"room.unsubscribe": decodeOnly[roomInput](),
 		"room.send":        decodeOnly[sendInput](),
+		"room.state.set":   decodeOnly[stateInput](),
+		"room.turn.set":    decodeOnly[turnInput](),
 	}}
 	s := &clientHandler{server: &Server{log: slog.New(slog.DiscardHandler)}, routePath: "/fuzz", endpoint: endpoint}
 	return s.handleFrame(context.Background(), nil, raw).encode()

@@ -334,6 +334,8 @@ func TestMessagesCountAgainstTheLimitsOfRequests(t *testing.T) {
 		{auth.ClassRead, realtimePath, "user.subscribe", `{}`},
 		{auth.ClassRead, realtimePath, "auth.refresh", `{"accessToken":"x"}`},
 		{auth.ClassRead, savePath, "auth.refresh", `{"accessToken":"x"}`},
+		{auth.ClassWrite, realtimePath, "room.state.set", `{"roomId":` + roomID + `,"patch":{"a":1}}`},
+		{auth.ClassWrite, realtimePath, "room.turn.set", `{"roomId":` + roomID + `}`},
 		{auth.ClassRead, realtimePath, "room.send", `{"roomId":` + roomID + `,"op":"x"}`},
 	} {
 		t.Run(c.messageType, func(t *testing.T) {

@@ -64,8 +64,8 @@ func (s *Server) staffActions() map[string]staffAction {
 }
 
 // isStaffWrite reports whether staff can change something by a route. A route for anyone has no
-// caller, even if staff uses it. The moves of a game leave no record: a server makes several of them
-// a second, and their events are in the room's list.
+// caller, even if staff uses it. The moves of a game leave no record: a server makes several of
+// them a second, and their events are in the room's list.
 func (rt *route) isStaffWrite() bool {
 	isMove := rt.path == statePath || rt.path == turnPath
 	return rt.method != http.MethodGet && rt.callers&staff != 0 && !isMove

@@ -8,7 +8,8 @@
 //	CREATED   ──▶ CREATED    join leave kick ready transfer state_set
 //	          ──▶ STARTED    start join leave kick ready (autoStart but for the first)
 //	          ──▶ CANCELLED  cancel leave kick sweep (host; empty; empty; idle, expired)
-//	STARTED   ──▶ STARTED    leave transfer report state_set turn_set turn_skip (the stake stays in the pot)
+//	STARTED   ──▶ STARTED    leave transfer report (leave: the stake stays in the pot)
+//	          ──▶ STARTED    state_set turn_set turn_skip
 //	          ──▶ DISPUTED   report (the players contradict each other: pot and seats are frozen)
 //	          ──▶ FINISHED   finish report leave (server; all agree; all left do, or one is left)
 //	          ──▶ CANCELLED  cancel leave sweep (server, operator; empty; timeout)
@@ -88,12 +89,12 @@
 // The shared state is the game's own values by name, beside what the room itself has. It has a
 // version of its own: the version of the room, for which results are computed, stays when a value
 // changes. Each name is a field of the room's hash, so that a change costs what it changes. Its
-// events are larger than others: when 64 KiB of them were written, the list is cut to the newest 32,
-// and who missed more gets a snapshot.
+// events are larger than others: when 64 KiB of them were written, the list is cut to the newest
+// 32, and who missed more gets a snapshot.
 //
-// A turn has a deadline by the store's clock. RoomTurns names the rooms with one, and a leader of its
-// own looks there twice a second; it waits for the deadlines before the next look. The script that
-// ends a turn compares the clock and the turn, so a leader that was replaced, or that sends it
+// A turn has a deadline by the store's clock. RoomTurns names the rooms with one, and a leader of
+// its own looks there twice a second; it waits for the deadlines before the next look. The script
+// that ends a turn compares the clock and the turn, so a leader that was replaced, or that sends it
 // twice, changes nothing. A forfeit at a deadline is room_leave itself.
 //
 // # What is decided here

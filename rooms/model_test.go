@@ -63,6 +63,7 @@ type modelRoom struct {
 	gone                   bool
 	positions              []string // positions of the events that were compared
 	dropped                int      // events that the sweep has dropped
+	shared                 modelState
 }
 
 func (r *modelRoom) seat(user int64) *modelSeat {
@@ -385,6 +386,8 @@ func (m *model) leave(r *modelRoom, p principal.Caller) string {
 		m.settle(r, map[int64]int{list[0]: 1})
 	case r.status == rooms.Started && len(r.reporters()) == len(list):
 		m.settle(r, rankAmong(r.reports[list[0]], list))
+	case r.status == rooms.Started && r.shared.turn == p.UserID:
+		r.passTurn(p.UserID)
 	default:
 		m.startAutomatically(r)
 	}
@@ -684,7 +687,7 @@ func (m *model) call(what, want string, r *modelRoom, do func(idempotency.Receip
 		}
 		m.requireSame(what, r, *a.Room)
 	}
-	if rc.KeyDigest != "" && code != apierror.InvalidRequest.Code {
+	if rc.KeyDigest != "" && code != apierror.InvalidRequest.Code && code != apierror.Forbidden.Code {
 		m.keyedCalls = append(m.keyedCalls, keyedCall{rc: rc, code: code, room: r, send: do})
 	}
 }
@@ -730,6 +733,7 @@ func (m *model) requireSame(what string, r *modelRoom, got rooms.Room) {
 		got.DisputedAt.IsZero() == r.disputed || len(got.Reports) != len(r.reports) || !slices.Equal(seats, r.seats) {
 		m.t.Fatalf("%s: the room is\n%+v\nwant\n%+v", what, got, *r)
 	}
+	m.requireSameState(what, r, got)
 }
 
 // requireStoreAgrees compares all that the store holds with the model: events, balances, lines, the
@@ -1009,7 +1013,7 @@ func (m *model) step() {
 	what := rapid.SampledFrom([]string{
 		"create", "join", "join", "join", "join", "leave", "leave", "ready", "ready", "kick", "transfer", "start", "start",
 		"finish", "finish", "cancel", "rematch", "pass", "replay", "report", "report", "report", "report", "resolve",
-		"resolve", "limit",
+		"resolve", "limit", "state", "state", "state", "turn", "turn", "turn", "turn over", "turn over",
 	}).Draw(t, "verb")
 	if len(m.rooms) == 0 || what == "create" && len(m.rooms) < 4 {
 		m.create(p)
@@ -1101,6 +1105,8 @@ func (m *model) step() {
 		m.replay()
 	case "limit":
 		m.tighten(p)
+	case "state", "turn", "turn over":
+		m.playState(what, r, p, caller, other)
 	}
 }
 
@@ -1249,6 +1255,9 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			f := newFixture(t, db)
 			f.t = rt
+			f.settings.StateKeys = modelStateKeys
+			f.settings.TurnTimeout = rapid.SampledFrom([]games.TurnTimeout{games.TurnSkips, games.TurnForfeits}).
+				Draw(rt, "what ends a turn")
 			f.settings.IdleTimeout, f.settings.MaxAge, f.settings.MatchTimeout = modelIdle, modelAge, modelMatch
 			m := &model{
 				t: rt, ctx: t.Context(), fixture: f, losesReplies: &losesReplies, free: map[int64]int64{}, held: map[int64]int64{},

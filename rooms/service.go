@@ -591,7 +591,8 @@ func (s *Service) EventTopic(roomID string) (topic string, err error) {
 // ago. It returns how many it looked at. It does nothing while another node sweeps.
 func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweepAll(ctx) }
 
-// Run sweeps and ends turns until ctx ends. One node at a time sweeps; any node may die at any instant.
+// Run sweeps and ends turns until ctx ends. One node at a time sweeps; any node may die at any
+// instant.
 func (s *Service) Run(ctx context.Context) error {
 	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "sweeping rooms failed", "error", err)

@@ -1,22 +1,20 @@
 package rooms
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wire"
-	"github.com/parlor-games/parlor/scripts"
 )
 
 // The bounds of a room's shared state.
@@ -44,10 +42,10 @@ type Turn struct {
 
 // StateInput is a change of a room's shared state.
 type StateInput struct {
-	RoomID    string       `json:"roomId"`
-	Version   int64        `json:"version"` // of the state that the caller read; 0: there was none
-	PatchJSON wire.RawJSON `json:"patch"`   // a JSON object: the values to set, by their names
-	Delete    []string     `json:"delete"`  // the names to delete; to delete one that is not there is no error
+	RoomID  string                  `json:"roomId"`
+	Version int64                   `json:"version"` // of the state that the caller read; 0: there was none
+	Patch   map[string]wire.RawJSON `json:"patch"`   // the values to set, by their names
+	Delete  []string                `json:"delete"`  // the names to delete, also those that are not there
 }
 
 // statePatch is a valid StateInput.
@@ -57,11 +55,12 @@ type statePatch struct {
 	deleted       []string
 }
 
-// SetState changes values of the shared state of a room that has not ended. It is a compare-and-set:
-// the state must have the version that the caller read. The version of the room stays the same.
+// SetState changes values of the shared state of a room that has not ended. It is a
+// compare-and-set: the state must have the version that the caller read. The version of the room
+// stays the same.
 //
-// The game's server may write every name. What players may write is the game's setting stateKeys: of
-// its prefixes the longest one that a name begins with decides. "host": the host of the room.
+// The game's server may write every name. What players may write is the game's setting stateKeys:
+// of its prefixes the longest one that a name begins with decides. "host": the host of the room.
 // "owner": the player whose user id follows the prefix, alone or before a "."; the host is no
 // exception. "all": every player with an active seat. No prefix: the server alone.
 //
@@ -90,13 +89,22 @@ func (s *Service) SetState(
 // parseStatePatch returns invalid_request with every faulty field.
 func parseStatePatch(in StateInput) (statePatch, error) {
 	var fieldErrors apierror.FieldErrors
-	p := statePatch{patchJSON: "{}", deleted: in.Delete}
+	p := statePatch{names: slices.Sorted(maps.Keys(in.Patch)), deleted: in.Delete}
 	if in.Version < 0 {
 		fieldErrors.Add("version", "range", "must not be negative")
 	}
-	if len(in.PatchJSON) > 0 {
-		p.readPatch(in.PatchJSON, &fieldErrors)
+	o := objectAppender{[]byte{'{'}}
+	for _, name := range p.names {
+		value := in.Patch[name].Clone()
+		if !games.IsStateName(name) || value.Compact() != nil {
+			fieldErrors.Add("patch", "format", "a name "+stateNameForm)
+			break
+		}
+		p.values = append(p.values, string(value))
+		o.rawMember(name, string(value))
 	}
+	o.closeBracket('}')
+	p.patchJSON = string(o.b)
 	for i, name := range p.deleted {
 		field := "delete[" + strconv.Itoa(i) + "]"
 		switch {
@@ -116,35 +124,6 @@ func parseStatePatch(in StateInput) (statePatch, error) {
 }
 
 var stateNameForm = fmt.Sprintf("must be 1 to %d letters, digits, \".\", \"_\" or \"-\"", maxStateNameBytes)
-
-func (p *statePatch) readPatch(patch wire.RawJSON, fieldErrors *apierror.FieldErrors) {
-	compact := patch.Clone()
-	if err := compact.Compact(); err != nil || compact.Kind() != '{' {
-		fieldErrors.Add("patch", "type", "must be a JSON object")
-		return
-	}
-	p.patchJSON = string(compact)
-	d := jsontext.NewDecoder(strings.NewReader(p.patchJSON))
-	_, _ = d.ReadToken() // the brace
-	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
-		if err != nil { // a name that is there twice
-			fieldErrors.Add("patch", "duplicate", "has a name twice")
-			return
-		}
-		name := token.String()
-		value, err := d.ReadValue()
-		switch {
-		case err != nil:
-			fieldErrors.Add("patch", "type", "must be a JSON object")
-			return
-		case !games.IsStateName(name):
-			fieldErrors.Add("patch", "format", "a name "+stateNameForm)
-			return
-		}
-		p.names, p.values = append(p.names, name), append(p.values, string(value))
-	}
-}
 
 // authorizeNames returns forbidden when the caller may never write one of the names, and reports
 // whether the caller must be the host to write them all.
@@ -176,20 +155,6 @@ func (s *Service) authorizeNames(
 	return hostOnly, nil
 }
 
-// setState runs the script. Its room, also after version_conflict, has the state as it is now.
-func (st *store) setState(
-	ctx context.Context, c command, version int64, p statePatch, hostOnly bool,
-) (scriptResult, error) {
-	own := []any{
-		c.playerText(), c.gameID, formatBool(hostOnly), version, p.patchJSON, strings.Join(p.deleted, ","),
-		maxStateBytes, maxStateNames,
-	}
-	for i, name := range p.names {
-		own = append(own, name, p.values[i])
-	}
-	return st.run(ctx, scripts.RoomStateSet, st.newKeyList(c), own...)
-}
-
 // currentState is the member "current" of a version_conflict.
 type currentState struct {
 	Version   int64        `json:"version"`
@@ -213,62 +178,8 @@ func stateConflict(r scriptResult, values *redisdb.Values) error {
 	return conflict.WithMember("current", current)
 }
 
-// The fields of a room's shared state: its head, and one for each name.
-const (
-	stateHeadField   = "state"
-	stateFieldPrefix = "k:"
-)
-
-var (
-	stateLayout = redisdb.PackedLayout{
-		Name: "the head of a room's state", Separator: '|', Names: scripts.RoomState.Names,
-	}
-	turnLayout = redisdb.PackedLayout{Name: "the turn of a room", Separator: '|', Names: scripts.RoomTurn.Names}
-)
-
-// decodeState reads the shared state, its names in alphabetical order. It returns nil for a room
-// without one.
-func decodeState(hash redisdb.Hash) (*SharedState, error) {
-	text, ok := hash.Get(stateHeadField)
-	if !ok {
-		return nil, nil
-	}
-	head := stateLayout.Split(text)
-	shared := &SharedState{Version: head.Int("state_version")}
-	var fields [][2]string
-	for field, value := range hash.All {
-		if name, ok := strings.CutPrefix(field, stateFieldPrefix); ok {
-			fields = append(fields, [2]string{name, value})
-		}
-	}
-	slices.SortFunc(fields, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
-	o := objectAppender{make([]byte, 0, head.Int("bytes")+2)}
-	o.openBracket('{')
-	for _, f := range fields {
-		o.rawMember(f[0], f[1])
-	}
-	o.closeBracket('}')
-	shared.ValueJSON = o.b
-	return shared, head.Err()
-}
-
-// decodeTurn reads whose turn it is, nil when nobody has it.
-func decodeTurn(hash redisdb.Hash) (*Turn, error) {
-	text, ok := hash.Get("turn")
-	if !ok {
-		return nil, nil
-	}
-	turn := turnLayout.Split(text)
-	t := &Turn{
-		UserID: turn.Int("turn_user"), Deadline: turn.Time("deadline"),
-		Length:   time.Duration(turn.Int("seconds")) * time.Second,
-		forfeits: turn.Text("timeout") == string(games.TurnForfeits), deadlineMS: turn.Text("deadline"),
-	}
-	return t, turn.Err()
-}
-
-// clockMembers appends the shared state, whose turn it is and when the match ends at the latest, each
-// where there is one.
+// clockMembers appends the shared state, whose turn it is and when the match ends at the latest,
+// each where there is one.
 func (o *objectAppender) clockMembers(r *Room) {
 	if r.Shared != nil {
 		o.memberName("shared")

@@ -100,7 +100,8 @@ func (st *store) sweepShards(
 	return swept, busy, errors.Join(errs...)
 }
 
-// splitStopped returns the shards whose money goes on and the others, whose rooms wait until it does.
+// splitStopped returns the shards whose money goes on and the others, whose rooms wait until it
+// does.
 func (st *store) splitStopped(shards []keys.Shard) (running, stopped []keys.Shard) {
 	for _, shard := range shards {
 		if shard.Paid() && st.checkMoney(shard.GameID()) != nil {
@@ -138,8 +139,8 @@ type dueRooms struct {
 }
 
 // listDue returns the rooms that are due by the store's clock, up to sweepBatchRooms of each shard,
-// behind as many as are to be skipped. index returns the key of a shard's rooms by the time when they
-// are due. With an error listDue returns the rooms of the other shards.
+// behind as many as are to be skipped. index returns the key of a shard's rooms by the time when
+// they are due. With an error listDue returns the rooms of the other shards.
 func (st *store) listDue(
 	ctx context.Context, index func(keys.Shard) string, shards []keys.Shard, skip map[keys.Shard]int64,
 ) (dueRooms, error) {

@@ -3,14 +3,12 @@ package rooms
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/scripts"
 )
 
 // maxTurn bounds a turn. Longer than a match it is of no use.
@@ -29,9 +27,9 @@ type TurnInput struct {
 //
 // At the deadline the next active player in seating order gets the turn with the same seconds, and
 // so on. In a game whose setting turnTimeout is "forfeit", the player's seat is forfeited first, as
-// by a leave. In a room with an entry only turns that the game's server sets end so: else a host could win the
-// pot by giving the others a second. The next player gets the turn as well when the one who has it
-// leaves.
+// by a leave. In a room with an entry only turns that the game's server sets end so: else a host
+// could win the pot by giving the others a second. The next player gets the turn as well when the
+// one who has it leaves.
 //
 // It returns room_not_found, room_closed, not_host, not_started, room_disputed, not_participant (of
 // the player), and invalid_request.
@@ -72,17 +70,4 @@ func (in *TurnInput) check() error {
 		fieldErrors.Add("userId", "range", "must be a player, or null")
 	}
 	return fieldErrors.Err()
-}
-
-func (st *store) setTurn(
-	ctx context.Context, c command, in TurnInput, timeout games.TurnTimeout,
-) (scriptResult, error) {
-	user, seconds := "", ""
-	if in.UserID != nil {
-		user, seconds = strconv.FormatInt(*in.UserID, 10), strconv.FormatInt(*in.Seconds, 10)
-	}
-	r, err := st.run(ctx, scripts.RoomTurnSet, st.newKeyList(c).addTurns(),
-		c.playerText(), c.gameID, c.roomID, user, seconds, string(timeout))
-	st.timing.Changed(c.shard.GameID()) // freeRooms for a free shard
-	return r, err
 }

@@ -113,11 +113,11 @@ var argAliases = map[string]string{
 	"sum of the segment":                              "sum",
 	"how many lines must be left":                     "least",
 
-	"version that the caller read":             "read_version",
-	"the changed values as a JSON object":      "patch",
-	"the deleted names with commas":            "deleted",
-	"player who gets the turn":                 "player",
-	"deadline of the turn that is over":        "over",
+	"version that the caller read":        "read_version",
+	"the changed values as a JSON object": "patch",
+	"the deleted names with commas":       "deleted",
+	"player who gets the turn":            "player",
+	"deadline of the turn that is over":   "over",
 
 	"how long the token before the current one may be shown again": "grace_ms",
 }

@@ -40,8 +40,8 @@ var (
 	// the size of all names and values; logged counts the bytes of its events until the list of events
 	// is cut.
 	RoomState = defineLayout("room_state", "state_version", "bytes", "names", "logged")
-	// RoomTurn is whose turn it is: user is a user id, deadline is ms since 1970; timeout is what happens
-	// at the deadline, "skip" or "forfeit".
+	// RoomTurn is whose turn it is: user is a user id, deadline is ms since 1970; timeout is what
+	// happens at the deadline, "skip" or "forfeit".
 	RoomTurn = defineLayout("room_turn", "turn_user", "deadline", "seconds", "timeout")
 	// AssetLive is what changes in an asset; stock and limit are empty without a bound.
 	AssetLive = defineLayout("asset_live", "version", "on_sale", "price", "stock", "limit", "sold")

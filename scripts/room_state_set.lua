@@ -38,6 +38,7 @@ local state_version, bytes, names, logged =
   string.match(fields[5] or '0|2|0|0', PATTERN(room_state: state_version bytes names logged))
 if state_version ~= read_version then return refuse('version_conflict', nonce, state_version) end
 
+bytes, names = tonumber(bytes), tonumber(names)
 -- The size of an object is its braces and, for each name, quotes, colon and comma.
 local changes, removed = {}, {}
 for i = 13, #ARGV, 2 do
@@ -55,7 +56,7 @@ for name in string.gmatch(deleted, '[^,]+') do
   end
 end
 if bytes > tonumber(max_bytes) then return refuse('limit_reached', nonce, 'state_bytes', max_bytes) end
-if tonumber(names) > tonumber(max_names) then return refuse('limit_reached', nonce, 'state_names', max_names) end
+if names > tonumber(max_names) then return refuse('limit_reached', nonce, 'state_names', max_names) end
 
 local _, now = read_clock()
 local changed = now

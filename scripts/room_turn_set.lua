@@ -6,7 +6,8 @@
 --           forfeit, what happens at the deadline
 -- RETURNS   ok replay idempotency_key_reused room_not_found room_closed not_host room_disputed
 --           not_started not_participant
--- INVARIANT a room with a turn is in turns, with its deadline; live has the position of the last event
+-- INVARIANT a room with a turn is in turns, with its deadline; live has the position of the last
+--           event
 local room_key, events_key, turns_key = KEYS[1], KEYS[2], KEYS[3]
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local room_id, player, seconds, timeout = ARGV[7], ARGV[8], ARGV[9], ARGV[10]

@@ -1,5 +1,5 @@
--- room_turn_skip: gives the turn to the next player when its time is over, forgets the turn of a room
--- that goes on no more, or changes nothing.
+-- room_turn_skip: gives the turn to the next player when its time is over, forgets the turn of a
+-- room that goes on no more, or changes nothing.
 -- INCLUDES  clock event seats turn next_player
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 turns

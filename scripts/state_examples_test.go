@@ -7,6 +7,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
 )
 
 // setState returns the call by which a player sets values of the shared state, given as name and
@@ -56,6 +57,9 @@ var stateExamples = []example{
 		r := f.openRoom(free)
 		r.setState(1, "0", "", "a", "1").want(scripts.OK)
 		return r.setState(1, "1", "a")
+	}},
+	{scripts.RoomStateSet, "what is not there deleted", "ok", func(f *fixture) call {
+		return f.openRoom(nil).setState(1, "0", "a,b")
 	}},
 	{scripts.RoomStateSet, "by the server", "ok", func(f *fixture) call {
 		return f.openRoom(nil).setState(0, "0", "", "a", "1")
@@ -232,8 +236,14 @@ func (r *room) setTurnOver() {
 	r.t.Helper()
 	turn := strings.Split(r.field(r.key(), "turn"), "|")
 	turn[1] = "1"
-	if err := r.db.Client.HSet(r.t.Context(), r.key(), "turn", strings.Join(turn, "|")).Err(); err != nil {
-		r.t.Fatalf("%v", err)
+	due := redis.Z{Score: 1, Member: r.id}
+	for _, err := range []error{
+		r.db.Client.HSet(r.t.Context(), r.key(), "turn", strings.Join(turn, "|")).Err(),
+		r.db.Client.ZAdd(r.t.Context(), r.skipTurn().keyOf("turns"), due).Err(),
+	} {
+		if err != nil {
+			r.t.Fatalf("%v", err)
+		}
 	}
 }
 

@@ -204,7 +204,8 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 		head + "room.finished|" + millis + "|7|2|10|7:1:490:best;", head + "room.finished|" + millis + `|7|2|10|7:1:490:"1";`,
 		head + "room.finished|" + millis + "|7|2|10|x:1:490:;", head + "room.finished|" + millis + "|7|2|10|7:x:490:;",
 		head + "room.cancelled|" + millis + "|7|2|idle|7", head + "room.cancelled|" + millis + "|7|2|idle|:5",
-		head + "room.state|" + millis + "|3|", head + "room.state|" + millis + "|3||{", head + "room.state|" + millis + "|x||{}",
+		head + "room.state|" + millis + "|3|", head + "room.state|" + millis + "|3||{",
+		head + "room.state|" + millis + "|x||{}",
 		head + "room.turn|" + millis + "|7|8||set", head + "room.turn|" + millis + "|7|8|" + millis,
 		"1-0000001a|user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2|41", // it would be 0 and 1
 		head + "user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2",

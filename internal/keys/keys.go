@@ -401,8 +401,8 @@ func RoomsMade(s Shard, userID int64) string { return s.key("player:", id(userID
 // room's time is over.
 func RoomsDue(s Shard) string { return s.key("rooms:due") }
 
-// RoomTurns (zset of room ids by ms) is when the turn of each room ends. It may name rooms that have
-// ended: who looks at them removes them.
+// RoomTurns (zset of room ids by ms) is when the turn of each room ends. It may name rooms that
+// have ended: who looks at them removes them.
 func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed

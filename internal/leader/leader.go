@@ -61,8 +61,8 @@ func (w *Work) Changed(gameID int64) {
 	w.mu.Unlock()
 }
 
-// Name names games to the leader at once. A handler that takes long names those with which it has to
-// go on first: they are named to nobody while it runs.
+// Name names games to the leader at once. A handler that takes long names those with which it has
+// to go on first: they are named to nobody while it runs.
 func (w *Work) Name(ctx context.Context, gameIDs []int64) error {
 	for _, id := range gameIDs {
 		w.Changed(id)

@@ -49,6 +49,7 @@ function applyChange(room: any, name: string, data: any, at: string) {
       .map((s: any) => s.userId);
   }
   if (newRoomId) room.rematchRoomId = newRoomId;
+  if (name === "turn") room.turn = userId && fields;
   if (/^(start|finish|cancell|disput)ed$/.test(name)) {
     room.status = name.toUpperCase();
     room.seats = room.seats.filter((s: any) => s.state !== "reserved");
@@ -95,9 +96,9 @@ export function createRooms(c: Context) {
         for (let n = 0; ; n++) {
           const version = f.sharedVersion;
           try {
-            const done = await c.socket.ask("room.state.set", { roomId, version, patch, delete: o.delete });
-            await heard(f, () => f.sharedVersion >= done.version);
-            return done.version;
+            await c.socket.ask("room.state.set", { roomId, version, patch, ...o });
+            await heard(f, () => f.sharedVersion > version);
+            return version + 1;
           } catch (e: any) {
             if (e.code !== "version_conflict" || n >= maxMerges) throw e;
             await heard(f, () => f.sharedVersion > version); // the event of who was first
@@ -109,27 +110,26 @@ export function createRooms(c: Context) {
     const methods: Record<string, unknown> = {
       on: emitter.on, once: emitter.once, events: emitter.events, shared,
       setReady: (ready = true) => act("ready", { ready }),
-      start: () => act("start"),
-      leave: () => act("leave"),
-      cancel: () => act("cancel"),
       finish: (results: unknown) => act("finish", { results }),
       kick: (userId: number, o?: object) => act("kick", { userId, ...o }),
       makeHost: (userId: number) => act("transfer-host", { userId }),
+      setTurn: (userId: number | null, seconds?: number) => act("turn", { userId, seconds }),
       rematch: async () => follow(await post("rematch", { roomId })),
       send: (op: string, payload: unknown, o = {}) => outbox.send(roomId, op, payload, o),
     };
+    for (const verb of ["start", "leave", "cancel"]) methods[verb] = () => act(verb);
     // They are inherited, so that a copy and JSON have the fields of a room only.
     const f: Followed = { live: Object.create(methods), emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
     return f;
   }
 
   /** Sets every field from a snapshot. */
-  function replace(f: Followed, { shared, ...fields }: any, position?: string) {
+  function replace(f: Followed, { shared, ...fields }: any) {
     if (shared) {
       f.live.shared.value = shared.value;
       f.sharedVersion = shared.version;
     }
-    Object.assign(f.live, fields, position && { position });
+    Object.assign(f.live, fields);
   }
 
   /** Returns the one object of a room and subscribes to it. `data` is how it was a moment ago. */
@@ -151,9 +151,9 @@ export function createRooms(c: Context) {
   /** Stops following the room that matters least, when a connection cannot follow one more. */
   function makeSpace() {
     if (known.size < maxSubscriptions) return;
-    const isPlaying = ({ live: room }: Followed) =>
-      !room.finishedAt && room.participants.some((u: any) => u.id === c.user?.id);
-    const [least] = [...known.values()].sort((a, b) => +isPlaying(a) - +isPlaying(b) || a.touched - b.touched);
+    const rank = ({ live: room, touched }: Followed) =>
+      !room.finishedAt && room.participants.some((u: any) => u.id === c.user?.id) ? touched + 1e9 : touched;
+    const [least] = [...known.values()].sort((a, b) => rank(a) - rank(b));
     forget(least);
     if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.live.roomId }).catch(() => {});
   }
@@ -169,9 +169,9 @@ export function createRooms(c: Context) {
     f.busy = true;
     const { roomId, position } = f.live;
     try {
-      const reply = await c.socket.ask("room.subscribe", { roomId, after: position });
+      const { room } = await c.socket.ask("room.subscribe", { roomId, after: position });
       f.busy = false;
-      if (reply.room) applySnapshot(f, reply);
+      if (room) applySnapshot(f, room);
     } catch (e: any) {
       f.busy = false;
       if (e.retryable) {
@@ -183,11 +183,11 @@ export function createRooms(c: Context) {
     }
   }
 
-  function applySnapshot(f: Followed, { room: data, position }: any) {
+  function applySnapshot(f: Followed, data: any) {
     const { live: room } = f;
     if (data.version < room.version || data.seq < room.seq) return; // older than what was shown already
-    const isSame = data.seq === room.seq && (room.position || position) === position;
-    replace(f, data, position);
+    const isSame = data.seq === room.seq && (room.position || data.position) === data.position;
+    replace(f, data);
     if (!isSame) {
       announce(f, { type: "resynced", roomId: room.roomId, seq: room.seq, at: new Date(c.time()).toISOString(), room });
     }
@@ -202,7 +202,7 @@ export function createRooms(c: Context) {
   function onEvent({ type, roomId, seq, position, at, data }: any) {
     const f = known.get(roomId);
     if (!f) return;
-    if (type === "room.snapshot") return applySnapshot(f, data);
+    if (type === "room.snapshot") return applySnapshot(f, data.room);
     const { live: room } = f;
     const name = type.slice(5).replace(/_(.)/g, (_: string, letter: string) => letter.toUpperCase());
     const e = { ...data, type: name, roomId, seq, at };
@@ -216,7 +216,7 @@ export function createRooms(c: Context) {
       if (data.version <= f.sharedVersion) return;
       f.sharedVersion = data.version;
       const value = { ...room.shared.value, ...data.patch };
-      for (const member of data.delete || []) delete value[member];
+      for (const member of data.delete) delete value[member];
       room.shared.value = value;
     } else {
       applyChange(room, name, data, at);
@@ -230,9 +230,7 @@ export function createRooms(c: Context) {
     return isId ? { roomId: room } : { code: room.code };
   }
 
-  function check(input: any) {
-    need(input?.maxPlayers > 0, "a room needs maxPlayers");
-  }
+  const check = (input: any) => need(input?.maxPlayers > 0, "a room needs maxPlayers");
 
   const rooms: Rooms = {
     async create(input, o) {

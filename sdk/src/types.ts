@@ -117,8 +117,6 @@ export interface EventBase {
 interface ContractRoomEvents {
   connected: { userId: number };
   disconnected: { userId: number; graceUntil: string };
-  state: { version: number; patch: Record<string, unknown>; delete?: string[] };
-  turn: { userId: number; deadline: string };
 }
 
 type WireRoomEvents = ServiceRoomEvents & Omit<ContractRoomEvents, keyof ServiceRoomEvents>;
@@ -179,7 +177,7 @@ export interface SendOptions {
  * A room whose fields change in place, in the order of events and before listeners run. The
  * promise of a call settles once the events that it caused have been heard.
  */
-export interface Room<M = any> extends RoomData {
+export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
   /** Adds a listener, and returns the function that removes it. */
   on<K extends keyof RoomEvents<M>>(event: K, fn: (e: RoomEvents<M>[K]) => void, o?: ListenOptions): () => void;
   /** Resolves with the next such event. Rejects with `aborted` or `closed`. */
@@ -211,6 +209,13 @@ export interface Room<M = any> extends RoomData {
    * messages or 256 KB wait, or the oldest has waited for 10 s.
    */
   send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
+  /**
+   * For the host: gives a player the turn for some seconds, null ends the turns. At the deadline the
+   * service gives it to the next player. Rejects with not_host, not_started, not_participant.
+   */
+  setTurn(userId: number | null, seconds?: number): Promise<Room<M>>;
+  /** Whose turn it is; absent or null for nobody. Compare the deadline with `parlor.time()`. */
+  readonly turn?: { userId: number; deadline: string } | null;
   /** State that all players of the room share. */
   readonly shared: Shared;
 }

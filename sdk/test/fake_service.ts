@@ -378,7 +378,7 @@ export class FakeService {
           shared.version++;
           Object.assign(shared.value, data.patch);
           for (const member of data.delete ?? []) delete shared.value[member];
-          service.tell(room!, "room.state", { version: shared.version, patch: data.patch, delete: data.delete });
+          service.tell(room!, "room.state", { version: shared.version, patch: data.patch, delete: data.delete ?? [] });
           reply({ version: shared.version });
         } else if (type === "save") {
           const known = service.savedIds.get(id);

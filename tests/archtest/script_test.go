@@ -145,6 +145,7 @@ var runsOnFullStore = map[string]string{
 	"room_leave":           "pays a stake back; once for each seat",
 	"room_kick":            "pays a stake back; once for each seat",
 	"room_sweep":           "pays back and removes rooms that are over",
+	"room_turn_skip":       "a turn must not stop a game with stakes; it replaces a field, and the events are bounded",
 	"probe_write":          "what a full store pays back needs a replica too; a number for a minute",
 	"lock_acquire":         "elects who sweeps; one short key for each kind of work",
 	"fencing_token_issue":  "elects who sweeps; one number",

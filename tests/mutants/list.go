@@ -10,6 +10,7 @@ var (
 	scripted = killer{"./scripts", "TestExamples|TestTheSweep|TestAnOlderLeader|TestFoldingTwice|TestTheLast32Calls"}
 	spoiled  = killer{"./scripts", "TestAKeyThatSetReplaced"}
 	model    = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEndedRooms"}
+	turns    = killer{"./scripts", "TestExamples|TestATurnThatIsOver|TestAForfeitAtADeadline|TestTheEventsOfAShared"}
 	purchase = killer{"./internal/assets", "TestMoneyScriptsAgreeWithTheModel$"}
 	stories  = killer{"./rooms", "TestStoriesOfConsensus"}
 	disputes = killer{"./rooms", "TestADisputeIs"}
@@ -277,6 +278,28 @@ var mutants = []mutant{
 	{
 		"a rematch opens a room each time", "room_rematch",
 		"if rematch then return refuse('ok', nonce, rematch) end", "", crash,
+	},
+
+	// Shared state and turns.
+	{
+		"a state is overwritten by one who has not read it", "room_state_set",
+		"if state_version ~= read_version then", "if false then", turns,
+	},
+	{
+		"a name of the host is any player's", "room_state_set",
+		"if host_only == '1' and user ~= host then", "if false then", turns,
+	},
+	{
+		"the size of what is replaced is counted twice", "room_state_set",
+		"bytes = bytes + #ARGV[i + 1] - had", "bytes = bytes + #ARGV[i + 1]", turns,
+	},
+	{
+		"a seat is forfeited before the deadline", "room_leave",
+		"or now_ms < tonumber(over)) then", ") then", turns,
+	},
+	{
+		"a turn is skipped before its deadline", "room_turn_skip",
+		"if now_ms < tonumber(deadline) then", "if false then", turns,
 	},
 
 	// Purchases.

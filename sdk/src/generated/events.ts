@@ -14,6 +14,8 @@ export type WireType =
   | "room.disputed"
   | "room.finished"
   | "room.cancelled"
+  | "room.state"
+  | "room.turn"
   | "room.rematch"
   | "user.balance"
   | "user.asset"
@@ -36,6 +38,8 @@ export interface ServiceRoomEvents {
   disputed: components["schemas"]["RoomDisputedData"];
   finished: components["schemas"]["RoomFinishedData"];
   cancelled: components["schemas"]["RoomCancelledData"];
+  state: components["schemas"]["RoomStateData"];
+  turn: components["schemas"]["RoomTurnData"];
   rematch: components["schemas"]["RoomRematchData"];
   message: components["schemas"]["RoomMessageData"];
 }

@@ -105,7 +105,10 @@ export interface components {
              * @example hero.gold
              */
             path?: string;
-            /** @description Of a version_conflict, the version of the game or the stored save */
+            /**
+             * @description Of a version_conflict, the version of the game, the stored save, or the shared state of the
+             * room
+             */
             current?: number | {
                 slot: string;
                 /** Format: int64 */
@@ -116,6 +119,12 @@ export interface components {
                 savedAt: components["schemas"]["Time"];
                 /** @description Bytes of the state */
                 size: number;
+            } | {
+                /** Format: int64 */
+                version: number;
+                value: {
+                    [key: string]: unknown;
+                };
             };
         } & {
             [key: string]: unknown;
@@ -538,6 +547,53 @@ export interface components {
                 /** @description Best place first; without those who had forfeited */
                 results: components["schemas"]["Result"][];
             }[];
+            /** @description The shared state, once there is one. Lists have it only with `mine` */
+            shared?: {
+                /**
+                 * Format: int64
+                 * @description Rises by one with every change of the shared state
+                 */
+                version: number;
+                /** @description The values by their names */
+                value: {
+                    [key: string]: unknown;
+                };
+            };
+            /** @description Whose turn it is, while somebody has it */
+            turn?: {
+                userId: components["schemas"]["Id"];
+                deadline: components["schemas"]["Time"];
+            };
+            /** @description While the game is on; when it is cancelled if there is no result by then */
+            matchDeadline?: components["schemas"]["Time"];
+        };
+        SetState: {
+            roomId: components["schemas"]["RoomId"];
+            /**
+             * Format: int64
+             * @description Of the shared state that was read last
+             * @default 0
+             */
+            version?: number;
+            /** @description Values to set, by their names: 1 to 64 letters, digits, `.`, `_` and `-` */
+            patch?: {
+                [key: string]: unknown;
+            };
+            /** @description Names to remove */
+            delete?: string[];
+        };
+        SetTurn: {
+            roomId: components["schemas"]["RoomId"];
+            /**
+             * Format: int64
+             * @description Who gets the turn; null: nobody
+             */
+            userId?: number | null;
+            /**
+             * Format: int64
+             * @description Required with userId
+             */
+            seconds?: number | null;
         };
         Payout: {
             userId: components["schemas"]["Id"];
@@ -681,6 +737,24 @@ export interface components {
              * every public host
              */
             avatarHosts?: string[];
+            /**
+             * @description Which players may write the shared state of rooms, by prefixes of names; the longest one
+             * decides
+             * @example {
+             *       "": "host",
+             *       "hand.": "owner"
+             *     }
+             */
+            stateKeys?: {
+                [key: string]: "host" | "owner" | "all";
+            };
+            /**
+             * @description What happens when the time of a turn is over: the next player gets the turn, or the seat is
+             * forfeited before
+             * @default skip
+             * @enum {string}
+             */
+            turnTimeout?: "skip" | "forfeit";
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -717,6 +791,24 @@ export interface components {
              * every public host
              */
             avatarHosts?: string[];
+            /**
+             * @description Which players may write the shared state of rooms, by prefixes of names; the longest one
+             * decides
+             * @example {
+             *       "": "host",
+             *       "hand.": "owner"
+             *     }
+             */
+            stateKeys?: {
+                [key: string]: "host" | "owner" | "all";
+            };
+            /**
+             * @description What happens when the time of a turn is over: the next player gets the turn, or the seat is
+             * forfeited before
+             * @default skip
+             * @enum {string}
+             */
+            turnTimeout?: "skip" | "forfeit";
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -976,6 +1068,36 @@ export interface components {
             /** @enum {string} */
             reason: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded";
             refunds: components["schemas"]["Refund"][];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomStateData: {
+            /**
+             * Format: int64
+             * @description Of the shared state after the change; the version of the room stays the same
+             */
+            version: number;
+            /** @description The values that were set */
+            patch: {
+                [key: string]: unknown;
+            };
+            /** @description The names that were removed */
+            delete: string[];
+        };
+        RoomTurnData: {
+            /** Format: int64 */
+            userId: number | null;
+            /** @description By the clock of the service */
+            deadline: (string & components["schemas"]["Time"]) | null;
+            /**
+             * @description The host or the game server gave it, the time of the player before was over, or that player
+             * left or was forfeited
+             * @enum {string}
+             */
+            reason: "set" | "skipped" | "left";
             /**
              * Format: int64
              * @description Of the room
