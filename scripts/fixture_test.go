@@ -113,6 +113,10 @@ var argAliases = map[string]string{
 	"sum of the segment":                              "sum",
 	"how many lines must be left":                     "least",
 
+	"id of the lease":               "lease",
+	"number of the call":            "number",
+	"how many shards the node uses": "shards",
+
 	"how long the token before the current one may be shown again": "grace_ms",
 }
 
@@ -206,6 +210,8 @@ func (c call) keyOf(name string) string {
 		return keys.TotalsFence(c.f.id)
 	case "ledger_trim archive":
 		return keys.LedgerArchive(c.f.id)
+	case "presence_set lease", "presence_end lease":
+		return keys.PresenceLease(c.shard, c.text("lease"))
 	case "fencing_token_issue lock", "lock_acquire lock":
 		return keys.Lock(c.text("lock"))
 	case "history_stop meta", "history_accept meta", "history_advance meta":
@@ -310,6 +316,10 @@ func (c call) keyOf(name string) string {
 		return keys.TrailNumber()
 	case "mark_of_the_call":
 		return keys.TrailMark(c.text("nonce"))
+	case "leases":
+		return keys.PresenceLeases()
+	case "shards_of_the_lease":
+		return keys.PresenceShards(c.text("lease"))
 	case "ended_sessions":
 		return keys.EndedSessions()
 	case "record":

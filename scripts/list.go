@@ -72,6 +72,11 @@ var (
 	RoomSweep    = mustLoad("room_sweep")
 	RoomRematch  = mustLoad("room_rematch")
 
+	PresenceRenew = mustLoad("presence_renew")
+	PresenceClaim = mustLoad("presence_claim")
+	PresenceEnd   = mustLoad("presence_end")
+	PresenceSet   = mustLoad("presence_set")
+
 	SaveRead  = mustLoad("save_read")
 	SaveWrite = mustLoad("save_write")
 )

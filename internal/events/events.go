@@ -46,6 +46,11 @@ var (
 	RoomCancelled = define("room.cancelled", ToRoom, "the room ended without a result; every stake was returned",
 		"reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, refund, "+
 			"amount}], version")
+	RoomConnected = define("room.connected", ToRoom, "a seated player has the first socket that follows the room",
+		"userId")
+	RoomDisconnected = define("room.disconnected", ToRoom, "a seated player has lost the last socket that followed the "+
+		"room; the seat stays, and the others should wait until graceUntil",
+		"userId, graceUntil")
 	RoomRematch = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened",
 		"newRoomId, code, by, version")
 )

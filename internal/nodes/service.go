@@ -27,6 +27,7 @@ const (
 type Reading struct {
 	Sockets    int
 	Topics     int
+	Players    int // seats whose players are connected by this node
 	Goroutines int
 	Memory     int64         // bytes that the node has of the system
 	Lag        time.Duration // from publish to receipt, measured by the last probe
@@ -49,6 +50,7 @@ type Report struct {
 	Draining   bool      `json:"draining"`
 	Sockets    int       `json:"sockets"`
 	Topics     int       `json:"topics"`
+	Players    int       `json:"players"` // seats whose players are connected by this node
 	Goroutines int       `json:"goroutines"`
 	Memory     int64     `json:"memoryBytes"`
 	LagMicros  int64     `json:"lagMicros"`
@@ -130,7 +132,8 @@ func (s *Service) write(ctx context.Context, prune bool) {
 
 // set sets what a node measures at an instant.
 func (r *Report) set(now Reading) {
-	r.Draining, r.Sockets, r.Topics, r.Goroutines = now.Draining, now.Sockets, now.Topics, now.Goroutines
+	r.Draining, r.Sockets, r.Topics, r.Players = now.Draining, now.Sockets, now.Topics, now.Players
+	r.Goroutines = now.Goroutines
 	r.Memory, r.LagMicros = now.Memory, now.Lag.Microseconds()
 	r.Requests, r.Failures, r.Deliveries = now.Requests, now.Failures, now.Deliveries
 }
