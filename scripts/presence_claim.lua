@@ -11,6 +11,6 @@ local lease = ARGV[1]
 
 local over_ms = redis.call('ZSCORE', leases_key, lease)
 local now_ms = read_clock()
-if not over_ms or tonumber(over_ms) > now_ms then return {'stale'} end
+if not over_ms or tonumber(over_ms) < 0 or tonumber(over_ms) > now_ms then return {'stale'} end
 redis.call('ZADD', leases_key, '0', lease)
 return {'ok'}

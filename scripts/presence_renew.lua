@@ -10,12 +10,12 @@
 local leases_key, shards_key = KEYS[1], KEYS[2]
 local lease, lease_ms, shards = ARGV[1], ARGV[2], ARGV[3]
 
-if redis.call('ZSCORE', leases_key, lease) == '0' then return {'stale'} end
+if tonumber(redis.call('ZSCORE', leases_key, lease) or '1') <= 0 then return {'stale'} end
 local now_ms, now = read_clock()
 redis.call('ZADD', leases_key, string.format('%d', now_ms + lease_ms), lease)
 local is_missing = redis.call('SCARD', shards_key) ~= tonumber(shards)
 local reply = {'ok', is_missing and '1' or '0'}
-for _, over in ipairs(redis.call('ZRANGEBYSCORE', leases_key, '-inf', now, 'LIMIT', '0', '100')) do
+for _, over in ipairs(redis.call('ZRANGEBYSCORE', leases_key, '0', now, 'LIMIT', '0', '100')) do
   reply[#reply + 1] = over
 end
 return reply

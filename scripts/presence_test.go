@@ -11,6 +11,7 @@ import (
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 )
 
@@ -77,6 +78,14 @@ var presenceExamples = []example{
 		f.newRenewal(-1).want(scripts.OK)
 		f.newCall(scripts.PresenceClaim, values{"lease": "lease001"}).want(scripts.OK)
 		return f.newRenewal(8000)
+	}},
+	{scripts.PresenceClaim, "of which all players are announced", "stale", func(f *fixture) call {
+		announced := redis.Z{Score: -1, Member: "lease001"}
+		if err := f.db.Client.ZAdd(f.t.Context(), keys.PresenceLeases(), announced).Err(); err != nil {
+			f.t.Fatalf("%v", err)
+		}
+		f.newRenewal(8000).want(scripts.Stale)
+		return f.newCall(scripts.PresenceClaim, values{"lease": "lease001"})
 	}},
 	{scripts.PresenceClaim, "after its time", "ok", func(f *fixture) call {
 		f.newRenewal(-1).want(scripts.OK)

@@ -142,8 +142,9 @@ func ConsoleSessions() string { return "{p}:console" }
 // of itself, as JSON.
 func Nodes() string { return "{p}:nodes" }
 
-// PresenceLeases (zset of lease ids by ms, no expiry) is until when the lease of each node lasts, 0
-// for one that has ended and whose players are not all announced yet.
+// PresenceLeases (zset of lease ids by ms, no expiry) is until when the lease of each node lasts; 0
+// for one that has ended and whose players are not all announced yet; and for a day the negative
+// time at which they were.
 func PresenceLeases() string { return "{p}:presence" }
 
 // PresenceShards (set of hash tags, until the players of an ended lease are announced) is where

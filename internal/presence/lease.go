@@ -95,7 +95,7 @@ func (s *Service) endLease(ctx context.Context, lease string) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return s.store.forget(ctx, lease)
+	return s.store.finish(ctx, lease)
 }
 
 // pause waits, or until ctx ends.

@@ -18,7 +18,7 @@ import (
 // leaderLock is the name of the lock of the node that ends leases.
 const leaderLock = "presence"
 
-// endedRetention is how long a lease that has ended is remembered on a shard, as a fence.
+// endedRetention is how long a lease that has ended is remembered, as a fence.
 const endedRetention = 24 * time.Hour
 
 // maxShards is how many shards one round trip is about.
@@ -197,12 +197,15 @@ func (st store) roomsOf(ctx context.Context, lease string) ([]location, error) {
 	return rooms, nil
 }
 
-// forget removes a lease whose players were told of.
-func (st store) forget(ctx context.Context, lease string) error {
+// finish notes that the players of a lease that has ended are announced.
+func (st store) finish(ctx context.Context, lease string) error {
+	now := time.Now()
 	_, err := st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.ZRem(ctx, keys.PresenceLeases(), lease)
+		p.ZAdd(ctx, keys.PresenceLeases(), redis.Z{Score: -float64(now.UnixMilli()), Member: lease})
+		oldest := -now.Add(-endedRetention).UnixMilli()
+		p.ZRemRangeByScore(ctx, keys.PresenceLeases(), strconv.FormatInt(oldest, 10), "(0")
 		p.Del(ctx, keys.PresenceShards(lease))
 		return nil
 	})
-	return redisdb.WrapError("remove a lease", err)
+	return redisdb.WrapError("finish a lease", err)
 }
