@@ -14,6 +14,8 @@ export type WireType =
   | "room.disputed"
   | "room.finished"
   | "room.cancelled"
+  | "room.connected"
+  | "room.disconnected"
   | "room.rematch"
   | "user.balance"
   | "user.asset"
@@ -35,6 +37,8 @@ export interface ServiceRoomEvents {
   disputed: components["schemas"]["RoomDisputedData"];
   finished: components["schemas"]["RoomFinishedData"];
   cancelled: components["schemas"]["RoomCancelledData"];
+  connected: components["schemas"]["RoomConnectedData"];
+  disconnected: components["schemas"]["RoomDisconnectedData"];
   rematch: components["schemas"]["RoomRematchData"];
   message: components["schemas"]["RoomMessageData"];
 }
