@@ -32,14 +32,14 @@ const shortLease = 800 * time.Millisecond
 
 // fixture is free rooms on a store.
 type fixture struct {
-	t     *testing.T
+	t     testing.TB
 	db    *redisdb.DB
 	rooms *rooms.Service
 }
 
 var lastUser atomic.Int64 // players of all tests are different
 
-func newFixture(t *testing.T, db *redisdb.DB) *fixture {
+func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
 	f := &fixture{t: t, db: db}
 	f.rooms = rooms.New(db, f, f, f, rooms.Options{Shards: 3})
@@ -186,7 +186,7 @@ func (r *room) presence() string {
 // node is a node with its own connection to the store.
 type node struct {
 	*presence.Service
-	t    *testing.T
+	t    testing.TB
 	stop func()
 }
 
@@ -195,7 +195,7 @@ func (f *fixture) startNode(o presence.Options) *node {
 	return startNodeOn(f.t, f.db, o)
 }
 
-func startNodeOn(t *testing.T, db *redisdb.DB, o presence.Options) *node {
+func startNodeOn(t testing.TB, db *redisdb.DB, o presence.Options) *node {
 	t.Helper()
 	if o.Linger == 0 {
 		o.Linger = 20 * time.Millisecond
@@ -399,8 +399,8 @@ func TestThePlayersOfADeadNodeAreAnnouncedOnceByWhoeverIsLeft(t *testing.T) {
 	})
 }
 
-// What a node sends that was frozen, or cut off, until its lease was over is refused. It takes a new
-// lease and announces its players again.
+// What a node sends that was frozen, or cut off, until its lease was over is refused. It takes a
+// new lease and announces its players again.
 func TestANodeThatLostItsLeaseAnnouncesItsPlayersAgain(t *testing.T) {
 	store := redistest.StartFor(t)
 	proxy := redistest.StartProxy(t, store.Addr)
