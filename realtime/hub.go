@@ -18,7 +18,8 @@ import (
 
 // Options are the hub's settings. A zero field means the default, which its comment ends with.
 type Options struct {
-	Log *slog.Logger // slog.Default()
+	Log      *slog.Logger // slog.Default()
+	Observer Observer     // none
 
 	TopicsPerConnection int           // topics per connection: 32
 	ConnectionsPerUser  int           // connections per user on this node: 10
@@ -282,6 +283,7 @@ func (h *Hub) releaseTopic(t *topic) {
 // detachCursor removes a cursor from its topic.
 func (h *Hub) detachCursor(cur *cursor) {
 	cur.topic.removeCursor(cur)
+	h.observeEnd(cur)
 	h.releaseTopic(cur.topic)
 }
 

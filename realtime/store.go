@@ -306,6 +306,9 @@ func (t *topic) render(e entry, report bool) []event {
 	for i, r := range rendered {
 		list[i] = event{position{uint64(r.Seq), e.pos.nonce}, r.Type, newFrame(opText, r.JSON)}
 	}
+	if report {
+		t.hub.observeEvents(t, list)
+	}
 	return list
 }
 

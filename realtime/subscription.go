@@ -290,11 +290,13 @@ func (c *Client) addCursors(cursors []*cursor, reply []byte) error {
 		cur.sub.dropStart(cur.topic.name)
 		cur.authorizedAt = now
 		cur.topic.addCursor(cur)
+		c.hub.observeStart(cur)
 	}
 	replaced, err := c.insertCursors(cursors, reply)
 	if err != nil {
 		for _, cur := range cursors {
 			cur.topic.removeCursor(cur)
+			c.hub.observeEnd(cur)
 		}
 		c.releaseCursors(cursors)
 		return err

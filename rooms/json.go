@@ -146,6 +146,22 @@ func (o *objectAppender) reportMembers(r *Room) {
 	o.closeBracket(']')
 }
 
+func (o *objectAppender) presenceMember(list []Presence) {
+	o.memberName("presence")
+	o.openBracket('[')
+	for i := range list {
+		o.appendComma()
+		o.openBracket('{')
+		o.intMember("userId", list[i].UserID)
+		o.boolMember("connected", list[i].Connected)
+		if !list[i].GraceUntil.IsZero() {
+			o.timeMember("graceUntil", list[i].GraceUntil)
+		}
+		o.closeBracket('}')
+	}
+	o.closeBracket(']')
+}
+
 func (o *objectAppender) seatsMember(seats []Seat) {
 	o.memberName("seats")
 	o.openBracket('[')

@@ -22,9 +22,10 @@ var documentLayout = redisdb.PackedLayout{Name: "the document of a room", Separa
 // The prefixes of the fields that a room has for each seat, each ban and each report; the user id
 // follows.
 const (
-	seatFieldPrefix   = "s"
-	banFieldPrefix    = "b"
-	reportFieldPrefix = "r"
+	seatFieldPrefix     = "s"
+	banFieldPrefix      = "b"
+	reportFieldPrefix   = "r"
+	presenceFieldPrefix = "p"
 )
 
 // encode returns the settings and the document of a new room as they are stored.
@@ -131,6 +132,7 @@ func (r *Room) decodeDocument(text string) (err error) {
 // profile.
 func (r *Room) decodePlayers(hash redisdb.Hash) error {
 	var errs []error
+	var presence map[int64]string // by user id; nil while nobody follows the room
 	r.Seats = make([]Seat, 0, 8)
 	for field, text := range hash.All {
 		if user, ok := parseUserField(field, seatFieldPrefix); ok {
@@ -144,13 +146,45 @@ func (r *Room) decodePlayers(hash redisdb.Hash) error {
 				r.bannedUsers = map[int64]bool{}
 			}
 			r.bannedUsers[user] = true
+		} else if user, ok := parseUserField(field, presenceFieldPrefix); ok {
+			if presence == nil {
+				presence = map[int64]string{}
+			}
+			presence[user] = text
 		}
 	}
 	slices.SortFunc(r.Seats, func(a, b Seat) int { return cmp.Compare(a.order, b.order) })
+	if presence != nil && !r.Status.Ended() {
+		errs = append(errs, r.decodePresence(presence))
+	}
 	if r.hostProfileJSON = hash.Text("host_profile"); r.hostProfileJSON == "" {
 		if host, seated := r.Seat(r.HostID); seated {
 			r.hostProfileJSON = host.profileJSON
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// decodePresence reads who is connected. A record of a seat that the player had before counts no
+// more.
+func (r *Room) decodePresence(presence map[int64]string) error {
+	var errs []error
+	r.Presence = make([]Presence, 0, len(r.Seats))
+	for _, seat := range r.Seats {
+		if seat.State != SeatActive {
+			continue
+		}
+		p := Presence{UserID: seat.UserID}
+		if text, ok := presence[seat.UserID]; ok {
+			record := presenceLayout.Split(text)
+			if told := record.Int("order"); told == seat.order {
+				if p.Connected = record.Text("until") == ""; !p.Connected {
+					p.GraceUntil = record.Time("until")
+				}
+			}
+			errs = append(errs, record.Err())
+		}
+		r.Presence = append(r.Presence, p)
 	}
 	return errors.Join(errs...)
 }

@@ -85,6 +85,13 @@ func (s Seat) Profile() users.Profile {
 	return p
 }
 
+// Presence is whether a player has a socket that follows the room. Package presence stores it.
+type Presence struct {
+	UserID     int64
+	Connected  bool
+	GraceUntil time.Time // until when the others should wait; zero while connected, and before the first time
+}
+
 // Placement is the place that one player reached: what the game's server or a player reports.
 type Placement struct {
 	UserID int64    `json:"userId"`
@@ -139,6 +146,10 @@ type Room struct {
 
 	Seats []Seat // in seating order
 
+	// Presence is which players with an active seat are connected, in seating order. It is nil while
+	// nobody follows the room, and once the room has ended. It changes without Version.
+	Presence []Presence
+
 	// Reports are what the players of a room with consensus reported, in seating order. AppendJSON
 	// shows who has reported; what, only to the operator.
 	Reports     []Report
@@ -170,6 +181,9 @@ func (r *Room) AppendJSON(b []byte) []byte {
 	o.rawMember("host", r.hostProfileJSON)
 	o.participantsMember(r.Seats)
 	o.seatsMember(r.Seats)
+	if r.Presence != nil {
+		o.presenceMember(r.Presence)
+	}
 	o.intMember("maxPlayers", int64(r.MaxPlayers))
 	o.intMember("minPlayers", int64(r.MinPlayers))
 	o.boolMember("isFriendsOnly", r.FriendsOnly)

@@ -30,8 +30,11 @@ var (
 	settingsLayout = redisdb.PackedLayout{
 		Name: "the settings of a room", Separator: '|', Names: scripts.RoomSettings.Names,
 	}
-	liveLayout = redisdb.PackedLayout{Name: "the state of a room", Separator: '|', Names: scripts.RoomLive.Names}
-	seatLayout = redisdb.PackedLayout{Name: "a seat of a room", Separator: '|', Names: scripts.RoomSeat.Names}
+	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: '|', Names: scripts.RoomLive.Names}
+	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: '|', Names: scripts.RoomSeat.Names}
+	presenceLayout = redisdb.PackedLayout{
+		Name: "the presence of a player", Separator: '|', Names: scripts.RoomPresence.Names,
+	}
 )
 
 // store reads rooms from Redis and runs the room scripts.

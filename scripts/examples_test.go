@@ -21,7 +21,9 @@ type example struct {
 	prepare func(f *fixture) call
 }
 
-var examples = slices.Concat(roomExamples, stateExamples, moneyExamples, limitExamples, otherExamples)
+var examples = slices.Concat(
+	roomExamples, stateExamples, moneyExamples, limitExamples, presenceExamples, otherExamples,
+)
 
 // hasReceipt reports whether a script stores the outcome of a call with a key.
 func hasReceipt(s *scripts.Script) bool {
@@ -149,10 +151,11 @@ func checkWithoutKey(t *testing.T, e example, c call) {
 
 // newEachTime are the scripts that may make another change each time: a fencing token that was lost
 // is as good as one that was used, a rate limit may count a permit twice, a family of refresh
-// tokens lives from the last call that started it, and sessions end at the time of the last call.
+// tokens lives from the last call that started it, as the lease of a node does, and sessions end at
+// the time of the last call.
 var newEachTime = []*scripts.Script{
 	scripts.FencingTokenIssue, scripts.RateLimitTake, scripts.RefreshStart, scripts.UserEndSessions,
-	scripts.SessionsEnd,
+	scripts.SessionsEnd, scripts.PresenceRenew,
 }
 
 func checkReceipt(t *testing.T, e example, c call) {

@@ -118,6 +118,9 @@ var argAliases = map[string]string{
 	"the deleted names with commas":       "deleted",
 	"player who gets the turn":            "player",
 	"deadline of the turn that is over":   "over",
+	"id of the lease":                     "lease",
+	"number of the call":                  "number",
+	"how many shards the node uses":       "shards",
 
 	"how long the token before the current one may be shown again": "grace_ms",
 }
@@ -213,6 +216,8 @@ func (c call) keyOf(name string) string {
 		return keys.TotalsFence(c.f.id)
 	case "ledger_trim archive":
 		return keys.LedgerArchive(c.f.id)
+	case "presence_set lease", "presence_end lease":
+		return keys.PresenceLease(c.shard, c.text("lease"))
 	case "fencing_token_issue lock", "lock_acquire lock":
 		return keys.Lock(c.text("lock"))
 	case "history_stop meta", "history_accept meta", "history_advance meta":
@@ -319,6 +324,10 @@ func (c call) keyOf(name string) string {
 		return keys.TrailNumber()
 	case "mark_of_the_call":
 		return keys.TrailMark(c.text("nonce"))
+	case "leases":
+		return keys.PresenceLeases()
+	case "shards_of_the_lease":
+		return keys.PresenceShards(c.text("lease"))
 	case "ended_sessions":
 		return keys.EndedSessions()
 	case "record":

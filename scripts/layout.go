@@ -43,6 +43,10 @@ var (
 	// RoomTurn is whose turn it is: user is a user id, deadline is ms since 1970; timeout is what
 	// happens at the deadline, "skip" or "forfeit".
 	RoomTurn = defineLayout("room_turn", "turn_user", "deadline", "seconds", "timeout")
+	// RoomPresence is whether a player is connected: order is that of the seat that was told of, until
+	// the time (ms) until which the others wait, "" while connected; leases are the ids of the leases
+	// of package presence on which the player has sockets, each with a comma behind it.
+	RoomPresence = defineLayout("room_presence", "order", "until", "leases")
 	// AssetLive is what changes in an asset; stock and limit are empty without a bound.
 	AssetLive = defineLayout("asset_live", "version", "on_sale", "price", "stock", "limit", "sold")
 	// WalletLimits is what a player set for the stakes of a token: the highest stake, how many rooms

@@ -72,9 +72,13 @@ var (
 	RoomSweep    = mustLoad("room_sweep")
 	RoomRematch  = mustLoad("room_rematch")
 
-	RoomStateSet = mustLoad("room_state_set")
-	RoomTurnSet  = mustLoad("room_turn_set")
-	RoomTurnSkip = mustLoad("room_turn_skip")
+	RoomStateSet  = mustLoad("room_state_set")
+	RoomTurnSet   = mustLoad("room_turn_set")
+	RoomTurnSkip  = mustLoad("room_turn_skip")
+	PresenceRenew = mustLoad("presence_renew")
+	PresenceClaim = mustLoad("presence_claim")
+	PresenceEnd   = mustLoad("presence_end")
+	PresenceSet   = mustLoad("presence_set")
 
 	SaveRead  = mustLoad("save_read")
 	SaveWrite = mustLoad("save_write")

@@ -17,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/nodes"
+	"github.com/parlor-games/parlor/internal/presence"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -106,6 +107,7 @@ type node struct {
 	limiter   *auth.Limiter
 	nodes     *nodes.Service
 	hub       *realtime.Hub
+	presence  *presence.Service
 	monitor   *readiness.Monitor
 	history   *history.Service
 }
@@ -134,8 +136,11 @@ func newNode(
 		n.reportArchive(metrics)
 	}
 	n.limiter = auth.NewLimiter(db, limits)
+	n.presence = presence.New(db, presence.Options{Log: log, Grace: s.PresenceGrace})
 	n.nodes = n.newNodes()
-	n.hub = realtime.New(db, realtime.Options{Log: log, HasOtherNodes: n.nodes.HasOthers})
+	n.hub = realtime.New(db, realtime.Options{
+		Log: log, HasOtherNodes: n.nodes.HasOthers, Observer: n.presence,
+	})
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)
 	db.ObserveEntries(n.history.Acknowledge)

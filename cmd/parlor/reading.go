@@ -22,8 +22,9 @@ func (n *node) newNodes() *nodes.Service {
 func (n *node) read() nodes.Reading {
 	sockets, moved := n.hub.Stats(), n.wallet.Moved()
 	r := nodes.Reading{
-		Sockets: sockets.Clients, Topics: sockets.Topics, Lag: sockets.PubSubLag, Goroutines: runtime.NumGoroutine(),
-		Memory: memoryOfProcess(), Draining: n.apiServer.IsDraining(), Durability: n.apiServer.KeptDurability(),
+		Sockets: sockets.Clients, Topics: sockets.Topics, Players: n.presence.Connected(), Lag: sockets.PubSubLag,
+		Goroutines: runtime.NumGoroutine(), Memory: memoryOfProcess(), Draining: n.apiServer.IsDraining(),
+		Durability: n.apiServer.KeptDurability(),
 		Deliveries: int64(sockets.EventDeliveries), LedgerEntries: moved.Entries,
 		Moved: make(map[string]int64, len(moved.Units)),
 	}

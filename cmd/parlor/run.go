@@ -110,6 +110,7 @@ func (n *node) runStoreWork(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
 		n.history.Run, n.rooms.Run, n.wallet.Run, n.stops.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
+		n.presence.Run,
 	} {
 		group.Go(func() error { return ignoreStop(run(ctx)) })
 	}
@@ -119,6 +120,7 @@ func (n *node) runStoreWork(ctx context.Context) error {
 // drain reports not ready so that balancers stop sending requests, closes the sockets, then lets
 // running requests end. It skips the delay when workCtx has ended: something failed.
 func (n *node) drain(workCtx context.Context, servers ...*http.Server) {
+	n.presence.Drain()
 	n.apiServer.Drain()
 	n.log.Info("draining", "delay", n.settings.DrainDelay, "timeout", n.settings.DrainTimeout)
 	select {

@@ -115,6 +115,7 @@ func TestTailFollowsARoomFromNodeToNode(t *testing.T) {
 		seq = e.Seq
 	}
 	next("room.created")
+	next("room.connected")
 	setReady(true)
 	next("room.ready")
 	front.forwardTo(second)

@@ -39,6 +39,7 @@ type Settings struct {
 	AccessTTL             time.Duration  `name:"access-ttl" default:"15m" min:"5s" max:"1h"`
 	IdempotencyTTL        time.Duration  `name:"idempotency-ttl" default:"24h" min:"24h" max:"720h"`
 	RoomRetention         time.Duration  `name:"room-retention" default:"24h" min:"1m" max:"720h"`
+	PresenceGrace         time.Duration  `name:"presence-grace" default:"10s" min:"1s" max:"10m"`
 	StoreWait             time.Duration  `name:"store-wait" default:"5s" min:"0s" max:"10m"`
 	DrainDelay            time.Duration  `name:"drain-delay" default:"1s" dev:"0s" min:"0s" max:"5m"`
 	DrainTimeout          time.Duration  `name:"drain-timeout" default:"15s" min:"0s" max:"10m"`
@@ -94,7 +95,9 @@ var docs = map[string]string{
 		"closes when its token expires.",
 	"idempotency-ttl": "How long the first response to an Idempotency-Key is stored.",
 	"room-retention":  "How long an ended room can still be read.",
-	"store-wait":      "How long dev waits for a store that cannot be reached before it fails; serve goes on trying.",
+	"presence-grace": "How long the other players of a room are asked to wait for one whose last socket is gone: " +
+		"graceUntil of room.disconnected. The seat stays in any case. The same for every node.",
+	"store-wait": "How long dev waits for a store that cannot be reached before it fails; serve goes on trying.",
 	"drain-delay": "How long a node that is stopping still serves while /readyz returns 503, so that balancers stop " +
 		"sending requests first.",
 	"drain-timeout": "How long running requests may take to end after that.",

@@ -51,6 +51,11 @@ var (
 	RoomTurn = define("room.turn", ToRoom, "a player has the turn: it was set, the time of the player before was over, "+
 		"or that player left",
 		"userId (null: nobody), deadline (null: nobody), reason: set|skipped|left, version")
+	RoomConnected = define("room.connected", ToRoom, "a seated player has the first socket that follows the room",
+		"userId")
+	RoomDisconnected = define("room.disconnected", ToRoom, "a seated player has lost the last socket that followed the "+
+		"room; the seat stays, and the others should wait until graceUntil",
+		"userId, graceUntil")
 	RoomRematch = define("room.rematch", ToRoom, "a room with the same settings and reserved seats was opened",
 		"newRoomId, code, by, version")
 )

@@ -91,22 +91,24 @@ type layout struct {
 
 // layouts has the layout of every event that is stored, by its type.
 var layouts = newLayouts(map[string]func(*builder){
-	RoomCreated.Name:     (*builder).appendRoomCreated,
-	RoomJoined.Name:      (*builder).appendRoomJoined,
-	RoomLeft.Name:        (*builder).appendRoomLeft,
-	RoomReady.Name:       (*builder).appendRoomReady,
-	RoomHostChanged.Name: (*builder).appendRoomHostChanged,
-	RoomStarted.Name:     (*builder).appendRoomStarted,
-	RoomResult.Name:      (*builder).appendRoomResult,
-	RoomDisputed.Name:    (*builder).appendRoomDisputed,
-	RoomFinished.Name:    (*builder).appendRoomFinished,
-	RoomCancelled.Name:   (*builder).appendRoomCancelled,
-	RoomState.Name:       (*builder).appendRoomState,
-	RoomTurn.Name:        (*builder).appendRoomTurn,
-	RoomRematch.Name:     (*builder).appendRoomRematch,
-	UserBalance.Name:     (*builder).appendUserBalance,
-	UserAsset.Name:       (*builder).appendUserAsset,
-	UserProgress.Name:    (*builder).appendUserProgress,
+	RoomCreated.Name:      (*builder).appendRoomCreated,
+	RoomJoined.Name:       (*builder).appendRoomJoined,
+	RoomLeft.Name:         (*builder).appendRoomLeft,
+	RoomReady.Name:        (*builder).appendRoomReady,
+	RoomHostChanged.Name:  (*builder).appendRoomHostChanged,
+	RoomStarted.Name:      (*builder).appendRoomStarted,
+	RoomResult.Name:       (*builder).appendRoomResult,
+	RoomDisputed.Name:     (*builder).appendRoomDisputed,
+	RoomFinished.Name:     (*builder).appendRoomFinished,
+	RoomCancelled.Name:    (*builder).appendRoomCancelled,
+	RoomState.Name:        (*builder).appendRoomState,
+	RoomTurn.Name:         (*builder).appendRoomTurn,
+	RoomConnected.Name:    (*builder).appendRoomConnected,
+	RoomDisconnected.Name: (*builder).appendRoomDisconnected,
+	RoomRematch.Name:      (*builder).appendRoomRematch,
+	UserBalance.Name:      (*builder).appendUserBalance,
+	UserAsset.Name:        (*builder).appendUserAsset,
+	UserProgress.Name:     (*builder).appendUserProgress,
 })
 
 func newLayouts(appenders map[string]func(*builder)) map[string]layout {
@@ -280,6 +282,16 @@ func (b *builder) appendRoomTurn() {
 	}
 	b.text("reason", b.next())
 	b.integer("version", version)
+}
+
+// room.connected: user.
+func (b *builder) appendRoomConnected() { b.integer("userId", b.next()) }
+
+// room.disconnected: user|ms of the end of the grace.
+func (b *builder) appendRoomDisconnected() {
+	b.integer("userId", b.next())
+	b.name("graceUntil")
+	b.json = wire.AppendTime(b.json, b.parseTime(b.next()))
 }
 
 // room.rematch: version|by|new room|code.

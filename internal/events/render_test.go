@@ -68,6 +68,14 @@ var renderings = []struct {
 			`{"userId":9,"place":null,"payout":0.05,"amount":"5"}],"rake":0.1,"rakeAmount":"10","version":7}`},
 	},
 	{
+		"a player with a socket", testRoom, "6-0000001a|room.connected|" + millis + "|8",
+		[]string{"room.connected", `{"userId":8}`},
+	},
+	{
+		"a player without one", testRoom, "6-0000001a|room.disconnected|" + millis + "|8|" + millis,
+		[]string{"room.disconnected", `{"userId":8,"graceUntil":` + renderedT + `}`},
+	},
+	{
 		"a report", testRoom, "6-0000001a|room.result|" + millis + "|6|8",
 		[]string{"room.result", `{"userId":8,"version":6}`},
 	},

@@ -142,6 +142,15 @@ func ConsoleSessions() string { return "{p}:console" }
 // of itself, as JSON.
 func Nodes() string { return "{p}:nodes" }
 
+// PresenceLeases (zset of lease ids by ms, no expiry) is until when the lease of each node lasts; 0
+// for one that has ended and whose players are not all announced yet; and for a day the negative
+// time at which they were.
+func PresenceLeases() string { return "{p}:presence" }
+
+// PresenceShards (set of hash tags, until the players of an ended lease are announced) is where
+// PresenceLease may be.
+func PresenceShards(lease string) string { return "{p}:presence:" + lease + ":shards" }
+
 // RateLimit (string, until the bucket is full again) is the state of one rate limit for one caller.
 func RateLimit(class, caller string) string { return "{q:" + caller + "}:rate:" + class }
 
@@ -408,6 +417,11 @@ func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
 // something on a shard.
 func RoomsFence(s Shard) string { return s.key("rooms:fence") }
+
+// PresenceLease (hash, until a day after the lease has ended) is what a lease has on a shard: the
+// id of each room in which it has a player to "1", "call" the number of the last call that changed
+// something, and "ended" "1" once the lease has ended.
+func PresenceLease(s Shard, lease string) string { return s.key("presence:", lease) }
 
 // RoomReceipt (string, at least 24 h) is MoneyReceipt for the rooms of a shard; in an economy it is
 // the same record.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -56,6 +57,17 @@ func (s Shard) String() string {
 		return "e:" + number
 	}
 	return "r" + number
+}
+
+// ParseShard returns the shard of a String. It returns false for other texts.
+func ParseShard(text string) (Shard, bool) {
+	number, paid := strings.CutPrefix(text, "e:")
+	if !paid {
+		number = strings.TrimPrefix(text, "r")
+	}
+	place, err := strconv.ParseUint(number, 10, placeBits)
+	s := Shard{paid: paid, place: uint32(place)}
+	return s, err == nil && s.String() == text
 }
 
 // key returns a key of the shard.

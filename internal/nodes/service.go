@@ -28,6 +28,7 @@ const (
 type Reading struct {
 	Sockets    int
 	Topics     int
+	Players    int // seats whose players are connected by this node
 	Goroutines int
 	Memory     int64         // bytes that the node has of the system
 	Lag        time.Duration // from publish to receipt, measured by the last probe
@@ -53,6 +54,7 @@ type Report struct {
 	Mode       string    `json:"durabilityMode"` // of the settings
 	Sockets    int       `json:"sockets"`
 	Topics     int       `json:"topics"`
+	Players    int       `json:"players"` // seats whose players are connected by this node
 	Goroutines int       `json:"goroutines"`
 	Memory     int64     `json:"memoryBytes"`
 	LagMicros  int64     `json:"lagMicros"`
@@ -143,8 +145,8 @@ func (s *Service) HasOthers() bool { return s.hasOthers.Load() }
 
 // set sets what a node measures at an instant.
 func (r *Report) set(now Reading) {
-	r.Draining, r.Durability = now.Draining, now.Durability
-	r.Sockets, r.Topics, r.Goroutines = now.Sockets, now.Topics, now.Goroutines
+	r.Draining, r.Durability, r.Goroutines = now.Draining, now.Durability, now.Goroutines
+	r.Sockets, r.Topics, r.Players = now.Sockets, now.Topics, now.Players
 	r.Memory, r.LagMicros = now.Memory, now.Lag.Microseconds()
 	r.Requests, r.Failures, r.Deliveries = now.Requests, now.Failures, now.Deliveries
 }

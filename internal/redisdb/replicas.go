@@ -59,10 +59,11 @@ func (db *DB) Confirmations() (confirmed, missed int64) {
 }
 
 // unconfirmedScripts promise nothing that has to survive a server: what they write expires within
-// seconds, or is found again by a look at every game.
+// seconds, or is found again: by a look at every game, or as nodes repeat which players are here.
 var unconfirmedScripts = []*scripts.Script{
 	scripts.RateLimitTake, scripts.LockAcquire, scripts.FencingTokenIssue, scripts.WorkName, scripts.LedgerFold,
 	scripts.IdempotencyBegin, scripts.IdempotencyRelease, scripts.ProbeWrite,
+	scripts.PresenceRenew, scripts.PresenceClaim, scripts.PresenceEnd, scripts.PresenceSet,
 }
 
 // needsConfirmation reports whether a caller of the script may rely on what it wrote.

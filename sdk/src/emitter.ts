@@ -28,7 +28,7 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
 
   /** Adds a listener. `onEnd` is called when it can hear no more, by the signal or the client. */
   function add(event: string, fn: Listener, { signal }: ListenOptions = {}, onEnd?: (e: unknown) => void) {
-    need(typeof fn === "function", "on needs a function");
+    need(typeof fn === "function", "needs a function");
     const listener = {
       heard: event, fn,
       end(e: unknown) {

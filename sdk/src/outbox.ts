@@ -43,7 +43,7 @@ export function createOutbox(c: Context) {
 
   return {
     send(roomId: string, op: string, payload: unknown, { to, volatile }: SendOptions) {
-      need(op && typeof op === "string", "a message needs a name");
+      need(op && typeof op === "string", "needs a name");
       const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to } });
       const size = limitSize(text, maxFrameBytes);
       if (volatile) {

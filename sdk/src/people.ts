@@ -4,7 +4,7 @@ import type { Account, Friends, OwnAccount } from "./types.js";
 
 export function createFriends(c: Context): Friends {
   const call = async (method: string, userId: number, rest = "") => {
-    need(Number.isInteger(userId), "a friend needs userId");
+    need(Number.isInteger(userId), "needs userId");
     return c.http(`friends/${userId}${rest}`, { method });
   };
   return {

@@ -114,7 +114,7 @@ export function createProgress(c: Context) {
   const progress: Progress = {
     async save(name, state, o = {}) {
       const text = JSON.stringify(state);
-      need(text?.[0] === "{", "a state needs an object");
+      need(text?.[0] === "{", "needs an object");
       limitSize(text, maxStateBytes);
       const slot = slots.get(check(name)) || {} as Slot;
       if (slots.size >= maxSlots && !slots.has(name)) throw queueFull();

@@ -30,25 +30,28 @@ interface Followed {
 function applyChange(room: any, name: string, data: any, at: string) {
   const { reason, code, ...fields } = data; // of a player who left, of another room
   for (const field in fields) if (field in room) room[field] = fields[field];
-  const { user, userId = user?.id, ready, newRoomId } = data;
-  const isJoin = name === "joined";
-  const seat = room.seats.find((s: any) => s.userId === userId) || {};
-  if (isJoin || name === "left") {
-    room.participants = room.participants.filter((u: any) => u.id !== userId);
+  const { user, userId = user?.id } = data;
+  const isTheirs = (x: any) => (x.userId || x.id) === userId;
+  const seat = room.seats.find(isTheirs) || {};
+  const remove = (list: string) => room[list] = (room[list] || []).filter((x: any) => !isTheirs(x));
+  if (user) {
+    remove("participants").push(user);
+    remove("seats").push({ userId, state: "active", ready: false, joinedAt: at }); // it may have been reserved
+  }
+  if (name === "left") {
+    remove("participants");
+    remove("presence");
     if (reason === "forfeited") seat.state = reason;
-    else room.seats = room.seats.filter((s: any) => s !== seat); // or it was reserved
+    else remove("seats");
   }
-  if (isJoin) {
-    room.participants.push(user);
-    room.seats.push({ userId, state: "active", ready: false, joinedAt: at });
-  }
-  if (name === "ready") seat.ready = ready;
-  if (name === "hostChanged") room.host = room.participants.find((u: any) => u.id === userId) || room.host;
+  if (/connected/.test(name)) remove("presence").push({ connected: !data.graceUntil, ...fields });
+  if (name === "ready") seat.ready = data.ready;
+  if (name === "hostChanged") room.host = room.participants.find(isTheirs) || room.host;
   if (name === "result") { // in seating order, as a snapshot has them
     room.reportedBy = room.seats.filter((s: any) => s === seat || room.reportedBy.includes(s.userId))
       .map((s: any) => s.userId);
   }
-  if (newRoomId) room.rematchRoomId = newRoomId;
+  if (data.newRoomId) room.rematchRoomId = data.newRoomId;
   if (name === "turn") room.turn = userId && fields;
   if (/^(start|finish|cancell|disput)ed$/.test(name)) {
     room.status = name.toUpperCase();
@@ -184,8 +187,8 @@ export function createRooms(c: Context) {
   }
 
   function applySnapshot(f: Followed, data: any) {
-    const { live: room } = f;
-    if (data.version < room.version || data.seq < room.seq) return; // older than what was shown already
+    const room = f.live;
+    if (data.seq < room.seq) return; // older than what was shown already
     const isSame = data.seq === room.seq && (room.position || data.position) === data.position;
     replace(f, data);
     if (!isSame) {
@@ -203,8 +206,8 @@ export function createRooms(c: Context) {
     const f = known.get(roomId);
     if (!f) return;
     if (type === "room.snapshot") return applySnapshot(f, data.room);
-    const { live: room } = f;
-    const name = type.slice(5).replace(/_(.)/g, (_: string, letter: string) => letter.toUpperCase());
+    const room = f.live;
+    const name = type.slice(5).replace("_c", "C"); // host_changed alone has two words
     const e = { ...data, type: name, roomId, seq, at };
     if (name === "message") return f.emitter.emit(name, e);
     if (seq) {
@@ -226,11 +229,11 @@ export function createRooms(c: Context) {
 
   function query(room: any) {
     const isId = typeof room === "string";
-    need(isId ? room : room?.code, "a room needs roomId or code");
+    need(isId ? room : room?.code, "needs roomId or code");
     return isId ? { roomId: room } : { code: room.code };
   }
 
-  const check = (input: any) => need(input?.maxPlayers > 0, "a room needs maxPlayers");
+  const check = (input: any) => need(input?.maxPlayers > 0, "needs maxPlayers");
 
   const rooms: Rooms = {
     async create(input, o) {

@@ -95,7 +95,7 @@ export function createSession(c: Context): Session {
   async function renew(): Promise<string> {
     if (!getToken) return withLock(c.prefix, c.shelf, renewStored);
     const token = await getToken();
-    need(typeof token === "string", "getToken gave no token");
+    need(typeof token === "string", "needs a token");
     return adopt(token, await c.http("me", { bearer: token, retries: 1 }));
   }
 

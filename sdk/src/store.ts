@@ -39,7 +39,7 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
   const store: Store = {
     assets: (query) => c.http("game-assets", { query }),
     async buy(assetId, { quantity = 1, expectedPrice } = {}) {
-      need(Number.isInteger(assetId), "buy needs assetId");
+      need(Number.isInteger(assetId), "needs assetId");
       if (isOffline()) throw offline(); // money does not wait
       await c.session.freshToken(); // the purchase has its player before its key
       const key = randomHex(16);

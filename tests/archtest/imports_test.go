@@ -56,6 +56,11 @@ var importTable = []importRow{
 		"what a node says of itself comes from cmd as numbers, so that it knows no domain",
 	},
 	{
+		"presence",
+		[]string{"keys", "events", "scripts", "wire", "redisdb", "idempotency"},
+		"stores who follows which room by the keys of rooms; it knows no other domain and no socket",
+	},
+	{
 		"trail",
 		[]string{"principal", "apierror", "keys", "scripts", "wire", "redisdb", "idempotency"},
 		"a record names what was changed by text, so the trail knows no domain",

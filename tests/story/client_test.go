@@ -204,7 +204,12 @@ type socketClient struct {
 
 func (f *fixture) openSocket(path string, p player) *socketClient {
 	f.t.Helper()
-	conn, err := dial(f.t.Context(), f.node(), path, p)
+	return f.openSocketOn(f.node(), path, p)
+}
+
+func (f *fixture) openSocketOn(n *nodetest.Node, path string, p player) *socketClient {
+	f.t.Helper()
+	conn, err := dial(f.t.Context(), n, path, p)
 	if err != nil {
 		f.t.Fatalf("%s: %v", path, err)
 	}

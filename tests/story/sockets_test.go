@@ -28,7 +28,7 @@ func TestSubscribersFollowAGameOnBothNodes(t *testing.T) {
 
 		// Two subscribers are disconnected again and again, while players join, leave and finish the
 		// game.
-		subscribers := []*subscriber{f.subscribe(eve, room), f.subscribe(ann, room)}
+		subscribers := []*subscriber{f.subscribe(eve, room), f.subscribe(f.guest(op.game, "Fay"), room)}
 		const turns = 20
 		for turn := range turns {
 			f.must(200, "POST", "/join", bob.token, body)

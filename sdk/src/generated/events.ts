@@ -16,6 +16,8 @@ export type WireType =
   | "room.cancelled"
   | "room.state"
   | "room.turn"
+  | "room.connected"
+  | "room.disconnected"
   | "room.rematch"
   | "user.balance"
   | "user.asset"
@@ -40,6 +42,8 @@ export interface ServiceRoomEvents {
   cancelled: components["schemas"]["RoomCancelledData"];
   state: components["schemas"]["RoomStateData"];
   turn: components["schemas"]["RoomTurnData"];
+  connected: components["schemas"]["RoomConnectedData"];
+  disconnected: components["schemas"]["RoomDisconnectedData"];
   rematch: components["schemas"]["RoomRematchData"];
   message: components["schemas"]["RoomMessageData"];
 }

@@ -366,6 +366,8 @@ export interface components {
             durabilityMode: "memory" | "disk" | "replica";
             sockets: number;
             topics: number;
+            /** @description Seats whose players are connected by this node */
+            players: number;
             goroutines: number;
             /** Format: int64 */
             memoryBytes: number;
@@ -466,6 +468,12 @@ export interface components {
             ready: boolean;
             joinedAt: components["schemas"]["Time"];
         };
+        Presence: {
+            userId: components["schemas"]["Id"];
+            connected: boolean;
+            /** @description Until when the others should wait; only of a player who was connected and is no more */
+            graceUntil?: components["schemas"]["Time"];
+        };
         Room: {
             /** @description Unique within the game */
             id: components["schemas"]["Id"];
@@ -501,6 +509,12 @@ export interface components {
             host: components["schemas"]["User"];
             /** @description In seating order, forfeited and reserved ones too */
             seats: components["schemas"]["Seat"][];
+            /**
+             * @description Which players with an active seat have a socket that follows the room, in seating order.
+             * Absent while nobody follows the room, and once it has ended. It changes without the version, so a 304
+             * says nothing of it.
+             */
+            presence?: components["schemas"]["Presence"][];
             /** @description A short code to tell other players */
             code?: string;
             roomEntryAmount?: components["schemas"]["Units"];
@@ -1103,6 +1117,13 @@ export interface components {
              * @description Of the room
              */
             version: number;
+        };
+        RoomConnectedData: {
+            userId: components["schemas"]["Id"];
+        };
+        RoomDisconnectedData: {
+            userId: components["schemas"]["Id"];
+            graceUntil: components["schemas"]["Time"];
         };
         RoomRematchData: {
             newRoomId: components["schemas"]["RoomId"];

@@ -148,6 +148,7 @@ export function NodesScreen() {
               : <Badge text={`${n.durability}, less than ${n.durabilityMode}`} tone="bad" />,
           },
           { head: "Sockets", num: true, cell: (n) => formatCount(n.sockets) },
+          { head: "Players", num: true, cell: (n) => formatCount(n.players) },
           { head: "Lag", num: true, cell: (n) => `${formatCount(n.lagMicros / 1000)} ms` },
           { head: "Memory", num: true, cell: (n) => formatBytes(n.memoryBytes) },
           { head: "Requests", num: true, cell: (n) => formatCount(n.requests) },

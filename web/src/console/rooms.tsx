@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
 import { DisputeActs, Reports } from "./disputes";
 import { formatClock } from "./format";
-import type { Game, Page, Room, RoomEvent } from "./types";
+import type { Game, Page, Presence, Room, RoomEvent } from "./types";
 import {
   type Act, ActButton, Amount, Badge, type Column, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time,
   usePages, useRead,
@@ -113,6 +113,11 @@ function useEvents(id: string): { events: RoomEvent[]; complete: boolean; proble
   return { ...state, newest: state.events.at(-1)?.seq ?? 0 };
 }
 
+function Connected({ presence }: { presence?: Presence }) {
+  if (presence?.connected) return <Badge text="yes" tone="good" />;
+  return presence?.graceUntil ? <>no, waited for until <Time at={presence.graceUntil} /></> : <>no</>;
+}
+
 export function RoomScreen({ id }: { id: string }) {
   const read = useRead<Room>(`/api/v1/game-session/get?roomId=${encodeURIComponent(id)}`);
   const events = useEvents(id);
@@ -154,6 +159,7 @@ export function RoomScreen({ id }: { id: string }) {
           { head: "Player", cell: (s) => <PlayerLink id={s.userId} name={nameOf(s.userId)} /> },
           { head: "Seat", cell: (s) => <Badge text={s.state} tone={s.state === "active" ? "good" : "quiet"} /> },
           { head: "Ready", cell: (s) => (s.ready ? "yes" : "no") },
+          { head: "Connected", cell: (s) => <Connected presence={room.presence?.find((p) => p.userId === s.userId)} /> },
           { head: "Stake", num: true, cell: (s) => (s.state === "reserved" ? "–" : roomAmount(room, room.roomEntryAmount)) },
           { head: "Paid back", num: true, cell: (s) => (paid[s.userId] ? roomAmount(room, paid[s.userId]) : "–") },
           { head: "Joined", cell: (s) => <Time at={s.joinedAt} /> },

@@ -11,9 +11,11 @@ export interface Token {
 }
 export interface Balance extends Token { amount: string; held: number; heldAmount: string }
 export interface Seat { userId: number; state: string; ready: boolean; joinedAt: string }
+export interface Presence { userId: number; connected: boolean; graceUntil?: string }
 export interface Room {
   id: number; roomId: string; gameId: number; entryToken: Token | null; roomEntry: number; totalWager: number;
   roomEntryAmount?: string; totalWagerAmount?: string; creator: User; host: User; participants: User[]; seats: Seat[];
+  presence?: Presence[];
   maxPlayers: number; minPlayers: number; isFriendsOnly: boolean; visibility?: string; status: string; code?: string;
   createdAt: string; startedAt: string | null; finishedAt: string | null; version: number; seq: number;
   settlement: string; metadata: object; reason?: string | null; rakeAmount?: string;
@@ -61,7 +63,7 @@ export interface Act {
 export interface Node {
   id: string; host: string; version: string; startedAt: string; at: string; draining: boolean; sockets: number;
   durability: string; durabilityMode: string; // what holds now, and what should
-  topics: number; goroutines: number; memoryBytes: number; lagMicros: number; requests: number; failures: number;
+  topics: number; players: number; goroutines: number; memoryBytes: number; lagMicros: number; requests: number; failures: number;
   deliveries: number;
   recent: {
     intervalSeconds: number; until: string; requests: number[]; failures: number[]; deliveries: number[];

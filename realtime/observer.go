@@ -1,0 +1,34 @@
+package realtime
+
+// Observer is notified of who subscribes to which topic, and of each event of a topic that somebody
+// is subscribed to. The subscriptions of the server's own are not among them. Its methods must not
+// block and must not call the hub.
+type Observer interface {
+	// Subscribed is called before the first event of a subscription is sent.
+	Subscribed(topic string, userID int64)
+	// Unsubscribed is called once for each call of Subscribed.
+	Unsubscribed(topic string, userID int64)
+	// EventAdded is called for each event as it is added to the topic, in order. After a fork of the
+	// list it may be called for an event again.
+	EventAdded(topic, eventType string, eventJSON []byte)
+}
+
+func (h *Hub) observeStart(cur *cursor) {
+	if h.options.Observer != nil && !cur.sub.Implicit {
+		h.options.Observer.Subscribed(cur.topic.name, cur.client.options.UserID)
+	}
+}
+
+func (h *Hub) observeEnd(cur *cursor) {
+	if h.options.Observer != nil && !cur.sub.Implicit {
+		h.options.Observer.Unsubscribed(cur.topic.name, cur.client.options.UserID)
+	}
+}
+
+func (h *Hub) observeEvents(t *topic, added []event) {
+	if h.options.Observer != nil {
+		for i := range added {
+			h.options.Observer.EventAdded(t.name, added[i].kind, added[i].json())
+		}
+	}
+}
