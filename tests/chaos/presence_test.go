@@ -201,11 +201,16 @@ func (s *sitter) open(ctx context.Context, in *installation, first int) (conn *w
 			return err
 		}
 		err = c.WriteJSON(map[string]any{"id": "1", "type": "room.subscribe", "data": map[string]any{"roomId": s.room.id}})
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		for subscribed := false; err == nil && !subscribed; {
 			var frame []byte
 			_, frame, err = c.ReadMessage()
 			subscribed = strings.Contains(string(frame), `"replyTo":"1","ok":true`)
+			if err == nil && strings.Contains(string(frame), `"replyTo":"1","ok":false`) {
+				err = fmt.Errorf("subscribe: %s", frame)
+			}
 		}
+		_ = c.SetReadDeadline(time.Time{})
 		if err != nil { // the node may have stored the player before it died
 			_ = c.Close()
 			s.absences[len(s.absences)-1].to = time.Now()
