@@ -61,6 +61,9 @@ func (b *bench) newWorld(s shape, firstPlayer int) (*world, error) {
 		sockets: make([][]*socket, s.rooms),
 	}
 	perRoom := s.members / s.socketsPerSeat()
+	for room := range w.sockets {
+		w.sockets[room] = make([]*socket, perRoom*s.socketsPerSeat())
+	}
 	err := b.forEachWorker(func(worker int) error {
 		c := b.nodeConns[worker]
 		for room := worker; room < s.rooms; room += b.options.workers {
@@ -124,12 +127,7 @@ func (w *world) openSockets(address string) error {
 
 // eachMember calls do for every member of every room, at most 64 at a time.
 func (w *world) eachMember(do func(room, member int) error) error {
-	members := w.shape.members / w.shape.socketsPerSeat() * w.shape.socketsPerSeat()
-	for room := range w.sockets {
-		if w.sockets[room] == nil {
-			w.sockets[room] = make([]*socket, members)
-		}
-	}
+	members := len(w.sockets[0])
 	return inParallel(w.shape.rooms*members, 64, func(i int) error { return do(i%w.shape.rooms, i/w.shape.rooms) })
 }
 
