@@ -404,19 +404,40 @@ func killClusterPrimaries(t *testing.T, d durability) {
 	for round := range pick(1, 20) {
 		waitForCluster(t, servers)
 		primary := clusterPrimary(t, observer.db, servers)
-		var err error
-		if round%2 == 0 {
-			f.round(t, d, observer, nodes, primary.Kill)
-			err = primary.Restart()
-		} else {
-			f.round(t, d, observer, nodes, primary.Pause)
-			primary.Resume()
+		stop, goOn := primary.Kill, primary.Restart
+		if round%2 == 1 {
+			stop, goOn = primary.Pause, func() error { primary.Resume(); return nil }
 		}
-		if err != nil {
-			t.Fatal(err)
+		if d.mayLose {
+			f.round(t, d, observer, nodes, stop)
+			if err := goOn(); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		}
+		f.round(t, d, observer, nodes, func() { // the new primary confirms nothing until the old one follows it
+			stop()
+			waitForTakeover(t, servers, primary)
+			if err := goOn(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	report(t, "3 primaries, 3 replicas, the economy's one killed and stopped by turns: %s", &f)
+}
+
+// waitForTakeover waits until there are three primaries without one that is gone.
+func waitForTakeover(t *testing.T, servers []*redistest.Server, gone *redistest.Server) {
+	t.Helper()
+	redistest.Eventually(t, "the replica has taken over", func() bool {
+		primaries := 0
+		for _, s := range servers {
+			if s != gone && strings.Contains(dial(t, s).Info(t.Context(), "replication").Val(), "role:master") {
+				primaries++
+			}
+		}
+		return primaries == 3
+	})
 }
 
 // clusterPrimary returns the server that has the economy of the tests.
