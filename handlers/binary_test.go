@@ -180,7 +180,8 @@ func TestWrongBinaryFramesGetAnError(t *testing.T) {
 			}
 		}
 		for _, frame := range [][]byte{
-			{}, make([]byte, 12), binaryFrame(0, a.index, 1, 0, "x"), binaryFrame(realtime.KindJSON, a.index, 1, 0, "1"),
+			{},
+			make([]byte, 12), binaryFrame(0, a.index, 1, 0, "x"), binaryFrame(realtime.KindJSON, a.index, 1, 0, "1"),
 			binaryFrame(realtime.KindBytes, a.index, 1, 7, "x"), binaryFrame(realtime.KindBytes, a.index+1, 1, 0, "x"),
 		} {
 			expectError(a, frame, "invalid_request")

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +26,6 @@ type directPair struct {
 	*directConn
 	client *net.TCPConn
 	reader *bufio.Reader
-	sent   atomic.Int64 // calls of Client.onFrameSent
 }
 
 // newDirectPair returns a connection whose kernel buffers are small.

@@ -92,7 +92,7 @@ var (
 		"room.message",
 		ToConnection,
 		"another participant sent a message; delivered at most once, in the sender's order",
-		"from, op, payload, encoding",
+		"from, op, payload, encoding?",
 	)
 )
 
