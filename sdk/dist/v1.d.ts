@@ -251,7 +251,10 @@ interface components {
              * @example hero.gold
              */
             path?: string;
-            /** @description Of a version_conflict, the version of the game or the stored save */
+            /**
+             * @description Of a version_conflict, the version of the game, the stored save, or the shared state of the
+             * room
+             */
             current?: number | {
                 slot: string;
                 /** Format: int64 */
@@ -262,6 +265,12 @@ interface components {
                 savedAt: components["schemas"]["Time"];
                 /** @description Bytes of the state */
                 size: number;
+            } | {
+                /** Format: int64 */
+                version: number;
+                value: {
+                    [key: string]: unknown;
+                };
             };
         } & {
             [key: string]: unknown;
@@ -406,6 +415,8 @@ interface components {
                 limit: "maxStake" | "maxOpenRooms" | "maxLoss24h";
                 /** @description Null is no limit */
                 value: number | null;
+                /** @description The same in minor units; rooms are counted */
+                valueAmount: string | null;
                 from: components["schemas"]["Time"];
             }[];
         };
@@ -489,8 +500,20 @@ interface components {
             startedAt: components["schemas"]["Time"];
             at: components["schemas"]["Time"];
             draining: boolean;
+            /**
+             * @description What an acknowledged change survives now
+             * @enum {string}
+             */
+            durability: "memory" | "disk" | "replica";
+            /**
+             * @description What it should survive by the settings of the node
+             * @enum {string}
+             */
+            durabilityMode: "memory" | "disk" | "replica";
             sockets: number;
             topics: number;
+            /** @description Seats whose players are connected by this node */
+            players: number;
             goroutines: number;
             /** Format: int64 */
             memoryBytes: number;
@@ -591,6 +614,12 @@ interface components {
             ready: boolean;
             joinedAt: components["schemas"]["Time"];
         };
+        Presence: {
+            userId: components["schemas"]["Id"];
+            connected: boolean;
+            /** @description Until when the others should wait; only of a player who was connected and is no more */
+            graceUntil?: components["schemas"]["Time"];
+        };
         Room: {
             /** @description Unique within the game */
             id: components["schemas"]["Id"];
@@ -626,6 +655,12 @@ interface components {
             host: components["schemas"]["User"];
             /** @description In seating order, forfeited and reserved ones too */
             seats: components["schemas"]["Seat"][];
+            /**
+             * @description Which players with an active seat have a socket that follows the room, in seating order.
+             * Absent while nobody follows the room, and once it has ended. It changes without the version, so a 304
+             * says nothing of it.
+             */
+            presence?: components["schemas"]["Presence"][];
             /** @description A short code to tell other players */
             code?: string;
             roomEntryAmount?: components["schemas"]["Units"];
@@ -671,6 +706,53 @@ interface components {
                 /** @description Best place first; without those who had forfeited */
                 results: components["schemas"]["Result"][];
             }[];
+            /** @description The shared state, once there is one. Lists have it only with `mine` */
+            shared?: {
+                /**
+                 * Format: int64
+                 * @description Rises by one with every change of the shared state
+                 */
+                version: number;
+                /** @description The values by their names */
+                value: {
+                    [key: string]: unknown;
+                };
+            };
+            /** @description Whose turn it is, while somebody has it */
+            turn?: {
+                userId: components["schemas"]["Id"];
+                deadline: components["schemas"]["Time"];
+            };
+            /** @description While the game is on; when it is cancelled if there is no result by then */
+            matchDeadline?: components["schemas"]["Time"];
+        };
+        SetState: {
+            roomId: components["schemas"]["RoomId"];
+            /**
+             * Format: int64
+             * @description Of the shared state that was read last
+             * @default 0
+             */
+            version?: number;
+            /** @description Values to set, by their names: 1 to 64 letters, digits, `.`, `_` and `-` */
+            patch?: {
+                [key: string]: unknown;
+            };
+            /** @description Names to remove */
+            delete?: string[];
+        };
+        SetTurn: {
+            roomId: components["schemas"]["RoomId"];
+            /**
+             * Format: int64
+             * @description Who gets the turn; null: nobody
+             */
+            userId?: number | null;
+            /**
+             * Format: int64
+             * @description Required with userId
+             */
+            seconds?: number | null;
         };
         Payout: {
             userId: components["schemas"]["Id"];
@@ -814,6 +896,24 @@ interface components {
              * every public host
              */
             avatarHosts?: string[];
+            /**
+             * @description Which players may write the shared state of rooms, by prefixes of names; the longest one
+             * decides
+             * @example {
+             *       "": "host",
+             *       "hand.": "owner"
+             *     }
+             */
+            stateKeys?: {
+                [key: string]: "host" | "owner" | "all";
+            };
+            /**
+             * @description What happens when the time of a turn is over: the next player gets the turn, or the seat is
+             * forfeited before
+             * @default skip
+             * @enum {string}
+             */
+            turnTimeout?: "skip" | "forfeit";
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -850,6 +950,24 @@ interface components {
              * every public host
              */
             avatarHosts?: string[];
+            /**
+             * @description Which players may write the shared state of rooms, by prefixes of names; the longest one
+             * decides
+             * @example {
+             *       "": "host",
+             *       "hand.": "owner"
+             *     }
+             */
+            stateKeys?: {
+                [key: string]: "host" | "owner" | "all";
+            };
+            /**
+             * @description What happens when the time of a turn is over: the next player gets the turn, or the seat is
+             * forfeited before
+             * @default skip
+             * @enum {string}
+             */
+            turnTimeout?: "skip" | "forfeit";
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -942,6 +1060,10 @@ interface components {
          * first event it is `0-0`
          */
         Position: string;
+        /**
+         * @description Names the room in binary frames of this connection; only with the subprotocol `parlor.v1.bin`
+         */
+        RoomIndex: number;
         /**
          * @description Neither `.` nor `..`
          * @example main
@@ -1115,6 +1237,43 @@ interface components {
              */
             version: number;
         };
+        RoomStateData: {
+            /**
+             * Format: int64
+             * @description Of the shared state after the change; the version of the room stays the same
+             */
+            version: number;
+            /** @description The values that were set */
+            patch: {
+                [key: string]: unknown;
+            };
+            /** @description The names that were removed */
+            delete: string[];
+        };
+        RoomTurnData: {
+            /** Format: int64 */
+            userId: number | null;
+            /** @description By the clock of the service */
+            deadline: (string & components["schemas"]["Time"]) | null;
+            /**
+             * @description The host or the game server gave it, the time of the player before was over, or that player
+             * left or was forfeited
+             * @enum {string}
+             */
+            reason: "set" | "skipped" | "left";
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        RoomConnectedData: {
+            userId: components["schemas"]["Id"];
+        };
+        RoomDisconnectedData: {
+            userId: components["schemas"]["Id"];
+            graceUntil: components["schemas"]["Time"];
+        };
         RoomRematchData: {
             newRoomId: components["schemas"]["RoomId"];
             code: string;
@@ -1183,12 +1342,21 @@ interface components {
         ServerDrainingData: {
             reconnectInMs: number;
         };
+        ServerStaleData: {
+            /** @description For how long nothing was heard, in milliseconds; 0: the store is heard again */
+            sinceMs: number;
+        };
         RoomSnapshotData: components["schemas"]["Snapshot"];
         RoomMessageData: {
             from: components["schemas"]["Id"];
             op: string;
             /** @description Any JSON */
             payload: unknown;
+            /**
+             * @description The payload is bytes, as a string in base64: the sender sent a binary frame
+             * @enum {string}
+             */
+            encoding?: "base64";
         };
     };
     responses: never;
@@ -1209,6 +1377,10 @@ interface ServiceRoomEvents {
     disputed: components["schemas"]["RoomDisputedData"];
     finished: components["schemas"]["RoomFinishedData"];
     cancelled: components["schemas"]["RoomCancelledData"];
+    state: components["schemas"]["RoomStateData"];
+    turn: components["schemas"]["RoomTurnData"];
+    connected: components["schemas"]["RoomConnectedData"];
+    disconnected: components["schemas"]["RoomDisconnectedData"];
     rematch: components["schemas"]["RoomRematchData"];
     message: components["schemas"]["RoomMessageData"];
 }
@@ -1332,15 +1504,6 @@ interface ContractRoomEvents {
         userId: number;
         graceUntil: string;
     };
-    state: {
-        version: number;
-        patch: Record<string, unknown>;
-        delete?: string[];
-    };
-    turn: {
-        userId: number;
-        deadline: string;
-    };
 }
 type WireRoomEvents = ServiceRoomEvents & Omit<ContractRoomEvents, keyof ServiceRoomEvents>;
 /** A message of another player. */
@@ -1404,7 +1567,7 @@ export interface SendOptions {
  * A room whose fields change in place, in the order of events and before listeners run. The
  * promise of a call settles once the events that it caused have been heard.
  */
-export interface Room<M = any> extends RoomData {
+export interface Room<M = any> extends Omit<RoomData, "shared" | "turn"> {
     /** Adds a listener, and returns the function that removes it. */
     on<K extends keyof RoomEvents<M>>(event: K, fn: (e: RoomEvents<M>[K]) => void, o?: ListenOptions): () => void;
     /** Resolves with the next such event. Rejects with `aborted` or `closed`. */
@@ -1438,6 +1601,16 @@ export interface Room<M = any> extends RoomData {
      * messages or 256 KB wait, or the oldest has waited for 10 s.
      */
     send<K extends keyof M & string>(op: K, payload: M[K], o?: SendOptions): void;
+    /**
+     * For the host: gives a player the turn for some seconds, null ends the turns. At the deadline the
+     * service gives it to the next player. Rejects with not_host, not_started, not_participant.
+     */
+    setTurn(userId: number | null, seconds?: number): Promise<Room<M>>;
+    /** Whose turn it is; absent or null for nobody. Compare the deadline with `parlor.time()`. */
+    readonly turn?: {
+        userId: number;
+        deadline: string;
+    } | null;
     /** State that all players of the room share. */
     readonly shared: Shared;
 }

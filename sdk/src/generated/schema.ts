@@ -916,6 +916,10 @@ export interface components {
          */
         Position: string;
         /**
+         * @description Names the room in binary frames of this connection; only with the subprotocol `parlor.v1.bin`
+         */
+        RoomIndex: number;
+        /**
          * @description Neither `.` nor `..`
          * @example main
          */
@@ -1203,6 +1207,11 @@ export interface components {
             op: string;
             /** @description Any JSON */
             payload: unknown;
+            /**
+             * @description The payload is bytes, as a string in base64: the sender sent a binary frame
+             * @enum {string}
+             */
+            encoding?: "base64";
         };
     };
     responses: never;
