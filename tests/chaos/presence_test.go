@@ -67,7 +67,7 @@ func TestEachConnectAndDisconnectIsAnnouncedOnce(t *testing.T) {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-waitFor(3*time.Second + upTo(rng, 9*time.Second)):
+		case <-waitBetweenActs(3*time.Second + upTo(rng, 9*time.Second)):
 			in.replace(rng.IntN(len(in.nodes)))
 			kills++
 		}
@@ -156,7 +156,7 @@ func (s *sitter) play(
 		over := ctx.Done()
 		select {
 		case <-lost:
-		case <-waitFor(upTo(rng, 20*time.Second)):
+		case <-waitBetweenActs(upTo(rng, 20*time.Second)):
 		case <-over:
 			select { // stays, unless the node has died just now
 			case <-lost:
@@ -177,13 +177,13 @@ func (s *sitter) play(
 		select {
 		case <-ctx.Done():
 			return
-		case <-waitFor(pause):
+		case <-waitBetweenActs(pause):
 		}
 	}
 }
 
-// waitFor returns what is sent on after a time in which players do something else.
-func waitFor(d time.Duration) <-chan time.Time { return time.After(d) }
+// waitBetweenActs returns what is sent on after a time in which players do something else.
+func waitBetweenActs(d time.Duration) <-chan time.Time { return time.After(d) }
 
 func upTo(rng *rand.Rand, d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
 
