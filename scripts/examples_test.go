@@ -21,7 +21,7 @@ type example struct {
 	prepare func(f *fixture) call
 }
 
-var examples = slices.Concat(roomExamples, moneyExamples, limitExamples, otherExamples)
+var examples = slices.Concat(roomExamples, moneyExamples, limitExamples, boardExamples, otherExamples)
 
 // hasReceipt reports whether a script stores the outcome of a call with a key.
 func hasReceipt(s *scripts.Script) bool {

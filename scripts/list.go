@@ -72,6 +72,12 @@ var (
 	RoomSweep    = mustLoad("room_sweep")
 	RoomRematch  = mustLoad("room_rematch")
 
+	BoardDefine = mustLoad("board_define")
+	BoardSubmit = mustLoad("board_submit")
+	BoardHide   = mustLoad("board_hide")
+	BoardRemove = mustLoad("board_remove")
+	BoardSeal   = mustLoad("board_seal")
+
 	SaveRead  = mustLoad("save_read")
 	SaveWrite = mustLoad("save_write")
 )
