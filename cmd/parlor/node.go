@@ -159,8 +159,8 @@ func newNode(
 		Accounts: accounts.New(accounts.Deps{
 			Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth, Boards: n.boards,
 		}),
-		Trail:       trail.New(db, log),
-		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
+		Trail:    trail.New(db, log),
+		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
 		Nodes:          n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		GameServer:      gameServer,

@@ -65,9 +65,9 @@ func (s *Service) EndSessions(ctx context.Context, caller principal.Caller, user
 }
 
 // Delete deletes the calling player: saves, entries of leaderboards, friends on both sides,
-// identities and devices, the profile and refresh tokens. Then it ends the player's sessions. A call that failed halfway is
-// completed by the next one, since the sessions end last. It returns forbidden, and money_held
-// while a stake of the player is in a room that has not ended.
+// identities and devices, the profile and refresh tokens. Then it ends the player's sessions. A
+// call that failed halfway is completed by the next one, since the sessions end last. It returns
+// forbidden, and money_held while a stake of the player is in a room that has not ended.
 //
 // A stake that is taken while Delete runs stays in its room, and what it wins goes to a wallet that
 // nobody can use.
