@@ -226,7 +226,7 @@ func (s *Server) submitScores(r *request, in *scoresInput) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	results, err := s.Boards.SubmitBatch(r.ctx(), r.caller, at.game, at.board, in.Scores, r.receipt)
+	results, replayed, err := s.Boards.SubmitBatch(r.ctx(), r.caller, at.game, at.board, in.Scores, r.receipt)
 	if err != nil {
 		return response{}, err
 	}
@@ -238,7 +238,7 @@ func (s *Server) submitScores(r *request, in *scoresInput) (response, error) {
 			view.Items[i].Error = newProblem(apiErr, r.Request.URL.EscapedPath(), r.requestID)
 		}
 	}
-	return okResponse(view), nil
+	return okResponse(view).withReplayed(replayed), nil
 }
 
 func (s *Server) listEntries(r *request) (response, error) {

@@ -105,14 +105,17 @@ if math.abs(score) >= 4503599627370496 or old_sub and math.abs(sub) >= 450359962
 end
 
 local is_changed = not record or score ~= old_score or old_sub and sub ~= old_sub
-local packed_user = pack_bytes(tonumber(user), 6)
-local old_member = record and key .. packed_user
 local gets_segments = segments ~= '' and not has_segments
-if is_changed then
-  key = pack_score(score, order) .. pack_score(sub or 0, sub_order) .. pack_bytes(at, 6)
+local packed_user, old_member, member
+if is_changed or gets_segments then
+  packed_user = pack_bytes(tonumber(user), 6)
+  old_member = record and key .. packed_user
+  member = old_member
 end
-local member = key .. packed_user
 if is_changed then
+  local packed_sub = sub and pack_score(sub, sub_order) or '\16\0\0\0\0\0\0' -- as a subscore of 0
+  key = pack_score(score, order) .. packed_sub .. pack_bytes(at, 6)
+  member = key .. packed_user
   local old_rank = old_member and not is_hidden and member > old_member and redis.call('ZRANK', rank_key, old_member)
   for i = first_segment - 1, not is_hidden and last_segment or 0 do
     local zset_key = i < first_segment and rank_key or KEYS[i]

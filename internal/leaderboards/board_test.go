@@ -308,8 +308,9 @@ func TestAPlayIsForOneScore(t *testing.T) {
 func (f *fixture) sendBefore(userID int64, last string) time.Time {
 	f.t.Helper()
 	first := f.mustSend(userID, "0").Entry.ReachedAt
-	for f.mustSend(userID, "1").Entry.ReachedAt.Equal(first) || f.mustSend(userID, last).Entry.ReachedAt.Equal(first) {
+	for n := 1; f.mustSend(userID, strconv.Itoa(-n)).Entry.ReachedAt.Equal(first); n++ { // until the next millisecond
 	}
+	f.mustSend(userID, last)
 	return first
 }
 
@@ -568,15 +569,16 @@ func TestABatchReportsEachScore(t *testing.T) {
 		f.create(Definition{Operator: Sum})
 		batch := []SubmitInput{{UserID: 1, Score: "5"}, {UserID: 2, Score: "x"}, {UserID: 1, Score: "6"}}
 		rc := idempotency.Receipt{KeyDigest: "batch", Fingerprint: "print"}
-		for range 2 {
-			r, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", batch, rc)
-			if err != nil || len(r) != 3 || !errors.Is(r[1].Err, apierror.InvalidRequest) || r[2].Entry.Score.Units != 11 {
+		for i := range 2 {
+			r, replayed, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", batch, rc)
+			if err != nil || len(r) != 3 || !errors.Is(r[1].Err, apierror.InvalidRequest) || r[2].Entry.Score.Units != 11 ||
+				replayed != (i > 0) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		}
-		_, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", nil, rc)
+		_, _, err := f.SubmitBatch(t.Context(), f.server(), f.gameID, "top", nil, rc)
 		wantError(t, err, apierror.InvalidRequest, "scores")
-		_, err = f.SubmitBatch(t.Context(), f.player(1), f.gameID, "top", batch, rc)
+		_, _, err = f.SubmitBatch(t.Context(), f.player(1), f.gameID, "top", batch, rc)
 		wantError(t, err, apierror.Forbidden, "")
 	})
 }

@@ -124,6 +124,15 @@ func (s *Service) load(ctx context.Context, gameID int64, key string) (*board, e
 
 // reload is load from the store.
 func (s *Service) reload(ctx context.Context, gameID int64, key string) (*board, error) {
+	b, err := s.read(ctx, gameID, key)
+	if err == nil {
+		s.boards.Add(boardID{gameID, key}, b)
+	}
+	return b, err
+}
+
+// read is reload of a board that nobody else has, so that it may be changed.
+func (s *Service) read(ctx context.Context, gameID int64, key string) (*board, error) {
 	if !boardPattern.MatchString(key) {
 		return nil, apierror.BoardNotFound
 	}
@@ -134,7 +143,6 @@ func (s *Service) reload(ctx context.Context, gameID int64, key string) (*board,
 	if b.isDeleted {
 		return nil, apierror.BoardNotFound
 	}
-	s.boards.Add(boardID{gameID, key}, b)
 	return b, nil
 }
 
@@ -144,7 +152,7 @@ func (s *Service) change(
 	ctx context.Context, gameID int64, key string, edit func(b *board, nowMS int64) (boardChange, error),
 ) (*board, error) {
 	for range maxAttempts {
-		b, err := s.reload(ctx, gameID, key)
+		b, err := s.read(ctx, gameID, key)
 		if err != nil {
 			return nil, err
 		}

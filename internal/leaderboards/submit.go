@@ -133,18 +133,18 @@ type BatchResult struct {
 }
 
 // SubmitBatch is Submit for up to MaxBatch scores, one after the other, by staff. A score that is
-// refused does not stop the others, but an outage does. It returns invalid_request for another
-// number of scores.
+// refused does not stop the others, but an outage does. It reports whether an earlier request with
+// the same key has sent some of them. It returns invalid_request for another number of scores.
 func (s *Service) SubmitBatch(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, batch []SubmitInput, rc idempotency.Receipt,
-) ([]BatchResult, error) {
+) (results []BatchResult, replayed bool, err error) {
 	if err := s.authorizeManage(ctx, caller, gameID); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(batch) < 1 || len(batch) > MaxBatch {
-		return nil, apierror.InvalidRequest.WithField("scores", "range", fmt.Sprintf("must be 1 to %d", MaxBatch))
+		return nil, false, apierror.InvalidRequest.WithField("scores", "range", fmt.Sprintf("must be 1 to %d", MaxBatch))
 	}
-	results := make([]BatchResult, len(batch))
+	results = make([]BatchResult, len(batch))
 	for i, in := range batch {
 		one := rc
 		if rc.KeyDigest != "" {
@@ -153,13 +153,14 @@ func (s *Service) SubmitBatch(
 		r, err := s.Submit(ctx, caller, gameID, key, in, one)
 		results[i] = BatchResult{UserID: in.UserID, Err: err}
 		if e, expected := apierror.As(err); err != nil && (!expected || e.Status >= 500 || isOfBatch(e)) {
-			return nil, err
+			return nil, false, err
 		}
+		replayed = replayed || r.Replayed
 		if err == nil {
 			results[i].Entry = &r.Entry
 		}
 	}
-	return results, nil
+	return results, replayed, nil
 }
 
 // isOfBatch reports whether an error is about the request and not about one of its scores.
