@@ -106,8 +106,8 @@ func BoardDetails(s BoardShard, season, bucket int64) string {
 // "<segment>=<value>,…".
 func BoardUserSegmentsField(userID int64) string { return id(userID) + ":s" }
 
-// BoardReceipt (string, 7 days) is MoneyReceipt for the scores of a shard, with "room" as the
-// caller and the id of the room for those that a room feeds.
+// BoardReceipt (string, 7 days) is MoneyReceipt for the scores of a shard; a minute for those
+// without a key.
 func BoardReceipt(s BoardShard, caller, key string) string { return s.key("did:", caller, ":", key) }
 
 // BoardPlay (string, as long as a play may last and a while) is one play of a player:

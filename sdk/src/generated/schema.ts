@@ -14,7 +14,7 @@ export interface components {
             detail: string;
         }[];
         /** @description Who may send scores: one word or a list; `server` by default */
-        WritersInput: ("server" | "players" | "rooms") | ("server" | "players" | "rooms")[];
+        WritersInput: ("server" | "players") | ("server" | "players")[];
         /** @description Orders equal scores. With the operator best it is the subscore of the best score */
         Subscore: {
             /**
@@ -156,7 +156,7 @@ export interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players" | "rooms")[];
+            writers: ("server" | "players")[];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
@@ -212,7 +212,7 @@ export interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players" | "rooms")[];
+            writers: ("server" | "players")[];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
