@@ -258,7 +258,8 @@ func (s *Server) routes() []route {
 
 		{
 			post, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, byStoredResponse, false,
-			withBody(s.createBoard), errorList{apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict},
+			withBody(s.createBoard),
+			errorList{apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict},
 		},
 		{
 			get, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, keyIgnored, false, s.listBoards,

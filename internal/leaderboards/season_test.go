@@ -21,27 +21,33 @@ func TestSeasonsFollowTheClockOnTheWall(t *testing.T) {
 		want     []string
 	}{
 		"a week in Berlin, into winter": {
-			Schedule{Cron: "0 0 * * 1", TimeZone: "Europe/Berlin"}, "2026-10-15T12:00:00Z",
+			Schedule{Cron: "0 0 * * 1", TimeZone: "Europe/Berlin"},
+			"2026-10-15T12:00:00Z",
 			[]string{"2026-10-18T22:00:00Z", "2026-10-25T23:00:00Z"},
 		},
 		"a time that does not exist is the end of the gap": {
-			Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Berlin"}, "2026-03-28T02:00:00Z",
+			Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Berlin"},
+			"2026-03-28T02:00:00Z",
 			[]string{"2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"},
 		},
 		"a time that comes twice is the first": {
-			Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Berlin"}, "2026-10-24T02:00:00Z",
+			Schedule{Cron: "30 2 * * *", TimeZone: "Europe/Berlin"},
+			"2026-10-24T02:00:00Z",
 			[]string{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		},
 		"each quarter of an hour around the gap": {
-			Schedule{Cron: "*/15 * * * *", TimeZone: "Europe/Berlin"}, "2026-03-29T00:40:00Z",
+			Schedule{Cron: "*/15 * * * *", TimeZone: "Europe/Berlin"},
+			"2026-03-29T00:40:00Z",
 			[]string{"2026-03-29T00:45:00Z", "2026-03-29T01:00:00Z", "2026-03-29T01:15:00Z"},
 		},
 		"half an hour of summer time on Lord Howe": {
-			Schedule{Cron: "15 2 * * *", TimeZone: "Australia/Lord_Howe"}, "2026-10-02T16:00:00Z",
+			Schedule{Cron: "15 2 * * *", TimeZone: "Australia/Lord_Howe"},
+			"2026-10-02T16:00:00Z",
 			[]string{"2026-10-03T15:30:00Z", "2026-10-04T15:15:00Z"}, // 02:00 to 02:30 is skipped on the 4th
 		},
 		"a day that Apia skipped": {
-			Schedule{Cron: "0 0 * * *", TimeZone: "Pacific/Apia"}, "2011-12-28T12:00:00Z",
+			Schedule{Cron: "0 0 * * *", TimeZone: "Pacific/Apia"},
+			"2011-12-28T12:00:00Z",
 			[]string{"2011-12-29T10:00:00Z", "2011-12-30T10:00:00Z", "2011-12-31T10:00:00Z"},
 		},
 		"an interval": {
@@ -75,8 +81,10 @@ func TestNoSeasonIsShorterThanAMinute(t *testing.T) {
 
 func TestSeasonsAreStoredAhead(t *testing.T) {
 	d := Definition{Schedule: &Schedule{EverySeconds: 60}, GraceSeconds: 5}
-	b := &board{definitions: map[int64]*Definition{1: &d}, bucketsOfNext: 1024,
-		seasons: []season{{number: 1, opens: 0, closes: 60_000, definition: 1}}}
+	b := &board{
+		definitions: map[int64]*Definition{1: &d}, bucketsOfNext: 1024,
+		seasons: []season{{number: 1, opens: 0, closes: 60_000, definition: 1}},
+	}
 	added, err := b.extend(130_000)
 	if err != nil || len(added) != 6 { // 2 and 3 have begun
 		t.Fatalf("%v, %v", added, err)
