@@ -15,6 +15,7 @@ import (
 func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
 	const room = `{"roomId":"<room>"}`
+	const board, adminBoard = "/api/v1/leaderboards/top", admin + "games/<game>/leaderboards/top"
 	rows := []struct{ operation, body, want string }{
 		// The columns are: none, invalid, suspended, other game's player, other game's server; stranger,
 		// creator's friend, seated, host; server, operator.
@@ -69,6 +70,45 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"POST /api/v1/user-assets/add/game-asset/<asset>", "", "      401 401 403 404 403 201 201 201 201 403 403"},
 		{"GET /api/v1/user-assets", "", "                              401 401 403 200 403 200 200 200 200 403 403"},
 		{"GET /api/v1/game-assets?gameId=<game>", "", "                401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET /api/v1/leaderboards?gameId=<game>", "", "               401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + board + "?gameId=<game>", "", "                      401 401 403 404 404 200 200 200 200 200 200"},
+		{"POST " + board + "/plays", "", "                             401 401 403 404 403 400 400 400 400 403 403"},
+		{
+			"POST " + board + "/scores?gameId=<game>", `{"userId":<player>,"score":1}`,
+			"401 401 403 404 404 403 403 403 403 200 200",
+		},
+		{
+			"POST " + board + "/scores/batch?gameId=<game>", `{"scores":[{"userId":<player>,"score":1}]}`,
+			"401 401 403 403 404 403 403 403 403 200 200",
+		},
+		{"GET " + board + "/entries?gameId=<game>", "", "              401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + board + "/entries/around", "", "                     401 401 403 404 403 404 404 404 200 403 403"},
+		{"GET " + board + "/entries/friends", "", "                    401 401 403 404 403 200 200 200 200 403 403"},
+		{"GET " + board + "/entries/<player>?gameId=<game>", "", "     401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + board + "/seasons?gameId=<game>", "", "              401 401 403 404 404 200 200 200 200 200 200"},
+		{
+			"POST " + admin + "games/<game>/leaderboards", `{"board":"new","name":"New"}`,
+			"401 401 403 403 404 403 403 403 403 201 409",
+		},
+		{"GET " + admin + "games/<game>/leaderboards", "", "           401 401 403 403 404 403 403 403 403 200 200"},
+		{"GET " + adminBoard, "", "                                    401 401 403 403 404 403 403 403 403 200 200"},
+		{"PATCH " + adminBoard, "{}", "                                401 401 403 403 404 403 403 403 403 200 200"},
+		{"DELETE " + adminBoard, "", "                                 401 401 403 403 404 403 403 403 403 204 404"},
+		{
+			"POST " + adminBoard + "/seasons/1/end", `{"reason":"x"}`, "401 401 403 403 404 403 403 403 403 200 409",
+		},
+		{
+			"POST " + adminBoard + "/entries/<player>/hide", `{"reason":"x"}`,
+			"401 401 403 403 404 403 403 403 403 200 200",
+		},
+		{
+			"POST " + adminBoard + "/entries/<player>/unhide", `{"reason":"x"}`,
+			"401 401 403 403 404 403 403 403 403 200 200",
+		},
+		{
+			"POST " + adminBoard + "/entries/<player>/remove", `{"reason":"x"}`,
+			"401 401 403 403 404 403 403 403 403 200 404",
+		},
 		{"POST " + admin + "games", `{"name":"New"}`, "                401 401 403 403 403 403 403 403 403 403 201"},
 		{"GET " + admin + "games", "", "                               401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "games/<game>", "", "                        401 401 403 403 404 403 403 403 403 200 200"},
@@ -153,6 +193,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			stranger, creatorsFriend, suspended := f.guest("Dan"), f.guest("Cid"), f.guest("Sue")
 			f.befriend(player, creatorsFriend)
 			f.befriend(player, friend)
+			f.createBoard(player.id)
 			made := f.expect(201, "POST", session+"create", player.token,
 				`{"maxPlayers":4,"minPlayers":1,"visibility":"private"}`)
 			f.expect(200, "POST", session+"join", friend.token, roomBody(made.text("roomId")))

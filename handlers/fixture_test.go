@@ -20,6 +20,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
@@ -132,6 +133,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{AdmitNew: f.memory.AdmitNew}),
 		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
+		Boards:          leaderboards.New(db, userService, gameService, leaderboards.Options{AdmitNew: f.memory.AdmitNew}),
 		Trail:           trail.New(db, log),
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 		Nodes: nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
@@ -142,7 +144,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		t.Fatal(err)
 	}
 	f.deps.Accounts = accounts.New(accounts.Deps{
-		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService,
+		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService, Boards: f.deps.Boards,
 	})
 	if change != nil {
 		change(&f.deps)
@@ -172,6 +174,16 @@ func (f *fixture) createGame() *fixture {
 	f.gold, f.game, f.serverKey = gold.id("id"), made.id("game.id"), made.text("serverKey")
 	f.giveGold(1_000_000, f.game)
 	return f
+}
+
+// createBoard makes the leaderboard "top", with an entry of each of some players.
+func (f *fixture) createBoard(players ...int64) {
+	f.t.Helper()
+	f.expect(201, "POST", f.gamePath()+"/leaderboards", f.serverKey, `{"board":"top","name":"Top","segments":["country"]}`)
+	for _, id := range players {
+		f.expect(200, "POST", "/api/v1/leaderboards/top/scores", f.serverKey,
+			fmt.Sprintf(`{"userId":%d,"score":10,"segments":{"country":"DE"}}`, id))
+	}
 }
 
 // giveGold lets the server keys of games, and of no others, mint an amount of GOLD a day.

@@ -155,6 +155,40 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		goldenOnSingle("user_limits", f.expect(200, "GET", limited+"?tokenId=GOLD", f.serverKey, ""))
 		f.expect(200, "GET", "/api/v1/me/limits", ann.token, "")
 
+		// A leaderboard.
+		goldenOnSingle("leaderboard", f.expect(201, "POST", game+"/leaderboards", f.serverKey,
+			`{"board":"laps","name":"Fastest laps","order":"asc","decimals":3,"ties":"shared","segments":["country"],`+
+				`"schedule":{"cron":"0 0 * * 1","timeZone":"Europe/Berlin"},"writers":["server","players"],`+
+				`"rules":{"min":"10.5","play":true}}`))
+		laps := "/api/v1/leaderboards/laps"
+		score := fmt.Sprintf(`{"userId":%d,"score":"61.250","segments":{"country":"DE"},"metadata":{"car":"red"}}`, bob.id)
+		goldenOnSingle("score", f.expect(200, "POST", laps+"/scores", f.serverKey, score, "Idempotency-Key", "lap-1"))
+		f.expect(200, "POST", laps+"/scores", f.serverKey, score, "Idempotency-Key", "lap-1")
+		play := f.expect(201, "POST", laps+"/plays", ann.token, "").text("playId")
+		f.expectError(422, "score_rejected", "POST", laps+"/scores", ann.token,
+			fmt.Sprintf(`{"score":10.499,"playId":%q}`, play))
+		f.expect(200, "POST", laps+"/scores", ann.token, fmt.Sprintf(`{"score":60,"playId":%q}`, play))
+		goldenOnSingle("scores", f.expect(200, "POST", laps+"/scores/batch", f.serverKey,
+			fmt.Sprintf(`{"scores":[{"userId":%d,"score":61.25},{"userId":999999,"score":1}]}`, cid.id)))
+		goldenOnSingle("entries", f.expect(200, "GET", laps+"/entries?limit=3", ann.token, ""))
+		f.expect(200, "GET", laps+"/entries?segment=country:DE&season=1", bob.token, "")
+		f.expect(200, "GET", laps+"/entries/around?limit=1", bob.token, "")
+		f.expect(200, "GET", laps+"/entries/friends", ann.token, "")
+		f.expect(200, "GET", fmt.Sprintf("%s/entries/%d", laps, bob.id), ann.token, "")
+		f.expect(200, "GET", "/api/v1/leaderboards", ann.token, "")
+		f.expect(200, "GET", laps, ann.token, "")
+		f.expect(200, "GET", game+"/leaderboards", adminKey, "")
+		f.expect(200, "PATCH", game+"/leaderboards/laps", adminKey, `{"keepSeasons":4}`)
+		goldenOnSingle("leaderboard_patched", f.expect(200, "GET", game+"/leaderboards/laps", adminKey, ""))
+		lap := fmt.Sprintf("%s/leaderboards/laps/entries/%d", game, bob.id)
+		goldenOnSingle("entry_hidden", f.expect(200, "POST", lap+"/hide", f.serverKey, `{"reason":"a shortcut"}`))
+		f.expectError(404, "entry_not_found", "GET", fmt.Sprintf("%s/entries/%d", laps, bob.id), ann.token, "")
+		f.expect(200, "POST", lap+"/unhide", f.serverKey, `{"reason":"no shortcut"}`)
+		f.expect(200, "POST", lap+"/remove", f.serverKey, `{"reason":"a shortcut"}`)
+		f.expect(200, "POST", game+"/leaderboards/laps/seasons/1/end", adminKey, `{"reason":"new track"}`)
+		goldenOnSingle("seasons", f.expect(200, "GET", laps+"/seasons", ann.token, ""))
+		f.expect(204, "DELETE", game+"/leaderboards/laps", adminKey, "")
+
 		// The operator.
 		goldenOnSingle("admin_rooms", f.expect(200, "GET",
 			fmt.Sprintf("/api/v1/admin/rooms?gameId=%d&status=FINISHED", f.game), adminKey, ""))

@@ -10,6 +10,9 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
+// topBoard is the leaderboard of createBoard.
+const topBoard = "/api/v1/admin/games/<game>/leaderboards/top"
+
 // postCases has for every POST a body that succeeds, and another body for the same Idempotency-Key.
 var postCases = []struct{ operation, as, body, other string }{
 	{
@@ -86,6 +89,20 @@ var postCases = []struct{ operation, as, body, other string }{
 		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,
 	},
 	{
+		"POST /api/v1/admin/games/<game>/leaderboards", "server", `{"board":"b<n>","name":"New"}`,
+		`{"board":"b<n>","name":"Other"}`,
+	},
+	{"POST /api/v1/leaderboards/plays/plays", "ann", ``, ``},
+	{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1}`, `{"userId":<ann>,"score":2}`},
+	{
+		"POST /api/v1/leaderboards/top/scores/batch", "server", `{"scores":[{"userId":<ann>,"score":1}]}`,
+		`{"scores":[{"userId":<ann>,"score":2}]}`,
+	},
+	{"POST " + topBoard + "/seasons/1/end", "server", `{"reason":"x"}`, `{"reason":"y"}`},
+	{"POST " + topBoard + "/entries/<ann>/hide", "server", `{"reason":"x"}`, `{"reason":"y"}`},
+	{"POST " + topBoard + "/entries/<ann>/unhide", "server", `{"reason":"x"}`, `{"reason":"y"}`},
+	{"POST " + topBoard + "/entries/<ann>/remove", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
+	{
 		"POST /api/v1/admin/users/<ann>/debit", "server", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,
 	},
@@ -104,8 +121,12 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 			t.Errorf("%d POSTs are served, %d are sent twice", posts, len(postCases))
 		}
 		sword := f.createSword()
+		f.createBoard()
+		f.expect(201, "POST", f.gamePath()+"/leaderboards", f.serverKey,
+			`{"board":"plays","name":"Plays","writers":"players","rules":{"play":true}}`)
 		for n, p := range postCases {
 			ann, bob, cid := f.guest("Ann"), f.guest("Bob"), f.guest("Cid")
+			f.expect(200, "POST", "/api/v1/leaderboards/top/scores", f.serverKey, fmt.Sprintf(`{"userId":%d,"score":0}`, ann.id))
 			rooms := map[string]string{}
 			for _, state := range []string{"room", "started", "done"} {
 				rooms[state] = f.createRoom(ann)

@@ -54,6 +54,7 @@ func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
 	ann, bob := f.guest("Ann"), f.guest("Bob")
 	room := f.createRoom(ann)
 	f.expect(200, "POST", "/join", bob.token, roomBody(room))
+	f.createBoard(ann.id)
 	return f, ann, strings.NewReplacer("<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
 		"<room>", room,
 		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>",
@@ -140,6 +141,26 @@ var validBodies = []struct {
 	{"POST /api/v1/admin/users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, false},
 	{"POST /api/v1/admin/users/<ann>/debit", "operator", `{"tokenId":"GOLD","amount":1,"reason":"x"}`, false},
 	{"PUT /api/v1/admin/users/<ann>/saves/main", "server", `{"state":{"a":1},"version":0}`, false},
+	{
+		"POST /api/v1/admin/games/<game>/leaderboards", "server", `{"board":"new","name":"New","order":"asc","operator":` +
+			`"best","decimals":1,"subscore":{"order":"asc"},"ties":"shared","writers":["server","players"],"rules":{"min":1},` +
+			`"schedule":{"everySeconds":60},"startsAt":"2030-01-01T00:00:00Z","graceSeconds":5,"keepSeasons":3,` +
+			`"segments":["country"],"maxEntries":10,"shards":2,"metadata":{}}`, false,
+	},
+	{
+		"PATCH " + topBoard, "server", `{"name":"New","writers":"players","rules":null,"schedule":null,"graceSeconds":5,` +
+			`"keepSeasons":3,"segments":[],"maxEntries":null,"metadata":{}}`, false,
+	},
+	{"POST /api/v1/leaderboards/top/plays", "ann", `{}`, true},
+	{
+		"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1,"playedAt":"2030-01-01T00:00:00Z",` +
+			`"metadata":{},"evidence":{},"segments":{"country":"DE"}}`, false,
+	},
+	{"POST /api/v1/leaderboards/top/scores/batch", "server", `{"scores":[{"userId":<ann>,"score":1}]}`, false},
+	{"POST " + topBoard + "/seasons/1/end", "server", `{"reason":"x"}`, false},
+	{"POST " + topBoard + "/entries/<ann>/hide", "server", `{"reason":"x"}`, false},
+	{"POST " + topBoard + "/entries/<ann>/unhide", "server", `{"reason":"x"}`, false},
+	{"POST " + topBoard + "/entries/<ann>/remove", "server", `{"reason":"x"}`, false},
 }
 
 func TestEveryBodyIsDecodedStrictly(t *testing.T) {
@@ -470,6 +491,37 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"PUT " + admin + "users/x/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"PUT " + admin + "users/999/saves/main", "operator", `{"state":{}}`, "404 user_not_found"},
 		{"GET " + admin + "rooms?status=x", "operator", "", "400 invalid_request status"},
+		{"POST " + admin + "games/<game>/leaderboards", "server", `{}`, "400 invalid_request board name"},
+		{
+			"POST " + admin + "games/<game>/leaderboards", "server", `{"board":"x","name":"x","schedule":{"cron":"0 0 30 2 *",` +
+				`"timeZone":"Nowhere"}}`, "400 invalid_request schedule.timeZone schedule.cron",
+		},
+		{"POST " + admin + "games/<game>/leaderboards", "server", `{"board":"top","name":"x"}`, "409 board_exists"},
+		{"PATCH " + topBoard, "server", `{"order":"asc"}`, "400 invalid_request order"},
+		{"POST " + topBoard + "/entries/<ann>/hide", "server", `{}`, "400 invalid_request reason"},
+		{"POST " + topBoard + "/entries/999/hide", "server", `{"reason":"x"}`, "404 entry_not_found"},
+		{"POST " + topBoard + "/seasons/7/end", "server", `{"reason":"x"}`, "404 season_not_found"},
+		{"POST /api/v1/leaderboards/top/scores", "server", `{}`, "400 invalid_request score userId"},
+		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":"NaN"}`, "400 invalid_request score"},
+		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1e400}`, "400 invalid_request score"},
+		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":true}`, "400 invalid_request score"},
+		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1.5}`, "400 invalid_request score"},
+		{
+			"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":4503599627370496}`,
+			"400 invalid_request score",
+		},
+		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":999999,"score":1}`, "404 user_not_found"},
+		{"POST /api/v1/leaderboards/top/scores", "ann", `{"score":1}`, "403 forbidden"},
+		{"POST /api/v1/leaderboards/none/scores", "server", `{"userId":<ann>,"score":1}`, "404 board_not_found"},
+		{"POST /api/v1/leaderboards/top/scores/batch", "server", `{"scores":[]}`, "400 invalid_request scores"},
+		{"POST /api/v1/leaderboards/top/plays", "ann", "", "400 invalid_request board"},
+		{"GET /api/v1/leaderboards", "operator", "", "400 invalid_request gameId"},
+		{"GET /api/v1/leaderboards?gameId=999", "ann", "", "404 game_not_found"},
+		{"GET /api/v1/leaderboards/top/entries?segment=team:red", "ann", "", "400 invalid_request segment"},
+		{"GET /api/v1/leaderboards/top/entries?cursor=x", "ann", "", "400 invalid_request cursor"},
+		{"GET /api/v1/leaderboards/top/entries?season=7", "ann", "", "404 season_not_found"},
+		{"GET /api/v1/leaderboards/top/entries/x", "ann", "", "404 entry_not_found"},
+		{"GET /api/v1/leaderboards/top/seasons?cursor=x", "ann", "", "400 invalid_request cursor"},
 		{"GET " + admin + "trail?from=yesterday", "operator", "", "400 invalid_request from"},
 		{"GET " + admin + "trail?cursor=x&limit=0", "operator", "", "400 invalid_request cursor limit"},
 		{"GET " + admin + "audit?gameId=x", "operator", "", "400 invalid_request gameId"},

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -89,6 +90,15 @@ func (s *Server) routes() []route {
 	}
 	auditErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound}
 	socketErrors := errorList{apierror.InvalidRequest, apierror.Draining}
+	boardErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.BoardNotFound}
+	entryErrors := append(slices.Clone(boardErrors), apierror.SeasonNotFound, apierror.EntryNotFound)
+	scoreErrors := append(slices.Clone(entryErrors), apierror.UserNotFound, apierror.SeasonClosed, apierror.ScoreRejected,
+		apierror.SubmissionsUsedUp, apierror.SegmentFixed, apierror.BoardFull, apierror.VersionConflict)
+	const (
+		board      = "/api/v1/leaderboards/{board}"
+		adminBoard = admin + "games/{gameId}/leaderboards/{board}"
+		adminEntry = adminBoard + "/entries/{userId}"
+	)
 	return []route{
 		{
 			post, "/api/v1/auth/guest", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.signInGuest),
@@ -240,6 +250,60 @@ func (s *Server) routes() []route {
 		{
 			get, "/api/v1/game-assets", everyone, auth.ClassRead, keyIgnored, false, s.listCatalogue,
 			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+		},
+
+		{get, "/api/v1/leaderboards", everyone, auth.ClassRead, keyIgnored, false, s.listBoards, boardErrors},
+		{get, board, everyone, auth.ClassRead, keyIgnored, false, s.getBoard, boardErrors},
+		{
+			post, board + "/plays", player, auth.ClassWrite, byStoredResponse, false, withoutBody(s.startPlay),
+			append(slices.Clone(boardErrors), apierror.SeasonClosed, apierror.VersionConflict),
+		},
+		{
+			post, board + "/scores", everyone, auth.ClassWrite, byReceipt, true, withBody(s.submitScore),
+			append(slices.Clone(scoreErrors),
+				apierror.Forbidden, apierror.PlayNotFound, apierror.PlayUsed, apierror.PlayExpired),
+		},
+		{post, board + "/scores/batch", staff, auth.ClassAdmin, byReceipt, true, withBody(s.submitScores), boardErrors},
+		{get, board + "/entries", everyone, auth.ClassRead, keyIgnored, false, s.listEntries, entryErrors},
+		{get, board + "/entries/around", player, auth.ClassRead, keyIgnored, false, s.listEntriesAround, entryErrors},
+		{get, board + "/entries/friends", player, auth.ClassRead, keyIgnored, false, s.listEntriesOfFriends, entryErrors},
+		{get, board + "/entries/{userId}", everyone, auth.ClassRead, keyIgnored, false, s.getEntry, entryErrors},
+		{get, board + "/seasons", everyone, auth.ClassRead, keyIgnored, false, s.listSeasons, boardErrors},
+
+		{
+			post, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, byStoredResponse, false,
+			withBody(s.createBoard),
+			errorList{apierror.GameNotFound, apierror.BoardExists, apierror.VersionConflict},
+		},
+		{
+			get, admin + "games/{gameId}/leaderboards", staff, auth.ClassAdmin, keyIgnored, false, s.listBoards,
+			boardErrors,
+		},
+		{get, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, s.getBoard, boardErrors},
+		{
+			patch, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, withBody(s.patchBoard),
+			append(slices.Clone(boardErrors), apierror.VersionConflict),
+		},
+		{
+			del, adminBoard, staff, auth.ClassAdmin, keyIgnored, false, s.deleteBoard,
+			append(slices.Clone(boardErrors), apierror.VersionConflict),
+		},
+		{
+			post, adminBoard + "/seasons/{season}/end", staff, auth.ClassAdmin, byStoredResponse, false,
+			withBody(s.endSeason),
+			append(slices.Clone(boardErrors), apierror.SeasonNotFound, apierror.SeasonClosed, apierror.VersionConflict),
+		},
+		{
+			post, adminEntry + "/hide", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.hideEntry),
+			append(slices.Clone(entryErrors), apierror.VersionConflict),
+		},
+		{
+			post, adminEntry + "/unhide", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.unhideEntry),
+			append(slices.Clone(entryErrors), apierror.VersionConflict),
+		},
+		{
+			post, adminEntry + "/remove", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.removeEntry),
+			append(slices.Clone(entryErrors), apierror.VersionConflict),
 		},
 
 		{

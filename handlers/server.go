@@ -23,6 +23,7 @@ import (
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
@@ -47,6 +48,7 @@ type Deps struct {
 	Wallet      *wallet.Service
 	Assets      *assets.Service
 	Rooms       *rooms.Service
+	Boards      *leaderboards.Service
 	Auth        *auth.Service
 	Limiter     *auth.Limiter
 	Idempotency *idempotency.Service

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
+	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/trail"
@@ -31,6 +33,7 @@ type staffAction struct {
 // one that is served and not here.
 func (s *Server) staffActions() map[string]staffAction {
 	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
+	const board, adminBoard = "/api/v1/leaderboards/{board}", admin + "games/{gameId}/leaderboards/{board}"
 	return map[string]staffAction{
 		"POST /api/v1/auth/exchange":                   {"exchange", nil},
 		"POST /api/v1/auth/link":                       {"link", nil},
@@ -59,7 +62,18 @@ func (s *Server) staffActions() map[string]staffAction {
 		"PUT " + admin + "users/{userId}/saves/{slot}":       {"replaceSave", nil},
 		"POST " + admin + "rooms/{roomId}/resolve":           {"resolveRoom", s.readPathRoom},
 		"POST " + admin + "console-links":                    {"createConsoleLink", nil},
-		"DELETE " + admin + "console-sessions":               {"closeConsoleSessions", nil},
+
+		"POST " + board + "/scores":                       {"submitScore", nil},
+		"POST " + board + "/scores/batch":                 {"submitScores", nil},
+		"POST " + admin + "games/{gameId}/leaderboards":   {"createLeaderboard", nil},
+		"PATCH " + adminBoard:                             {"patchLeaderboard", s.getBoard},
+		"DELETE " + adminBoard:                            {"deleteLeaderboard", s.getBoard},
+		"POST " + adminBoard + "/seasons/{season}/end":    {"endSeason", nil},
+		"POST " + adminBoard + "/entries/{userId}/hide":   {"hideEntry", nil},
+		"POST " + adminBoard + "/entries/{userId}/unhide": {"unhideEntry", nil},
+		"POST " + adminBoard + "/entries/{userId}/remove": {"removeEntry", nil},
+
+		"DELETE " + admin + "console-sessions": {"closeConsoleSessions", nil},
 	}
 }
 
@@ -83,6 +97,8 @@ type staffWrite struct {
 	input  any  // decoded; nil for an operation without a body
 	before any  // what read returned
 	begun  bool // the request was valid and new, so that it may change something
+
+	isOfBoards bool // it is a write on a leaderboard
 }
 
 // recordInTrail makes a route leave a record of what staff changed by it.
@@ -96,7 +112,7 @@ func (s *Server) recordInTrail(rt *route) error {
 		if !r.caller.HasRole(principal.Server, principal.Operator) {
 			return handle(r)
 		}
-		w := &staffWrite{action: action}
+		w := &staffWrite{action: action, isOfBoards: strings.Contains(rt.path, "/leaderboards")}
 		if hasBody {
 			r.staffWrite = w // decodeThen calls begin when the request is valid and new
 		} else if err := w.begin(r, nil); err != nil {
@@ -177,6 +193,12 @@ func (w *staffWrite) target(r *request, body any) string {
 		return "token:" + b.Code
 	case *rooms.Room:
 		return "room:" + b.RoomID
+	case *leaderboards.Leaderboard:
+		return boardTarget(strconv.FormatInt(b.GameID, 10), b.Board)
+	}
+	if board := r.Param("board"); board != "" {
+		game := cmp.Or(r.Param("gameId"), r.Request.URL.Query().Get("gameId"), strconv.FormatInt(r.caller.GameID, 10))
+		return boardTarget(game, board)
 	}
 	if strings.HasPrefix(r.route.path, consoleAdminPath) {
 		return consoleTarget
@@ -204,6 +226,9 @@ func targetOf(kind string, id int64) string { return kind + ":" + strconv.Format
 // describe returns what a write changed: the members that differ, as the response of the operation
 // shows them. A body that it does not know is not described, so that no secret is recorded.
 func (w *staffWrite) describe(body any) (before, after any) {
+	if w.isOfBoards {
+		return w.describeBoardWrite(body)
+	}
 	switch b := body.(type) {
 	case *gameWithKeyView: // the key is not part of the game
 		return changedMembers(w.before, &b.Game)

@@ -145,6 +145,50 @@ var staffWriteCases = []struct {
 		target: "user:<cid>", before: `"version":0`, after: `"version":1`, invalid: `{"state":{},"version":9}`,
 	},
 	{
+		operation: "POST /api/v1/admin/games/{gameId}/leaderboards", as: "server",
+		path: "/api/v1/admin/games/<game>/leaderboards", body: `{"board":"b<n>","name":"New"}`,
+		target: "board:<game>.b<n>", before: "null", after: `"name":"New"`, invalid: `{}`,
+	},
+	{
+		operation: "PATCH /api/v1/admin/games/{gameId}/leaderboards/{board}", as: "operator", path: topBoard,
+		body: `{"keepSeasons":<n>}`, target: "board:<game>.top", before: `{}`, after: `"keepSeasons":<n>`,
+		invalid: `{"keepSeasons":-1}`,
+	},
+	{
+		operation: "POST /api/v1/leaderboards/{board}/scores", as: "server", path: "/api/v1/leaderboards/top/scores",
+		body: `{"userId":<ann>,"score":7}`, target: "board:<game>.top", before: "null", after: `"score":7`,
+		invalid: `{"userId":<ann>}`,
+	},
+	{
+		operation: "POST /api/v1/leaderboards/{board}/scores/batch", as: "server",
+		path: "/api/v1/leaderboards/top/scores/batch", body: `{"scores":[{"userId":<ann>,"score":7}]}`,
+		target: "board:<game>.top", before: "null", after: `"accepted":"1"`, invalid: `{"scores":[]}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/leaderboards/{board}/entries/{userId}/hide", as: "server",
+		path: topBoard + "/entries/<entered>/hide", body: `{"reason":"forged"}`, target: "board:<game>.top",
+		before: "null", after: `"reason":"forged"`, invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/leaderboards/{board}/entries/{userId}/unhide", as: "server",
+		path: topBoard + "/entries/<entered>/unhide", body: `{"reason":"proven"}`, target: "board:<game>.top",
+		before: "null", after: `"reason":"proven"`, invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/leaderboards/{board}/entries/{userId}/remove", as: "operator",
+		path: topBoard + "/entries/<entered>/remove", body: `{"reason":"forged"}`, target: "board:<game>.top",
+		before: "null", after: `"score":10`, invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/leaderboards/{board}/seasons/{season}/end", as: "server",
+		path: topBoard + "/seasons/1/end", body: `{"reason":"a fault"}`, target: "board:<game>.top", before: "null",
+		after: `"reason":"a fault"`, invalid: `{}`,
+	},
+	{
+		operation: "DELETE /api/v1/admin/games/{gameId}/leaderboards/{board}", as: "operator", path: topBoard,
+		target: "board:<game>.top", before: `"name":"Top"`, after: `"deleted":true`,
+	},
+	{
 		operation: "POST /api/v1/admin/console-links", as: "operator", target: "console", before: "null",
 		after: `{"expiresIn":60}`, invalid: `{"x":1}`,
 	},
@@ -188,6 +232,8 @@ func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
 		_, otherKey := f.createOtherGame()
 		rotated := f.expect(201, "POST", f.gamePath()+"/server-keys", adminKey, "")
 		secrets := []string{adminKey, f.serverKey, otherKey, rotated.text("serverKey"), "a secret of", "the key of"}
+		entered := f.guest("Eva").id
+		f.createBoard(entered)
 		for n, c := range staffWriteCases {
 			ann, bob, cid := f.guest("Ann"), f.guest("Bob"), f.guest("Cid")
 			room, started, done := f.createRoom(ann), f.createRoom(ann), f.createRoom(ann)
@@ -198,7 +244,8 @@ func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
 			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id),
 				"<cid>", fmt.Sprint(cid.id), "<room>", room, "<started>", started, "<done>", done,
 				"<disputed>", f.disputedRoom(ann, bob), "<n>", fmt.Sprint(n),
-				"<asset>", fmt.Sprint(f.createSword()), "<key>", rotated.text("game.serverKeys.1.id")).Replace
+				"<entered>", fmt.Sprint(entered), "<asset>", fmt.Sprint(f.createSword()),
+				"<key>", rotated.text("game.serverKeys.1.id")).Replace
 			method, path, _ := strings.Cut(c.operation, " ")
 			if c.path != "" {
 				path = fill(c.path)

@@ -207,7 +207,12 @@ func (c call) hasArg(name string) bool {
 }
 
 // receipt returns the key of the call's receipt.
-func (c call) receipt() string { return keys.RoomReceipt(c.shard, "u"+c.text("user"), c.text("key")) }
+func (c call) receipt() string {
+	if c.script == scripts.BoardSubmit {
+		return keys.BoardReceipt(c.f.boardShard(), "u"+c.text("user"), c.text("key"))
+	}
+	return keys.RoomReceipt(c.shard, "u"+c.text("user"), c.text("key"))
+}
 
 // keyOf returns the key that a header names.
 func (c call) keyOf(name string) string {
@@ -230,6 +235,11 @@ func (c call) keyOf(name string) string {
 		return keys.FenceCounter(c.text("lock"))
 	case "save_write events":
 		return keys.UserEvents(c.f.id)
+	}
+	if strings.HasPrefix(c.script.Name, "board_") {
+		if key := c.boardKey(name); key != "" {
+			return key
+		}
 	}
 	switch name {
 	case "ledger_or_free_rooms":
@@ -378,6 +388,10 @@ func (c call) moreKeys() []string {
 		players(false)
 	case "room_start", "room_ready":
 		players(false)
+	case "board_define":
+		return nil
+	case "board_submit", "board_hide", "board_remove":
+		more = c.boardKeys()
 	case "wallet_credit":
 		if len(c.rest) > 0 {
 			more = append(more, keys.ServerMints(c.f.id))

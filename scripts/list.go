@@ -80,6 +80,12 @@ var (
 	PresenceEnd   = mustLoad("presence_end")
 	PresenceSet   = mustLoad("presence_set")
 
+	BoardDefine = mustLoad("board_define")
+	BoardSubmit = mustLoad("board_submit")
+	BoardHide   = mustLoad("board_hide")
+	BoardRemove = mustLoad("board_remove")
+	BoardSeal   = mustLoad("board_seal")
+
 	SaveRead  = mustLoad("save_read")
 	SaveWrite = mustLoad("save_write")
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/presence"
 	"github.com/parlor-games/parlor/internal/progress"
@@ -40,6 +41,7 @@ type domains struct {
 	assets *assets.Service
 	auth   *auth.Service
 	rooms  *rooms.Service
+	boards *leaderboards.Service
 	stops  *stops.Service
 	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
 }
@@ -70,6 +72,7 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
 		AccessTTL: s.AccessTTL,
 	})
+	d.boards = leaderboards.New(db, d.users, d.games, leaderboards.Options{AdmitNew: d.memory.AdmitNew})
 	var quotas rooms.Quotas
 	if s.RateLimitsEnabled {
 		quotas = rooms.DefaultQuotas()
@@ -155,13 +158,16 @@ func newNode(
 	}
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
+		Boards:      n.boards,
 		Limiter:     n.limiter,
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
 		Readiness:   n.monitor,
 		Stops:       n.stops,
-		Accounts:    accounts.New(accounts.Deps{Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth}),
-		Trail:       trail.New(db, log),
-		Progress:    saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
+		Accounts: accounts.New(accounts.Deps{
+			Users: n.users, Wallet: n.wallet, Progress: saves, Auth: n.auth, Boards: n.boards,
+		}),
+		Trail:    trail.New(db, log),
+		Progress: saves, RealtimeHub: n.hub, Durability: s.Durability, AllowMoney: n.allowMoney,
 		TrustedProxies: s.TrustedProxies,
 		Nodes:          n.nodes, ProfilingEnabled: s.ProfilingEnabled, DevPages: mode == config.ModeDev,
 		GameServer:      gameServer,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/sessions"
@@ -21,6 +22,7 @@ type Deps struct {
 	Wallet   *wallet.Service
 	Progress *progress.Service
 	Auth     *auth.Service
+	Boards   *leaderboards.Service
 }
 
 // Service deletes accounts. It is safe for concurrent use.
@@ -62,10 +64,10 @@ func (s *Service) EndSessions(ctx context.Context, caller principal.Caller, user
 	return s.deps.Auth.EndUserSessions(ctx, userID, sessions.CloseEnded)
 }
 
-// Delete deletes the calling player: saves, friends on both sides, identities and devices, the
-// profile and refresh tokens. Then it ends the player's sessions. A call that failed halfway is
-// completed by the next one, since the sessions end last. It returns forbidden, and money_held
-// while a stake of the player is in a room that has not ended.
+// Delete deletes the calling player: saves, entries of leaderboards, friends on both sides,
+// identities and devices, the profile and refresh tokens. Then it ends the player's sessions. A
+// call that failed halfway is completed by the next one, since the sessions end last. It returns
+// forbidden, and money_held while a stake of the player is in a room that has not ended.
 //
 // A stake that is taken while Delete runs stays in its room, and what it wins goes to a wallet that
 // nobody can use.
@@ -84,6 +86,9 @@ func (s *Service) Delete(ctx context.Context, caller principal.Caller) error {
 		}
 	}
 	if err := s.deps.Progress.DeleteAll(ctx, caller); err != nil {
+		return err
+	}
+	if err := s.deps.Boards.DeletePlayer(ctx, caller); err != nil {
 		return err
 	}
 	if err := s.deps.Users.Delete(ctx, caller); err != nil {

@@ -35,6 +35,11 @@ var advice = map[string]string{
 	SlotNotFound.Code:        "Save to the slot first.",
 	SaveVersionNotFound.Code: "Choose a version that the history of the slot lists.",
 
+	BoardNotFound.Code:  "List the leaderboards of the game.",
+	SeasonNotFound.Code: "Choose one of the seasons that the leaderboard lists.",
+	EntryNotFound.Code:  "Show that the player has no place yet. Hidden entries are found by staff and the player only.",
+	PlayNotFound.Code:   "Start a play, and send its score as the same player.",
+
 	MethodNotAllowed.Code: "Correct the method.",
 
 	RoomFull.Code:            "Choose another room.",
@@ -61,9 +66,16 @@ var advice = map[string]string{
 		"which the player set.",
 	SelfExcluded.Code: "Do not ask again before `excludedUntil`, and never ask the player to come back. Free rooms " +
 		"stay open.",
-	TokenCodeTaken.Code:   "Choose another code, or patch the token that has it.",
-	MoneyHeld.Code:        "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
-	AccountSuspended.Code: "Do not try again before `until`; without it there is no end. Sockets are closed with 4403.",
+	TokenCodeTaken.Code:    "Choose another code, or patch the token that has it.",
+	MoneyHeld.Code:         "Leave the rooms that hold a stake, or wait until they end, and send the request again.",
+	AccountSuspended.Code:  "Do not try again before `until`; without it there is no end. Sockets are closed with 4403.",
+	BoardExists.Code:       "Choose another key, or patch the leaderboard that has it.",
+	SeasonClosed.Code:      "Send the score to the season that is open. Late results count until the grace time is over.",
+	PlayUsed.Code:          "Start another play. To repeat a request, send the same Idempotency-Key.",
+	PlayExpired.Code:       "Start another play, and send its score before `expiresAt`.",
+	SubmissionsUsedUp.Code: "Wait for the next season.",
+	SegmentFixed.Code:      "Leave `segments` out, or give those of the player. The next season takes others.",
+	BoardFull.Code:         "Wait for the next season. Players who have an entry can still improve it.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 
@@ -71,6 +83,7 @@ var advice = map[string]string{
 	UnsupportedMediaType.Code: "Send `Content-Type: application/json`.",
 	IdempotencyKeyReused.Code: "Use a new Idempotency-Key for a new request.",
 	SaveRejected.Code:         "Correct the state by the rules of the game: `errors` names the rules that it breaks.",
+	ScoreRejected.Code:        "Send a score that keeps the rules of the leaderboard: `rule` names what it breaks.",
 	RateLimited.Code:          "Wait for the seconds in the header Retry-After.",
 
 	Internal.Code: "Send the request again with the same Idempotency-Key. If it happens again, report the `requestId`.",

@@ -39,6 +39,11 @@ var (
 	AssetNotFound = define("asset_not_found", 404, "No such asset", false)
 	SlotNotFound  = define("slot_not_found", 404, "No such save slot", false)
 
+	BoardNotFound  = define("board_not_found", 404, "No such leaderboard", false)
+	SeasonNotFound = define("season_not_found", 404, "The leaderboard keeps no such season", false)
+	EntryNotFound  = define("entry_not_found", 404, "The player has no entry", false)
+	PlayNotFound   = define("play_not_found", 404, "No such play of this player", false)
+
 	SaveVersionNotFound = define("save_version_not_found", 404, "The save slot keeps no such version", false)
 
 	MethodNotAllowed = define("method_not_allowed", 405, "The method is not allowed here", false)
@@ -69,12 +74,20 @@ var (
 	LossLimit           = define("loss_limit", 409, "The player's own limit of losses is reached", false)
 	TokenCodeTaken      = define("token_exists", 409, "A token with this code exists", false)
 	MoneyHeld           = define("money_held", 409, "Money of the player is held in a room that has not ended", false)
+	BoardExists         = define("board_exists", 409, "The game has a leaderboard with this key", false)
+	SeasonClosed        = define("season_closed", 409, "The season takes no scores", false)
+	PlayUsed            = define("play_used", 409, "A score was sent for this play before", false)
+	PlayExpired         = define("play_expired", 409, "The play lasted too long", false)
+	SubmissionsUsedUp   = define("submissions_exhausted", 409, "The player has no submissions left in this season", false)
+	SegmentFixed        = define("segment_fixed", 409, "The player is in another segment in this season", false)
+	BoardFull           = define("board_full", 409, "The leaderboard takes no more players", false)
 	AlreadyLinked       = define("already_linked", 409, "The account is linked already", false)
 
 	PayloadTooLarge      = define("payload_too_large", 413, "The body is too large", false)
 	UnsupportedMediaType = define("unsupported_media_type", 415, "The body must be application/json", false)
 	IdempotencyKeyReused = define("idempotency_key_reused", 422, "The Idempotency-Key was used for another request", false)
 	SaveRejected         = define("save_rejected", 422, "The save breaks a rule of the game", false)
+	ScoreRejected        = define("score_rejected", 422, "The score breaks a rule of the leaderboard", false)
 	RateLimited          = define("rate_limited", 429, "Too many requests", true)
 
 	Internal = define("internal", 500, "Something went wrong", true)

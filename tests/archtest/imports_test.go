@@ -94,6 +94,11 @@ var importTable = []importRow{
 
 	{"assets", domains, "a purchase moves money"},
 	{
+		"leaderboards",
+		append([]string{"leader"}, domains...),
+		"a board orders players of its game; it knows no room, and rooms know it as a name only",
+	},
+	{
 		"rooms",
 		append([]string{"leader"}, domains...),
 		"a room takes stakes, shows players and follows the settings of its game",
@@ -105,7 +110,7 @@ var importTable = []importRow{
 	{"progress", domains, "a save belongs to a player and keeps the rules of its game"},
 	{
 		"accounts",
-		[]string{"principal", "apierror", "users", "wallet", "auth", "progress", "sessions"},
+		[]string{"principal", "apierror", "users", "wallet", "auth", "progress", "sessions", "leaderboards"},
 		"a player who goes leaves every domain, and no domain knows all others",
 	},
 
@@ -118,7 +123,8 @@ var importTable = []importRow{
 		"handlers",
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
-			"users", "games", "wallet", "assets", "rooms", "auth", "progress", "accounts", "realtime", "readiness", "nodes",
+			"users", "games", "wallet", "assets", "rooms", "leaderboards", "auth", "progress", "accounts", "realtime",
+			"readiness", "nodes",
 			"stops",
 			"trail", "web",
 		},
@@ -175,6 +181,7 @@ var libraryTable = []libraryRow{
 	{"github.com/minio", []string{"archive/"}, "the archive may be in S3"},
 	{"github.com/schollz", []string{"cmd/"}, "progress is shown on a terminal"},
 	{"github.com/johannesboyne", nil, "serves S3 in tests"},
+	{"github.com/adhocore/gronx", []string{"leaderboards/"}, "seasons follow a cron expression"},
 	{"github.com/hashicorp/golang-lru", []string{"cache/"}, "every cache is bounded and counted"},
 	{"github.com/getkin", nil, "checks the contract in tests"},
 	{"pgregory.net/rapid", nil, "makes up histories in tests"},

@@ -168,6 +168,9 @@ var runsOnFullStore = map[string]string{
 	"user_change_kind":     "removes an account; it replaces a word",
 	"user_unlink_identity": "removes an identity",
 	"friend_remove":        "removes what is between two players",
+	"board_hide":           "takes an entry out of sight; it replaces a letter",
+	"board_remove":         "removes an entry",
+	"board_seal":           "ends a season; a word for each shard",
 	"idempotency_begin":    "finds the first response to what ends; a digest for seconds, within the rate limits",
 	"idempotency_release":  "removes a claim",
 }

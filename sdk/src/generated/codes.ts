@@ -46,6 +46,14 @@ export type ServiceCode =
   | "asset_not_found"
   /** 404: No such save slot */
   | "slot_not_found"
+  /** 404: No such leaderboard */
+  | "board_not_found"
+  /** 404: The leaderboard keeps no such season */
+  | "season_not_found"
+  /** 404: The player has no entry */
+  | "entry_not_found"
+  /** 404: No such play of this player */
+  | "play_not_found"
   /** 404: The save slot keeps no such version */
   | "save_version_not_found"
   /** 405: The method is not allowed here */
@@ -90,6 +98,20 @@ export type ServiceCode =
   | "token_exists"
   /** 409: Money of the player is held in a room that has not ended */
   | "money_held"
+  /** 409: The game has a leaderboard with this key */
+  | "board_exists"
+  /** 409: The season takes no scores */
+  | "season_closed"
+  /** 409: A score was sent for this play before */
+  | "play_used"
+  /** 409: The play lasted too long */
+  | "play_expired"
+  /** 409: The player has no submissions left in this season */
+  | "submissions_exhausted"
+  /** 409: The player is in another segment in this season */
+  | "segment_fixed"
+  /** 409: The leaderboard takes no more players */
+  | "board_full"
   /** 409: The account is linked already */
   | "already_linked"
   /** 413: The body is too large */
@@ -100,6 +122,8 @@ export type ServiceCode =
   | "idempotency_key_reused"
   /** 422: The save breaks a rule of the game */
   | "save_rejected"
+  /** 422: The score breaks a rule of the leaderboard */
+  | "score_rejected"
   /** 429: Too many requests */
   | "rate_limited"
   /** 500: Something went wrong */

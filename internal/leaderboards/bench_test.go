@@ -1,0 +1,134 @@
+package leaderboards
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
+)
+
+// storeBench sends commands to a store of its own and reads how much CPU time its main thread took.
+type storeBench struct {
+	b     *testing.B
+	db    *redisdb.DB
+	shard keys.BoardShard
+}
+
+const (
+	benchEntries = 200_000
+	benchBuckets = benchEntries / recordsPerBucket
+	benchPlain   = "plain" // a sorted set with a score for each player
+)
+
+// info returns a number of INFO.
+func (s *storeBench) info(section, name string) float64 {
+	s.b.Helper()
+	text, err := s.db.Client.Info(s.b.Context(), section).Result()
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				s.b.Fatal(err)
+			}
+			return n
+		}
+	}
+	s.b.Fatalf("INFO has no %s", name)
+	return 0
+}
+
+// cost returns the microseconds of CPU time of the store for each of n commands, which are sent in
+// pipelines.
+func (s *storeBench) cost(n int, send func(p redis.Pipeliner, i int)) float64 {
+	s.b.Helper()
+	cpu := func() float64 {
+		return s.info("cpu", "used_cpu_user_main_thread") + s.info("cpu", "used_cpu_sys_main_thread")
+	}
+	before := cpu()
+	for first := 0; first < n; first += 500 {
+		if _, err := s.db.Client.Pipelined(s.b.Context(), func(p redis.Pipeliner) error {
+			for i := range min(500, n-first) {
+				send(p, first+i)
+			}
+			return nil
+		}); err != nil {
+			s.b.Fatal(err)
+		}
+	}
+	return (cpu() - before) * 1e6 / float64(n)
+}
+
+// submit adds a run of board_submit.
+func (s *storeBench) submit(p redis.Pipeliner, userID, score int64, operator Operator) {
+	at := seasonShard{s.shard, 1, 1, benchBuckets}
+	p.EvalSha(s.b.Context(), scripts.BoardSubmit.SHA, at.entryKeys(userID, "", ""),
+		"n0nce"+strconv.FormatUint(uint64(rand.Uint32N(900)+100), 10), "", 0, userID, 1, "", "desc", string(operator), score,
+		"", "", "", "", "", "", "", "", "", "", 0, 0, 1)
+}
+
+// BenchmarkStore reports what the store pays for the calls of a board with 200,000 entries, as
+// multiples of a plain ZADD of the same run, and the bytes of an entry.
+func BenchmarkStore(b *testing.B) {
+	server := redistest.StartFor(b)
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = db.Close() })
+	s := &storeBench{b, db, keys.NewBoardShard(1, "top", 0)}
+	ctx := b.Context()
+	if err := db.Client.ScriptLoad(ctx, scripts.BoardSubmit.Source).Err(); err != nil {
+		b.Fatal(err)
+	}
+	empty := s.info("memory", "used_memory")
+	score := func(i int) int64 { return int64(i*7919%benchEntries) * 10 }
+	s.cost(benchEntries, func(p redis.Pipeliner, i int) { s.submit(p, int64(i+1), score(i), Best) })
+	bytes := (s.info("memory", "used_memory") - empty) / benchEntries
+	s.cost(benchEntries, func(p redis.Pipeliner, i int) {
+		p.ZAdd(ctx, benchPlain, redis.Z{Score: float64(score(i)), Member: i + 1})
+	})
+	member := func(i int) string {
+		d := Definition{Order: Descending}
+		return encodeMember(&d, score(i), 0, time.UnixMilli(0), int64(i+1))
+	}
+	at := seasonShard{s.shard, 1, 1, benchBuckets}
+	calls := 100_000
+	other := func(i int) int64 { return rand.Int64N(benchEntries) * 10 }
+	for b.Loop() {
+		zadd := s.cost(calls, func(p redis.Pipeliner, i int) {
+			p.ZAdd(ctx, benchPlain, redis.Z{Score: float64(other(i)), Member: 1 + rand.IntN(benchEntries)})
+		})
+		for _, row := range []struct {
+			name string
+			send func(p redis.Pipeliner, i int)
+		}{
+			{"unchanged", func(p redis.Pipeliner, i int) { s.submit(p, 1+rand.Int64N(benchEntries), -1, Best) }},
+			{"moved", func(p redis.Pipeliner, i int) { s.submit(p, 1+rand.Int64N(benchEntries), other(i), Last) }},
+			{"own-rank", func(p redis.Pipeliner, i int) {
+				p.ZLexCount(ctx, at.rankKey(), "-", "("+member(rand.IntN(benchEntries)))
+			}},
+			{"around", func(p redis.Pipeliner, i int) {
+				m := member(rand.IntN(benchEntries))
+				p.ZLexCount(ctx, at.rankKey(), "-", "("+m)
+				p.ZRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "[" + m, Max: "+", Count: 6})
+				p.ZRevRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "-", Max: "(" + m, Count: 5})
+			}},
+			{"PING", func(p redis.Pipeliner, i int) { p.Ping(ctx) }},
+			{"ZRANK", func(p redis.Pipeliner, i int) { p.ZRank(ctx, benchPlain, fmt.Sprint(1+rand.IntN(benchEntries))) }},
+		} {
+			b.ReportMetric(s.cost(calls, row.send)/zadd, row.name+"/ZADD")
+		}
+		b.ReportMetric(bytes, "bytes/entry")
+	}
+}

@@ -1,0 +1,182 @@
+package leaderboards
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	_ "time/tzdata" // so that a zone means the same on every machine
+
+	"github.com/adhocore/gronx"
+	"github.com/parlor-games/parlor/internal/apierror"
+)
+
+// seasonsAhead is how many seasons to come have their boundaries stored.
+const seasonsAhead = 4
+
+// maxSeasonsAtOnce bounds how many seasons one change adds, after an outage of days.
+const maxSeasonsAtOnce = 256
+
+// season is one season of a board: a row of its table.
+type season struct {
+	number     int64
+	opens      int64 // ms
+	closes     int64 // ms; 0: staff ends it
+	graceMS    int64
+	definition int64 // version of the definition that it has
+	buckets    int64 // hashes over which the records of a shard are spread
+	isSealed   bool  // on every shard
+}
+
+// isOpenAt reports whether the season takes scores that come at a time (ms).
+func (s *season) isOpenAt(ms int64) bool { return s.opens <= ms && (s.closes == 0 || ms < s.closes) }
+
+// sealsAt returns the ms from which the season takes no late results, 0 for a season without an
+// end.
+func (s *season) sealsAt() int64 {
+	if s.closes == 0 {
+		return 0
+	}
+	return s.closes + s.graceMS
+}
+
+// SeasonStatus is how far a season is.
+type SeasonStatus string
+
+// All states of a season, in their order.
+const (
+	SeasonUpcoming SeasonStatus = "UPCOMING" // of a board whose first season has not begun
+	SeasonOpen     SeasonStatus = "OPEN"
+	SeasonClosing  SeasonStatus = "CLOSING" // over; late results are accepted until it is sealed
+	SeasonSealed   SeasonStatus = "SEALED"
+)
+
+func (s *season) statusAt(ms int64) SeasonStatus {
+	switch {
+	case s.isSealed:
+		return SeasonSealed
+	case ms < s.opens:
+		return SeasonUpcoming
+	case s.isOpenAt(ms):
+		return SeasonOpen
+	default:
+		return SeasonClosing
+	}
+}
+
+// check adds an error for a schedule that cannot work.
+func (s *Schedule) check(errs *apierror.FieldErrors) {
+	switch {
+	case (s.Cron == "") == (s.EverySeconds == 0):
+		errs.Add("schedule", "required", "must have cron with timeZone, or everySeconds")
+		return
+	case s.Cron == "":
+		checkRange(errs, "schedule.everySeconds", s.EverySeconds, minSeasonSeconds, maxSeasonSeconds)
+		if s.TimeZone != "" {
+			errs.Add("schedule.timeZone", "range", "is for cron")
+		}
+		return
+	}
+	if s.TimeZone == "" || s.TimeZone == "Local" {
+		errs.Add("schedule.timeZone", "required", "must be a zone of the IANA database")
+	} else if _, err := time.LoadLocation(s.TimeZone); err != nil {
+		errs.Add("schedule.timeZone", "unknown", "must be a zone of the IANA database")
+	}
+	if len(strings.Fields(s.Cron)) != 5 || !gronx.IsValid(s.Cron) {
+		errs.Add("schedule.cron", "format", "must be a cron expression of five fields")
+	} else if _, err := gronx.NextTickAfter(s.Cron, time.Now().UTC(), false); err != nil {
+		errs.Add("schedule.cron", "range", "must fire at some time")
+	}
+}
+
+// next returns the first boundary at least a minute after a time.
+//
+// A cron expression is about the clock on the wall. A local time that does not exist is the first
+// instant after the gap, and one that comes twice is the first of the two.
+func (s *Schedule) next(after time.Time) (time.Time, error) {
+	if s.EverySeconds > 0 {
+		return after.Add(time.Duration(s.EverySeconds) * time.Second), nil
+	}
+	zone, err := time.LoadLocation(s.TimeZone)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the next season: %w", err)
+	}
+	earliest := after.Add(minSeasonSeconds * time.Second)
+	local := after.In(zone)
+	_, offset := local.Zone()
+	wall := local.Add(time.Duration(offset) * time.Second).UTC() // the clock on the wall, as if in UTC
+	for {
+		if wall, err = gronx.NextTickAfter(s.Cron, wall, false); err != nil {
+			return time.Time{}, fmt.Errorf("find the next season: %w", err)
+		}
+		if at := instantOf(wall, zone); !at.Before(earliest) {
+			return at, nil
+		}
+	}
+}
+
+// instantOf returns when the clock on the wall of a zone shows a time for the first time, or would
+// show it: then the first instant after the gap.
+func instantOf(wall time.Time, zone *time.Location) time.Time {
+	const around = 48 * time.Hour // more than any two zones differ
+	var skipped time.Time
+	for i, near := range []time.Time{wall.Add(-around), wall.Add(around)} {
+		_, offset := near.In(zone).Zone()
+		at := wall.Add(-time.Duration(offset) * time.Second)
+		if _, is := at.In(zone).Zone(); is == offset { // the offset before is the first of two
+			return at.UTC()
+		}
+		if i == 0 {
+			skipped, _ = at.In(zone).ZoneBounds()
+		}
+	}
+	return skipped.UTC()
+}
+
+// extend returns the seasons that are missing so that seasonsAhead are stored after the one at a
+// time (ms), at most maxSeasonsAtOnce.
+func (b *board) extend(nowMS int64) (added []season, err error) {
+	last := b.seasons[len(b.seasons)-1]
+	version, d := b.newest()
+	ahead := 0
+	for _, s := range b.seasons {
+		if s.opens > nowMS {
+			ahead++
+		}
+	}
+	for last.closes != 0 && ahead < seasonsAhead && len(added) < maxSeasonsAtOnce {
+		next := season{
+			number: last.number + 1, opens: last.closes, graceMS: d.GraceSeconds * 1000, definition: version,
+			buckets: b.bucketsOfNext,
+		}
+		if next.closes, err = d.closeAfter(next.opens); err != nil {
+			return nil, err
+		}
+		if next.opens > nowMS {
+			ahead++
+		}
+		added, last = append(added, next), next
+	}
+	return added, nil
+}
+
+// closeAfter returns the ms at which a season that opens at a ms closes, 0 without a schedule.
+func (d *Definition) closeAfter(opensMS int64) (int64, error) {
+	if d.Schedule == nil {
+		return 0, nil
+	}
+	at, err := d.Schedule.next(time.UnixMilli(opensMS))
+	return at.UnixMilli(), err
+}
+
+// Bounds of the number of buckets: a bucket of 64 records is the cheapest for the store.
+const (
+	minBuckets       = 1 << 10
+	maxBuckets       = 1 << 18
+	recordsPerBucket = 64
+)
+
+// bucketsFor returns the number of buckets of a shard for a number of entries.
+func bucketsFor(entriesOfShard int64) int64 {
+	return min(max(entriesOfShard/recordsPerBucket, minBuckets), maxBuckets)
+}

@@ -1,0 +1,222 @@
+package scripts_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// boardShard is the one shard of the fixture's leaderboard.
+func (f *fixture) boardShard() keys.BoardShard { return keys.NewBoardShard(f.id, "top", 0) }
+
+// boardKey returns the key that the header of a script of leaderboards names, "" for others.
+func (c call) boardKey(name string) string {
+	at := c.f.boardShard()
+	return map[string]string{
+		"board": keys.Board(c.f.id, "top"), "season": keys.BoardSeason(at, 1), "rank": keys.BoardRank(at, 1),
+		"entries": keys.BoardEntries(at, 1, 0), "details": keys.BoardDetails(at, 1, 0),
+	}[name]
+}
+
+// boardKeys returns the keys behind those with a number, but for the receipt.
+func (c call) boardKeys() (more []string) {
+	if c.args["play"] == "1" {
+		more = append(more, keys.BoardPlay(c.f.boardShard(), c.text("play_id")))
+	}
+	for segment := range strings.SplitSeq(c.text("segments"), ",") {
+		if name, value, ok := strings.Cut(segment, "="); ok {
+			more = append(more, keys.BoardSegmentRank(c.f.boardShard(), 1, name, value))
+		}
+	}
+	return more
+}
+
+// score returns a run of board_submit on a board with the operator best.
+func (f *fixture) score(units int, given values) call {
+	return f.newCall(scripts.BoardSubmit, values{
+		"from": 1, "to": "", "order": "desc", "operator": "best", "score_in_units": units, "order_of_the_subscore": "",
+		"its_operator": "", "subscore_in_units": "", "segments": "", "details_as_JSON": "", "most_entries": "",
+		"longest_step_in_units": "", "shortest_interval_in_ms": "", "most_submissions": "", "play": "",
+		"shortest_play_in_ms": 0, "longest_play_in_ms": 60_000, "number_of_the_season": 1,
+	}).with(given)
+}
+
+// entry returns a run of a script on the entry of the player 7.
+func (f *fixture) entry(s *scripts.Script, given values) call {
+	return f.newCall(s, values{"segments": ""}).with(given)
+}
+
+// play stores a play of the player 7.
+func (f *fixture) play(text string) values {
+	f.t.Helper()
+	if err := f.db.Client.Set(f.t.Context(), keys.BoardPlay(f.boardShard(), "play"), text, 0).Err(); err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	return values{"play": "1", "play_id": "play"}
+}
+
+// playNow stores a play that has just begun.
+func (f *fixture) playNow() values {
+	now, err := f.db.Client.Time(f.t.Context()).Result()
+	if err != nil {
+		f.t.Fatalf("%v", err)
+	}
+	return f.play(fmt.Sprint("7|", now.UnixMilli()))
+}
+
+var boardExamples = []example{
+	{scripts.BoardDefine, "new", "ok", func(f *fixture) call {
+		return f.newCall(scripts.BoardDefine, values{"version_read": ""}, "d:1", "{}", "s:1", "1||0|1|1024|0")
+	}},
+	{scripts.BoardDefine, "a field less", "ok", func(f *fixture) call {
+		f.newCall(scripts.BoardDefine, values{"version_read": ""}, "d:1", "{}").want(scripts.OK)
+		return f.newCall(scripts.BoardDefine, values{"version_read": 1}, "d:1", "", "d:2", "{}")
+	}},
+	{scripts.BoardDefine, "of an older version", "stale", func(f *fixture) call {
+		f.newCall(scripts.BoardDefine, values{"version_read": ""}, "d:1", "{}").want(scripts.OK)
+		return f.newCall(scripts.BoardDefine, values{"version_read": 2}, "d:1", "")
+	}},
+	{scripts.BoardDefine, "there already", "board_exists", func(f *fixture) call {
+		f.newCall(scripts.BoardDefine, values{"version_read": ""}, "d:1", "{}").want(scripts.OK)
+		return f.newCall(scripts.BoardDefine, values{"version_read": ""}, "d:1", "{}")
+	}},
+
+	{scripts.BoardSubmit, "the first", "ok", func(f *fixture) call { return f.score(5, nil) }},
+	{scripts.BoardSubmit, "a better one", "ok", func(f *fixture) call {
+		f.score(5, nil).want(scripts.OK)
+		return f.score(6, values{"details_as_JSON": `{"metadata":{}}`})
+	}},
+	{scripts.BoardSubmit, "one that is not better", "ok", func(f *fixture) call {
+		f.score(5, values{"details_as_JSON": `{"metadata":{}}`}).want(scripts.OK)
+		return f.score(4, nil)
+	}},
+	{scripts.BoardSubmit, "of a hidden player", "ok", func(f *fixture) call {
+		f.score(5, nil).want(scripts.OK)
+		f.entry(scripts.BoardHide, values{"hide": 1}).want(scripts.OK)
+		return f.score(6, nil)
+	}},
+	{scripts.BoardSubmit, "with segments, later", "ok", func(f *fixture) call {
+		f.score(5, nil).want(scripts.OK)
+		return f.score(5, values{"segments": "country=DE,team=red"})
+	}},
+	{scripts.BoardSubmit, "for a play", "ok", func(f *fixture) call { return f.score(5, f.playNow()) }},
+	{scripts.BoardSubmit, "after the interval", "ok", func(f *fixture) call {
+		return f.score(5, values{"shortest_interval_in_ms": 1000})
+	}},
+	{scripts.BoardSubmit, "before the season", "stale", func(f *fixture) call {
+		return f.score(5, values{"from": 1 << 52})
+	}},
+	{scripts.BoardSubmit, "after the season", "stale", func(f *fixture) call { return f.score(5, values{"to": 2}) }},
+	{scripts.BoardSubmit, "in a sealed season", "stale", func(f *fixture) call {
+		f.newCall(scripts.BoardSeal, values{"to": 2}).want(scripts.OK)
+		return f.score(5, nil)
+	}},
+	{scripts.BoardSubmit, "without the stored segments", "stale", func(f *fixture) call {
+		f.score(5, values{"segments": "country=DE"}).want(scripts.OK)
+		return f.score(6, nil)
+	}},
+	{scripts.BoardSubmit, "in another segment", "segment_fixed", func(f *fixture) call {
+		f.score(5, values{"segments": "country=DE"}).want(scripts.OK)
+		return f.score(6, values{"segments": "country=FR"})
+	}},
+	{scripts.BoardSubmit, "too many", "submissions_exhausted", func(f *fixture) call {
+		f.score(5, nil).want(scripts.OK)
+		return f.score(6, values{"most_submissions": 1})
+	}},
+	{scripts.BoardSubmit, "on a full board", "board_full", func(f *fixture) call {
+		f.score(5, values{"user": 8}).want(scripts.OK)
+		return f.score(6, values{"most_entries": 1})
+	}},
+	{scripts.BoardSubmit, "too long a step", "score_rejected", func(f *fixture) call {
+		f.score(5, nil).want(scripts.OK)
+		return f.score(16, values{"longest_step_in_units": 10})
+	}},
+	{scripts.BoardSubmit, "too large a sum", "score_rejected", func(f *fixture) call {
+		f.score(1<<52-1, values{"operator": "sum"}).want(scripts.OK)
+		return f.score(1, values{"operator": "sum"})
+	}},
+	{scripts.BoardSubmit, "no such play", "play_not_found", func(f *fixture) call {
+		return f.score(5, values{"play": "1", "play_id": "none"})
+	}},
+	{scripts.BoardSubmit, "for a play of another player", "play_not_found", func(f *fixture) call {
+		return f.score(5, f.play("8|1"))
+	}},
+	{scripts.BoardSubmit, "for a play that is used", "play_used", func(f *fixture) call {
+		return f.score(5, f.play("used"))
+	}},
+	{scripts.BoardSubmit, "for a play that is over", "play_expired", func(f *fixture) call {
+		return f.score(5, f.play("7|1"))
+	}},
+
+	{scripts.BoardHide, "an entry", "ok", func(f *fixture) call {
+		f.score(5, values{"segments": "country=DE"}).want(scripts.OK)
+		return f.entry(scripts.BoardHide, values{"hide": 1, "segments": "country=DE"})
+	}},
+	{scripts.BoardHide, "shown again", "ok", func(f *fixture) call {
+		f.score(5, nil).want(scripts.OK)
+		f.entry(scripts.BoardHide, values{"hide": 1}).want(scripts.OK)
+		return f.entry(scripts.BoardHide, values{"hide": 0})
+	}},
+	{scripts.BoardHide, "without the stored segments", "stale", func(f *fixture) call {
+		f.score(5, values{"segments": "country=DE"}).want(scripts.OK)
+		return f.entry(scripts.BoardHide, values{"hide": 1})
+	}},
+	{scripts.BoardHide, "nobody", "entry_not_found", func(f *fixture) call {
+		return f.entry(scripts.BoardHide, values{"hide": 1})
+	}},
+	{scripts.BoardRemove, "an entry", "ok", func(f *fixture) call {
+		f.score(5, values{"segments": "country=DE"}).want(scripts.OK)
+		return f.entry(scripts.BoardRemove, values{"segments": "country=DE"})
+	}},
+	{scripts.BoardRemove, "a hidden one", "ok", func(f *fixture) call {
+		f.score(5, nil).want(scripts.OK)
+		f.entry(scripts.BoardHide, values{"hide": 1}).want(scripts.OK)
+		return f.entry(scripts.BoardRemove, nil)
+	}},
+	{scripts.BoardRemove, "nobody", "ok", func(f *fixture) call { return f.entry(scripts.BoardRemove, nil) }},
+	{scripts.BoardRemove, "without the stored segments", "stale", func(f *fixture) call {
+		f.score(5, values{"segments": "country=DE"}).want(scripts.OK)
+		return f.entry(scripts.BoardRemove, nil)
+	}},
+	{scripts.BoardSeal, "after its end", "ok", func(f *fixture) call {
+		return f.newCall(scripts.BoardSeal, values{"to": 2})
+	}},
+	{scripts.BoardSeal, "before its end", "stale", func(f *fixture) call {
+		return f.newCall(scripts.BoardSeal, values{"to": 1 << 52})
+	}},
+}
+
+func TestTheVersionOfTheFirstHundredRisesOnlyWithThem(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		top := func() string { return f.field(keys.BoardSeason(f.boardShard(), 1), keys.BoardTopField) }
+		for user := range 110 {
+			f.score(1000-user, values{"user": user + 1}).want(scripts.OK)
+		}
+		if top() != "100" {
+			t.Fatalf("%s after 110 players", top())
+		}
+		for _, step := range []struct {
+			name string
+			call call
+			want string
+		}{
+			{"behind the first hundred", f.score(899, values{"user": 110}), "100"},
+			{"unchanged in front", f.score(1, values{"user": 1}), "100"},
+			{"from behind into them", f.score(950, values{"user": 110}), "101"},
+			{"out of them", f.score(1, values{"user": 1, "operator": "last"}), "102"},
+			{"hidden in front", f.entry(scripts.BoardHide, values{"user": 2, "hide": 1}), "103"},
+			{"hidden behind", f.entry(scripts.BoardHide, values{"user": 109, "hide": 1}), "103"},
+			{"removed in front", f.entry(scripts.BoardRemove, values{"user": 3}), "104"},
+		} {
+			step.call.want(scripts.OK)
+			if top() != step.want {
+				t.Errorf("%s: %s; want %s", step.name, top(), step.want)
+			}
+		}
+	})
+}

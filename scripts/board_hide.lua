@@ -1,0 +1,35 @@
+-- board_hide: takes a player's entry out of the order of a season and keeps its record, or puts it
+-- back, or changes nothing.
+-- INCLUDES  board
+-- FLAGS     allow-oom
+-- KEYS      1 season  2 rank  3 entries  4 details  then the zset of each segment
+-- ARGV      1 user  2 hide: 1 or 0  3 segments
+-- RETURNS   ok stale entry_not_found
+-- INVARIANT a zset has exactly one member of each player who is not hidden
+-- After stale follow the segments that are stored, which must be given with their keys.
+local season_key, rank_key, entries_key, details_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local user, hide, segments = ARGV[1], ARGV[2], ARGV[3]
+
+local record = redis.call('HGET', entries_key, user)
+if not record then return 'entry_not_found' end
+local key, submissions, flags, nonce = read_record(record)
+local is_hidden = string.find(flags, 'h', 1, true) ~= nil
+if is_hidden == (hide == '1') then return 'ok' end
+local stored = string.find(flags, 's', 1, true) and redis.call('HGET', details_key, user .. ':s') or ''
+if stored ~= segments then return {'stale', stored} end
+
+local member = key .. pack_bytes(tonumber(user), 6)
+if hide == '1' then
+  count_top(season_key, redis.call('ZRANK', rank_key, member))
+  redis.call('ZREM', rank_key, member)
+  for i = 5, #KEYS do redis.call('ZREM', KEYS[i], member) end
+  flags = flags .. 'h'
+else
+  redis.call('ZADD', rank_key, '0', member)
+  for i = 5, #KEYS do redis.call('ZADD', KEYS[i], '0', member) end
+  count_top(season_key, redis.call('ZRANK', rank_key, member))
+  flags = string.gsub(flags, 'h', '')
+end
+redis.call('HINCRBY', season_key, 'hidden', hide == '1' and '1' or '-1')
+write_record(entries_key, user, key, submissions, flags, nonce)
+return 'ok'

@@ -1,0 +1,16 @@
+-- board_seal: closes a season of a shard for good, once its time is over by the store's clock, or
+-- changes nothing.
+-- INCLUDES  clock
+-- FLAGS     allow-oom
+-- KEYS      1 season
+-- ARGV      1 to: ms from which the season takes no scores
+-- RETURNS   ok stale
+-- INVARIANT a sealed season takes no score
+local season_key, to = KEYS[1], ARGV[1]
+
+local season = redis.call('HMGET', season_key, 'state', 'clock')
+if season[1] then return 'ok' end
+local now_ms = read_clock()
+if math.max(now_ms, tonumber(season[2] or '0')) < tonumber(to) then return 'stale' end
+redis.call('HSET', season_key, 'state', 'SEALED')
+return 'ok'

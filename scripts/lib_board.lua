@@ -1,0 +1,45 @@
+-- lib_board: the entries of a leaderboard. A member of its zsets is 7 bytes of the score, 7 of the
+-- subscore, 6 of the time (ms) at which the score was reached and 6 of the user id, all big-endian,
+-- so that the best member is the first. The record of a player is the first 20 of these bytes, the
+-- number of submissions when there are more than one, its flags, and "-" with the nonce of the last
+-- call without a receipt. Flags are letters: d details are stored, h hidden, s segments are stored.
+local function pack_bytes(value, count)
+  local bytes = {}
+  for i = count, 1, -1 do
+    local low = value % 256
+    bytes[i], value = low, (value - low) / 256
+  end
+  return string.char(unpack(bytes))
+end
+
+local function unpack_bytes(text, first, last)
+  local value = 0
+  for i = first, last do value = value * 256 + string.byte(text, i) end
+  return value
+end
+
+-- pack_score returns 7 bytes that sort as the order wants it: 2^52 is in their middle.
+local function pack_score(units, order)
+  return pack_bytes(order == 'asc' and 4503599627370496 + units or 4503599627370496 - units, 7)
+end
+
+local function unpack_score(text, first, order)
+  local value = unpack_bytes(text, first, first + 6)
+  return order == 'asc' and value - 4503599627370496 or 4503599627370496 - value
+end
+
+-- read_record returns the parts of a record: the 20 bytes, submissions, flags and nonce.
+local function read_record(record)
+  local submissions, flags, nonce = string.match(record, '^(%d*)(%l*)%-?(%w*)$', 21)
+  return string.sub(record, 1, 20), tonumber(submissions) or 1, flags, nonce
+end
+
+local function write_record(entries_key, user, key, submissions, flags, nonce)
+  local count = submissions > 1 and string.format('%d', submissions) or ''
+  redis.call('HSET', entries_key, user, key .. count .. flags .. (nonce ~= '' and '-' .. nonce or ''))
+end
+
+-- count_top raises the version of the first 100 when a place among them has changed.
+local function count_top(season_key, rank)
+  if rank and rank < 100 then redis.call('HINCRBY', season_key, 'top', '1') end
+end
