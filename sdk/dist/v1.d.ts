@@ -44,6 +44,14 @@ export type ServiceCode =
  | "asset_not_found"
 /** 404: No such save slot */
  | "slot_not_found"
+/** 404: No such leaderboard */
+ | "board_not_found"
+/** 404: The leaderboard keeps no such season */
+ | "season_not_found"
+/** 404: The player has no entry */
+ | "entry_not_found"
+/** 404: No such play of this player */
+ | "play_not_found"
 /** 404: The save slot keeps no such version */
  | "save_version_not_found"
 /** 405: The method is not allowed here */
@@ -88,6 +96,20 @@ export type ServiceCode =
  | "token_exists"
 /** 409: Money of the player is held in a room that has not ended */
  | "money_held"
+/** 409: The game has a leaderboard with this key */
+ | "board_exists"
+/** 409: The season takes no scores */
+ | "season_closed"
+/** 409: A score was sent for this play before */
+ | "play_used"
+/** 409: The play lasted too long */
+ | "play_expired"
+/** 409: The player has no submissions left in this season */
+ | "submissions_exhausted"
+/** 409: The player is in another segment in this season */
+ | "segment_fixed"
+/** 409: The leaderboard takes no more players */
+ | "board_full"
 /** 409: The account is linked already */
  | "already_linked"
 /** 413: The body is too large */
@@ -98,6 +120,8 @@ export type ServiceCode =
  | "idempotency_key_reused"
 /** 422: The save breaks a rule of the game */
  | "save_rejected"
+/** 422: The score breaks a rule of the leaderboard */
+ | "score_rejected"
 /** 429: Too many requests */
  | "rate_limited"
 /** 500: Something went wrong */
@@ -159,6 +183,332 @@ interface components {
             /** @description A sentence */
             detail: string;
         }[];
+        /** @description Who may send scores: one word or a list; `server` by default */
+        WritersInput: ("server" | "players") | ("server" | "players")[];
+        /** @description Orders equal scores. With the operator best it is the subscore of the best score */
+        Subscore: {
+            /**
+             * @default desc
+             * @enum {string}
+             */
+            order?: "desc" | "asc";
+            /**
+             * @default best
+             * @enum {string}
+             */
+            operator?: "best" | "last" | "sum" | "min" | "max";
+        };
+        /** @description What scores of players must keep; players do not see it */
+        ScoreRules: {
+            min?: components["schemas"]["ScoreValue"];
+            max?: components["schemas"]["ScoreValue"];
+            maxStep?: components["schemas"]["ScoreValue"];
+            minIntervalSeconds?: number;
+            /** @description Of a player in a season; 0 for any number */
+            maxSubmissions?: number;
+            /** @description Each score needs a play of its own */
+            play?: boolean;
+            minPlaySeconds?: number;
+            /** @description 3600 when 0 */
+            maxPlaySeconds?: number;
+        };
+        /**
+         * @description An exact decimal with at most the decimals of the leaderboard, below 2^52 in units of its last
+         * digit
+         * @example 1250
+         */
+        ScoreValue: number | string;
+        /** @description `cron` with `timeZone`, or `everySeconds` */
+        SeasonSchedule: {
+            /**
+             * @description Five fields. A local time that does not exist is the first instant after the gap, one that
+             * comes twice the first
+             * @example 0 0 * * 1
+             */
+            cron?: string;
+            /**
+             * @description Of the IANA database
+             * @example Europe/Berlin
+             */
+            timeZone?: string;
+            everySeconds?: number;
+        };
+        LeaderboardInput: {
+            /** @description Its key in the game */
+            board: string;
+            name: string;
+            /**
+             * @default desc
+             * @enum {string}
+             */
+            order?: "desc" | "asc";
+            /**
+             * @description What a further score does to an entry
+             * @default best
+             * @enum {string}
+             */
+            operator?: "best" | "last" | "sum" | "min" | "max";
+            /**
+             * @description Fraction digits of scores
+             * @default 0
+             */
+            decimals?: number;
+            subscore?: components["schemas"]["Subscore"] | null;
+            /**
+             * @description With `shared`, equal entries have the same `place`: 1, 1, 3
+             * @default first
+             * @enum {string}
+             */
+            ties?: "first" | "shared";
+            writers?: components["schemas"]["WritersInput"];
+            rules?: components["schemas"]["ScoreRules"] | null;
+            /** @description Null: a season lasts until staff ends it */
+            schedule?: components["schemas"]["SeasonSchedule"] | null;
+            /**
+             * Format: date-time
+             * @description Of the first season; now by default
+             */
+            startsAt?: string | null;
+            /**
+             * @description How long late results count in a season that is over
+             * @default 0
+             */
+            graceSeconds?: number;
+            /**
+             * @description Past seasons that are kept
+             * @default 10
+             */
+            keepSeasons?: number;
+            /** @description Names by which players are grouped */
+            segments?: string[];
+            /** Format: int64 */
+            maxEntries?: number | null;
+            /** @default 1 */
+            shards?: number;
+            metadata?: components["schemas"]["Metadata"];
+        };
+        LeaderboardPatch: {
+            name?: string;
+            writers?: components["schemas"]["WritersInput"];
+            rules?: components["schemas"]["ScoreRules"] | null;
+            schedule?: components["schemas"]["SeasonSchedule"] | null;
+            graceSeconds?: number;
+            keepSeasons?: number;
+            segments?: string[];
+            /** Format: int64 */
+            maxEntries?: number | null;
+            metadata?: components["schemas"]["Metadata"];
+        };
+        LeaderboardSettings: {
+            /** @description Its key in the game */
+            board: string;
+            name: string;
+            /**
+             * @default desc
+             * @enum {string}
+             */
+            order: "desc" | "asc";
+            /**
+             * @description What a further score does to an entry
+             * @default best
+             * @enum {string}
+             */
+            operator: "best" | "last" | "sum" | "min" | "max";
+            /**
+             * @description Fraction digits of scores
+             * @default 0
+             */
+            decimals: number;
+            subscore: components["schemas"]["Subscore"] | null;
+            /**
+             * @description With `shared`, equal entries have the same `place`: 1, 1, 3
+             * @default first
+             * @enum {string}
+             */
+            ties: "first" | "shared";
+            writers: ("server" | "players")[];
+            rules?: components["schemas"]["ScoreRules"] | null;
+            /** @description Null: a season lasts until staff ends it */
+            schedule: components["schemas"]["SeasonSchedule"] | null;
+            /**
+             * Format: date-time
+             * @description Of the first season; now by default
+             */
+            startsAt?: string | null;
+            /**
+             * @description How long late results count in a season that is over
+             * @default 0
+             */
+            graceSeconds: number;
+            /**
+             * @description Past seasons that are kept
+             * @default 10
+             */
+            keepSeasons: number;
+            /** @description Names by which players are grouped */
+            segments: string[];
+            /** Format: int64 */
+            maxEntries: number | null;
+            /** @default 1 */
+            shards: number;
+            metadata: components["schemas"]["Metadata"];
+        };
+        /** @description The settings are those of the current season */
+        Leaderboard: {
+            gameId: components["schemas"]["Id"];
+            /** @description Its key in the game */
+            board: string;
+            name: string;
+            /**
+             * @default desc
+             * @enum {string}
+             */
+            order: "desc" | "asc";
+            /**
+             * @description What a further score does to an entry
+             * @default best
+             * @enum {string}
+             */
+            operator: "best" | "last" | "sum" | "min" | "max";
+            /**
+             * @description Fraction digits of scores
+             * @default 0
+             */
+            decimals: number;
+            subscore: components["schemas"]["Subscore"] | null;
+            /**
+             * @description With `shared`, equal entries have the same `place`: 1, 1, 3
+             * @default first
+             * @enum {string}
+             */
+            ties: "first" | "shared";
+            writers: ("server" | "players")[];
+            rules?: components["schemas"]["ScoreRules"] | null;
+            /** @description Null: a season lasts until staff ends it */
+            schedule: components["schemas"]["SeasonSchedule"] | null;
+            /**
+             * Format: date-time
+             * @description Of the first season; now by default
+             */
+            startsAt?: string | null;
+            /**
+             * @description How long late results count in a season that is over
+             * @default 0
+             */
+            graceSeconds: number;
+            /**
+             * @description Past seasons that are kept
+             * @default 10
+             */
+            keepSeasons: number;
+            /** @description Names by which players are grouped */
+            segments: string[];
+            /** Format: int64 */
+            maxEntries: number | null;
+            /** @default 1 */
+            shards: number;
+            metadata: components["schemas"]["Metadata"];
+            createdAt: components["schemas"]["Time"];
+            season: components["schemas"]["Season"];
+            /** @description The settings from the next season on, where they differ; for staff */
+            next?: components["schemas"]["LeaderboardSettings"];
+        };
+        Season: {
+            season: components["schemas"]["Id"];
+            /** @enum {string} */
+            status: "UPCOMING" | "OPEN" | "CLOSING" | "SEALED";
+            opensAt: components["schemas"]["Time"];
+            /** @description Null: staff ends it */
+            closesAt: components["schemas"]["Time"] | null;
+            /**
+             * Format: int64
+             * @description That are not hidden
+             */
+            entries: number;
+        };
+        BoardEntry: {
+            /**
+             * Format: int64
+             * @description In the strict order
+             */
+            rank: number;
+            /**
+             * Format: int64
+             * @description The rank, or with `ties: shared` the same for equal entries
+             */
+            place: number;
+            user: components["schemas"]["User"];
+            /** @description An exact decimal */
+            score: number;
+            /** @description An exact decimal; null on a leaderboard without one */
+            subscore: number | null;
+            reachedAt: components["schemas"]["Time"];
+            /** Format: int64 */
+            submissions: number;
+            /** @description Percent of the entries that are behind */
+            percentile: number;
+            /** @description Of the score that counts, up to 1 KiB */
+            metadata: {
+                [key: string]: unknown;
+            };
+            evidence: components["schemas"]["ScoreEvidence"] | null;
+            /**
+             * @example {
+             *       "country": "DE"
+             *     }
+             */
+            segments: {
+                [key: string]: string;
+            };
+            /** @description For staff and the player, when true */
+            hidden?: boolean;
+        };
+        ScoreEvidence: {
+            roomId?: string;
+            /** @description An https address */
+            url?: string;
+            digest?: string;
+        };
+        ScoreInput: {
+            score: components["schemas"]["ScoreValue"];
+            subscore?: components["schemas"]["ScoreValue"];
+            /**
+             * Format: int64
+             * @description For staff, and required there
+             */
+            userId?: number;
+            /** @description Where the rules demand plays */
+            playId?: string;
+            /**
+             * Format: date-time
+             * @description For staff: names the season of a late result
+             */
+            playedAt?: string;
+            /** @description Up to 1 KiB */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            evidence?: components["schemas"]["ScoreEvidence"];
+            /**
+             * @description For staff; fixed for a player in a season
+             * @example {
+             *       "country": "DE"
+             *     }
+             */
+            segments?: {
+                [key: string]: string;
+            };
+        };
+        SubmitResult: {
+            entry: components["schemas"]["BoardEntry"];
+            /** @description Whether the score has changed the entry */
+            changed: boolean;
+            /** @description The entry before; null for a first score */
+            previous: {
+                score: number;
+                subscore: number | null;
+            } | null;
+        };
         /** Format: int64 */
         Id: number;
         /** Format: uuid */
