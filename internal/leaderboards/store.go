@@ -156,8 +156,8 @@ func (c *boardChange) setDefinition(version int64, d *Definition) error {
 	return nil
 }
 
-func (c *boardChange) setSeason(s season)        { c.set(keys.BoardSeasonField(s.number), encodeSeason(s)) }
-func (c *boardChange) removeSeason(number int64) { c.set(keys.BoardSeasonField(number), "") }
+func (c *boardChange) setSeason(s season)             { c.set(keys.BoardSeasonField(s.number), encodeSeason(s)) }
+func (c *boardChange) removeSeason(number int64)      { c.set(keys.BoardSeasonField(number), "") }
 func (c *boardChange) removeDefinition(version int64) { c.set(keys.BoardDefinitionField(version), "") }
 
 func (c *boardChange) setCreated(ms int64) { c.set(keys.BoardCreatedField, strconv.FormatInt(ms, 10)) }
