@@ -233,7 +233,7 @@ func (c *Client) notify(cur *cursor, verify bool) {
 	if verify && !cur.paused {
 		if contained, _ := cur.topic.contains(cur.pos); !contained {
 			cur.snapshotFrame = nil
-			c.replaceWithSnapshot(cur, false)
+			c.replaceWithSnapshot(cur, false, nil)
 			return
 		}
 	}
@@ -329,7 +329,7 @@ func (c *Client) nextTopicFrame(cur *cursor) frame {
 	}
 	next, ok := cur.topic.nextBatch(cur.pos, cur.sub.AffectsAuthorization)
 	if !ok {
-		c.replaceWithSnapshot(cur, true)
+		c.replaceWithSnapshot(cur, true, nil)
 		return nil
 	}
 	if next.count == 0 {

@@ -4,24 +4,27 @@ package realtime
 // lost something that clients may have received. A subscription that has no snapshot goes on: it
 // ends with 4008 if its list has forked.
 func (h *Hub) Resync() {
+	jobs := map[*topic]*backfillJob{}
 	h.topics.Range(func(_, v any) bool {
 		t := v.(*topic)
 		t.snapshots.invalidate()
-		t.requestBackfill(true)
+		jobs[t] = t.requestBackfill(true)
 		return true
 	})
 	for _, c := range h.listClients() {
-		c.resync()
+		c.resync(jobs)
 	}
 }
 
-func (c *Client) resync() {
+// resync replaces what the client has once the buffers of its topics are those of the store: an
+// event that the store lost may not follow its snapshot.
+func (c *Client) resync(jobs map[*topic]*backfillJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, cur := range c.cursors {
 		if cur.active && cur.sub.replacementTaker() != nil {
 			cur.snapshotFrame = nil
-			c.replaceWithSnapshot(cur, false)
+			c.replaceWithSnapshot(cur, false, jobs[cur.topic])
 		}
 	}
 }

@@ -283,7 +283,7 @@ func TestALostPositionIsReplacedByAFreshSnapshot(t *testing.T) {
 	c.nextEvent()
 	client := n.firstClient(t)
 	client.mu.Lock()
-	client.replaceWithSnapshot(client.cursors[0], true)
+	client.replaceWithSnapshot(client.cursors[0], true, nil)
 	client.mu.Unlock()
 	if e := c.next(); e.Type != "room.snapshot" || e.Position != pos {
 		t.Errorf("got %+v, want a snapshot at %s", e, pos)

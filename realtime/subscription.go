@@ -414,9 +414,9 @@ func (c *Client) removeCursor(match func(*cursor) bool) bool {
 }
 
 // replaceWithSnapshot replaces what a cursor missed by a snapshot. A client that needs that too
-// often because it is slow is closed; it can resume from its position later. Client.mu must be
-// held.
-func (c *Client) replaceWithSnapshot(cur *cursor, slow bool) {
+// often because it is slow is closed; it can resume from its position later. The snapshot is taken
+// when the job after has ended, at once when it is nil. Client.mu must be held.
+func (c *Client) replaceWithSnapshot(cur *cursor, slow bool, after *backfillJob) {
 	if cur.paused || cur.removed || c.closeStarted {
 		return
 	}
@@ -434,7 +434,7 @@ func (c *Client) replaceWithSnapshot(cur *cursor, slow bool) {
 		return
 	}
 	cur.paused = true
-	if !c.hub.startTask(func() { c.supplySnapshot(cur) }) {
+	if !c.hub.startTask(func() { c.supplySnapshot(cur, after) }) {
 		c.closeLocked(CloseRestart, "restart")
 	}
 }
@@ -444,8 +444,13 @@ var errSnapshotOutdated = errors.New("the snapshot is older than the ring buffer
 // supplySnapshot takes a snapshot for a cursor that lost its position. It retries until it has one
 // or the socket is closed. An error (the room is gone, or the player may no longer see it) closes
 // the socket: the reply to a new subscription tells the client why.
-func (c *Client) supplySnapshot(cur *cursor) {
+func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 	refused := c.retryUntilRefused(func(ctx context.Context) error {
+		if after != nil {
+			if err := after.wait(ctx); err != nil {
+				return err
+			}
+		}
 		// What the client was answered since it subscribed is not known here, so the snapshot must be a
 		// fresh one.
 		s, pos, err := cur.topic.freshOrSharedSnapshot(ctx, position{}, true, cur.sub.replacementTaker())
