@@ -107,7 +107,7 @@ export function createProgress(c: Context) {
   }
 
   function check(slot: string): string {
-    need(slotName.test(slot), `a slot needs a name like ${slotName}`);
+    need(slotName.test(slot), `needs a name like ${slotName}`);
     return slot;
   }
 

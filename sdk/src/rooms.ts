@@ -52,12 +52,13 @@ function applyChange(room: any, name: string, data: any, at: string) {
       .map((s: any) => s.userId);
   }
   if (data.newRoomId) room.rematchRoomId = data.newRoomId;
-  if (name === "turn") room.turn = userId && fields;
+  if (name === "turn") room.turn = userId && { userId, deadline: data.deadline };
   if (/^(start|finish|cancell|disput)ed$/.test(name)) {
     room.status = name.toUpperCase();
     room.seats = room.seats.filter((s: any) => s.state !== "reserved");
     room[name === "cancelled" ? "finishedAt" : name + "At"] = at;
     if (reason) room.reason = reason;
+    delete room.turn;
   }
 }
 
@@ -216,7 +217,6 @@ export function createRooms(c: Context) {
       Object.assign(room, { seq, position });
     }
     if (name === "state") {
-      if (data.version <= f.sharedVersion) return;
       f.sharedVersion = data.version;
       const value = { ...room.shared.value, ...data.patch };
       for (const member of data.delete) delete value[member];

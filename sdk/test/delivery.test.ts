@@ -9,7 +9,7 @@ useFakeClock();
 const delivery = fc.constantFrom([1], [1], [1], [0], [2], [1, -1], [-2, 1], [0, -1]);
 const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({
-    kind: fc.constantFrom("join", "leave", "ready" as const), n: fc.nat(5), delivery,
+    kind: fc.constantFrom("join", "leave", "ready", "connect", "disconnect", "turn" as const), n: fc.nat(5), delivery,
   }) },
   { weight: 2, arbitrary: fc.record({
     kind: fc.constant("close" as const), n: fc.constantFrom(1001, 1006, 1012, 4001, 4008, 4009),
@@ -24,10 +24,25 @@ const step = fc.oneof(
 );
 
 function happen(service: FakeService, room: FakeRoom, kind: string, n: number, deliver: number[]) {
-  const others = room.state.participants.slice(1);
+  const { participants } = room.state;
+  const one = participants[n % participants.length];
+  const others = participants.slice(1);
   if (kind === "join") service.join(room, service.newUser(), deliver);
   else if (kind === "leave" && others.length) service.leave(room, others[n % others.length].id, deliver);
+  else if (kind === "connect") service.connect(room, one.id, undefined, deliver);
+  else if (kind === "disconnect") service.connect(room, one.id, service.time(), deliver);
+  else if (kind === "turn") service.giveTurn(room, one.id, deliver);
   else service.ready(room, room.state.seats[0].userId, n % 2 > 0, deliver);
+}
+
+/**
+ * What a page can show of a room. A snapshot names the players who never came, too, and events do
+ * not; null and no turn are the same.
+ */
+function fieldsOf(room: any) {
+  const { turn, presence = [], ...fields } = JSON.parse(typeof room === "string" ? room : JSON.stringify(room));
+  const seen = presence.filter((p: any) => p.connected || p.graceUntil).sort((a: any, b: any) => a.userId - b.userId);
+  return { ...fields, turn: turn ?? null, presence: seen };
 }
 
 describe("delivery", () => {
@@ -41,7 +56,7 @@ describe("delivery", () => {
       await settle(client.ready);
       const fake = service.rooms.get(room.roomId)!;
       const heard: { type: string; seq: number; view: string }[] = [];
-      for (const type of ["joined", "left", "ready", "resynced"] as const) {
+      for (const type of ["joined", "left", "ready", "connected", "disconnected", "turn", "resynced"] as const) {
         room.on(type, (e: any) => heard.push({ type: e.type, seq: e.seq, view: JSON.stringify(room) }));
       }
       const first = room.seq;
@@ -86,11 +101,11 @@ describe("delivery", () => {
           expect(seq).toBe(last + 1);
           events++;
         }
-        expect(JSON.parse(view)).toEqual(JSON.parse(fake.history.get(seq)!)); // fields first, then listeners
+        expect(fieldsOf(view)).toEqual(fieldsOf(fake.history.get(seq)!)); // fields first, then listeners
         last = seq;
       }
       expect(heard.filter((e) => e.type === "resynced").length).toBeLessThanOrEqual(service.snapshots);
-      expect(JSON.parse(JSON.stringify(room))).toEqual(service.view(fake));
+      expect(fieldsOf(room)).toEqual(fieldsOf(service.view(fake)));
       closeTabs();
     }), { numRuns: Number(process.env.RUNS ?? 150) });
     expect(events).toBeGreaterThan(100);
@@ -162,7 +177,57 @@ describe("delivery", () => {
     expect(await settle(next)).toMatchObject({ type: "message", from: 9, op: "move", payload: { x: 1 } });
   });
 
-  it("presence and shared state", async () => {
+  it("presence and turns, in place", async () => {
+    const service = new FakeService();
+    const [ann, bob] = [openTab(service), openTab(service)];
+    const room = await settle(ann.rooms.create({ maxPlayers: 9 }));
+    await settle(bob.rooms.join(room.roomId));
+    await settle(ann.ready);
+    await run(100);
+    const fake = service.rooms.get(room.roomId)!;
+    const [annId, bobId] = [ann.user!.id, bob.user!.id];
+    const heard: any[] = [];
+    for (const type of ["connected", "disconnected", "turn", "left", "finished"] as const) {
+      room.on(type, (e) => heard.push([e.type, room.presence, room.turn])); // the fields as a listener finds them
+    }
+    const { version } = room;
+    const [here, graceUntil] = [{ userId: annId, connected: true }, service.time()];
+    const away = { userId: bobId, connected: false, graceUntil };
+    service.connect(fake, annId, undefined, [2]); // it comes twice
+    service.connect(fake, bobId, graceUntil);
+    await run(100);
+    expect(room.version).toBe(version);
+    service.connect(fake, bobId, undefined, [0]); // it is lost
+    service.connect(fake, bobId, graceUntil);
+    await run(1000);
+    service.start(fake);
+    service.giveTurn(fake, bobId);
+    const { deadline } = fake.state.turn;
+    await run(100);
+    service.leave(fake, bobId); // ann gets the turn
+    await run(100);
+    service.giveTurn(fake, null);
+    service.giveTurn(fake, annId);
+    const last = { userId: annId, deadline: fake.state.turn.deadline };
+    service.finish(fake);
+    await run(100);
+    const back = { userId: bobId, connected: true };
+    const turn = { userId: bobId, deadline };
+    expect(heard.slice(0, 7)).toEqual([
+      ["connected", [here], undefined],
+      ["disconnected", [here, away], undefined],
+      ["connected", [here, back], undefined],
+      ["disconnected", [here, away], undefined],
+      ["turn", [here, away], turn],
+      ["left", [here], turn],
+      ["turn", [here], { userId: annId, deadline: expect.any(String) }],
+    ]);
+    expect(heard.slice(7)).toEqual([
+      ["turn", [here], null], ["turn", [here], last], ["finished", [here], undefined],
+    ]);
+  });
+
+  it("shared state", async () => {
     const service = new FakeService();
     const [ann, bob] = [openTab(service), openTab(service)];
     const room = await settle(ann.rooms.create({ maxPlayers: 9 }));
@@ -170,13 +235,8 @@ describe("delivery", () => {
     await settle(Promise.all([ann.ready, bob.ready]));
     await run(100);
     const heard: any[] = [];
-    for (const type of ["connected", "disconnected", "turn", "state"] as const) {
-      same.on(type, (e) => heard.push(e.type));
-    }
+    same.on("state", (e) => heard.push(e.version));
     const fake = service.rooms.get(room.roomId)!;
-    service.tell(fake, "room.disconnected", { userId: 1, graceUntil: service.time() });
-    service.tell(fake, "room.connected", { userId: 1 });
-    service.tell(fake, "room.turn", { userId: 1, deadline: service.time() });
     const versions = await settle(Promise.all([
       room.shared.set({ a: 1, b: 1 }), same.shared.set({ c: 2 }), same.shared.set({ d: 3 }, { delete: ["b"] }),
     ]));
@@ -184,6 +244,6 @@ describe("delivery", () => {
     await run(100);
     expect(room.shared.value).toEqual(fake.shared.value);
     expect(same.shared.value).toEqual(fake.shared.value);
-    expect(heard).toEqual(["disconnected", "connected", "turn", "state", "state", "state"]);
+    expect(heard).toEqual([1, 2, 3]);
   });
 });

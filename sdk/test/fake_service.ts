@@ -231,11 +231,12 @@ export class FakeService {
     const s = room.state;
     const at = this.time();
     change(s, at);
-    s.version++;
+    const isPresence = type.endsWith("connected"); // which leaves the version as it is
+    if (!isPresence) s.version++;
     s.seq++;
     s.position = `${s.seq}-n`;
     const { roomId, seq, position, version } = s;
-    const event = { type, roomId, seq, position, at, data: { ...data, version } };
+    const event = { type, roomId, seq, position, at, data: isPresence ? data : { ...data, version } };
     room.log.push(event);
     room.history.set(s.seq, JSON.stringify(this.view(room)));
     for (const socket of this.sockets) for (const times of deliver) socket.hear(room, event, times);
@@ -245,6 +246,7 @@ export class FakeService {
     this.happen(room, "room.joined", { user, participantCount: 0, totalWager: 0, totalWagerAmount: "0" }, (s, at) => {
       s.participants.push(user);
       s.seats.push({ userId: user.id, state: "active", ready: false, joinedAt: at });
+      s.presence?.push({ userId: user.id, connected: false });
     }, deliver);
   }
 
@@ -254,6 +256,34 @@ export class FakeService {
       s.participants = s.participants.filter((u: any) => u.id !== userId);
       if (forfeits) s.seats.find((x: any) => x.userId === userId).state = "forfeited";
       else s.seats = s.seats.filter((x: any) => x.userId !== userId);
+      s.presence = s.presence?.filter((p: any) => p.userId !== userId);
+    }, deliver);
+    if (room.state.turn?.userId === userId) this.giveTurn(room, room.state.participants[0].id, deliver, "left");
+  }
+
+  /** A player's first socket follows the room; with graceUntil, the last one is gone. */
+  connect(room: FakeRoom, userId: number, graceUntil?: string, deliver?: number[]) {
+    const more = graceUntil ? { graceUntil } : {};
+    this.happen(room, graceUntil ? "room.disconnected" : "room.connected", { userId, ...more }, (s) => {
+      s.presence ??= s.participants.map((u: any) => ({ userId: u.id, connected: false }));
+      const i = s.presence.findIndex((p: any) => p.userId === userId);
+      s.presence[i] = { userId, connected: !graceUntil, ...more };
+    }, deliver);
+  }
+
+  giveTurn(room: FakeRoom, userId: number | null, deliver?: number[], reason = "set") {
+    const deadline = userId && new Date(this.now() + 30_000).toISOString();
+    this.happen(room, "room.turn", { userId, deadline, reason }, (s) => {
+      s.turn = userId ? { userId, deadline } : undefined;
+    }, deliver);
+  }
+
+  /** Ends a room, which has no turn and no presence from then on. */
+  finish(room: FakeRoom, deliver?: number[]) {
+    this.happen(room, "room.finished", { payouts: [] }, (s, at) => {
+      s.status = "FINISHED";
+      s.finishedAt = at;
+      s.turn = s.presence = undefined;
     }, deliver);
   }
 

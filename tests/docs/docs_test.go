@@ -172,8 +172,10 @@ var expected = map[string][]string{
 	"README.md": {
 		`"balanced":true`, `"tokenId":"GOLD".*?"volume":102.5,`, `bin/parlor tail --url `,
 	},
-	"web/src/docs/content/recipes/duel.md":       {`"status":"FINISHED"`, `"balanced":true`},
-	"web/src/docs/content/recipes/turn-based.md": {`"status":"FINISHED"`},
+	"web/src/docs/content/recipes/duel.md": {`"status":"FINISHED"`, `"balanced":true`},
+	"web/src/docs/content/recipes/turn-based.md": {
+		`"stateKeys":\{"board\.":"host","moves\.":"owner"\}`, `"status":"FINISHED"`,
+	},
 	"web/src/docs/content/recipes/consensus.md": {
 		`"status":"DISPUTED"`, `"reports":\[\{"userId":1,`, `"status":"FINISHED"`, `"balanced":true`,
 	},

@@ -138,6 +138,37 @@ describe("an operator", () => {
     expect((await api("GET", `/api/v1/game-session/get?roomId=${room.roomId}`, node.adminKey)).status).toBe("CANCELLED");
   });
 
+  test("sees the shared state of a room and whose turn it is, as they change", async () => {
+    const { ada, bob } = node.tokens as { ada: string; bob: string };
+    await api("PATCH", "/api/v1/admin/games/1", node.adminKey, { settings: { stateKeys: { board: "all" } } });
+    const [{ roomId }, { id, username }] = await Promise.all([createRoom(), api("GET", "/api/v1/me", bob)]);
+    await api("POST", "/join", bob, { roomId });
+    await goTo(`rooms/${roomId}`, /CREATED/);
+    const turn = page.locator("dl > div", { has: page.locator("dt", { hasText: /^Turn$/ }) }).locator("dd");
+    expect(await turn.textContent()).toBe("–");
+    expect(await page.getByRole("heading", { level: 2, name: "Shared state" }).count()).toBe(0);
+
+    await api("POST", "/api/v1/game-session/start", ada, { roomId });
+    const given = await api("POST", "/api/v1/game-session/turn", ada, { roomId, userId: id, seconds: 600 });
+    await turn.locator(`time[datetime="${given.turn.deadline}"]`).waitFor();
+    await turn.getByRole("link", { name: username }).waitFor();
+
+    await api("POST", "/api/v1/game-session/state", bob, { roomId, version: 0, patch: { board: ["x", "é"] } });
+    const values = page.getByLabel("Shared state as JSON");
+    await page.getByText("Version 1, 1 name, 20 B").waitFor();
+    expect(await values.isVisible()).toBe(false);
+    await page.getByText("Version 1, 1 name, 20 B").click();
+    expect(JSON.parse((await values.textContent())!)).toEqual({ board: ["x", "é"] });
+    expect(await findViolations(page)).toEqual([]);
+    await api("POST", "/api/v1/game-session/state", ada, { roomId, version: 1, patch: { "board.size": 3 } });
+    await page.getByText("Version 2, 2 names").waitFor(); // and it stays open
+    expect(JSON.parse((await values.textContent())!)).toEqual({ board: ["x", "é"], "board.size": 3 });
+
+    await api("POST", "/api/v1/game-session/turn", ada, { roomId, userId: null });
+    await expect.poll(() => turn.textContent()).toBe("–");
+    await api("POST", "/api/v1/game-session/cancel", node.adminKey, { roomId });
+  });
+
   test("decides a dispute, and refunds another, by keyboard", async () => {
     const { ada, bob } = node.tokens as { ada: string; bob: string };
     const ids = await Promise.all([ada, bob].map(async (token) => (await api("GET", "/api/v1/me", token)).id as number));

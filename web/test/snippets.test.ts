@@ -17,8 +17,7 @@ const game = `
 declare function show(...what: unknown[]): void;
 declare function showResult(payouts: unknown): void;
 declare function move(from: number, payload: unknown): void;
-declare function draw(moves: string[]): void;
-declare function areLegal(moves: string[]): boolean;
+declare function draw(moves: string[][]): void;
 declare function startGame(room: unknown): void;
 declare const me: { x: number; y: number; a: number };
 `;

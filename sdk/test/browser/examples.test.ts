@@ -75,20 +75,35 @@ async function openBoth(name: string, isReady: (page: Page) => Promise<unknown>)
   return pages as [Page, Page];
 }
 
-const seesText = (page: Page, text: string) => page.getByText(text).first().waitFor();
+const seesText = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
 describe("two players see each other in", () => {
   it("the turn-based game", async () => {
+    await node.call(node.adminKey, "PATCH", "admin/games/1", { settings: { stateKeys: { "cells.": "owner" } } });
     const [first, second] = await openBoth("turn_based", (page) => page.locator("button").nth(8).waitFor());
-    await seesText(first, "Your move");
-    await seesText(second, "Their move");
-    for (const [page, other, cell, mark] of [[first, second, 0, "X"], [second, first, 4, "O"]] as const) {
-      await page.locator("button").nth(cell).click();
-      await other.locator("button").nth(cell).getByText(mark).waitFor();
-    }
-    await first.reload(); // the game goes on: from the save, and from what the other one knows
-    await first.locator("button").nth(4).getByText("O").waitFor();
-    await seesText(first, "Your move");
+    const cell = (page: Page, n: number) => page.locator("button").nth(n);
+    const move = async (page: Page, other: Page, n: number, mark: string) => {
+      await seesText(page, /^Your move: \d+ s/);
+      await seesText(other, /^Their move: \d+ s/);
+      expect(await cell(other, n).isDisabled()).toBe(true);
+      await cell(page, n).click();
+      for (const one of [page, other]) await cell(one, n).getByText(mark).waitFor();
+    };
+    await move(first, second, 0, "X");
+    await move(second, first, 4, "O");
+    await seesText(first, /^Your move/);
+    await first.reload(); // the game goes on: the room has the board and the turn
+    await cell(first, 4).getByText("O").waitFor();
+    await move(first, second, 1, "X");
+    await move(second, first, 8, "O");
+    await move(first, second, 2, "X");
+    await seesText(first, "You won");
+    await seesText(second, "You lost");
+    // Both have reported the same: the room has ended without a server of the game.
+    await expect.poll(async () => {
+      const { items } = await node.call(node.adminKey, "GET", "admin/rooms?gameId=1&status=FINISHED");
+      return items.length;
+    }).toBe(1);
     expect(complaints).toEqual([]);
   });
 

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
 import { DisputeActs, Reports } from "./disputes";
-import { formatClock } from "./format";
-import type { Game, Page, Presence, Room, RoomEvent } from "./types";
+import { formatBytes, formatClock } from "./format";
+import type { Game, Page, Presence, Room, RoomEvent, Shared } from "./types";
 import {
   type Act, ActButton, Amount, Badge, type Column, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time,
   usePages, useRead,
@@ -118,6 +118,18 @@ function Connected({ presence }: { presence?: Presence }) {
   return presence?.graceUntil ? <>no, waited for until <Time at={presence.graceUntil} /></> : <>no</>;
 }
 
+/** Shows how large the shared state is, and its values when it is opened. */
+function SharedState({ shared }: { shared: Shared }) {
+  const names = Object.keys(shared.value).length;
+  const size = formatBytes(new TextEncoder().encode(JSON.stringify(shared.value)).length);
+  return (
+    <details>
+      <summary>Version {shared.version}, {names} {names === 1 ? "name" : "names"}, {size}</summary>
+      <pre class="tall" tabIndex={0} aria-label="Shared state as JSON"><code>{JSON.stringify(shared.value, null, 2)}</code></pre>
+    </details>
+  );
+}
+
 export function RoomScreen({ id }: { id: string }) {
   const read = useRead<Room>(`/api/v1/game-session/get?roomId=${encodeURIComponent(id)}`);
   const events = useEvents(id);
@@ -152,6 +164,8 @@ export function RoomScreen({ id }: { id: string }) {
         ["Created", <Time at={room.createdAt} />],
         ["Started", <Time at={room.startedAt} />],
         ["Ended", <>{<Time at={room.finishedAt} />}{room.reason ? ` (${room.reason})` : ""}</>],
+        ["Turn", room.turn
+          ? <><PlayerLink id={room.turn.userId} name={nameOf(room.turn.userId)} /> until <Time at={room.turn.deadline} /></> : "–"],
         ["Metadata", <code class="wrap">{JSON.stringify(room.metadata)}</code>],
       ]} />
       <Section title="Seats">
@@ -165,6 +179,7 @@ export function RoomScreen({ id }: { id: string }) {
           { head: "Joined", cell: (s) => <Time at={s.joinedAt} /> },
         ]} />
       </Section>
+      {room.shared ? <Section title="Shared state"><SharedState shared={room.shared} /></Section> : null}
       {room.reports ? <Section title="Reports"><Reports room={room} /></Section> : null}
       <Section title="Events" actions={<span class="muted">{hasEnded(room) ? "" : "live"}</span>}>
         <ProblemNote problem={events.problem} />

@@ -12,10 +12,12 @@ export interface Token {
 export interface Balance extends Token { amount: string; held: number; heldAmount: string }
 export interface Seat { userId: number; state: string; ready: boolean; joinedAt: string }
 export interface Presence { userId: number; connected: boolean; graceUntil?: string }
+export interface Shared { version: number; value: Record<string, unknown> }
 export interface Room {
   id: number; roomId: string; gameId: number; entryToken: Token | null; roomEntry: number; totalWager: number;
   roomEntryAmount?: string; totalWagerAmount?: string; creator: User; host: User; participants: User[]; seats: Seat[];
   presence?: Presence[];
+  shared?: Shared; turn?: { userId: number; deadline: string };
   maxPlayers: number; minPlayers: number; isFriendsOnly: boolean; visibility?: string; status: string; code?: string;
   createdAt: string; startedAt: string | null; finishedAt: string | null; version: number; seq: number;
   settlement: string; metadata: object; reason?: string | null; rakeAmount?: string;
