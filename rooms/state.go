@@ -188,11 +188,12 @@ func (o *objectAppender) clockMembers(r *Room) {
 		o.rawMember("value", string(r.Shared.ValueJSON))
 		o.closeBracket('}')
 	}
-	if r.Status != Started {
-		return
+	if r.StartedAt.IsZero() {
+		o.rawMember("matchDeadline", "null")
+	} else {
+		o.timeMember("matchDeadline", r.StartedAt.Add(r.MatchTimeout))
 	}
-	o.timeMember("matchDeadline", r.StartedAt.Add(r.MatchTimeout))
-	if r.Turn != nil {
+	if r.Status == Started && r.Turn != nil {
 		o.memberName("turn")
 		o.openBracket('{')
 		o.intMember("userId", r.Turn.UserID)

@@ -8,6 +8,7 @@ local function start_room(publish, events_key, open_key, created_key, started_ke
     redis.call('ZREM', created_key, room_id)
     redis.call('ZADD', started_key, '0', room_id)
   end
-  redis.call('ZADD', due_key, string.format('%d', deadline), room_id)
-  emit_event(publish, events_key, seq, nonce, now, 'room.started', version .. '|' .. by)
+  local due = string.format('%d', deadline)
+  redis.call('ZADD', due_key, due, room_id)
+  emit_event(publish, events_key, seq, nonce, now, 'room.started', version .. '|' .. by .. '|' .. due)
 end

@@ -34,7 +34,7 @@ var (
 	RoomHostChanged = define("room.host_changed", ToRoom, "another player is the host now",
 		"userId, version")
 	RoomStarted = define("room.started", ToRoom, "the game began; stakes are locked, reserved seats are removed",
-		"by: host|server|auto, startedAt, version")
+		"by: host|server|auto, startedAt, matchDeadline, version")
 	RoomResult = define("room.result", ToRoom, "a player of a room with settlement consensus reported what happened",
 		"userId, version")
 	RoomDisputed = define("room.disputed", ToRoom, "the players reported different results: the pot is frozen until "+

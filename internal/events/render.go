@@ -205,12 +205,14 @@ func (b *builder) appendRoomHostChanged() {
 	b.integer("version", version)
 }
 
-// room.started: version|by.
+// room.started: version|by|ms of the match deadline.
 func (b *builder) appendRoomStarted() {
 	version := b.next()
 	b.text("by", b.next())
 	b.name("startedAt")
 	b.json = wire.AppendTime(b.json, b.at)
+	b.name("matchDeadline")
+	b.json = wire.AppendTime(b.json, b.parseTime(b.next()))
 	b.integer("version", version)
 }
 

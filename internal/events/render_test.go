@@ -58,8 +58,8 @@ var renderings = []struct {
 		[]string{"room.host_changed", `{"userId":8,"version":5}`},
 	},
 	{
-		"a start", testRoom, "6-0000001a|room.started|" + millis + "|6|host",
-		[]string{"room.started", `{"by":"host","startedAt":` + renderedT + `,"version":6}`},
+		"a start", testRoom, "6-0000001a|room.started|" + millis + "|6|host|" + millis,
+		[]string{"room.started", `{"by":"host","startedAt":` + renderedT + `,"matchDeadline":` + renderedT + `,"version":6}`},
 	},
 	{
 		"a result", testRoom, "7-0000001a|room.finished|" + millis + "|7|2|10|7:1:490:12.5;8:2:0:;9:0:5:;10:0:0:;",

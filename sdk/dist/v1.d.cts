@@ -1073,8 +1073,8 @@ interface components {
                 userId: components["schemas"]["Id"];
                 deadline: components["schemas"]["Time"];
             };
-            /** @description While the game is on; when it is cancelled if there is no result by then */
-            matchDeadline?: components["schemas"]["Time"];
+            /** @description When the room is cancelled if there is no result by then; null before the start */
+            matchDeadline?: components["schemas"]["Time"] | null;
         };
         SetState: {
             roomId: components["schemas"]["RoomId"];
@@ -1537,6 +1537,7 @@ interface components {
             /** @enum {string} */
             by: "host" | "server" | "auto";
             startedAt: components["schemas"]["Time"];
+            matchDeadline: components["schemas"]["Time"];
             /**
              * Format: int64
              * @description Of the room

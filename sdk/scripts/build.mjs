@@ -12,21 +12,24 @@ import { bundleTypes } from "./types.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-// Names of properties that only the SDK itself sees, so that they may be shortened. None of them may
-// be on the wire, in storage, in the surface or of the browser.
-const internalNames = [
-  "shelf", "http", "session", "socket", "syncClock", "onUser", "reportError", "fail", "prefix", "options", "emit",
-  "bearer", "freshToken", "refuse", "currentToken", "forget", "onRenewed", "isUp", "ask", "buffered", "wake", "drop",
-  "rest", "onUp", "onDown", "onEvent", "onFailure", "sent", "timer", "frame", "reject", "resolve", "retries",
-  "emitter", "waits", "sharedVersion", "touched", "forgotten", "base", "heard", "live", "busy", "whenDone",
-  "isPersistent", "issuedAt", "endOfLife", "note", "flush", "catchUp", "learn", "end",
-];
+// Names of properties that only the SDK itself sees, and short ones for them. None of the long ones may
+// be on the wire, in storage, in the surface or of the browser. Any free short name will do; these make
+// the compressed files 66 bytes smaller than those that esbuild chooses, found by swapping at random.
+const internalNames = {
+  shelf: "w", http: "k", session: "j", socket: "m", syncClock: "N", onUser: "q", reportError: "t", fail: "O",
+  prefix: "h", options: "W", emit: "o", bearer: "y", freshToken: "A", refuse: "R", currentToken: "X",
+  forget: "M", onRenewed: "P", isUp: "K", ask: "f", buffered: "z", wake: "c", drop: "L", rest: "V", onUp: "g",
+  onDown: "I", onEvent: "_", onFailure: "u", sent: "U", timer: "r", frame: "$", reject: "l", resolve: "n",
+  retries: "J", emitter: "v", waits: "F", sharedVersion: "s", touched: "G", forgotten: "T", base: "D",
+  heard: "B", live: "e", busy: "b", whenDone: "d", isPersistent: "H", issuedAt: "p", endOfLife: "C", note: "x",
+  flush: "i", catchUp: "E", learn: "S", end: "a",
+};
 
 async function bundle(entry, format) {
   const result = await build({
     absWorkingDir: root, entryPoints: [entry], bundle: true, write: false, format, target: "es2020",
     platform: "neutral", charset: "utf8", legalComments: "none", logLevel: "error",
-    mangleProps: new RegExp(`^(${internalNames.join("|")})$`),
+    mangleProps: new RegExp(`^(${Object.keys(internalNames).join("|")})$`), mangleCache: { ...internalNames },
     tsconfigRaw: { compilerOptions: { target: "es2020", verbatimModuleSyntax: true } }, // and no "use strict"
   });
   // One keyword for all variables compresses better; the compiler has checked what is constant.
@@ -34,6 +37,7 @@ async function bundle(entry, format) {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
     compress: {
       passes: 3, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true, unsafe: true, pure_getters: true,
+      reduce_funcs: false,
     },
     mangle: { toplevel: format !== "cjs" }, format: { ecma: 2020 },
   });

@@ -59,6 +59,7 @@ function applyChange(room: any, name: string, data: any, at: string) {
     room[name === "cancelled" ? "finishedAt" : name + "At"] = at;
     if (reason) room.reason = reason;
     delete room.turn;
+    if (room.finishedAt) delete room.presence;
   }
 }
 
@@ -133,6 +134,7 @@ export function createRooms(c: Context) {
       f.live.shared.value = shared.value;
       f.sharedVersion = shared.version;
     }
+    for (const field in f.live) delete f.live[field]; // what the snapshot lacks is gone
     Object.assign(f.live, fields);
   }
 

@@ -485,11 +485,11 @@ func (w *world) audit(server *redistest.Server) {
 	}
 }
 
-// lasting are the keys that stay: accounts with their friends, money and saves, and a few of the
-// installation.
+// lasting are the keys that stay: accounts with their friends, money and saves, one of each node's
+// presence for each shard, and a few of the installation.
 var lasting = regexp.MustCompile(
-	`^\{p\}:|^\{g:|^\{u:|^\{f:|^\{l:|:alive$|^\{r\d+\}:(rooms:fence|room:next)` +
-		`|^\{e:\d+\}:(wallet|totals|ledger|asset|assets|inventory|mints|rooms:fence|room:next)`)
+	`^\{p\}:|^\{g:|^\{u:|^\{f:|^\{l:|:alive$|^\{r\d+\}:(rooms:fence|room:next|presence)` +
+		`|^\{e:\d+\}:(wallet|totals|ledger|asset|assets|inventory|mints|rooms:fence|room:next|presence)`)
 
 // requireOnlyAccounts checks that nothing is left of the attack but accounts, and prints what these
 // take.

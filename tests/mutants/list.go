@@ -355,7 +355,7 @@ var mutants = []mutant{
 	},
 	{
 		"what players agree on need not pay the pot", "room_report",
-		"if paid and not is_balanced(placements", "if false and not is_balanced(placements", agreed,
+		"if paid and not payouts then", "if false then", agreed,
 	},
 	{
 		"a contradiction leaves the pot open to the next result", "room_report",
@@ -375,7 +375,7 @@ var mutants = []mutant{
 	},
 	{
 		"what the operator decides need not pay the pot", "room_resolve",
-		"if paid and outcome == 'finish' and not is_balanced", "if false and not is_balanced", agreed,
+		"if paid and outcome == 'finish' and not payouts then", "if false then", agreed,
 	},
 	{
 		"a decision that was computed for an earlier room is paid", "room_resolve",
@@ -387,7 +387,7 @@ var mutants = []mutant{
 	},
 	{
 		"a room that ends with a result pays nobody", "lib_finish_room",
-		"if entry ~= '0' then\n    pay_out(", "if entry == '' then\n    pay_out(", crash,
+		"if payouts then pay_out(", "if nil then pay_out(", crash,
 	},
 	{
 		"a room that ends with a result stays open", "lib_finish_room",
