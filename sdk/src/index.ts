@@ -18,7 +18,7 @@ export function init<Messages = any>(options: Options): Parlor<Messages> & Promi
   need(Number.isInteger(gameId) && gameId > 0, "init needs gameId");
   const address = options.baseUrl || defaultOrigin();
   need(origin.test(address!), "init needs baseUrl");
-  need(!options.getToken || typeof options.getToken === "function", "needs a function");
+  need(!options.getToken || typeof options.getToken === "function", "getToken needs a function");
   need(options.WebSocket || globalThis.WebSocket, "init needs WebSocket");
   const base = address!.replace(/\/+$/, "");
   const name = `${gameId} ${base}`;

@@ -223,7 +223,7 @@ describe("delivery", () => {
       ["turn", [here], { userId: annId, deadline: expect.any(String) }],
     ]);
     expect(heard.slice(7)).toEqual([
-      ["turn", [here], null], ["turn", [here], last], ["finished", [here], undefined],
+      ["turn", [here], null], ["turn", [here], last], ["finished", undefined, undefined],
     ]);
   });
 
