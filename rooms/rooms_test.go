@@ -344,7 +344,7 @@ func TestARoomAsJSON(t *testing.T) {
 		fmt.Sprint(f.token.ID), "$token", f.token.Code,
 		"$userA", user(a), "$userB", user(b), "$a", fmt.Sprint(a.UserID), "$b", fmt.Sprint(b.UserID), "$position", r.Position,
 		"$joinA", at(r.Seats[0].JoinedAt), "$joinB", at(r.Seats[1].JoinedAt), "$created", at(r.CreatedAt), "$started",
-		at(r.StartedAt), "$finished", at(r.FinishedAt),
+		at(r.StartedAt), "$finished", at(r.FinishedAt), "$deadline", at(r.StartedAt.Add(r.MatchTimeout)),
 	).Replace(`{"id":$id,"roomId":"$room","code":"$code","gameId":$game,` +
 		`"entryToken":{"id":$tid,"tokenId":"$token","tokenName":"Test","logoUrl":null,` +
 		`"metadata":{"assetName":"","policyId":"","decimals":"2"},"volume":20},` +
@@ -359,7 +359,7 @@ func TestARoomAsJSON(t *testing.T) {
 		`"results":[{"userId":$b,"place":1,"score":3},{"userId":$a,"place":2}],` +
 		`"payouts":[{"userId":$b,"place":1,"payout":5,"amount":"500"},` +
 		`{"userId":$a,"place":2,"payout":0,"amount":"0"}],"refunds":null,` +
-		`"rake":0,"rakeAmount":"0","rematchRoomId":null}`)
+		`"rake":0,"rakeAmount":"0","rematchRoomId":null,"matchDeadline":"$deadline"}`)
 	if string(text) != want {
 		t.Fatalf("the room is\n%s\nwant\n%s", text, want)
 	}

@@ -58,7 +58,8 @@ local function open_room(publish, nonce, now_ms, now, first, room_id, user, id_s
     max_players .. '|' .. token .. '|' .. decimals .. '|' .. entry .. '|' .. profile)
   if starts then
     status, seq = 'STARTED', '2'
-    emit_event(publish, events_key, seq, nonce, now, 'room.started', version .. '|auto')
+    emit_event(publish, events_key, seq, nonce, now, 'room.started',
+      version .. '|auto|' .. string.format('%d', now_ms + match_ms))
     redis.call('HSET', room_key, 'started', now)
   end
   redis.call('HSET', room_key, 'settings', settings, 'document', document, 'code', code, 'id', id, 'created', now,

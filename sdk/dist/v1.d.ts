@@ -419,7 +419,7 @@ interface components {
             status: "UPCOMING" | "OPEN" | "CLOSING" | "SEALED";
             opensAt: components["schemas"]["Time"];
             /** @description Null: staff ends it */
-            closesAt: components["schemas"]["Time"] | null;
+            closesAt: (string & components["schemas"]["Time"]) | null;
             /**
              * Format: int64
              * @description That are not hidden
@@ -1074,7 +1074,7 @@ interface components {
                 deadline: components["schemas"]["Time"];
             };
             /** @description When the room is cancelled if there is no result by then; null before the start */
-            matchDeadline?: components["schemas"]["Time"] | null;
+            matchDeadline?: (string & components["schemas"]["Time"]) | null;
         };
         SetState: {
             roomId: components["schemas"]["RoomId"];

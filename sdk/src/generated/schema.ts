@@ -249,7 +249,7 @@ export interface components {
             status: "UPCOMING" | "OPEN" | "CLOSING" | "SEALED";
             opensAt: components["schemas"]["Time"];
             /** @description Null: staff ends it */
-            closesAt: components["schemas"]["Time"] | null;
+            closesAt: (string & components["schemas"]["Time"]) | null;
             /**
              * Format: int64
              * @description That are not hidden
@@ -905,7 +905,7 @@ export interface components {
                 deadline: components["schemas"]["Time"];
             };
             /** @description When the room is cancelled if there is no result by then; null before the start */
-            matchDeadline?: components["schemas"]["Time"] | null;
+            matchDeadline?: (string & components["schemas"]["Time"]) | null;
         };
         SetState: {
             roomId: components["schemas"]["RoomId"];
