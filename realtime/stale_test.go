@@ -105,7 +105,7 @@ func TestOnlyANodeThatKnewOthersSendsItsClientsAway(t *testing.T) {
 	if s := one.Stats(); s.MovedClients != 20 {
 		t.Errorf("%d sockets were closed", s.MovedClients)
 	}
-	// One that comes back meanwhile is told, and not closed again.
+	// One that comes back meanwhile gets the message, and is not closed again.
 	back := dial(t, one, "user=1").listen()
 	back.next()
 	server.Resume()

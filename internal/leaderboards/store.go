@@ -268,7 +268,7 @@ func (s *store) submit(ctx context.Context, in submission) (submitted, error) {
 	at := in.board.shardOf(in.season, in.userID)
 	receipt, ttl := in.receipt, receiptTTL
 	if d.Operator == Sum || d.Subscore != nil && d.Subscore.Operator == Sum {
-		receipt, ttl = in.receipt.OrPerCall(in.nonce, receiptTTL) // what adds up is told apart from any other call
+		receipt, ttl = in.receipt.OrPerCall(in.nonce, receiptTTL) // what adds up differs from any other call
 	}
 	names := at.entryKeys(in.userID, in.segments, in.play)
 	if receipt.KeyDigest != "" {

@@ -117,7 +117,7 @@ func TestAGameWhoseMoneyDoesNotAddUpIsStoppedOnEveryNode(t *testing.T) {
 			// A request that was refused meanwhile happens now, by its key.
 			a := n.Must(t, 201, "POST", s.path, ann.token, nil, "Idempotency-Key", fmt.Sprint("stopped-", i)+s.path)
 			if a.Header.Get("Idempotent-Replayed") != "" {
-				t.Errorf("the refusal was kept: %s", a)
+				t.Errorf("the error was kept: %s", a)
 			}
 		}
 		f.must(200, "POST", "/api/v1/game-session/leave", ann.token, map[string]any{"roomId": room})
