@@ -49,8 +49,10 @@ local state, was_ready, stake, profile = string.match(seat or '', PATTERN(room_s
 if not state or state == 'forfeited' then return refuse('not_participant', nonce) end
 if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
 local now_ms, now = read_clock()
-local turn_user, deadline, seconds, timeout =
-  string.match(turn or '', PATTERN(room_turn: turn_user deadline seconds timeout))
+local turn_user, deadline, seconds, timeout
+if turn then
+  turn_user, deadline, seconds, timeout = string.match(turn, PATTERN(room_turn: turn_user deadline seconds timeout))
+end
 if over ~= '' and (turn_user ~= user or deadline ~= over or now_ms < tonumber(over)) then return refuse('ok', nonce) end
 local paid, is_open, was_active = entry ~= '0', status == 'CREATED', state == 'active'
 local left = tonumber(active) - (was_active and 1 or 0)
