@@ -405,8 +405,8 @@ func (s *Service) prepare(ctx context.Context, b *board, a attempt, nowMS int64)
 	return call, nil
 }
 
-// chooseSeason returns the season of a score that was played at a time (ms), 0 for now, and the ms
-// from which it takes no such score; nil when no season takes it.
+// chooseSeason returns the season of a score that was played at a time (ms; 0 means at nowMS), and
+// the ms from which it takes no such score; nil when no season takes it.
 func (b *board) chooseSeason(playedMS, nowMS int64) (one *season, to int64) {
 	at := nowMS
 	if playedMS != 0 {
