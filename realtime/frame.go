@@ -47,6 +47,43 @@ func newFrame(opcode byte, payload []byte) frame {
 	return append(appendHeader(b, opcode, len(payload)), payload...)
 }
 
+// frameMemory is where the frames of a topic's events are: many in one piece, which is cheaper to
+// make and to collect than a piece for each. A frame's piece is there as long as one of its frames.
+type frameMemory struct {
+	free []byte // the last piece: what is used of it, and as its capacity the whole
+	next int    // bytes of the next piece
+}
+
+// The sizes of pieces. The first one has room for one frame, for many topics have no more.
+const (
+	secondPieceBytes = 1 << 10
+	maxPieceBytes    = 16 << 10
+)
+
+// reserve makes room for a frame of so many bytes and returns the place of its first one.
+func (m *frameMemory) reserve(size int) (start int) {
+	if cap(m.free)-len(m.free) < size {
+		m.free = make([]byte, 0, max(size, m.next))
+		m.next = min(max(secondPieceBytes, 2*m.next), maxPieceBytes)
+	}
+	return len(m.free)
+}
+
+// from returns the bytes from start on as a frame, to which nothing can be appended.
+func (m *frameMemory) from(start int) frame { return frame(m.free[start:len(m.free):len(m.free)]) }
+
+func (m *frameMemory) add(opcode byte, payload []byte) frame {
+	start := m.reserve(maxHeaderBytes + len(payload))
+	m.free = append(appendHeader(m.free, opcode, len(payload)), payload...)
+	return m.from(start)
+}
+
+func (m *frameMemory) copy(f frame) frame {
+	start := m.reserve(len(f))
+	m.free = append(m.free, f...)
+	return m.from(start)
+}
+
 // payload returns what the frame carries.
 func (f frame) payload() []byte {
 	switch f[1] {

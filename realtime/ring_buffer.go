@@ -38,9 +38,9 @@ type ringBuffer struct {
 	stateWhenEmpty position
 }
 
-// renderFunc returns the events of an entry. It returns none for an entry that cannot be rendered,
+// renderFunc appends the events of an entry. It appends none for an entry that cannot be rendered,
 // and reports that if report is set.
-type renderFunc func(e entry, report bool) []event
+type renderFunc func(to []event, e entry, report bool) []event
 
 // appendResult is what ringBuffer.append did with an entry.
 type appendResult int
@@ -86,15 +86,15 @@ func (b *ringBuffer) append(e entry, render renderFunc) appendResult {
 // so the events that follow it can be delivered: the buffer begins after it. Whoever has not got so
 // far gets a snapshot.
 func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
-	rendered := render(e, true)
-	if len(rendered) == 0 {
+	before := len(b.events)
+	b.events = render(b.events, e, true)
+	if len(b.events) == before {
 		b.base, b.events, b.byteCount = e.pos, nil, 0
 		b.completeSinceEmpty = false
 		return appendUnreadable
 	}
-	b.events = append(b.events, rendered...)
-	for i := range rendered {
-		b.byteCount += len(rendered[i].json())
+	for i := before; i < len(b.events); i++ {
+		b.byteCount += len(b.events[i].json())
 	}
 	for len(b.events) > maxRingEvents || b.byteCount > maxRingBytes && len(b.events) > 1 {
 		b.base, b.completeSinceEmpty = b.events[0].pos, false
@@ -115,8 +115,14 @@ func (b *ringBuffer) evictOld() {
 	b.base, b.completeSinceEmpty = b.events[dropped-1].pos, false
 	b.events = slices.Clone(b.events[dropped:])
 	b.byteCount = 0
+	size := 0
 	for i := range b.events {
 		b.byteCount += len(b.events[i].json())
+		size += len(b.events[i].frame)
+	}
+	own := frameMemory{free: make([]byte, 0, size)} // what they share with those that were dropped goes
+	for i := range b.events {
+		b.events[i].frame = own.copy(b.events[i].frame)
 	}
 }
 
@@ -288,7 +294,7 @@ func (b *ringBuffer) prepend(run []entry, render renderFunc) {
 			continue
 		}
 		b.base.nonce = e.pos.nonce
-		rendered := render(e, false)
+		rendered := render(nil, e, false)
 		rendered = rendered[:min(uint64(len(rendered)), b.base.seq-e.first+1)] // the base may be in its middle
 		for j := range rendered {
 			byteCount += len(rendered[j].json())

@@ -58,10 +58,10 @@ type testBuffer struct {
 
 func newTestBuffer() *testBuffer { return &testBuffer{renderCounts: map[position]int{}} }
 
-func (b *testBuffer) render(e entry, _ bool) (rendered []event) {
+func (b *testBuffer) render(rendered []event, e entry, _ bool) []event {
 	b.renderCounts[e.pos]++
 	if e.text == unreadable {
-		return nil
+		return rendered
 	}
 	for seq := e.first; seq <= e.pos.seq; seq++ {
 		rendered = append(rendered, event{position{seq, e.pos.nonce}, "room.joined", newFrame(opText, []byte(e.text))})

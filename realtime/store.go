@@ -293,23 +293,27 @@ func (t *topic) roomID() string {
 	return id
 }
 
-// render returns the events of an entry, none if it cannot be rendered.
-func (t *topic) render(e entry, report bool) []event {
-	rendered, err := events.Render(e.text, t.roomID())
+// renderers are used again: an event is rendered for each message of a channel.
+var renderers = sync.Pool{New: func() any { return new(events.Renderer) }}
+
+// render appends the events of an entry, none if it cannot be rendered. topic.mu must be held.
+func (t *topic) render(to []event, e entry, report bool) []event {
+	renderer := renderers.Get().(*events.Renderer)
+	defer renderers.Put(renderer)
+	rendered, err := renderer.Render(e.text, t.roomID())
 	if err != nil {
 		if report {
 			t.reportUnreadable(err)
 		}
-		return nil
+		return to
 	}
-	list := make([]event, len(rendered))
-	for i, r := range rendered {
-		list[i] = event{position{uint64(r.Seq), e.pos.nonce}, r.Type, newFrame(opText, r.JSON)}
+	for _, r := range rendered {
+		to = append(to, event{position{uint64(r.Seq), e.pos.nonce}, r.Type, t.frames.add(opText, r.JSON)})
 	}
 	if report {
-		t.hub.observeEvents(t, list)
+		t.hub.observeEvents(t, to[len(to)-len(rendered):])
 	}
-	return list
+	return to
 }
 
 func (t *topic) reportUnreadable(err error) {

@@ -33,6 +33,7 @@ type topic struct {
 
 	mu                sync.RWMutex
 	buffer            ringBuffer
+	frames            frameMemory       // of the buffer's events
 	pendingEntries    []entry           // arrived while an earlier event was missing
 	cursors           []*cursor         // in any order
 	cursorsCopy       []*cursor         // of cursors, for those who go through them without topic.mu; nil: none yet

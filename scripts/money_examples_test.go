@@ -73,6 +73,12 @@ var moneyExamples = []example{
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
 		return f.newFold(1, 10).with(values{"base": 1})
 	}},
+	{scripts.LedgerFold, "entries of another store", "stale", func(f *fixture) call {
+		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
+		read := f.newFold(1, 10)
+		f.db.Client.Del(f.t.Context(), keys.Ledger(f.id))
+		return read
+	}},
 	{scripts.TotalsRead, "entries that are not folded", "ok", func(f *fixture) call {
 		f.newCall(scripts.WalletCredit, nil).want(scripts.OK)
 		return f.newCall(scripts.TotalsRead, values{"most_entries": 1})

@@ -228,7 +228,7 @@ func (f *fixture) newFold(holder any, most int) call {
 		pairs = append(pairs, field, sum.String())
 	}
 	return f.newCall(scripts.LedgerFold, values{
-		"holder": holder, "before": folded, "base": base, "after": folded + len(page),
+		"holder": holder, "before": folded, "base": base, "after": folded + len(page), "last_text": page[len(page)-1],
 	}, pairs...)
 }
 

@@ -33,8 +33,8 @@ end
 local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
 
 local seat_field = 's' .. user
-local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks', 'reports', 'turn')
-local settings, seat, marks, reports, turn = fields[1], fields[3], fields[4], fields[5], fields[6]
+local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks')
+local settings, seat, marks = fields[1], fields[3], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
 local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms =
   string.match(settings, PATTERN(room_settings:
@@ -49,7 +49,10 @@ local state, was_ready, stake, profile = string.match(seat or '', PATTERN(room_s
 if not state or state == 'forfeited' then return refuse('not_participant', nonce) end
 if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
 local now_ms, now = read_clock()
-local turn_user, deadline, seconds, timeout
+local reports, turn, turn_user, deadline, seconds, timeout
+if status == 'STARTED' then -- only then there may be any
+  reports, turn = unpack(redis.call('HMGET', room_key, 'reports', 'turn'))
+end
 if turn then
   turn_user, deadline, seconds, timeout = string.match(turn, PATTERN(room_turn: turn_user deadline seconds timeout))
 end

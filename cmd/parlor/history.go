@@ -23,7 +23,7 @@ func (n *node) newHistory() *history.Service {
 			cache.PurgeAll()
 			return n.db.CheckRequirements(ctx, requirements(n.settings))
 		},
-		Resync: n.hub.Resync,
+		Accepted: n.auth.SetAcceptedEpoch, Resync: n.hub.Resync,
 	})
 	n.monitor.BeforeReady(h.Start)
 	n.monitor.AddChecks(func() (list []readiness.Check) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/history"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/spf13/cobra"
 )
@@ -29,7 +30,13 @@ func tokenCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = db.Close() }()
-			token, err := newDomains(db, nil, s, config.ModeTool).auth.IssueAccessToken(c.Context(), game, user, ttl)
+			status, err := history.ReadStatus(c.Context(), db)
+			if err != nil {
+				return err
+			}
+			auth := newDomains(db, nil, s, config.ModeTool).auth
+			auth.SetAcceptedEpoch(status.Accepted)
+			token, err := auth.IssueAccessToken(c.Context(), game, user, ttl)
 			if err != nil {
 				return err
 			}

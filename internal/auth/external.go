@@ -56,6 +56,7 @@ func (c externalClaims) newUser(avatarHosts []string) users.ProfileInput {
 func (s *Service) signInExternal(
 	ctx context.Context, bearer string, digest [sha256.Size]byte,
 ) (Authentication, error) {
+	accepted := s.sessions.AcceptedEpoch() // before the player is looked up
 	claims, proof, game, err := s.verifyExternal(ctx, bearer)
 	if err != nil {
 		return Authentication{}, err
@@ -74,8 +75,10 @@ func (s *Service) signInExternal(
 	return Authentication{
 		Caller:    principal.Caller{Role: principal.Player, UserID: user.ID, GameID: game.ID},
 		ExpiresAt: expiresAt,
-		Session:   sessions.Session{UserID: user.ID, GameID: game.ID, StartedAt: startedAt, Issuer: claims.Issuer},
-		external:  &proof,
+		Session: sessions.Session{
+			UserID: user.ID, GameID: game.ID, StartedAt: startedAt, Issuer: claims.Issuer, AcceptedEpoch: accepted,
+		},
+		external: &proof,
 	}, nil
 }
 

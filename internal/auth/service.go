@@ -71,6 +71,11 @@ type Service struct {
 // ForgetStore drops what this node keeps of a store that an operator has replaced.
 func (s *Service) ForgetStore() { s.store.forget() }
 
+// SetAcceptedEpoch is called with the last epoch of the store that an operator accepted. Access
+// tokens that were made before are expired, for the store may give a player's number again. Their
+// sockets are closed with 4001.
+func (s *Service) SetAcceptedEpoch(epoch int64) { s.sessions.SetAcceptedEpoch(epoch) }
+
 // New returns a service, in which the games end sessions from now on. It panics on a missing or
 // short signing key: settings are checked before.
 func New(db *redisdb.DB, u *users.Service, g *games.Service, grants SignupGrants, o Options) *Service {
@@ -284,6 +289,7 @@ func (s *Service) giveSignupGrant(ctx context.Context, game games.Game, user use
 func (s *Service) finishSignIn(
 	ctx context.Context, game games.Game, user users.User, serverKeyID string,
 ) (SignInResult, error) {
+	accepted := s.sessions.AcceptedEpoch()
 	user, err := s.giveSignupGrant(ctx, game, user)
 	if err != nil {
 		return SignInResult{}, err
@@ -293,12 +299,16 @@ func (s *Service) finishSignIn(
 	if err != nil {
 		return SignInResult{}, err
 	}
-	return s.newSignInResult(user, token, f)
+	return s.newSignInResult(user, token, f, accepted)
 }
 
-func (s *Service) newSignInResult(user users.User, token refreshToken, f family) (SignInResult, error) {
+// newSignInResult signs an access token. acceptedEpoch was read before the store was.
+func (s *Service) newSignInResult(
+	user users.User, token refreshToken, f family, acceptedEpoch int64,
+) (SignInResult, error) {
 	access, err := s.signer.sign(sessions.Session{
 		UserID: user.ID, GameID: user.GameID, Family: token.family, StartedAt: f.startedAt, ServerKeyID: f.serverKeyID,
+		AcceptedEpoch: acceptedEpoch,
 	}, s.now(), s.options.AccessTTL)
 	if err != nil {
 		return SignInResult{}, err
@@ -315,6 +325,7 @@ func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl ti
 	if ttl > sessions.MaxTokenAge {
 		return "", apierror.InvalidRequest.WithField("ttl", "range", "must be at most 24 hours")
 	}
+	accepted := s.sessions.AcceptedEpoch()
 	u, err := s.users.Find(ctx, user)
 	if err != nil {
 		return "", err
@@ -326,7 +337,9 @@ func (s *Service) IssueAccessToken(ctx context.Context, game, user int64, ttl ti
 		return "", err
 	}
 	now := s.now()
-	return s.signer.sign(sessions.Session{UserID: u.ID, GameID: u.GameID, StartedAt: now}, now, ttl)
+	return s.signer.sign(sessions.Session{
+		UserID: u.ID, GameID: u.GameID, StartedAt: now, AcceptedEpoch: accepted,
+	}, now, ttl)
 }
 
 // refreshToken is prt_<user id>_<family>_<secret>.
@@ -394,6 +407,7 @@ func (s *Service) refresh(ctx context.Context, token string, grace time.Duration
 	if err != nil {
 		return SignInResult{}, err
 	}
+	accepted := s.sessions.AcceptedEpoch()
 	// The player is read first: once the token is exchanged nothing may fail, or the player would be
 	// left without one.
 	user, err := s.users.Find(ctx, presented.userID)
@@ -422,7 +436,7 @@ func (s *Service) refresh(ctx context.Context, token string, grace time.Duration
 	if err := s.checkServerKey(ctx, user.GameID, f.serverKeyID); err != nil {
 		return SignInResult{}, err
 	}
-	return s.newSignInResult(user, next, f)
+	return s.newSignInResult(user, next, f, accepted)
 }
 
 // checkServerKey returns unauthenticated when the server key that made a session was revoked.
@@ -650,7 +664,9 @@ func (s *Service) authenticatePlayer(
 	ctx context.Context, bearer string, digest [sha256.Size]byte,
 ) (Authentication, error) {
 	now := s.now()
-	if a, ok := s.verifiedTokens.get(digest, now); ok {
+	a, ok := s.verifiedTokens.get(digest, now)
+	// An outside issuer's player may have another number in a store that was accepted since.
+	if ok && (a.external == nil || a.Session.AcceptedEpoch >= s.sessions.AcceptedEpoch()) {
 		if !now.Before(a.ExpiresAt) {
 			return Authentication{}, apierror.AccessTokenExpired
 		}
@@ -663,7 +679,8 @@ func (s *Service) authenticatePlayer(
 		}
 		return a, err
 	}
-	a, err := s.signInExternal(ctx, bearer, digest)
+	var err error
+	a, err = s.signInExternal(ctx, bearer, digest)
 	if err == nil {
 		s.verifiedTokens.add(digest, a, now.Add(externalCacheTTL))
 	}

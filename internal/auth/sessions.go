@@ -14,12 +14,18 @@ import (
 // This file ends sessions. A session is over on this node at once, on others within two seconds:
 // its access tokens and tickets are refused, and those who watch it are called.
 
-var errSessionEnded = apierror.Unauthenticated.WithReason("the session was ended; sign in again")
+var (
+	errSessionEnded  = apierror.Unauthenticated.WithReason("the session was ended; sign in again")
+	errStoreReplaced = apierror.AccessTokenExpired.WithReason("the store was replaced since; refresh the token")
+)
 
 // checkSession returns unauthenticated for a player whose session has ended.
 func (s *Service) checkSession(ctx context.Context, a Authentication) error {
 	if a.Session.UserID == 0 {
 		return nil
+	}
+	if a.Session.AcceptedEpoch < s.sessions.AcceptedEpoch() {
+		return errStoreReplaced
 	}
 	_, ended, err := s.sessions.Ended(ctx, a.Session)
 	if err == nil && ended {

@@ -389,3 +389,36 @@ func TestAWatchedExternalSessionIsVerifiedAnew(t *testing.T) {
 		}
 	})
 }
+
+func TestATokenOfAStoreThatWasReplacedIsExpired(t *testing.T) {
+	f := open(t, redistest.Single(t))
+	before := f.guest(t)
+	closed := f.watch(t, before.AccessToken)
+	a, err := f.Authenticate(t.Context(), before.AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := f.IssueTicket(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.SetAcceptedEpoch(3)
+	if got := closed.Load(); got != sessions.CloseEnded {
+		t.Errorf("the socket is closed with %d", got)
+	}
+	if _, err := f.Authenticate(t.Context(), before.AccessToken); !errors.Is(err, apierror.AccessTokenExpired) {
+		t.Errorf("the access token returns %v", err)
+	}
+	if _, err := f.RedeemTicket(t.Context(), ticket.Secret); !errors.Is(err, apierror.AccessTokenExpired) {
+		t.Errorf("the ticket returns %v", err)
+	}
+	f.SetAcceptedEpoch(2) // a late look at the store
+	after := mustRefresh(t, f, before.RefreshToken)
+	a, err = f.Authenticate(t.Context(), after.AccessToken)
+	if err != nil || a.UserID != before.User.ID {
+		t.Errorf("a token that was refreshed is of %v, %v", a.Caller, err)
+	}
+	if _, err := f.Authenticate(t.Context(), f.guest(t).AccessToken); err != nil {
+		t.Errorf("a token that was made since returns %v", err)
+	}
+}

@@ -179,12 +179,15 @@ type storedTicket struct {
 	Family      string         `json:"session,omitzero"`
 	StartedAt   time.Time      `json:"started,omitzero"`
 	External    *externalProof `json:"external,omitzero"`
+
+	AcceptedEpoch int64 `json:"epoch,omitzero"`
 }
 
 func (s *store) saveTicket(ctx context.Context, digest string, a Authentication, ttl time.Duration) error {
 	t := storedTicket{
 		Role: a.Role, UserID: a.UserID, GameID: a.GameID, ServerKeyID: a.Session.ServerKeyID, ExpiresAt: a.ExpiresAt,
 		Family: a.Session.Family, StartedAt: a.Session.StartedAt, External: a.external,
+		AcceptedEpoch: a.Session.AcceptedEpoch,
 	}
 	text, err := wire.Marshal(t)
 	if err != nil {
@@ -211,6 +214,7 @@ func (s *store) consumeTicket(ctx context.Context, digest string) (Authenticatio
 		ExpiresAt: t.ExpiresAt,
 		Session: sessions.Session{
 			UserID: t.UserID, GameID: t.GameID, Family: t.Family, StartedAt: t.StartedAt, ServerKeyID: t.ServerKeyID,
+			AcceptedEpoch: t.AcceptedEpoch,
 		},
 		external: t.External,
 	}

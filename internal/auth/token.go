@@ -53,6 +53,8 @@ type accessClaims struct {
 	Family      string `json:"sid,omitempty"` // family of refresh tokens
 	StartedAtMS int64  `json:"sat,omitempty"` // when the session began, ms since 1970 by the store's clock
 	ServerKeyID string `json:"srv,omitempty"` // the server key that made the session
+
+	AcceptedEpoch int64 `json:"epo,omitempty"` // of the store, when the token was made
 }
 
 // audiencePrefix is what the id of a game has before it in the "aud" claim.
@@ -70,6 +72,7 @@ func (s *signer) sign(session sessions.Session, now time.Time, ttl time.Duration
 			ExpiresAt: jwt.NewNumericDate(expires),
 		},
 		Family: session.Family, StartedAtMS: session.StartedAt.UnixMilli(), ServerKeyID: session.ServerKeyID,
+		AcceptedEpoch: session.AcceptedEpoch,
 	})
 	token.Header["kid"] = s.kid
 	text, err := token.SignedString(s.keysByID[s.kid])
@@ -112,7 +115,7 @@ func (s *signer) verify(bearer string, now time.Time) (Authentication, error) {
 		ExpiresAt: claims.ExpiresAt.Time,
 		Session: sessions.Session{
 			UserID: user, GameID: game, Family: claims.Family, StartedAt: time.UnixMilli(claims.StartedAtMS),
-			ServerKeyID: claims.ServerKeyID,
+			ServerKeyID: claims.ServerKeyID, AcceptedEpoch: claims.AcceptedEpoch,
 		},
 	}, nil
 }

@@ -95,6 +95,8 @@ type Options struct {
 	Changes func() uint64
 	// Prepare is called before money goes on in a store that may be another one than before, or empty.
 	Prepare func(context.Context) error
+	// Accepted is called with the last epoch that an operator accepted, 0 for none.
+	Accepted func(epoch int64)
 	// Resync is called when clients may have been told what is no longer true.
 	Resync func()
 }
@@ -416,6 +418,7 @@ func (s *Service) loadLosses(ctx context.Context, accepted int64) error {
 		s.lostIn.Store(&lostIn)
 		s.losses = slices.DeleteFunc(all, func(l Loss) bool { return l.Epoch <= accepted })
 		s.accepted = accepted
+		s.options.Accepted(accepted)
 	}
 	return err
 }

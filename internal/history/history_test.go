@@ -36,6 +36,7 @@ func start(t *testing.T, db *redisdb.DB, dir string) *watcher {
 	t.Helper()
 	w := &watcher{}
 	w.Service = history.New(db, history.Options{
+		Accepted: func(int64) {},
 		StateDir: dir, SigningKeys: [][]byte{key}, Node: t.Name(), Log: slog.New(slog.DiscardHandler),
 		Changes: w.changes.Load, Prepare: func(context.Context) error { return nil },
 		Resync: func() { w.resyncs.Add(1) },

@@ -11,7 +11,6 @@ import (
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // Options are the settings of presence. A zero field means the default, which its comment ends
@@ -166,21 +165,15 @@ func (s *Service) Unsubscribed(topic string, userID int64) {
 func (s *Service) EventAdded(topic, eventType string, eventJSON []byte) {
 	switch eventType {
 	case events.RoomJoined.Name:
-		var event struct {
-			Data struct {
-				User struct {
-					ID int64 `json:"id"`
-				} `json:"user"`
-			} `json:"data"`
-		}
+		userID, ok := events.JoinedUserID(eventJSON)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		r := s.rooms[topic]
-		if r == nil || wire.Unmarshal(eventJSON, &event) != nil {
+		if r == nil || !ok {
 			return
 		}
-		if m := r.members[event.Data.User.ID]; m != nil && !m.isGone {
-			s.markChanged(r, event.Data.User.ID, m)
+		if m := r.members[userID]; m != nil && !m.isGone {
+			s.markChanged(r, userID, m)
 		}
 	case events.RoomFinished.Name, events.RoomCancelled.Name:
 		s.mu.Lock()

@@ -21,7 +21,8 @@ type Service struct {
 	position string     // of the last entry that was read
 
 	mu       sync.RWMutex
-	loaded   bool // everything up to position is in ends
+	accepted int64 // last epoch of the store that an operator accepted
+	loaded   bool  // everything up to position is in ends
 	ends     map[subject]end
 	prunedAt time.Time                       // when ends was last rid of what concerns no token
 	watchers map[int64]map[*watcher]struct{} // by user id
@@ -212,6 +213,34 @@ func (s *Service) takeWatchersLocked(e end) (calls []func()) {
 	return calls
 }
 
+// SetAcceptedEpoch ends the sessions of access tokens that were made before an operator accepted
+// the store as it is, in this epoch. Their players can refresh them if the store knows them.
+func (s *Service) SetAcceptedEpoch(epoch int64) {
+	var told []func()
+	s.mu.Lock()
+	s.accepted = max(s.accepted, epoch)
+	for _, watchers := range s.watchers {
+		for w := range watchers {
+			if code, ended := s.endedLocked(w.session); ended {
+				s.removeLocked(w)
+				told = append(told, func() { w.onEnd(code) })
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, tell := range told {
+		tell()
+	}
+}
+
+// AcceptedEpoch returns the last epoch of the store that an operator accepted, as far as this node
+// knows, 0 for none.
+func (s *Service) AcceptedEpoch() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.accepted
+}
+
 func (s *Service) removeLocked(w *watcher) {
 	delete(s.watchers[w.session.UserID], w)
 	if len(s.watchers[w.session.UserID]) == 0 {
@@ -243,6 +272,9 @@ func (s *Service) Ended(ctx context.Context, session Session) (code int, ended b
 }
 
 func (s *Service) endedLocked(session Session) (code int, ended bool) {
+	if session.UserID != 0 && session.AcceptedEpoch < s.accepted {
+		return CloseEnded, true
+	}
 	if len(s.ends) == 0 {
 		return 0, false
 	}

@@ -24,6 +24,11 @@ type Session struct {
 	StartedAt   time.Time // by the store's clock
 	ServerKeyID string    // the server key of the game that made the session, or ""
 	Issuer      string    // the outside issuer that vouches for the player, or ""
+
+	// AcceptedEpoch is the last epoch of the store that an operator had accepted when the token was
+	// made, 0 for none. A store that was accepted later may have the number of this player for another
+	// one.
+	AcceptedEpoch int64
 }
 
 // subject is what an end concerns. Every session has a few.

@@ -146,8 +146,9 @@ func TestTheTotalsFollowTheLedger(t *testing.T) {
 func foldAs(t *testing.T, db *redisdb.DB, fence string, before, base int64) scripts.Status {
 	t.Helper()
 	reply, err := db.RunScript(t.Context(), scripts.LedgerFold,
-		[]string{keys.Totals(game), keys.LedgerBase(game), keys.TotalsFence(game)},
-		fence, before, base, before+1, "wallets:GOLD", 1)
+		[]string{keys.Totals(game), keys.LedgerBase(game), keys.TotalsFence(game), keys.Ledger(game)},
+		fence, before, base, before+1, db.Client.LIndex(t.Context(), keys.Ledger(game), before-base).Val(),
+		"wallets:GOLD", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,9 @@ func (s store) foldPages(ctx context.Context, fence *int64, gameIDs []int64) (fo
 		pages := s.readFoldPages(ctx, some, fail)
 		calls := make([]redisdb.ScriptCall, len(pages))
 		for i, page := range pages {
-			calls[i].Keys = []string{keys.Totals(page.gameID), keys.LedgerBase(page.gameID), keys.TotalsFence(page.gameID)}
+			calls[i].Keys = []string{
+				keys.Totals(page.gameID), keys.LedgerBase(page.gameID), keys.TotalsFence(page.gameID), keys.Ledger(page.gameID),
+			}
 			calls[i].Args = page.args(holder)
 		}
 		for i, result := range s.db.RunScriptPipelined(ctx, scripts.LedgerFold, calls) {
@@ -173,7 +175,8 @@ func (page foldPage) args(holder string) []any {
 	for _, text := range page.entries {
 		sums.addEntry(text)
 	}
-	args := []any{holder, page.folded, page.base, page.folded + int64(len(page.entries))}
+	count := len(page.entries)
+	args := []any{holder, page.folded, page.base, page.folded + int64(count), page.entries[count-1]}
 	for code, of := range sums.tokens {
 		for total, units := range of {
 			if units != 0 {

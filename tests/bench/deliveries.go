@@ -129,6 +129,11 @@ func (r *realtimeBench) newFloorTarget(system string, s shape) (*target, error) 
 
 // hangUp closes the sockets.
 func (t *target) hangUp() {
+	if t.fanout != nil {
+		if relay, ok := t.fanout.sender.(*relaySender); ok {
+			relay.close()
+		}
+	}
 	for _, members := range t.sockets {
 		for _, s := range members {
 			if s != nil && s.conn != nil {
@@ -334,7 +339,7 @@ func (r *realtimeBench) emptyStore() error {
 	if err := client.FlushAll(context.Background()).Err(); err != nil {
 		return err
 	}
-	return removeState(r.binaryDir, cmp.Or(r.options.binary, r.parlor()), r.self())
+	return removeState(r.binaryDir, r.parlor(), r.self())
 }
 
 // removeState removes what nodes have written in their folder, so that the next one finds no mark

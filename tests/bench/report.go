@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -46,6 +47,11 @@ func (r *realtimeBench) head(name, title string) {
 
 // add prints a result and keeps it.
 func (r *realtimeBench) add(m result) {
+	for _, v := range []*float64{&m.Ratio, &m.PerCPUSecond, &m.EventsPerFrame, &m.StoreMicros, &m.P50, &m.P99} {
+		if math.IsNaN(*v) || math.IsInf(*v, 0) { // nothing arrived; JSON has no such number
+			*v = 0
+		}
+	}
 	r.results = append(r.results, m)
 	column := func(v float64, format string) string {
 		if v == 0 {

@@ -195,12 +195,6 @@ func tryMember(address string, p player, room, after string) (*socket, error) {
 	return s, nil
 }
 
-// roomEvents returns the name of a room's list of events.
-func roomEvents(roomID string) string {
-	s, _ := keys.RoomShard(roomID)
-	return keys.RoomEvents(s, roomID)
-}
-
 // roomKeys returns the keys of a room and of its list of events.
 func roomKeys(roomID string) []string {
 	s, _ := keys.RoomShard(roomID)
@@ -212,34 +206,31 @@ var publishEntry = redis.NewScript(`
 if redis.call('RPUSH', KEYS[1], ARGV[1]) >= 320 then redis.call('LTRIM', KEYS[1], -256, -1) end
 return redis.call('PUBLISH', KEYS[1], ARGV[1])`)
 
-// eventWriter writes events into the lists of rooms, numbered as a room's scripts do it.
+// publishNext is publishEntry for the next event of a room, which it numbers as the scripts of
+// rooms do: those write events of presence meanwhile.
+var publishNext = redis.NewScript(`
+local head, seq, tail = string.match(redis.call('HGET', KEYS[1], 'live'), '^([^|]*|[^|]*|)(%d+)|[^|]*(|.*)$')
+seq = string.format('%d', seq + 1)
+redis.call('HSET', KEYS[1], 'live', head .. seq .. '|' .. ARGV[1] .. tail)
+local entry = seq .. '-' .. ARGV[1] .. ARGV[2] .. seq .. ARGV[3]
+if redis.call('RPUSH', KEYS[2], entry) >= 320 then redis.call('LTRIM', KEYS[2], -256, -1) end
+return redis.call('PUBLISH', KEYS[2], entry)`)
+
+// eventWriter writes events into the lists of rooms.
 type eventWriter struct {
 	client *redis.Client
 	topics []string
-	seqs   []int64 // of the last events; each owned by the one goroutine that sends for the room
+	rooms  []string // their keys
 }
 
-// newEventWriter continues the numbers of the rooms.
+// newEventWriter loads the script.
 func (w *world) newEventWriter(ctx context.Context) (*eventWriter, error) {
-	e := &eventWriter{
-		client: redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket}), topics: make([]string, len(w.rooms)),
-		seqs: make([]int64, len(w.rooms)),
+	e := &eventWriter{client: redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis.Socket})}
+	for _, id := range w.rooms {
+		both := roomKeys(id)
+		e.rooms, e.topics = append(e.rooms, both[0]), append(e.topics, both[1])
 	}
-	if err := publishEntry.Load(ctx, e.client).Err(); err != nil {
-		return nil, err
-	}
-	for i, id := range w.rooms {
-		e.topics[i] = roomEvents(id)
-		last, err := e.client.LIndex(ctx, e.topics[i], -1).Result()
-		if err != nil {
-			return nil, fmt.Errorf("the last event of %s: %w", e.topics[i], err)
-		}
-		seq, _, _ := strings.Cut(last, "-")
-		if e.seqs[i], err = strconv.ParseInt(seq, 10, 64); err != nil {
-			return nil, err
-		}
-	}
-	return e, nil
+	return e, publishNext.Load(ctx, e.client).Err()
 }
 
 const eventNonce = "benchevt"
@@ -250,10 +241,8 @@ func (e *eventWriter) send(batch []delivery) error {
 	pipe := e.client.Pipeline()
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
 	for _, d := range batch {
-		e.seqs[d.room]++
-		seq := strconv.FormatInt(e.seqs[d.room], 10)
-		entry := seq + "-" + eventNonce + "|room.joined|" + now + "|" + seq + "|2|0|0|" + string(d.payload)
-		publishEntry.EvalSha(ctx, pipe, []string{e.topics[d.room]}, entry)
+		publishNext.EvalSha(ctx, pipe, []string{e.rooms[d.room], e.topics[d.room]},
+			eventNonce, "|room.joined|"+now+"|", "|2|0|0|"+string(d.payload))
 	}
 	_, err := pipe.Exec(ctx)
 	return err

@@ -349,6 +349,10 @@ func (f *fixture) wantFreshNodes(before *shop) {
 		f.t.Fatalf("the numbers are not those of before: game %d, %s", game, path)
 	}
 	for _, n := range f.nodes {
+		// The token is of a player who was there before; another one has the number now.
+		if a := n.Must(f.t, 401, "GET", "/api/v1/me", before.buyer.token, nil); a.Code() != "token_expired" {
+			f.t.Errorf("the token of a player who is gone returns %s", a)
+		}
 		gem := f.guest(game, "Gem")
 		a := n.Must(f.t, 201, "POST", path, gem.token, nil, "Idempotency-Key", "ring")
 		if balance, _ := a.Body["balance"].(map[string]any); balance["tokenId"] != "GEM" || balance["amount"] != "6" {

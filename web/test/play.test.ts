@@ -85,6 +85,18 @@ test("two tabs see each other within two seconds and finish a paid race, to the 
   expect(complaints).toEqual([]);
 }, 90_000);
 
+test("whoever closes the tab is shown as offline to the other", async () => {
+  const [host, guest] = await openTabs(2) as [Page, Page];
+  await act(host, "create");
+  await act(guest, "join");
+  await Promise.all([lanes(host), lanes(guest)]);
+  await host.waitForFunction(() => !document.querySelector(".away"), null, { timeout: 10_000 });
+  await guest.close();
+  await host.waitForSelector(".away", { timeout: 10_000 });
+  expect(await text(host, ".lane:not(.mine) .who")).toContain("offline");
+  expect(complaints).toEqual([]);
+}, 60_000);
+
 test("the plug is pulled twenty times: nothing is lost, nothing comes twice, the seat is kept", async () => {
   const [host, guest] = await openTabs(2) as [Page, Page];
   await act(host, "create");

@@ -23,9 +23,11 @@ function Lane({ page, userId, name }: { page: Page; userId: number; name: string
   const { finishLine } = game.rules;
   const isMe = userId === game.parlor.user?.id;
   const last = game.moves.findLast((move) => move.userId === userId);
+  const isAway = game.room?.presence?.some((one) => one.userId === userId && !one.connected);
   return (
     <li class={`lane${isMe ? " mine" : ""}`}>
       <p class="who"><b>{name}</b>{isMe && <span class="you">you</span>}
+        {isAway && !isMe && <span class="away">offline, the seat is kept</span>}
         <span class="steps">{last ? `rolled ${last.rolled}` : ""}</span>
         <span class="count">{steps} of {finishLine}</span></p>
       <div class="track" role="img" aria-label={`${name}: ${steps} of ${finishLine} steps`}>
