@@ -81,8 +81,13 @@ func Tokens() string { return "{p}:tokens" }
 func AssetIDCounter() string { return "{p}:asset:next" }
 
 // GamesWithWork (set of game ids, no expiry) names the games in which one kind of background work
-// may have to be done: nodes add what they changed, the elected leader of the kind removes it.
+// may have to be done: nodes add what they changed, the elected leader of the kind moves it to
+// GamesInWork.
 func GamesWithWork(kind string) string { return "{p}:work:" + kind }
+
+// GamesInWork (set of game ids, no expiry) has the games of GamesWithWork that the leader looks at.
+// It removes them afterwards; the next leader goes on with those of one that died.
+func GamesInWork(kind string) string { return "{p}:work:" + kind + ":now" }
 
 // GamesLookedAt (string, a minute) is there while every game was looked at for one kind of
 // background work in the last minute.

@@ -121,7 +121,11 @@ func (w *Work) nameChanged(ctx context.Context) error {
 }
 
 func (w *Work) lead(ctx context.Context, fence int64) error {
-	games, err := w.takeGames(ctx, fence)
+	named, err := w.takeNamed(ctx)
+	if err != nil {
+		return err
+	}
+	games, err := w.listGames(ctx, fence, named)
 	if err != nil || len(games) == 0 {
 		return err
 	}
@@ -129,16 +133,49 @@ func (w *Work) lead(ctx context.Context, fence int64) error {
 	if err != nil && unfinished == nil { // some may be done; to look again is harmless
 		unfinished = games
 	}
-	return errors.Join(err, w.Name(ctx, unfinished))
+	nameErr := w.Name(ctx, unfinished)
+	if nameErr == nil {
+		nameErr = w.putAway(ctx, named)
+	}
+	return errors.Join(err, nameErr)
 }
 
-// takeGames returns the ids of the games to look at, in order. The named ones leave the shared set:
-// when this node dies before it has named them again, they wait for the next look at every game.
-func (w *Work) takeGames(ctx context.Context, fence int64) ([]int64, error) {
-	named, err := w.db.Client.SPopN(ctx, keys.GamesWithWork(w.kind), maxNamed).Result()
+// takeNamed moves the named games to those that are in work, and returns them together with those
+// that a leader left there which died.
+func (w *Work) takeNamed(ctx context.Context) ([]string, error) {
+	from, to := keys.GamesWithWork(w.kind), keys.GamesInWork(w.kind)
+	var named, left *redis.StringSliceCmd
+	_, err := w.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		named, left = p.SRandMemberN(ctx, from, maxNamed), p.SMembers(ctx, to)
+		return nil
+	})
+	if err == nil && len(named.Val()) > 0 {
+		_, err = w.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, id := range named.Val() {
+				p.SMove(ctx, from, to, id)
+			}
+			return nil
+		})
+	}
 	if err != nil {
 		return nil, redisdb.WrapError("take the changed games", err)
 	}
+	return append(named.Val(), left.Val()...), nil
+}
+
+// putAway removes games from those that are in work.
+func (w *Work) putAway(ctx context.Context, named []string) error {
+	for chunk := range slices.Chunk(named, maxNamedAtOnce) {
+		if err := w.db.Client.SRem(ctx, keys.GamesInWork(w.kind), chunk).Err(); err != nil {
+			return redisdb.WrapError("remove the games that were looked at", err)
+		}
+	}
+	return nil
+}
+
+// listGames returns the ids of the games to look at, in order: the named ones, and now and then
+// every game.
+func (w *Work) listGames(ctx context.Context, fence int64, named []string) ([]int64, error) {
 	v := redisdb.NewValues("the changed games", named)
 	var games []int64
 	for v.Remaining() > 0 {

@@ -82,6 +82,26 @@ func TestWorkThatFailedIsDoneAgain(t *testing.T) {
 	})
 }
 
+func TestTheNextLeaderGoesOnWithTheGamesOfOneThatDied(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		ctx, die := context.WithCancel(t.Context())
+		first := leader.New(db, "test", func(context.Context, int64, []int64) ([]int64, error) {
+			die()
+			return nil, ctx.Err()
+		})
+		first.Changed(7)
+		if err := first.RunOnce(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		db.Client.Del(t.Context(), keys.Lock("test")) // as its lease is over
+		var r recorder
+		second := leader.New(db, "test", r.handle)
+		second.Changed(8)
+		r.want(t, second, 7, 8)
+		r.want(t, second)
+	})
+}
+
 func TestOneNodeLeadsAtATime(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		var inner recorder
