@@ -167,7 +167,7 @@ func (f *fanout) atRate(deliveriesPerSecond float64, stop <-chan struct{}) {
 
 // writeOffLost gives up deliveries of rooms in which nothing arrives any more.
 func (f *fanout) writeOffLost(stop <-chan struct{}) {
-	tick := time.NewTicker(300 * time.Millisecond)
+	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
 	before := make([]int64, f.shape.rooms)
 	for {
