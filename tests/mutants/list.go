@@ -339,6 +339,11 @@ var mutants = []mutant{
 		scripted,
 	},
 
+	{
+		"what was read in another store is folded", "ledger_fold",
+		"if redis.call('LINDEX', ledger_key, after - base - 1) ~= last_text then return {'stale'} end", "", scripted,
+	},
+
 	// Results by consensus, and disputes.
 	{
 		"a player may report twice, with two results", "room_report",

@@ -44,7 +44,7 @@ func (m mutant) path() string { return filepath.Join("scripts", m.script+".lua")
 const timeLimit = "2m" // of the tests of one mutant
 
 func main() {
-	only := flag.String("only", "", "a part of the defects to make; all without it")
+	only := flag.String("only", "", "a part of the defects to make, or the script that has them; all without it")
 	flag.Parse()
 	if err := run(context.Background(), *only); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -65,7 +65,7 @@ func run(ctx context.Context, only string) error {
 	sound := map[killer]bool{}
 	killed, survivors := 0, []string{}
 	for _, m := range mutants {
-		if !strings.Contains(m.defect, only) {
+		if !strings.Contains(m.defect, only) && m.script != only {
 			continue
 		}
 		if !sound[m.killer] {
