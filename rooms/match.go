@@ -31,7 +31,7 @@ type MatchInput struct {
 	MatchID      string // 1 to 32 of A-Z, a-z, 0-9, _ and -
 	Attempt      int    // from 1; each has a room of its own
 	RoundStart   time.Time
-	Players      []int64       // 2 to MaxRoomPlayers; seats are reserved for them in this order
+	Players      []int64       // 2 to MaxRoomPlayers, for each of whom a seat is reserved; the first is the host
 	Metadata     wire.RawJSON  // a JSON object of at most 4 KiB; default: {}
 	SettledBy    SettledBy     // default: server
 	Visibility   Visibility    // default: public

@@ -45,6 +45,7 @@ func (f *fixture) closeMatch(t *testing.T, room rooms.Room, want rooms.Status, p
 	for _, p := range present {
 		ids = append(ids, p.UserID)
 	}
+	slices.Sort(seated) // they sit in the order in which they came
 	if err != nil || status != want || !slices.Equal(seated, ids) {
 		t.Fatalf("the match is %s with %v, %v; want %s with %v", status, seated, err, want, ids)
 	}
@@ -123,7 +124,8 @@ func TestAMatchStartsWhenAllOfItsPlayersSit(t *testing.T) {
 		must(t)(f.service.Join(ctx, p[0], room.RoomID, noKey))
 		f.closeMatch(t, room, rooms.Created, p[0], p[2])
 		room = must(t)(f.service.Join(ctx, p[1], room.RoomID, noKey))
-		if room.Status != rooms.Started || !slices.Equal(room.ActivePlayers(), in.Players) {
+		active := room.ActivePlayers()
+		if slices.Sort(active); room.Status != rooms.Started || !slices.Equal(active, in.Players) {
 			t.Errorf("%+v", room)
 		}
 		f.closeMatch(t, room, rooms.Started, p...)
@@ -246,7 +248,7 @@ func TestAMatchIsWonByTheLastPlayerWhoIsLeft(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		for _, settledBy := range []rooms.SettledBy{rooms.SettledByServer, rooms.SettledByConsensus} {
 			in, p := f.newMatch(3, time.Hour)
-			in.SettledBy = settledBy
+			in.SettledBy, in.MatchID = settledBy, string(settledBy)
 			room := f.openMatch(t, in)
 			for _, player := range p {
 				room = must(t)(f.service.Join(t.Context(), player, room.RoomID, noKey))
