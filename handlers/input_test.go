@@ -429,7 +429,8 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		},
 		{
 			"POST " + admin + "games", "operator",
-			`{"name":"x","settings":{"boards":[{"board":"Top","from":"x"},{"board":"a","from":"win"},{"board":"a","from":"win"}]}}`,
+			`{"name":"x","settings":{"boards":[{"board":"Top","from":"x"},{"board":"a","from":"win"},` +
+				`{"board":"a","from":"win"}]}}`,
 			"400 invalid_request settings.boards[0].board settings.boards[0].from settings.boards[2].board",
 		},
 		{

@@ -156,7 +156,8 @@ func TestAMatchIsCancelledAtItsDeadlineWhenSomebodyIsNotThere(t *testing.T) {
 		if err != nil || got.CancelReason != rooms.ReasonNoShow {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if types := listEventTypes(t, f.db, got); !slices.Equal(types, []string{"room.created", "room.joined", "room.cancelled"}) {
+		types := listEventTypes(t, f.db, got)
+		if !slices.Equal(types, []string{"room.created", "room.joined", "room.cancelled"}) {
 			t.Errorf("its events are %v", types)
 		}
 		node := f.newService()

@@ -593,12 +593,12 @@ func (s *Service) EventTopic(roomID string) (topic string, err error) {
 
 // Sweep looks once at each room that is due, of every game: it ends turns and cancels rooms whose
 // time is over, drops the events of rooms that ended a while ago and removes rooms that ended long
-// ago. It also applies the ended rooms for which somebody waits. It returns how many rooms it swept.
-// It does nothing while another node sweeps.
+// ago. It also applies the ended rooms for which somebody waits. It returns how many rooms it
+// swept. It does nothing while another node sweeps.
 func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweepAll(ctx) }
 
-// Run sweeps, ends turns and applies ended rooms until ctx ends. One node at a time sweeps; any node
-// may die at any instant.
+// Run sweeps, ends turns and applies ended rooms until ctx ends. One node at a time sweeps; any
+// node may die at any instant.
 func (s *Service) Run(ctx context.Context) error {
 	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "sweeping rooms failed", "error", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
@@ -179,4 +181,57 @@ func (st *store) applyShard(ctx context.Context, shard keys.Shard, page *redis.S
 		}
 		page = st.db.Client.HScan(ctx, keys.RoomOutbox(shard), cursor, "", outboxPage)
 	}
+}
+
+var endLayout = redisdb.PackedLayout{Name: "the end of a room", Separator: '|', Names: scripts.RoomEnd.Names}
+
+// decodeEnded returns the room of an entry.
+func decodeEnded(roomID, entry string) (Ended, error) {
+	r := endLayout.Split(entry)
+	e := Ended{
+		RoomID: roomID, EndedAt: r.Time("ended"), GameID: r.Int("game"), Feeds: r.Text("feeds"),
+		Status: Status(r.Text("status")), Reason: r.Text("reason"), SettledBy: SettledBy(r.Text("settled_by")),
+	}
+	if r.Text("started") != "" {
+		e.StartedAt = r.Time("started")
+	}
+	e.TokenDecimals = int(r.Int("decimals"))
+	err := r.Err()
+	if err == nil {
+		e.Places, err = decodePlaces(r.Text("placements"))
+	}
+	if err != nil {
+		return Ended{}, fmt.Errorf("room %s: %w", roomID, err)
+	}
+	return e, nil
+}
+
+// decodePlaces reads what encodePlacements returns.
+func decodePlaces(text string) ([]Place, error) {
+	var places []Place
+	for one := range strings.SplitSeq(strings.TrimSuffix(text, ";"), ";") {
+		parts := strings.Split(one, ":")
+		if text == "" {
+			break
+		}
+		if len(parts) != 4 {
+			return nil, fmt.Errorf("decode the place %q: it has %d values", one, len(parts))
+		}
+		p := Place{Score: parts[3]}
+		var errs [3]error
+		p.UserID, errs[0] = strconv.ParseInt(parts[0], 10, 64)
+		p.Place, errs[1] = strconv.Atoi(parts[1])
+		if parts[2] != "" {
+			var units int64
+			units, errs[2] = strconv.ParseInt(parts[2], 10, 64)
+			p.Payout = wallet.Units(units)
+		}
+		for _, err := range errs {
+			if err != nil {
+				return nil, fmt.Errorf("decode the place %q: %w", one, err)
+			}
+		}
+		places = append(places, p)
+	}
+	return places, nil
 }

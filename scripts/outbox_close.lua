@@ -2,8 +2,8 @@
 -- refused it for good; or changes nothing.
 -- FLAGS     allow-oom
 -- KEYS      1 outbox  2 parked
--- ARGV      1 room id  2 entry  3 parked entry: '' for one that was applied  4 most parked: how many
---           entries are kept
+-- ARGV      1 room id  2 entry  3 parked entry: '' for one that was applied  4 most parked: how
+--           many entries are kept
 -- RETURNS   ok
 -- INVARIANT an entry is in the outbox until it was applied or refused; the parked ones are bounded
 local outbox_key, parked_key = KEYS[1], KEYS[2]

@@ -8,8 +8,8 @@
 --           the outbox of a room with feeds, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for server and operator)  6
 --           game  7 room id  8 ids of the users whose keys are given  9 reason: host server
---           operator tournament no_show  10 events_ms: how long the events outlive the room  11 was_disputed:
---           1 when the room was read as disputed
+--           operator tournament no_show  10 events_ms: how long the events outlive the room
+--           11 was_disputed: 1 when the room was read as disputed
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
 --           already_started forbidden
 -- INVARIANT every stake is returned in full; no stake stays held; an index names a room exactly

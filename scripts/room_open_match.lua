@@ -3,7 +3,7 @@
 -- INCLUDES  clock event
 -- KEYS      1 room  2 events  3 code  4 next_id  5 due  6 all  7 created  8 free_rooms  then
 --           player_rooms of each of the users
--- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given, in seating order
+-- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given, the host first
 --           5 step between ids  6 offset of the shard's ids  7 code  8 settings  9 document
 --           10 deadline: ms until which the players may sit down  then the profile of each of them
 -- RETURNS   ok stale

@@ -4,7 +4,8 @@
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
 --           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
---           of the placements, the outbox of a room with feeds, and the receipt of a call with a key
+--           of the placements, the outbox of a room with feeds, and the receipt of a call with a
+--           key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 effect, what
 --           the report must do: add, agree, concede, contradict, repeat or conflict; '' when it
 --           names other players than the room has  9 seen: "<status>|<active seats>" of the room
