@@ -196,18 +196,24 @@ func TestARoomThatEndsLeavesHowItEndedForWhoeverWaits(t *testing.T) {
 			"resolve": {nil, func(r *room) call {
 				return r.join(2).start().dispute().resolve("2,1", "2:1:500:;1:2:0:;")
 			}, "FINISHED||server|<start>|2|2:1:500:;1:2:0:;"},
-			"resolve, refund": {nil, func(r *room) call { return r.join(2).start().dispute().resolve("2,1", "") },
-				"CANCELLED|dispute_refunded|server|<start>|2|"},
+			"resolve, refund": {
+				nil, func(r *room) call { return r.join(2).start().dispute().resolve("2,1", "") },
+				"CANCELLED|dispute_refunded|server|<start>|2|",
+			},
 			"leave": {nil, func(r *room) call {
 				r.join(2).start()
 				return r.call(scripts.RoomLeave, 1, values{
 					"users": "2,1", "placements": "2:1:500:;1:0:0:;", "version": r.live("version"),
 				})
 			}, "FINISHED||server|<start>|2|2:1:500:;1:0:0:;"},
-			"leave, empty": {nil, func(r *room) call { return r.call(scripts.RoomLeave, 1, values{"version": 1}) },
-				"CANCELLED|empty|server||2|"},
-			"kick": {nil, func(r *room) call { return r.call(scripts.RoomKick, 0, values{"target": 1}) },
-				"CANCELLED|empty|server||2|"},
+			"leave, empty": {
+				nil, func(r *room) call { return r.call(scripts.RoomLeave, 1, values{"version": 1}) },
+				"CANCELLED|empty|server||2|",
+			},
+			"kick": {
+				nil, func(r *room) call { return r.call(scripts.RoomKick, 0, values{"target": 1}) },
+				"CANCELLED|empty|server||2|",
+			},
 			"cancel": {nil, func(r *room) call {
 				return r.join(2).start().call(scripts.RoomCancel, 0, values{"users": "1,2", "reason": "server"})
 			}, "CANCELLED|server|server|<start>|2|"},

@@ -60,7 +60,7 @@ local left = tonumber(active) - (was_active and 1 or 0)
 if was_ready == '1' and is_open then ready = string.format('%d', ready - 1) end
 if not was_active then reserved = string.format('%d', reserved - 1) end
 active = string.format('%d', left)
-local is_match = string.byte(feeds) == 116 -- "t."; before its start it ends at its deadline
+local is_match = feeds ~= '' and string.byte(feeds) == 116 -- "t."; before its start it ends at its deadline
 local is_empty, is_won = left == 0 and not (is_match and is_open), (paid or is_match) and not is_open and left == 1
 local starts = is_open and not is_empty and auto_start == '1' and ready == active and left >= tonumber(min_players)
 local first_player = paid and 11 or 10
@@ -86,8 +86,9 @@ if is_empty or is_won or user == host or turn_user == user or starts and reserve
     end
   end
 end
-local last_key = #KEYS - (receipt_key and 1 or 0)
+local last_key
 if is_empty or is_won then
+  last_key = #KEYS - (receipt_key and 1 or 0)
   if feeds ~= '' and computed_for == '0' then return {'stale', nonce} end
   reject_strings(1, last_key)
 end
