@@ -428,6 +428,17 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 			"400 invalid_request settings.colour",
 		},
 		{
+			"POST " + admin + "games", "operator",
+			`{"name":"x","settings":{"boards":[{"board":"Top","from":"x"},{"board":"a","from":"win"},` +
+				`{"board":"a","from":"win"}]}}`,
+			"400 invalid_request settings.boards[0].board settings.boards[0].from settings.boards[2].board",
+		},
+		{
+			"POST " + admin + "games", "operator",
+			`{"name":"x","settings":{"boards":[` + strings.Repeat(`{"board":"a","from":"win"},`, 8) + `{}]}}`,
+			"400 invalid_request settings.boards",
+		},
+		{
 			"POST " + admin + "games", "operator", `{"name":"x","settings":{"progressRules":[{}]}}`,
 			"400 invalid_request settings.progressRules[0].path",
 		},

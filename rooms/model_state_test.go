@@ -160,6 +160,7 @@ func (m *model) endTurn(r *modelRoom) {
 	} else {
 		r.shared.turn = 0 // the sweep forgets the room
 	}
+	m.applyWaiting()
 	m.losesReplies.Store(rapid.Bool().Draw(m.t, "reply lost"))
 	n, err := m.service.Sweep(m.ctx)
 	m.losesReplies.Store(false)

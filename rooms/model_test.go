@@ -64,6 +64,9 @@ type modelRoom struct {
 	positions              []string // positions of the events that were compared
 	dropped                int      // events that the sweep has dropped
 	shared                 modelState
+	feeds                  bool // leaderboards
+	waits                  bool // in the outbox
+	delayed                bool // a consumer failed on it
 }
 
 func (r *modelRoom) seat(user int64) *modelSeat {
@@ -118,8 +121,9 @@ type model struct {
 	keyedCalls   []keyedCall
 	keyCount     int
 	limits       map[int64]*modelLimits // of each player who has set any
-	lost         map[int64]int64        // stakes of each player less what came back
-	open         map[int64]int64        // rooms of each player with a stake
+	consumer     modelConsumer
+	lost         map[int64]int64 // stakes of each player less what came back
+	open         map[int64]int64 // rooms of each player with a stake
 }
 
 // modelEntry is an entry of the ledger or a line of a player; text is all but the room.
@@ -216,7 +220,7 @@ func (m *model) cancel(r *modelRoom, reason string) {
 	if len(postings) > 1 {
 		m.post(r, "refund", postings...)
 	}
-	r.status, r.reason = rooms.Cancelled, reason
+	r.status, r.reason, r.waits = rooms.Cancelled, reason, r.feeds
 	r.addEvent("room.cancelled")
 }
 
@@ -257,7 +261,7 @@ func modelShares(net int64, weights []int, places int) []int64 {
 
 // settle pays out: the places that are reached share the net pot by their weights.
 func (m *model) settle(r *modelRoom, places map[int64]int) {
-	r.status, r.places = rooms.Finished, places
+	r.status, r.places, r.waits = rooms.Finished, places, r.feeds
 	r.addEvent("room.finished")
 	part := func(u int64, bps int) int64 {
 		x := new(big.Int).Mul(big.NewInt(u), big.NewInt(int64(bps)))
@@ -646,7 +650,7 @@ func (m *model) rematch(r *modelRoom, p principal.Caller) (string, *modelRoom) {
 	n := &modelRoom{
 		entry: r.entry, maxPlayers: r.maxPlayers, minPlayers: r.minPlayers, friendsOnly: r.friendsOnly,
 		autoStart: r.autoStart, visibility: r.visibility, rakeBps: r.rakeBps, payoutBps: r.payoutBps, tie: r.tie,
-		consensus: r.consensus,
+		consensus: r.consensus, feeds: r.feeds,
 	}
 	others := slices.DeleteFunc(r.active(), func(id int64) bool { return id == p.UserID })
 	m.openRoom(n, p, others)
@@ -754,6 +758,7 @@ func (m *model) requireStoreAgrees() {
 		lines[p.UserID] = pipe.LRange(m.ctx, keys.WalletLines(game, p.UserID), m.lineCounts[p.UserID], -1)
 	}
 	ledger := pipe.LRange(m.ctx, keys.Ledger(game), m.entryCount, -1)
+	var outboxes []*redis.MapStringStringCmd
 	indexes, lists := map[string][]*redis.StringSliceCmd{}, map[int64][]*redis.StringSliceCmd{}
 	shards := []keys.Shard{keys.EconomyShard(game)}
 	for n := range modelShards {
@@ -764,6 +769,7 @@ func (m *model) requireStoreAgrees() {
 			indexes[state] = append(indexes[state], pipe.ZRange(m.ctx, keys.RoomIndex(shard, game, state), 0, -1))
 		}
 		indexes["disputed"] = append(indexes["disputed"], pipe.ZRange(m.ctx, keys.DisputedRooms(shard), 0, -1))
+		outboxes = append(outboxes, pipe.HGetAll(m.ctx, keys.RoomOutbox(shard)))
 		for _, p := range m.players {
 			lists[p.UserID] = append(lists[p.UserID], pipe.ZRange(m.ctx, keys.PlayerRooms(shard, p.UserID), 0, -1))
 		}
@@ -775,6 +781,7 @@ func (m *model) requireStoreAgrees() {
 		m.requireRoom(r, logs[r].Val(), heads[r].Val())
 	}
 	m.requireMoney(wallets, lines, ledger.Val())
+	m.requireOutbox(outboxes)
 	want := map[string][]string{}
 	wantLists := map[int64][]string{}
 	for _, r := range m.rooms {
@@ -991,6 +998,7 @@ func (m *model) passTime(r *modelRoom) {
 		r.gone = true
 	}
 	m.fixture.db.Client.ZAdd(m.ctx, keys.RoomsDue(shard), redis.Z{Score: 0, Member: r.id})
+	m.applyWaiting()
 	m.losesReplies.Store(rapid.Bool().Draw(m.t, "reply lost"))
 	n, err := m.service.Sweep(m.ctx)
 	m.losesReplies.Store(false)
@@ -1147,7 +1155,10 @@ func (m *model) create(p principal.Caller) {
 			rooms.Private,
 		}).Draw(t, "visibility"),
 		tie:       rapid.SampledFrom([]rooms.Tie{rooms.TieSplit, rooms.TieRefund}).Draw(t, "tie"),
-		consensus: rapid.Bool().Draw(t, "consensus"),
+		consensus: rapid.Bool().Draw(t, "consensus"), feeds: rapid.Bool().Draw(t, "feeds"),
+	}
+	if m.fixture.settings.Boards = nil; n.feeds {
+		m.fixture.feedBoards()
 	}
 	in := rooms.CreateInput{
 		MaxPlayers: maxPlayers, MinPlayers: &minPlayers, FriendsOnly: n.friendsOnly, AutoStart: n.autoStart,
@@ -1274,6 +1285,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 					m.lineCounts[p.UserID]++
 				}
 			}
+			m.service.SetConsumer(rooms.FeedsBoards, m.consume)
 			f.makeFriends(m.players[0], m.players[1])
 			f.makeFriends(m.players[1], m.players[2])
 			for range rapid.IntRange(1, 24).Draw(rt, "steps") {

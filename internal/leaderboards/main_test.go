@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 type people struct {
 	gameID  int64
 	friends map[int64][]int64
+	boards  []games.BoardFeed // of the settings of the game
 }
 
 func (p *people) Game(_ context.Context, userID int64) (int64, error) {
@@ -53,7 +54,7 @@ func (p *people) Find(_ context.Context, id int64) (games.Game, error) {
 	if id != p.gameID {
 		return games.Game{}, apierror.GameNotFound
 	}
-	return games.Game{ID: id}, nil
+	return games.Game{ID: id, Settings: games.Settings{Boards: p.boards}}, nil
 }
 
 var lastGame atomic.Int64

@@ -18,6 +18,10 @@ var (
 	ownLimit = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestJoinsThatRace|TestAnExcludedPlayer"}
 	agreed   = killer{"./scripts", "TestAResultOfPlayersOrStaff"}
 	sales    = killer{"./scripts", "TestAPurchaseKeeps"}
+	outbox   = killer{"./scripts", "TestExamples|TestARoomThatEndsLeaves|TestARoomDoesNotEnd|TestAnEntry|TestParked"}
+	matches  = killer{"./scripts", "TestExamples|TestAMatch"}
+	feeding  = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEveryEnd"}
+	counted  = killer{"./internal/leaderboards", "TestARoomCountsOnce"}
 )
 
 // mutants are the defects. Each breaks one line of a script that moves money.
@@ -398,6 +402,62 @@ var mutants = []mutant{
 		"a room that ends with a result stays open", "lib_finish_room",
 		"  close_room(status_key, finished_key, nil, due_key, visibility, room_id, now_ms, keep_ms, events_ms)\n", "",
 		model,
+	},
+
+	// Who waits for the end of a room.
+	{
+		"a finished room leaves nothing for whoever waits", "room_finish",
+		"if outbox_key then\n  add_to_outbox", "if false then\n  add_to_outbox", outbox,
+	},
+	{
+		"a cancelled room leaves nothing for whoever waits", "room_cancel",
+		"if feeds ~= '' then\n  add_to_outbox", "if false then\n  add_to_outbox", outbox,
+	},
+	{
+		"a room that the sweep ends leaves nothing for whoever waits", "room_sweep",
+		"if feeds ~= '' then\n    add_to_outbox", "if false then\n    add_to_outbox", feeding,
+	},
+	{
+		"a room is left to nobody without the key of its outbox", "room_leave",
+		"if feeds ~= '' and computed_for == '0' then return {'stale', nonce} end", "", outbox,
+	},
+	{
+		"a room ends whose outbox cannot be written", "room_finish",
+		"  reject_strings(last_key + 1, last_key + 1)\n", "", outbox,
+	},
+	{
+		"a room without feeds leaves an entry", "room_leave",
+		"if feeds ~= '' and (is_empty or is_won) then", "if is_empty or is_won then", outbox,
+	},
+	{
+		"an entry that was not applied leaves the outbox", "outbox_close",
+		"if redis.call('HGET', outbox_key, room_id) ~= entry then return 'ok' end", "", outbox,
+	},
+	{
+		"rooms are parked without bound", "outbox_close",
+		" and redis.call('HLEN', parked_key) < tonumber(most_parked)", "", outbox,
+	},
+	{
+		"a room that comes twice counts twice", "board_submit",
+		"  if first then return first end\n", "", counted,
+	},
+
+	// Matches.
+	{
+		"a match is cancelled before its deadline", "room_close_match",
+		" or now_ms < tonumber(deadline)", "", matches,
+	},
+	{
+		"a match that started is cancelled at its deadline", "room_close_match",
+		"status ~= 'CREATED' or ", "", matches,
+	},
+	{
+		"a match is opened again over itself", "room_open_match",
+		"if redis.call('EXISTS', room_key) == 1 then return 'ok' end\n", "", matches,
+	},
+	{
+		"the host cancels a match", "room_cancel",
+		"if user ~= '' and string.byte(feeds) == 116 then return refuse('forbidden', nonce) end", "", matches,
 	},
 
 	// Limits that players set for themselves.

@@ -14,7 +14,7 @@ export interface components {
             detail: string;
         }[];
         /** @description Who may send scores: one word or a list; `server` by default */
-        WritersInput: ("server" | "players") | ("server" | "players")[];
+        WritersInput: ("server" | "players" | "rooms") | ("server" | "players" | "rooms")[];
         /** @description Orders equal scores. With the operator best it is the subscore of the best score */
         Subscore: {
             /**
@@ -156,7 +156,7 @@ export interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players")[];
+            writers: ("server" | "players" | "rooms")[];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
@@ -212,7 +212,7 @@ export interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players")[];
+            writers: ("server" | "players" | "rooms")[];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
@@ -858,7 +858,7 @@ export interface components {
              * @enum {string|null}
              */
             reason?: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded"
-                | null;
+                | "no_show" | "tournament" | null;
             /**
              * @description Of the last event; opaque
              * @example 12-00abc123
@@ -1095,6 +1095,11 @@ export interface components {
              * @enum {string}
              */
             turnTimeout?: "skip" | "forfeit";
+            /**
+             * @description The leaderboards to which a finished room adds a score of each of its players; their
+             * `writers` must name `rooms`. Rooms that were created while there was none feed none
+             */
+            boards?: components["schemas"]["BoardFeed"][];
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -1149,10 +1154,26 @@ export interface components {
              * @enum {string}
              */
             turnTimeout?: "skip" | "forfeit";
+            /**
+             * @description The leaderboards to which a finished room adds a score of each of its players; their
+             * `writers` must name `rooms`. Rooms that were created while there was none feed none
+             */
+            boards?: components["schemas"]["BoardFeed"][];
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
             }[];
+        };
+        BoardFeed: {
+            /** @description Key of a leaderboard of the game, here once */
+            board: string;
+            /**
+             * @description score: the score of the result, if there is one. win: 1 for the first place, 0 for the
+             * others. payout: what the player got of the pot, rounded down to the decimals of the leaderboard. A room
+             * with `settlement: consensus` feeds `win` alone
+             * @enum {string}
+             */
+            from: "score" | "win" | "payout";
         };
         /** @description An identity provider whose JWTs sign players in */
         Issuer: {
@@ -1411,7 +1432,8 @@ export interface components {
         };
         RoomCancelledData: {
             /** @enum {string} */
-            reason: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded";
+            reason: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded"
+                | "no_show" | "tournament";
             refunds: components["schemas"]["Refund"][];
             /**
              * Format: int64
