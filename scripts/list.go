@@ -54,6 +54,11 @@ var (
 	LedgerTrim   = mustLoad("ledger_trim")
 	LinesTrim    = mustLoad("lines_trim")
 
+	PrizeFund = mustLoad("prize_fund")
+	PrizePlan = mustLoad("prize_plan")
+	PrizePay  = mustLoad("prize_pay")
+	PrizeVoid = mustLoad("prize_void")
+
 	AssetCreate   = mustLoad("asset_create")
 	AssetPatch    = mustLoad("asset_patch")
 	AssetPurchase = mustLoad("asset_purchase")

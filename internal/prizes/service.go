@@ -22,7 +22,7 @@ type Service struct {
 
 // New returns the verbs on an open store.
 func New(db *redisdb.DB, wallets *wallet.Service) *Service {
-	return &Service{store: store{db}, wallets: wallets}
+	return &Service{store: store{db, linesAtOnce}, wallets: wallets}
 }
 
 const (
@@ -125,8 +125,8 @@ func (s *Service) Fund(
 }
 
 // Plan stores who gets what, once: the first plan that is whole counts, whoever made it, and a later
-// one changes nothing. The units of all lines must be at most the pool. It returns invalid_amount
-// otherwise.
+// one changes nothing. Lines of nothing are left out. The units of all lines must be at most the
+// pool. It returns invalid_amount otherwise.
 func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines []Line) error {
 	if err := checkSource(source); err != nil {
 		return err
@@ -134,13 +134,15 @@ func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines [
 	if len(lines) > MaxLines {
 		return apierror.InvalidRequest.WithReason("a plan has at most %d lines", MaxLines)
 	}
-	texts := make([]string, len(lines))
+	texts := make([]string, 0, len(lines))
 	for i, line := range lines {
 		if line.UserID < 0 || line.Units < 0 || line.AssetID < 0 || line.Quantity < 0 ||
 			line.UserID == 0 && line.AssetID != 0 {
 			return fmt.Errorf("line %d of the plan of %s is not valid", i, source)
 		}
-		texts[i] = line.encode()
+		if line.Units > 0 || line.AssetID > 0 {
+			texts = append(texts, line.encode())
+		}
 	}
 	if err := s.wallets.CheckMoney(gameID); err != nil {
 		return err
