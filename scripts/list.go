@@ -86,6 +86,7 @@ var (
 	PresenceSet   = mustLoad("presence_set")
 
 	BoardDefine = mustLoad("board_define")
+	BoardEnter  = mustLoad("board_enter")
 	BoardSubmit = mustLoad("board_submit")
 	BoardHide   = mustLoad("board_hide")
 	BoardRemove = mustLoad("board_remove")

@@ -9,13 +9,13 @@
 -- RETURNS   ok stale insufficient_funds invalid_amount limit_reached
 -- INVARIANT minted is what the ledger brought in; the house has never less than nothing; server keys
 --           mint no more in a day than they may; a source is funded once
--- After ok follows 1, or 0 when the source was voided before. Stale means that too many entries of
--- the ledger are not folded.
+-- After ok follows 1, or 0 when the source is over: it was voided or paid. Stale means that too many
+-- entries of the ledger are not folded.
 local prize_key, totals_key, ledger_key, base_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, source, token, decimals, units, from, most = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
 local stored = redis.call('HMGET', prize_key, 'from', 'pool', 'state')
-if stored[3] == 'VOID' then return {'ok', '0'} end
+if stored[3] == 'VOID' or stored[3] == 'PAID' then return {'ok', '0'} end
 if stored[1] then return {'ok', '1'} end
 local total, account, minted, mints_of_day = 'minted:' .. token, 'h', nil, nil
 local mints_key = #KEYS > 4 and KEYS[#KEYS]

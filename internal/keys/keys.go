@@ -343,7 +343,7 @@ func Assets(gameID int64) string { return economyKey(gameID, "assets") }
 // Inventory (hash, no expiry) maps asset id to the number owned.
 func Inventory(gameID, userID int64) string { return economyKey(gameID, "inventory:", id(userID)) }
 
-// Prize (hash, no expiry) is what was set aside for the prizes of a source, "board:<key>:<season>"
+// Prize (hash, until a minute after its board is gone) is what was set aside for the prizes of a source, "board:<key>:<season>"
 // or "tour:<id>": PrizeTokenField, PrizeDecimalsField, PrizePoolField what came in, PrizeFromField
 // "house" or "mint" and PrizeFundedField what came from there, PrizePaidField, PrizeStateField
 // PLANNED, PAID or VOID, absent before; of the plan PrizeLinesField how many lines it has,

@@ -173,18 +173,25 @@ func TestPrizesAreFundedPlannedAndPaid(t *testing.T) {
 		}
 		f.mustPlan(Line{UserID: 8, Place: 1, Units: 900}) // too late
 		f.mustPay()
-		if ok, err := f.Fund(t.Context(), f.gameID, source, f.gold, 5, House, "op"); !ok || err != nil {
+		if ok, err := f.Fund(t.Context(), f.gameID, source, f.gold, 5, House, "op"); ok || err != nil {
 			t.Errorf("funded again: %v, %v", ok, err)
 		}
 		if err := f.Void(t.Context(), f.gameID, source, "late"); !errors.Is(err, ErrPaying) {
 			t.Errorf("voided after payment: %v", err)
 		}
 		f.wantBooks(1000, 800, 0, 200)
-		if err := f.Forget(t.Context(), f.gameID, source); err != nil {
-			t.Error(err)
+		for name, forget := range map[string]func(context.Context, int64, string) error{
+			"the plan": f.ForgetPlan, "all": f.Forget,
+		} {
+			if err := forget(t.Context(), f.gameID, source); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			f.mustPay()
+			f.wantPrize(Prize{PoolUnits: 900, PaidUnits: 840, State: StatePaid, Next: 3, Lines: 3})
 		}
-		f.mustPay()
-		f.wantPrize(Prize{PoolUnits: 900, PaidUnits: 840, State: StatePaid, Next: 3, Lines: 3})
+		if left := db.Client.TTL(t.Context(), keys.Prize(f.gameID, source)).Val(); left <= 0 || left > stateLife {
+			t.Errorf("the state stays for %v", left)
+		}
 	})
 }
 

@@ -84,7 +84,7 @@ func (s *Service) CheckAsset(ctx context.Context, gameID, assetID int64) error {
 }
 
 // Fund moves units into the account of a source, once however often it is called. It reports false
-// when the house has less, or the source was voided: nothing has changed then. What a server mints
+// when the house has less, or the source was voided or paid: nothing has changed then. What a server mints
 // counts against what it may mint in a day. actor is the ActorID of who promised the prizes.
 //
 // It returns the codes of CheckFunds, limit_reached, and invalid_amount when too many units would
@@ -211,8 +211,14 @@ func (s *Service) Read(ctx context.Context, gameID int64, source string) (Prize,
 	return s.store.read(ctx, gameID, source)
 }
 
-// Forget removes the plan of a source whose prizes are paid or voided. What was paid stays in the
-// ledger.
+// ForgetPlan removes the plan of a source whose prizes are paid or voided. What was paid stays in
+// the ledger.
+func (s *Service) ForgetPlan(ctx context.Context, gameID int64, source string) error {
+	return s.store.forgetPlan(ctx, gameID, source)
+}
+
+// Forget is ForgetPlan for a source that is gone. Its state stays for a minute, so that a leader that
+// was replaced does not fund it again.
 func (s *Service) Forget(ctx context.Context, gameID int64, source string) error {
 	return s.store.forget(ctx, gameID, source)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/events"
@@ -198,13 +199,28 @@ func (s store) void(ctx context.Context, gameID int64, source, reason string) (t
 	return v.NextText(), v.Err()
 }
 
-// forget removes the plan of a source that is over.
-func (s store) forget(ctx context.Context, gameID int64, source string) error {
+// forgetPlan removes the plan of a source that is over.
+func (s store) forgetPlan(ctx context.Context, gameID int64, source string) error {
 	p, err := s.read(ctx, gameID, source)
 	if err != nil || p.State != StatePaid && p.State != StateVoid {
 		return err
 	}
 	return redisdb.WrapError("remove a plan", s.db.Client.Unlink(ctx, keys.PrizePlan(gameID, source)).Err())
+}
+
+// stateLife is longer than a leader that was replaced can still be at work.
+const stateLife = time.Minute
+
+// forget removes a source that is over.
+func (s store) forget(ctx context.Context, gameID int64, source string) error {
+	p, err := s.read(ctx, gameID, source)
+	if err != nil || p.State != StatePaid && p.State != StateVoid {
+		return err
+	}
+	if err := s.forgetPlan(ctx, gameID, source); err != nil {
+		return err
+	}
+	return redisdb.WrapError("forget prizes", s.db.Client.Expire(ctx, keys.Prize(gameID, source), stateLife).Err())
 }
 
 var assetPacked = redisdb.PackedLayout{Name: "an asset", Separator: '|', Names: scripts.AssetLive.Names}
