@@ -14,7 +14,7 @@ import (
 // winnerKeys returns the keys of prize_pay behind those with a number: those of the players of the
 // next lines, as the caller names them.
 func (c call) winnerKeys() (more []string) {
-	plan := c.f.list(keys.PrizePlan(c.f.id, c.text("source")))
+	plan := strings.Fields(c.text("plan"))
 	for i, user := range c.players() {
 		if user == "0" {
 			continue
@@ -51,7 +51,8 @@ func (f *fixture) planned(lines ...any) call {
 
 // pay returns the call that pays the next lines, of these users.
 func (f *fixture) pay(next int, users string) call {
-	return f.newCall(scripts.PrizePay, values{"next": next, "users": users})
+	plan := strings.Join(f.list(keys.PrizePlan(f.id, "board:top:1")), " ")
+	return f.newCall(scripts.PrizePay, values{"next": next, "users": users, "plan": plan})
 }
 
 // prepareAsset makes the asset 5, which has no stock.
@@ -327,13 +328,13 @@ func TestTheHouseOfAScriptIsThatOfTheLedger(t *testing.T) {
 		f := newFixture(t, db)
 		ledger := keys.Ledger(f.id)
 		for _, entry := range []string{
-			"1|n|GOLD|x|y|w1:-5000;h:5000", // removed: the base is 1
-			"1|n|GOLD|x|y|w1:-400;h:400", // folded
-			"1|n|SILVER|x|y|w1:-90;h:90", // another token
-			"1|n|GOLD|h:77|y;h:88|w1:-600;h:600", // words that look like postings
-			"1|n|GOLD|payout|room|e:-100;w7:90;h:10", // last
-			"1|n|GOLD|payout|room|e:-100;h:10;w7:90", // between
-			"1|n|GOLD|prize_fund|tour:7|h:-20;p:20", // promised
+			"1|n|GOLD|x|y|w1:-5000;h:5000",                // removed: the base is 1
+			"1|n|GOLD|x|y|w1:-400;h:400",                  // folded
+			"1|n|SILVER|x|y|w1:-90;h:90",                  // another token
+			"1|n|GOLD|h:77|y;h:88|w1:-600;h:600",          // words that look like postings
+			"1|n|GOLD|payout|room|e:-100;w7:90;h:10",      // last
+			"1|n|GOLD|payout|room|e:-100;h:10;w7:90",      // between
+			"1|n|GOLD|prize_fund|tour:7|h:-20;p:20",       // promised
 			"1|n|GOLD|prize|tour:7|p:-20;w7:15;w17:0;h:5", // returned
 		} {
 			if err := db.Client.RPush(t.Context(), ledger, entry).Err(); err != nil {

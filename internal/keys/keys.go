@@ -367,7 +367,9 @@ const (
 
 // PrizePlan (list, until the source is removed) has a line for each prize, packed as
 // "<user, 0 for the house>:<place>:<units>:<asset, empty for none>:<quantity, likewise>".
-func PrizePlan(gameID int64, source string) string { return economyKey(gameID, "prize:", source, ":plan") }
+func PrizePlan(gameID int64, source string) string {
+	return economyKey(gameID, "prize:", source, ":plan")
+}
 
 // MoneyReceipt (string, at least 24 h) is the first outcome of one money request with an
 // Idempotency-Key, of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the

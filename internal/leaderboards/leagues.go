@@ -174,8 +174,8 @@ func cmpOrConflict(err error) error {
 type Cohort struct {
 	Season   int64   `json:"season"`
 	Tier     string  `json:"tier"`
-	Cohort   int64   `json:"cohort"` // number within the tier of the season, from 0
-	Entries  []Entry `json:"entries"` // of all its players, best first, with ranks within the cohort
+	Cohort   int64   `json:"cohort"`   // number within the tier of the season, from 0
+	Entries  []Entry `json:"entries"`  // of all its players, best first, with ranks within the cohort
 	Promote  int     `json:"promote"`  // players who rise
 	Relegate int     `json:"relegate"` // players who fall
 }
@@ -222,4 +222,3 @@ func (s *Service) Cohort(
 		Promote: league.Promote, Relegate: league.Relegate,
 	}, err
 }
-

@@ -99,4 +99,3 @@ func (s seasonShard) cohortKeys(state map[string]string, size int) (names []stri
 	}
 	return names, nil
 }
-

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +24,6 @@ func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 var (
 	operator  = principal.Caller{Role: principal.Operator}
 	noReceipt idempotency.Receipt
-	lastGame  atomic.Int64
 )
 
 // tester is what fixtures need of *testing.T and of *rapid.T.
@@ -42,7 +39,7 @@ type players struct{ gameID int64 }
 
 func (p players) Game(context.Context, int64) (int64, error) { return p.gameID, nil }
 
-// fixture is a game of its own, with GOLD of two decimals, which its server may mint up to 50 a day.
+// fixture is an empty game with GOLD of two decimals, which its server may mint up to 50 a day.
 type fixture struct {
 	t tester
 	*Service
@@ -55,18 +52,22 @@ const source = "board:top:1"
 
 func newFixture(t tester, db *redisdb.DB) *fixture {
 	t.Helper()
-	f := &fixture{t: t, db: db, gameID: lastGame.Add(1)}
-	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), 1<<40, 0).Err(); err != nil {
+	f := &fixture{t: t, db: db, gameID: 1}
+	const empty = "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '*')) do redis.call('DEL', key) end return 1"
+	tag := strings.TrimSuffix(keys.Totals(f.gameID), "totals")
+	if err := db.Client.Eval(t.Context(), empty, []string{tag}, tag).Err(); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.gameID, 0).Err(); err != nil {
 		t.Fatalf("%v", err)
 	}
 	f.Service = New(db, wallet.New(db, players{f.gameID}, wallet.Options{}))
-	code := "GOLD" + strconv.FormatInt(f.gameID, 10)
 	_, err := f.wallets.CreateToken(t.Context(), operator, wallet.TokenDefinition{
-		Code: code, Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
+		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{Decimals: "2"},
 		Games: []wallet.TokenGameInput{{GameID: f.gameID, MintLimitPerDay: "50"}},
 	})
-	if err == nil {
-		f.gold, err = f.Token(t.Context(), f.gameID, code)
+	if err == nil || errors.Is(err, apierror.TokenCodeTaken) {
+		f.gold, err = f.Token(t.Context(), f.gameID, "GOLD")
 	}
 	if err != nil {
 		t.Fatalf("%v", err)
