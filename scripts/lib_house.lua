@@ -1,7 +1,7 @@
 -- lib_house: what the operator's account has.
 -- INCLUDES  amounts
--- read_house returns the units of a token that the house has, or nil when more entries of the ledger
--- than most are not folded into the totals yet: an entry is parsed for each.
+-- read_house returns the units of a token that the house has, or nil when more entries of the
+-- ledger than most are not folded into the totals yet: an entry is parsed for each.
 local function read_house(totals_key, ledger_key, base_key, token, most)
   local fields = redis.call('HMGET', totals_key, 'house:' .. token, 'folded')
   local first = (fields[2] or 0) - (redis.call('GET', base_key) or 0)

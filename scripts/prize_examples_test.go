@@ -46,7 +46,8 @@ func (f *fixture) fund(given values) call {
 
 // planned returns the call that plans lines of the fixture's source, all at once.
 func (f *fixture) planned(lines ...any) call {
-	return f.newCall(scripts.PrizePlan, values{"line_count": len(lines), "digest": fmt.Sprint(len(lines), lines)}, lines...)
+	digest := fmt.Sprint(len(lines), lines)
+	return f.newCall(scripts.PrizePlan, values{"line_count": len(lines), "digest": digest}, lines...)
 }
 
 // pay returns the call that pays the next lines, of these users.
@@ -322,7 +323,8 @@ func TestEachLineOfAPlanTellsThePlayer(t *testing.T) {
 	})
 }
 
-// The house is what the totals have and the entries that are not folded say, whatever stands between.
+// The house is what the totals have and the entries that are not folded say, whatever stands
+// between.
 func TestTheHouseOfAScriptIsThatOfTheLedger(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)

@@ -1,5 +1,5 @@
--- prize_fund: moves units from the house, or new ones, into the account of a source of prizes, once,
--- or changes nothing.
+-- prize_fund: moves units from the house, or new ones, into the account of a source of prizes,
+-- once, or changes nothing.
 -- INCLUDES  clock amounts house day_mints
 -- KEYS      1 prize  2 totals  3 ledger  4 ledger base  then mints by server keys, when one of them
 --           funds
@@ -7,10 +7,10 @@
 --           7 most entries that are not folded  then the units that the game's server keys may mint
 --           in a day, when one of them funds
 -- RETURNS   ok stale insufficient_funds invalid_amount limit_reached
--- INVARIANT minted is what the ledger brought in; the house has never less than nothing; server keys
---           mint no more in a day than they may; a source is funded once
--- After ok follows 1, or 0 when the source is over: it was voided or paid. Stale means that too many
--- entries of the ledger are not folded.
+-- INVARIANT minted is what the ledger brought in; the house never has less than nothing; server
+--           keys mint no more in a day than they may; a source is funded once
+-- After ok follows 1, or 0 when the source is over: it was voided or paid. Stale means that too
+-- many entries of the ledger are not folded.
 local prize_key, totals_key, ledger_key, base_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local nonce, source, token, decimals, units, from, most = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
@@ -34,8 +34,9 @@ end
 
 local _, now = read_clock()
 if units ~= '0' then
+  local postings = account .. ':-' .. units .. ';p:' .. units
   redis.call('RPUSH', ledger_key, -- first: it fails, before anything was moved, when SET spoiled the list
-    now .. '|' .. nonce .. '|' .. token .. '|prize_fund|' .. source .. '|' .. account .. ':-' .. units .. ';p:' .. units)
+    now .. '|' .. nonce .. '|' .. token .. '|prize_fund|' .. source .. '|' .. postings)
   if minted then redis.call('HSET', totals_key, total, minted) end
   if mints_of_day then redis.call('HSET', mints_key, token, mints_of_day) end
 end

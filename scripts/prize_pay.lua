@@ -1,5 +1,5 @@
--- prize_pay: pays the next lines of a plan, and behind the last one returns what is left of the pool
--- to where it came from, or changes nothing.
+-- prize_pay: pays the next lines of a plan, and behind the last one returns what is left of the
+-- pool to where it came from, or changes nothing.
 -- INCLUDES  clock amounts balance end_room
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 plan  3 totals  4 ledger  then wallet and lines of each of the users but 0,
@@ -90,5 +90,6 @@ for _, w in ipairs(writes) do
     write_balance(publish, w[1], w[2], nonce, now, w[3], w[4], w[5], w[6], w[7], 'user.prize', w[8])
   end
 end
-redis.call('HSET', prize_key, 'next', string.format('%d', next_line), 'paid', paid, 'state', is_last and 'PAID' or state)
+state = is_last and 'PAID' or state
+redis.call('HSET', prize_key, 'next', string.format('%d', next_line), 'paid', paid, 'state', state)
 return 'ok'

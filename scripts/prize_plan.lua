@@ -1,5 +1,5 @@
--- prize_plan: appends lines to the plan of a source of prizes, or changes nothing. The plan is whole
--- with its last line, and counts from then on.
+-- prize_plan: appends lines to the plan of a source of prizes, or changes nothing. The plan is
+-- whole with its last line, and counts from then on.
 -- INCLUDES  amounts
 -- KEYS      1 prize  2 plan
 -- ARGV      1 digest of the whole plan  2 lines of the whole plan  3 lines before these  then the

@@ -1,13 +1,13 @@
--- prize_void: returns the pool of a source of prizes to where it came from, before anything of it is
--- paid, or changes nothing. A source that was not funded never will be.
+-- prize_void: returns the pool of a source of prizes to where it came from, before anything of it
+-- is paid, or changes nothing. A source that was not funded never will be.
 -- INCLUDES  clock amounts
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 totals  3 ledger
 -- ARGV      1 nonce  2 source  3 reason, escaped
 -- RETURNS   ok stale
 -- INVARIANT the account of a source that is VOID is empty
--- After ok follows the token. Stale means that a line is paid, or that more is in the pool than what
--- was funded.
+-- After ok follows the token. Stale means that a line is paid, or that more is in the pool than
+-- what was funded.
 local prize_key, totals_key, ledger_key = KEYS[1], KEYS[2], KEYS[3]
 local nonce, source, reason = ARGV[1], ARGV[2], ARGV[3]
 

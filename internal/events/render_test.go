@@ -130,7 +130,8 @@ var renderings = []struct {
 		},
 	},
 	{
-		"a prize", "", "12-0000001a|user.prize|" + millis + "|GOLD|2|250|1000|0|prize|board:top:3|board:top:3|1|GOLD|2|250|||",
+		"a prize", "",
+		"10-0000001a|user.prize|" + millis + "|GOLD|2|250|1000|0|prize|board:top:3|board:top:3|1|GOLD|2|250|||",
 		[]string{
 			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":2.5,` +
 				`"deltaAmount":"250","reason":"prize","ref":"board:top:3"}`,
@@ -140,7 +141,7 @@ var renderings = []struct {
 	},
 	{
 		"a prize that is an asset", "",
-		"12-0000001a|user.prize|" + millis + "|GOLD|2|0|1000|0|prize|tour:7|tour:7|2|GOLD|2|0|3|5|6",
+		"10-0000001a|user.prize|" + millis + "|GOLD|2|0|1000|0|prize|tour:7|tour:7|2|GOLD|2|0|3|5|6",
 		[]string{
 			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":0,` +
 				`"deltaAmount":"0","reason":"prize","ref":"tour:7"}`,

@@ -343,13 +343,13 @@ func Assets(gameID int64) string { return economyKey(gameID, "assets") }
 // Inventory (hash, no expiry) maps asset id to the number owned.
 func Inventory(gameID, userID int64) string { return economyKey(gameID, "inventory:", id(userID)) }
 
-// Prize (hash, until a minute after its board is gone) is what was set aside for the prizes of a source, "board:<key>:<season>"
-// or "tour:<id>": PrizeTokenField, PrizeDecimalsField, PrizePoolField what came in, PrizeFromField
-// "house" or "mint" and PrizeFundedField what came from there, PrizePaidField, PrizeStateField
-// PLANNED, PAID or VOID, absent before; of the plan PrizeLinesField how many lines it has,
-// PrizeNextField how many are paid, "digest" of all lines and "planned" the units of those that are
-// there; "reason" why it was voided. What is in the account of the source is the pool less what was
-// paid, nothing once it is PAID or VOID.
+// Prize (hash, until a minute after its board is gone) is what was set aside for the prizes of a
+// source, "board:<key>:<season>" or "tour:<id>": PrizeTokenField, PrizeDecimalsField,
+// PrizePoolField what came in, PrizeFromField "house" or "mint" and PrizeFundedField what came from
+// there, PrizePaidField, PrizeStateField PLANNED, PAID or VOID, absent before; of the plan
+// PrizeLinesField how many lines it has, PrizeNextField how many are paid, "digest" of all lines
+// and "planned" the units of those that are there; "reason" why it was voided. What is in the
+// account of the source is the pool less what was paid, nothing once it is PAID or VOID.
 func Prize(gameID int64, source string) string { return economyKey(gameID, "prize:", source) }
 
 // The fields of Prize that Go code reads.

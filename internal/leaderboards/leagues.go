@@ -125,7 +125,8 @@ func (s *Service) withCohort(ctx context.Context, b *board, one *season, userID 
 }
 
 // findTier returns the tier in which a player begins a season: by the end of the last season of the
-// player, if that is one of the last few, else the lowest. It may be one more than there are, or -1.
+// player, if that is one of the last few, else the lowest. It may be one more than there are, or
+// -1.
 func (s *Service) findTier(ctx context.Context, b *board, one *season, userID int64) (int, error) {
 	for number := one.number - 1; number > 0 && number >= one.number-tierMemory; number-- {
 		last := b.find(number)

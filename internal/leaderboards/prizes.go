@@ -15,8 +15,8 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 )
 
-// Prizes are what the best players of a season get. The pool is set aside when the season opens, and
-// paid after the season is sealed and reviewed; what is left of it returns.
+// Prizes are what the best players of a season get. The pool is set aside when the season opens,
+// and paid after the season is sealed and reviewed; what is left of it returns.
 type Prizes struct {
 	TokenCode     string             `json:"tokenId,omitzero"`       // of the pool; required with one
 	Pool          wallet.AmountInput `json:"pool,omitzero"`          // "": none, of assets alone

@@ -61,8 +61,9 @@ func (s *Service) sweepGame(ctx context.Context, gameID int64) (isBusy bool, err
 	return isBusy, errors.Join(errs...)
 }
 
-// sweepBoard funds the season that is open, seals and pays the seasons that are over, in their order,
-// removes those that are not kept and stores those to come. It reports whether a season ends soon.
+// sweepBoard funds the season that is open, seals and pays the seasons that are over, in their
+// order, removes those that are not kept and stores those to come. It reports whether a season ends
+// soon.
 func (s *Service) sweepBoard(ctx context.Context, b *board) (isNear bool, err error) {
 	var fundErr error // seasons end whether there is money or not
 	b, err = s.change(ctx, b.gameID, b.key, func(b *board, now int64) (c boardChange, err error) {

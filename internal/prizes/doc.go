@@ -24,8 +24,8 @@
 //
 // A source is funded once. A house that is too poor funds nothing, and the caller may try again.
 //
-// A source that was voided stays so: a leader that was replaced cannot fund it again. Once a line is
-// paid a source cannot be voided.
+// A source that was voided stays so: a leader that was replaced cannot fund it again. Once a line
+// is paid a source cannot be voided.
 //
 // Prizes may carry a balance past the most that a credit may leave, as payouts of rooms may.
 //

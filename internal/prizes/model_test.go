@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The model lets several leaders work on the same sources at the same time. Each call of a script is
-// one step; between two steps a leader may be paused for any time, go on with what it read before,
-// or die. Whatever they do, no unit is made or lost and each winner is paid once.
+// The model lets several leaders work on the same sources at the same time. Each call of a script
+// is one step; between two steps a leader may be paused for any time, go on with what it read
+// before, or die. Whatever they do, no unit is made or lost and each winner is paid once.
 
 func TestPrizesAgreeWithTheModel(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { checkModel(t, db) })

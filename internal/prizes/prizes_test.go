@@ -139,7 +139,8 @@ func (f *fixture) wantPrize(want Prize) {
 	}
 }
 
-// wantBooks requires that the books balance, with these totals, and that what is held is the escrow.
+// wantBooks requires that the books balance, with these totals, and that what is held is the
+// escrow.
 func (f *fixture) wantBooks(minted, wallets, prizes, house wallet.Units) {
 	f.t.Helper()
 	d, err := f.wallets.AuditDeep(f.t.Context(), f.gameID)
@@ -161,7 +162,9 @@ func TestPrizesAreFundedPlannedAndPaid(t *testing.T) {
 		f.mustFund(900, House)
 		f.wantPrize(Prize{PoolUnits: 900, State: StateFunded})
 		f.wantBooks(1000, 0, 900, 100)
-		f.mustPlan(Line{UserID: 7, Place: 1, Units: 500}, Line{UserID: 8, Place: 2, Units: 300}, Line{Units: 40}, Line{UserID: 9})
+		f.mustPlan(
+			Line{UserID: 7, Place: 1, Units: 500}, Line{UserID: 8, Place: 2, Units: 300}, Line{Units: 40}, Line{UserID: 9},
+		)
 		f.wantPrize(Prize{PoolUnits: 900, State: StatePlanned, Lines: 3})
 		f.wantBooks(1000, 0, 900, 100)
 		for range 2 {
@@ -323,7 +326,10 @@ func TestPrizesInAssetsAreAddedToWhatThePlayerOwns(t *testing.T) {
 			t.Error(err)
 		}
 		f.mustFund(0, House) // no unit is promised
-		f.mustPlan(Line{UserID: 7, Place: 1, AssetID: shield.ID, Quantity: 2}, Line{UserID: 7, Place: 1, AssetID: shield.ID, Quantity: 1})
+		f.mustPlan(
+			Line{UserID: 7, Place: 1, AssetID: shield.ID, Quantity: 2},
+			Line{UserID: 7, Place: 1, AssetID: shield.ID, Quantity: 1},
+		)
 		f.mustPay()
 		f.mustPay()
 		caller := principal.Caller{Role: principal.Player, UserID: 7, GameID: f.gameID}

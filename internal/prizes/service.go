@@ -84,8 +84,9 @@ func (s *Service) CheckAsset(ctx context.Context, gameID, assetID int64) error {
 }
 
 // Fund moves units into the account of a source, once however often it is called. It reports false
-// when the house has less, or the source was voided or paid: nothing has changed then. What a server mints
-// counts against what it may mint in a day. actor is the ActorID of who promised the prizes.
+// when the house has less, or the source was voided or paid: nothing has changed then. What a
+// server mints counts against what it may mint in a day. actor is the ActorID of who promised the
+// prizes.
 //
 // It returns the codes of CheckFunds, limit_reached, and invalid_amount when too many units would
 // exist.
@@ -124,9 +125,9 @@ func (s *Service) Fund(
 	return false, apierror.VersionConflict
 }
 
-// Plan stores who gets what, once: the first plan that is whole counts, whoever made it, and a later
-// one changes nothing. Lines of nothing are left out. The units of all lines must be at most the
-// pool. It returns invalid_amount otherwise.
+// Plan stores who gets what, once: the first plan that is whole counts, whoever made it, and a
+// later one changes nothing. Lines of nothing are left out. The units of all lines must be at most
+// the pool. It returns invalid_amount otherwise.
 func (s *Service) Plan(ctx context.Context, gameID int64, source string, lines []Line) error {
 	if err := checkSource(source); err != nil {
 		return err
@@ -217,8 +218,8 @@ func (s *Service) ForgetPlan(ctx context.Context, gameID int64, source string) e
 	return s.store.forgetPlan(ctx, gameID, source)
 }
 
-// Forget is ForgetPlan for a source that is gone. Its state stays for a minute, so that a leader that
-// was replaced does not fund it again.
+// Forget is ForgetPlan for a source that is gone. Its state stays for a minute, so that a leader
+// that was replaced does not fund it again.
 func (s *Service) Forget(ctx context.Context, gameID int64, source string) error {
 	return s.store.forget(ctx, gameID, source)
 }
