@@ -19,7 +19,7 @@ import (
 // and paid after the season is sealed and reviewed; what is left of it returns.
 type Prizes struct {
 	TokenCode     string             `json:"tokenId,omitzero"`       // of the pool; required with one
-	Pool          wallet.AmountInput `json:"pool,omitzero"`          // "": none, of assets alone
+	Pool          AmountInput `json:"pool,omitzero"`          // "": none, of assets alone
 	From          prizes.Funds       `json:"from"`                   // default: house
 	Table         []PrizeRow         `json:"table"`                  // by places that no two rows share
 	ReviewSeconds int64              `json:"reviewSeconds,omitzero"` // for which a sealed season is HELD
@@ -30,10 +30,23 @@ type Prizes struct {
 type PrizeRow struct {
 	FromPlace int                `json:"fromPlace"` // from 1
 	ToPlace   int                `json:"toPlace"`
-	Prize     wallet.AmountInput `json:"prize,omitzero"`
+	Prize     AmountInput `json:"prize,omitzero"`
 	ShareBps  int                `json:"shareBps,omitzero"` // of the pool for each place; rounded down
 	AssetID   int64              `json:"gameAssetId,omitzero"`
 	Quantity  int64              `json:"quantity,omitzero"` // pieces; default: 1
+}
+
+// AmountInput is an amount of prizes as a request spells it; "" stands for a missing one.
+type AmountInput string
+
+// UnmarshalJSON takes a JSON number or string as it is. It returns invalid_amount for other types.
+func (a *AmountInput) UnmarshalJSON(b []byte) error { return (*wallet.AmountInput)(a).UnmarshalJSON(b) }
+
+// MarshalJSON returns the text as a JSON number when it is one, else as a string.
+func (a AmountInput) MarshalJSON() ([]byte, error) { return ScoreInput(a).MarshalJSON() }
+
+func (a AmountInput) toUnits(decimals int) (wallet.Units, error) {
+	return wallet.AmountInput(a).ToUnits(decimals)
 }
 
 // Bounds of prizes.
@@ -171,13 +184,13 @@ func (s *Service) checkPrizes(ctx context.Context, caller principal.Caller, game
 // checkPool adds an error for each amount that is none of the token, and for a table that pays more
 // than its pool.
 func checkPool(errs *apierror.FieldErrors, p *Prizes, token wallet.Token) {
-	read := func(field string, amount *wallet.AmountInput) wallet.Units {
-		units, err := amount.ToPositiveUnits(token.Decimals)
+	read := func(field string, amount *AmountInput) wallet.Units {
+		units, err := wallet.AmountInput(*amount).ToPositiveUnits(token.Decimals)
 		if e, ok := apierror.As(err); ok {
 			errs.Add(field, "format", e.Detail)
 			return 0
 		}
-		*amount = wallet.AmountInput(units.Decimal(token.Decimals))
+		*amount = AmountInput(units.Decimal(token.Decimals))
 		return units
 	}
 	pool := read("prizes.pool", &p.Pool)
@@ -203,7 +216,7 @@ func checkPool(errs *apierror.FieldErrors, p *Prizes, token wallet.Token) {
 func (p *Prizes) ofPlaces(decimals int) (shares []wallet.Units, rows []*PrizeRow, err error) {
 	pool := wallet.Units(0)
 	if p.Pool != "" {
-		if pool, err = p.Pool.ToUnits(decimals); err != nil {
+		if pool, err = p.Pool.toUnits(decimals); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -216,7 +229,7 @@ func (p *Prizes) ofPlaces(decimals int) (shares []wallet.Units, rows []*PrizeRow
 		row := &p.Table[i]
 		each := wallet.ApplyBps(pool, row.ShareBps)
 		if row.Prize != "" {
-			if each, err = row.Prize.ToUnits(decimals); err != nil {
+			if each, err = row.Prize.toUnits(decimals); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -249,7 +262,7 @@ func (s *Service) fund(ctx context.Context, b *board, one *season) (bool, error)
 	}
 	pool := wallet.Units(0)
 	if d.Prizes.Pool != "" {
-		if pool, err = d.Prizes.Pool.ToUnits(token.Decimals); err != nil {
+		if pool, err = d.Prizes.Pool.toUnits(token.Decimals); err != nil {
 			return false, err
 		}
 	}

@@ -17,7 +17,7 @@
 //
 //   - minted == wallets + escrow + prizes + house, and the held stakes are the escrow.
 //   - The account of a source has its pool less what was paid; nothing once it is PAID or VOID.
-//   - A plan pays at most its pool, and never changes once it is whole. The first whole plan counts.
+//   - A plan pays at most its pool, and never changes once it is whole: the first whole one counts.
 //   - A line is paid once: in the order of the plan, and only with all lines before it.
 //
 // # What is decided here
