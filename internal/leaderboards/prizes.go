@@ -18,22 +18,22 @@ import (
 // Prizes are what the best players of a season get. The pool is set aside when the season opens,
 // and paid after the season is sealed and reviewed; what is left of it returns.
 type Prizes struct {
-	TokenCode     string             `json:"tokenId,omitzero"`       // of the pool; required with one
-	Pool          AmountInput `json:"pool,omitzero"`          // "": none, of assets alone
-	From          prizes.Funds       `json:"from"`                   // default: house
-	Table         []PrizeRow         `json:"table"`                  // by places that no two rows share
-	ReviewSeconds int64              `json:"reviewSeconds,omitzero"` // for which a sealed season is HELD
+	TokenCode     string       `json:"tokenId,omitzero"`       // of the pool; required with one
+	Pool          AmountInput  `json:"pool,omitzero"`          // "": none, of assets alone
+	From          prizes.Funds `json:"from"`                   // default: house
+	Table         []PrizeRow   `json:"table"`                  // by places that no two rows share
+	ReviewSeconds int64        `json:"reviewSeconds,omitzero"` // for which a sealed season is HELD
 }
 
 // PrizeRow is what each of some places gets: an amount, a share of the pool, or pieces of an asset
 // without a stock.
 type PrizeRow struct {
-	FromPlace int                `json:"fromPlace"` // from 1
-	ToPlace   int                `json:"toPlace"`
+	FromPlace int         `json:"fromPlace"` // from 1
+	ToPlace   int         `json:"toPlace"`
 	Prize     AmountInput `json:"prize,omitzero"`
-	ShareBps  int                `json:"shareBps,omitzero"` // of the pool for each place; rounded down
-	AssetID   int64              `json:"gameAssetId,omitzero"`
-	Quantity  int64              `json:"quantity,omitzero"` // pieces; default: 1
+	ShareBps  int         `json:"shareBps,omitzero"` // of the pool for each place; rounded down
+	AssetID   int64       `json:"gameAssetId,omitzero"`
+	Quantity  int64       `json:"quantity,omitzero"` // pieces; default: 1
 }
 
 // AmountInput is an amount of prizes as a request spells it; "" stands for a missing one.
@@ -98,7 +98,7 @@ func (p *Prizes) check(errs *apierror.FieldErrors) {
 		errs.Add("prizes.table", "range", fmt.Sprintf("must have 1 to %d rows", maxPrizeRows))
 		return
 	}
-	hasUnits := false
+	hasUnits, bps := false, 0
 	for i, row := range p.Table {
 		field := fmt.Sprintf("prizes.table[%d].", i)
 		checkRange(errs, field+"fromPlace", int64(row.FromPlace), 1, maxPrizePlace)
@@ -118,7 +118,7 @@ func (p *Prizes) check(errs *apierror.FieldErrors) {
 		} else if row.Quantity != 0 {
 			errs.Add(field+"quantity", "range", "is for an asset")
 		}
-		hasUnits = hasUnits || row.AssetID == 0
+		hasUnits, bps = hasUnits || row.AssetID == 0, bps+row.ShareBps*max(0, row.ToPlace-row.FromPlace+1)
 		for _, before := range p.Table[:i] {
 			if row.FromPlace <= before.ToPlace && before.FromPlace <= row.ToPlace {
 				errs.Add(field+"fromPlace", "duplicate", "another row has some of these places")
@@ -127,6 +127,8 @@ func (p *Prizes) check(errs *apierror.FieldErrors) {
 		}
 	}
 	switch {
+	case bps > wallet.FullBps:
+		errs.Add("prizes.table", "range", "must not share more than the pool")
 	case hasUnits && p.TokenCode == "":
 		errs.Add("prizes.tokenId", "required", "is required for prizes that are no assets")
 	case hasUnits && p.Pool == "":
