@@ -309,9 +309,9 @@ func TestEachLineOfAPlanTellsThePlayer(t *testing.T) {
 			got = append(got, position+" "+values)
 		}
 		want := []string{
-			"2 GOLD|2|600|605|6|prize|board:top:1|board:top:1|1|GOLD|2|600|||",
-			"4 GOLD|2|0|605|6|prize|board:top:1|board:top:1|1|GOLD|2|0|5|3|3",
-			"6 GOLD|2|100|705|6|prize|board:top:1|board:top:1|1|GOLD|2|100|5|2|5",
+			"2 GOLD|2|600|605|6|prize|board:top:1|1|||",
+			"4 GOLD|2|0|605|6|prize|board:top:1|1|5|3|3",
+			"6 GOLD|2|100|705|6|prize|board:top:1|1|5|2|5",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the lines are\n%s; want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

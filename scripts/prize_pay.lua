@@ -21,9 +21,13 @@ if state == 'PAID' or cursor and tonumber(cursor) >= next_line + #wanted and #wa
 if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end
 reject_strings(1, #KEYS)
 
--- Everything is read and computed before the first write. A player may have several lines.
+-- Everything is read and computed before the first write. A player may have several lines, so the
+-- last of them is found by token and user.
 local _, now = read_clock()
-local key, seqs, balances, inventories, writes, postings, of_house, sum = 5, {}, {}, {}, {}, {}, '0', '0'
+local head, tail = '-' .. nonce .. '|user.prize|' .. now .. '|', '|prize|' .. source .. '|'
+local key, count, seqs, last_of, inventories, owned_keys = 5, 0, {}, {}, {}, {}
+local wallets, lists, codes, frees, helds, limits, numbers, entries = {}, {}, {}, {}, {}, {}, {}, {}
+local postings, of_house, sum = {}, '0', '0'
 local last_line = string.format('%d', next_line + #wanted - 1)
 local lines = #wanted > 0 and redis.call('LRANGE', plan_key, ARGV[4], last_line) or {}
 for i, line in ipairs(lines) do
@@ -33,30 +37,32 @@ for i, line in ipairs(lines) do
   if user == '0' then
     of_house = add_amounts(of_house, units)
   else
-    local wallet_key, lines_key, code, places, owned = KEYS[key], KEYS[key + 1], token, decimals, ''
+    local wallet_key, code, places, owned = KEYS[key], token, decimals, ''
+    count, wallets[count + 1], lists[count + 1] = count + 1, wallet_key, KEYS[key + 1]
     key = key + 2
     if asset ~= '' then
       local inventory_key, priced = KEYS[key], redis.call('HMGET', KEYS[key + 1], 'token', 'decimals')
       key = key + 2
       if units == '0' then code, places = priced[1], priced[2] end -- no unit moves, as in a purchase of what is free
-      local item = user .. ':' .. asset
-      owned = string.format('%d', (inventories[item] or redis.call('HGET', inventory_key, asset) or 0) + quantity)
-      inventories[item] = owned
-      writes[#writes + 1] = {inventory_key, asset, owned}
+      local pieces = inventories[inventory_key] or {}
+      inventories[inventory_key] = pieces
+      owned = string.format('%d', (pieces[asset] or redis.call('HGET', inventory_key, asset) or 0) + quantity)
+      pieces[asset] = owned
+      owned_keys[#owned_keys + 1] = {inventory_key, asset, owned}
     end
-    local account = user .. ':' .. code
-    if not balances[account] then
-      local free, held, seq, limited = read_balance(wallet_key, code)
-      balances[account] = {free, held, limited}
-      seqs[user] = seqs[user] or seq
+    local of_token = last_of[code] or {}
+    last_of[code] = of_token
+    local before, free, held, seq, limited = of_token[user], nil, nil, nil, nil
+    if before then
+      free, held, limited = frees[before], helds[before], limits[before]
+    else
+      free, held, seq, limited = read_balance(wallet_key, code)
     end
-    local balance = balances[account]
-    local free, held, limited = add_amounts(balance[1], units), balance[2], balance[3]
-    balance[1] = free
-    seqs[user] = string.format('%d', seqs[user] + 2)
-    writes[#writes + 1] = {wallet_key, lines_key, code, free, held, limited, seqs[user],
-      places .. '|' .. units .. '|' .. free .. '|' .. held .. '|prize|' .. source .. '|' .. source .. '|' .. place ..
-        '|' .. code .. '|' .. places .. '|' .. units .. '|' .. asset .. '|' .. quantity .. '|' .. owned}
+    free, seq = add_amounts(free, units), string.format('%d', (seqs[user] or seq) + 2)
+    of_token[user], seqs[user] = count, seq
+    codes[count], frees[count], helds[count], limits[count], numbers[count] = code, free, held, limited, seq
+    entries[count] = seq .. head .. code .. '|' .. places .. '|' .. units .. '|' .. free .. '|' .. held .. tail ..
+      place .. '|' .. asset .. '|' .. quantity .. '|' .. owned
     if units ~= '0' then postings[#postings + 1] = ';w' .. user .. ':' .. units end
   end
 end
@@ -83,12 +89,11 @@ if #postings > 0 then
     now .. '|' .. nonce .. '|' .. token .. '|prize|' .. source .. '|p:-' .. sum .. table.concat(postings))
 end
 if burnt then redis.call('HSET', totals_key, 'minted:' .. token, burnt) end
-for _, w in ipairs(writes) do
-  if #w == 3 then
-    redis.call('HSET', w[1], w[2], w[3])
-  else
-    write_balance(publish, w[1], w[2], nonce, now, w[3], w[4], w[5], w[6], w[7], 'user.prize', w[8])
-  end
+for _, pieces in ipairs(owned_keys) do redis.call('HSET', pieces[1], pieces[2], pieces[3]) end
+for i = 1, count do
+  redis.call('RPUSH', lists[i], entries[i])
+  redis.call('HSET', wallets[i], codes[i], frees[i] .. '|' .. helds[i] .. limits[i], ':seq', numbers[i])
+  redis.call(publish, lists[i], entries[i])
 end
 state = is_last and 'PAID' or state
 redis.call('HSET', prize_key, 'next', string.format('%d', next_line), 'paid', paid, 'state', state)

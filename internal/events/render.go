@@ -314,7 +314,9 @@ func (b *builder) appendUserBalance() {
 	b.amount("held", "heldAmount", held, decimals)
 	b.amount("delta", "deltaAmount", delta, decimals)
 	b.text("reason", Unescape(b.next()))
-	b.text("ref", Unescape(b.next()))
+	ref := Unescape(b.next())
+	b.text("ref", ref)
+	b.balance = balanceChange{token, decimals, delta, ref}
 }
 
 // user.asset: asset|quantity|owned|purchase, behind the values of user.balance.
@@ -325,18 +327,17 @@ func (b *builder) appendUserAsset() {
 	b.integer("purchaseId", b.next())
 }
 
-// user.prize: source|place|token|decimals|units|asset|quantity|owned, behind the values of
-// user.balance. Asset, quantity and owned are empty for units alone.
+// user.prize: place|asset|quantity|owned, behind the values of user.balance, whose change and ref
+// are the prize and its source. Asset, quantity and owned are empty for units alone.
 func (b *builder) appendUserPrize() {
-	source, place, token, decimals, units := b.next(), b.next(), b.next(), b.next(), b.next()
-	b.text("source", source)
-	b.integer("place", place)
-	if units == "0" {
+	b.text("source", b.balance.ref)
+	b.integer("place", b.next())
+	if b.balance.delta == "0" {
 		b.literal("tokenId", "null")
 	} else {
-		b.text("tokenId", token)
+		b.text("tokenId", b.balance.token)
 	}
-	b.amount("prize", "amount", units, decimals)
+	b.amount("prize", "amount", b.balance.delta, b.balance.decimals)
 	for _, name := range []string{"assetId", "quantity", "owned"} {
 		if value := b.next(); value == "" {
 			b.literal(name, "null")

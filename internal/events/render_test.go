@@ -131,7 +131,7 @@ var renderings = []struct {
 	},
 	{
 		"a prize", "",
-		"10-0000001a|user.prize|" + millis + "|GOLD|2|250|1000|0|prize|board:top:3|board:top:3|1|GOLD|2|250|||",
+		"10-0000001a|user.prize|" + millis + "|GOLD|2|250|1000|0|prize|board:top:3|1|||",
 		[]string{
 			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":2.5,` +
 				`"deltaAmount":"250","reason":"prize","ref":"board:top:3"}`,
@@ -141,7 +141,7 @@ var renderings = []struct {
 	},
 	{
 		"a prize that is an asset", "",
-		"10-0000001a|user.prize|" + millis + "|GOLD|2|0|1000|0|prize|tour:7|tour:7|2|GOLD|2|0|3|5|6",
+		"10-0000001a|user.prize|" + millis + "|GOLD|2|0|1000|0|prize|tour:7|2|3|5|6",
 		[]string{
 			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":0,` +
 				`"deltaAmount":"0","reason":"prize","ref":"tour:7"}`,
@@ -237,7 +237,7 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 		head + "room.turn|" + millis + "|7|8||set", head + "room.turn|" + millis + "|7|8|" + millis,
 		"1-0000001a|user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2|41", // it would be 0 and 1
 		head + "user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2",
-		head + "user.prize|" + millis + "|GOLD|2|250|1000|0|prize|tour:7|tour:7|1|GOLD|2|250||",
+		head + "user.prize|" + millis + "|GOLD|2|250|1000|0|prize|tour:7|1||",
 		head + "user.progress|" + millis + `|"gameId":1},"x":{"y":2`, head + "user.progress|" + millis + `|"a":1,"a":2`,
 	} {
 		if got, err := Render(entry, testRoom); err == nil {

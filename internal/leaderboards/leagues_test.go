@@ -259,7 +259,9 @@ func TestTheCohortsOfASeasonAreRemovedWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := left()
-	isOfSeason := func(name string) bool { return !strings.HasSuffix(name, ":board") && !strings.HasSuffix(name, ":season:2") }
+	isOfSeason := func(name string) bool {
+		return !strings.HasSuffix(name, ":board") && !strings.HasSuffix(name, ":season:2")
+	}
 	if slices.ContainsFunc(after, isOfSeason) {
 		t.Errorf("left are %v", after)
 	}

@@ -403,7 +403,7 @@ var mutants = []mutant{
 	},
 	{
 		"the second line of a player forgets the first", "prize_pay",
-		"    balance[1] = free\n", "", winners,
+		"    of_token[user], seqs[user] = count, seq\n", "    seqs[user] = seq\n", winners,
 	},
 	{
 		"a key that SET spoiled stops a payment in its middle", "prize_pay",
