@@ -736,8 +736,9 @@ func TestAWinnerGetsThePrizeOfASeason(t *testing.T) {
 		}
 		f.expect(200, "POST", f.gamePath()+"/leaderboards/held/seasons/1/approve", f.serverKey, `{"reason":"again"}`)
 		f.expectBalancedAudit()
-		if held := f.expect(200, "GET", "/api/v1/leaderboards/held/seasons", ann.token, ""); held.text("items.1.status") != "PAID" {
-			t.Errorf("%s", held.raw)
+		seasons := f.expect(200, "GET", "/api/v1/leaderboards/held/seasons", ann.token, "")
+		if seasons.text("items.1.status") != "PAID" {
+			t.Errorf("%s", seasons.raw)
 		}
 	})
 }

@@ -118,7 +118,8 @@ func TestTheBestOfACohortRiseAndTheLastFall(t *testing.T) {
 		// Of two in silver both rise: rising comes before falling. In bronze 1 and 4 are the best.
 		play(3, 2, 4, 7)
 		want(3, map[int64]string{2: "gold 0", 4: "silver 0", 7: "bronze 0"})
-		// 3 missed a season: no better, no worse than before. 2 stays in the highest tier, 7 falls no further.
+		// 3 missed a season: no better, no worse than before. 2 stays in the highest tier, 7 falls no
+		// further.
 		play(4, 2, 3, 7, 1)
 		want(4, map[int64]string{2: "gold 0", 3: "silver 0", 7: "silver 0", 1: "bronze 0"})
 	})

@@ -151,27 +151,42 @@ func TestPrizesAreCheckedWhenABoardIsDefined(t *testing.T) {
 		prizes *Prizes
 		fields string
 	}{
-		"more than the pool":        {table(row(1, 3, "3.34")), "prizes.table"},
-		"shares of more than all":   {table(PrizeRow{FromPlace: 1, ToPlace: 3, ShareBps: 3334}), "prizes.table"},
-		"shares and units":          {table(PrizeRow{FromPlace: 1, ToPlace: 1, ShareBps: 5010}, row(2, 2, "5")), "prizes.table"},
-		"many of the largest":       {&Prizes{TokenCode: "GOLD", Pool: "90071992547409.91", Table: []PrizeRow{row(1, 10000, "9007199254740.99")}}, "prizes.table"},
-		"places of two rows":        {table(row(1, 2, "1"), row(2, 3, "1")), "prizes.table[1].fromPlace"},
-		"a row inside of another":   {table(row(1, 5, "1"), row(2, 3, "1")), "prizes.table[1].fromPlace"},
-		"no row":                    {table(), "prizes.table"},
-		"place 0":                   {table(row(0, 1, "1")), "prizes.table[0].fromPlace"},
-		"places backwards":          {table(row(3, 2, "1")), "prizes.table[0].toPlace"},
-		"too many places":           {table(row(1, 10001, "0.01")), "prizes.table[0].toPlace"},
-		"nothing":                   {table(row(1, 1, "")), "prizes.table[0].prize"},
-		"two things":                {table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "1", ShareBps: 5}), "prizes.table[0].prize"},
-		"a quantity of units":       {table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "1", Quantity: 5}), "prizes.table[0].quantity"},
-		"zero":                      {table(row(1, 1, "0")), "prizes.table[0].prize"},
-		"too many digits":           {table(row(1, 1, "0.001")), "prizes.table[0].prize"},
-		"no number":                 {table(row(1, 1, "NaN")), "prizes.table[0].prize"},
-		"no pool":                   {&Prizes{TokenCode: "GOLD", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.pool"},
-		"no token":                  {&Prizes{Pool: "1", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.tokenId"},
-		"a token that is not there": {&Prizes{TokenCode: "NONE", Pool: "1", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.tokenId"},
-		"unknown funds":             {&Prizes{TokenCode: "GOLD", Pool: "1", From: "bank", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.from"},
-		"a pool of nothing":         {&Prizes{Pool: "1", Table: []PrizeRow{{FromPlace: 1, ToPlace: 1, AssetID: 1}}}, "prizes.pool"},
+		"more than the pool":      {table(row(1, 3, "3.34")), "prizes.table"},
+		"shares of more than all": {table(PrizeRow{FromPlace: 1, ToPlace: 3, ShareBps: 3334}), "prizes.table"},
+		"shares and units": {
+			table(PrizeRow{FromPlace: 1, ToPlace: 1, ShareBps: 5010}, row(2, 2, "5")), "prizes.table",
+		},
+		"many of the largest": {
+			&Prizes{TokenCode: "GOLD", Pool: "90071992547409.91", Table: []PrizeRow{row(1, 10000, "9007199254740.99")}},
+			"prizes.table",
+		},
+		"places of two rows":      {table(row(1, 2, "1"), row(2, 3, "1")), "prizes.table[1].fromPlace"},
+		"a row inside of another": {table(row(1, 5, "1"), row(2, 3, "1")), "prizes.table[1].fromPlace"},
+		"no row":                  {table(), "prizes.table"},
+		"place 0":                 {table(row(0, 1, "1")), "prizes.table[0].fromPlace"},
+		"places backwards":        {table(row(3, 2, "1")), "prizes.table[0].toPlace"},
+		"too many places":         {table(row(1, 10001, "0.01")), "prizes.table[0].toPlace"},
+		"nothing":                 {table(row(1, 1, "")), "prizes.table[0].prize"},
+		"two things": {
+			table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "1", ShareBps: 5}), "prizes.table[0].prize",
+		},
+		"a quantity of units": {
+			table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "1", Quantity: 5}), "prizes.table[0].quantity",
+		},
+		"zero":            {table(row(1, 1, "0")), "prizes.table[0].prize"},
+		"too many digits": {table(row(1, 1, "0.001")), "prizes.table[0].prize"},
+		"no number":       {table(row(1, 1, "NaN")), "prizes.table[0].prize"},
+		"no pool":         {&Prizes{TokenCode: "GOLD", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.pool"},
+		"no token":        {&Prizes{Pool: "1", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.tokenId"},
+		"a token that is not there": {
+			&Prizes{TokenCode: "NONE", Pool: "1", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.tokenId",
+		},
+		"unknown funds": {
+			&Prizes{TokenCode: "GOLD", Pool: "1", From: "bank", Table: []PrizeRow{row(1, 1, "1")}}, "prizes.from",
+		},
+		"a pool of nothing": {
+			&Prizes{Pool: "1", Table: []PrizeRow{{FromPlace: 1, ToPlace: 1, AssetID: 1}}}, "prizes.pool",
+		},
 		"an asset that is not there": {
 			&Prizes{Table: []PrizeRow{{FromPlace: 1, ToPlace: 1, AssetID: 999}}}, "prizes.table[0].gameAssetId",
 		},
@@ -415,7 +430,8 @@ func TestAVerdictHidesEntriesAndHoldsPrizes(t *testing.T) {
 		f.end(1)
 		f.sweep()
 		f.wantSeason(1, SeasonHeld, true)
-		if len(v.seen) != 1 || v.seen[0].Season != 1 || v.seen[0].Board != "top" || !slices.Equal(v.seen[0].Winners, []int64{1, 2}) {
+		if len(v.seen) != 1 || v.seen[0].Season != 1 || v.seen[0].Board != "top" ||
+			!slices.Equal(v.seen[0].Winners, []int64{1, 2}) {
 			t.Errorf("%+v", v.seen)
 		}
 		if _, err := f.ApproveSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
@@ -530,12 +546,10 @@ func TestThePrizesOfASeasonAreThoseOfItsOpening(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := table(PrizeRow{FromPlace: 1, ToPlace: 1, Prize: "11"})
-	if _, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: new(bad)}); !errors.Is(err, apierror.InvalidRequest) {
-		t.Error(err)
-	}
-	if _, err := f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: new(other)}); !errors.Is(err, apierror.Forbidden) {
-		t.Error(err)
-	}
+	_, err := f.Patch(t.Context(), operator, f.gameID, "top", Patch{Prizes: new(bad)})
+	wantError(t, err, apierror.InvalidRequest, "prizes.table")
+	_, err = f.Patch(t.Context(), f.server(), f.gameID, "top", Patch{Prizes: new(other)})
+	wantError(t, err, apierror.Forbidden, "")
 	f.end(1)
 	f.wantWon("1:1000")
 	f.mustSend(2, "1")

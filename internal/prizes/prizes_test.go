@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/archive"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
@@ -412,6 +413,57 @@ func TestASpoiledPlanPaysNothing(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, done, err)
 			}
 			f.wantBooks(10, 0, 10, 0)
+		}
+	})
+}
+
+// What leaves the store for the archive, entries and lines of prizes included, adds up as before.
+func TestTheArchiveKeepsWhatWasPromisedAndPaid(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		old, err := archive.Open("file://"+t.TempDir(), archive.S3Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old = old.WithSizes(archive.Sizes{Entries: 5, Lines: 2, Checkpoint: 10})
+		f.Service = New(db, wallet.New(db, players{f.gameID},
+			wallet.Options{Archive: old, Keep: wallet.Retention{Entries: 3, Lines: 2}}))
+		var won wallet.Units
+		for i := range 8 {
+			source := fmt.Sprint("tour:", i+1)
+			if ok, err := f.Fund(t.Context(), f.gameID, source, f.gold, 100, Mint, "op"); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			switch i % 4 {
+			case 0: // it stays promised
+				continue
+			case 1:
+				if err := f.Void(t.Context(), f.gameID, source, "test"); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if err := f.Plan(t.Context(), f.gameID, source, []Line{{UserID: 7, Place: 1, Units: 60}}); err != nil {
+				t.Fatal(err)
+			}
+			if done, err := f.Pay(t.Context(), f.gameID, source); !done || err != nil {
+				t.Fatal(done, err)
+			}
+			won += 60
+		}
+		if err := f.wallets.Archive(t.Context(), f.gameID); err != nil {
+			t.Fatal(err)
+		}
+		if base, err := db.Client.Get(t.Context(), keys.LedgerBase(f.gameID)).Int64(); err != nil || base < 5 {
+			t.Fatalf("%d entries are in the archive, %v", base, err)
+		}
+		f.wantBooks(won+200, won, 200, 0)
+		if full, err := f.wallets.AuditFull(t.Context(), f.gameID); err != nil || !full.Balanced {
+			t.Errorf("%+v, %v", full, err)
+		}
+		report, err := f.wallets.VerifyLedger(t.Context(), f.gameID, func(int64) {})
+		if err != nil || len(report.Problems) > 0 || report.LineObjects == 0 {
+			t.Errorf("%+v, %v", report, err)
 		}
 	})
 }
