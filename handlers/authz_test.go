@@ -85,6 +85,7 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"GET " + board + "/entries/around", "", "                     401 401 403 404 403 404 404 404 200 403 403"},
 		{"GET " + board + "/entries/friends", "", "                    401 401 403 404 403 200 200 200 200 403 403"},
 		{"GET " + board + "/entries/<player>?gameId=<game>", "", "     401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + board + "/league", "", "                             401 401 403 404 403 400 400 400 400 403 403"},
 		{"GET " + board + "/seasons?gameId=<game>", "", "              401 401 403 404 404 200 200 200 200 200 200"},
 		{
 			"POST " + admin + "games/<game>/leaderboards", `{"board":"new","name":"New"}`,
@@ -96,6 +97,12 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 		{"DELETE " + adminBoard, "", "                                 401 401 403 403 404 403 403 403 403 204 404"},
 		{
 			"POST " + adminBoard + "/seasons/1/end", `{"reason":"x"}`, "401 401 403 403 404 403 403 403 403 200 409",
+		},
+		{
+			"POST " + adminBoard + "/seasons/1/approve", `{"reason":"x"}`, "401 401 403 403 404 403 403 403 403 409 409",
+		},
+		{
+			"POST " + adminBoard + "/seasons/1/void", `{"reason":"x"}`, "401 401 403 403 404 403 403 403 403 409 409",
 		},
 		{
 			"POST " + adminBoard + "/entries/<player>/hide", `{"reason":"x"}`,

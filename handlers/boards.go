@@ -108,6 +108,8 @@ type boardPatchInput struct {
 	KeepSeasons  *int64                          `json:"keepSeasons,omitzero"`
 	Segments     *[]string                       `json:"segments,omitzero"`
 	MaxEntries   nullable[int64]                 `json:"maxEntries,omitzero"`
+	League       nullable[leaderboards.League]   `json:"league,omitzero"`
+	Prizes       nullable[leaderboards.Prizes]   `json:"prizes,omitzero"`
 	Metadata     wire.RawJSON                    `json:"metadata,omitzero"`
 }
 
@@ -119,7 +121,8 @@ func (s *Server) patchBoard(r *request, in *boardPatchInput) (response, error) {
 	b, err := s.Boards.Patch(r.ctx(), r.caller, game, r.Param("board"), leaderboards.Patch{
 		Name: in.Name, Writers: in.Writers, Rules: in.Rules.toPatch(), Schedule: in.Schedule.toPatch(),
 		GraceSeconds: in.GraceSeconds, KeepSeasons: in.KeepSeasons, Segments: in.Segments,
-		MaxEntries: in.MaxEntries.toPatch(), Metadata: in.Metadata,
+		MaxEntries: in.MaxEntries.toPatch(), League: in.League.toPatch(), Prizes: in.Prizes.toPatch(),
+		Metadata: in.Metadata,
 	})
 	return okResponse(&b), err
 }
@@ -143,15 +146,39 @@ func (in *boardReasonInput) Validate() error {
 }
 
 func (s *Server) endSeason(r *request, _ *boardReasonInput) (response, error) {
-	at, err := r.checkedBoardAddress()
-	if err != nil {
-		return response{}, err
-	}
-	number, err := r.pathID("season", apierror.SeasonNotFound)
+	at, number, err := r.boardSeason()
 	if err != nil {
 		return response{}, err
 	}
 	season, err := s.Boards.EndSeason(r.ctx(), r.caller, at.game, at.board, number)
+	return okResponse(&season), err
+}
+
+// boardSeason returns the leaderboard and the season in the path.
+func (r *request) boardSeason() (boardAddress, int64, error) {
+	at, err := r.checkedBoardAddress()
+	if err != nil {
+		return boardAddress{}, 0, err
+	}
+	number, err := r.pathID("season", apierror.SeasonNotFound)
+	return at, number, err
+}
+
+func (s *Server) approveSeason(r *request, _ *boardReasonInput) (response, error) {
+	at, number, err := r.boardSeason()
+	if err != nil {
+		return response{}, err
+	}
+	season, err := s.Boards.ApproveSeason(r.ctx(), r.caller, at.game, at.board, number)
+	return okResponse(&season), err
+}
+
+func (s *Server) voidSeason(r *request, in *boardReasonInput) (response, error) {
+	at, number, err := r.boardSeason()
+	if err != nil {
+		return response{}, err
+	}
+	season, err := s.Boards.VoidSeason(r.ctx(), r.caller, at.game, at.board, number, in.Reason)
 	return okResponse(&season), err
 }
 
@@ -284,6 +311,15 @@ func (s *Server) getEntry(r *request) (response, error) {
 	}
 	entry, err := s.Boards.GetEntry(r.ctx(), r.caller, at.game, at.board, at.scope, user)
 	return okResponse(&entry), err
+}
+
+func (s *Server) getLeague(r *request) (response, error) {
+	at, err := r.checkedBoardAddress()
+	if err != nil {
+		return response{}, err
+	}
+	cohort, err := s.Boards.Cohort(r.ctx(), r.caller, at.game, at.board, at.scope.Season)
+	return okResponse(&cohort), err
 }
 
 func (s *Server) listSeasons(r *request) (response, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/nodes"
+	"github.com/parlor-games/parlor/internal/prizes"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -133,7 +134,9 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{AdmitNew: f.memory.AdmitNew}),
 		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
-		Boards:          leaderboards.New(db, userService, gameService, leaderboards.Options{AdmitNew: f.memory.AdmitNew}),
+		Boards: leaderboards.New(db, userService, gameService, leaderboards.Options{
+			AdmitNew: f.memory.AdmitNew, Prizes: prizes.New(db, f.wallets),
+		}),
 		Trail:           trail.New(db, log),
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
 		Nodes: nodes.New(db, nodes.Options{ID: "test", Read: func() nodes.Reading { return nodes.Reading{} }}),
@@ -183,6 +186,21 @@ func (f *fixture) createBoard(players ...int64) {
 	for _, id := range players {
 		f.expect(200, "POST", "/api/v1/leaderboards/top/scores", f.serverKey,
 			fmt.Sprintf(`{"userId":%d,"score":10,"segments":{"country":"DE"}}`, id))
+	}
+}
+
+// createHeldSeason makes a leaderboard with a prize of 5 GOLD for its first player, and ends its
+// first season, which is in review then.
+func (f *fixture) createHeldSeason(board string, first int64) {
+	f.t.Helper()
+	f.expect(201, "POST", f.gamePath()+"/leaderboards", f.serverKey, fmt.Sprintf(`{"board":%q,"name":"Prized",`+
+		`"prizes":{"tokenId":"GOLD","pool":5,"from":"mint","table":[{"fromPlace":1,"toPlace":1,"shareBps":10000}],`+
+		`"reviewSeconds":3600}}`, board))
+	f.expect(200, "POST", "/api/v1/leaderboards/"+board+"/scores", f.serverKey,
+		fmt.Sprintf(`{"userId":%d,"score":10}`, first))
+	f.expect(200, "POST", f.gamePath()+"/leaderboards/"+board+"/seasons/1/end", f.serverKey, `{"reason":"x"}`)
+	if err := f.deps.Boards.RunOnce(f.t.Context()); err != nil {
+		f.t.Fatal(err)
 	}
 }
 

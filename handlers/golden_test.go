@@ -189,6 +189,23 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		goldenOnSingle("seasons", f.expect(200, "GET", laps+"/seasons", ann.token, ""))
 		f.expect(204, "DELETE", game+"/leaderboards/laps", adminKey, "")
 
+		// Prizes and a league.
+		f.expect(201, "POST", game+"/leaderboards", adminKey, `{"board":"duels","name":"Duels","league":{"size":10,`+
+			`"tiers":["bronze","silver"],"promote":2,"relegate":2}}`)
+		f.expect(200, "POST", "/api/v1/leaderboards/duels/scores", f.serverKey,
+			fmt.Sprintf(`{"userId":%d,"score":3}`, bob.id))
+		goldenOnSingle("league", f.expect(200, "GET", "/api/v1/leaderboards/duels/league", bob.token, ""))
+		f.expectError(404, "entry_not_found", "GET", "/api/v1/leaderboards/duels/league", ann.token, "")
+		f.createHeldSeason("approved", bob.id)
+		f.createHeldSeason("voided", bob.id)
+		goldenOnSingle("season_approved", f.expect(200, "POST", game+"/leaderboards/approved/seasons/1/approve", adminKey,
+			`{"reason":"checked"}`))
+		goldenOnSingle("season_voided", f.expect(200, "POST", game+"/leaderboards/voided/seasons/1/void", adminKey,
+			`{"reason":"a fault"}`))
+		f.expectError(409, "season_closed", "POST", game+"/leaderboards/approved/seasons/1/void", adminKey,
+			`{"reason":"too late"}`)
+		goldenOnSingle("leaderboard_prized", f.expect(200, "GET", "/api/v1/leaderboards/approved", bob.token, ""))
+
 		// The operator.
 		goldenOnSingle("admin_rooms", f.expect(200, "GET",
 			fmt.Sprintf("/api/v1/admin/rooms?gameId=%d&status=FINISHED", f.game), adminKey, ""))

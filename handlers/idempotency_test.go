@@ -13,6 +13,9 @@ import (
 // topBoard is the leaderboard of createBoard.
 const topBoard = "/api/v1/admin/games/<game>/leaderboards/top"
 
+// heldBoard is the leaderboard of createHeldSeason.
+const heldBoard = "/api/v1/admin/games/<game>/leaderboards/held"
+
 // postCases has for every POST a body that succeeds, and another body for the same Idempotency-Key.
 var postCases = []struct{ operation, as, body, other string }{
 	{
@@ -99,6 +102,8 @@ var postCases = []struct{ operation, as, body, other string }{
 		`{"scores":[{"userId":<ann>,"score":2}]}`,
 	},
 	{"POST " + topBoard + "/seasons/1/end", "server", `{"reason":"x"}`, `{"reason":"y"}`},
+	{"POST " + heldBoard + "/seasons/1/approve", "server", `{"reason":"x"}`, `{"reason":"y"}`},
+	{"POST " + heldBoard + "2/seasons/1/void", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
 	{"POST " + topBoard + "/entries/<ann>/hide", "server", `{"reason":"x"}`, `{"reason":"y"}`},
 	{"POST " + topBoard + "/entries/<ann>/unhide", "server", `{"reason":"x"}`, `{"reason":"y"}`},
 	{"POST " + topBoard + "/entries/<ann>/remove", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
@@ -122,6 +127,8 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 		}
 		sword := f.createSword()
 		f.createBoard()
+		f.createHeldSeason("held", f.guest("Eva").id)
+		f.createHeldSeason("held2", f.guest("Eva").id)
 		f.expect(201, "POST", f.gamePath()+"/leaderboards", f.serverKey,
 			`{"board":"plays","name":"Plays","writers":"players","rules":{"play":true}}`)
 		for n, p := range postCases {

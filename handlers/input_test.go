@@ -55,7 +55,10 @@ func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
 	room := f.createRoom(ann)
 	f.expect(200, "POST", "/join", bob.token, roomBody(room))
 	f.createBoard(ann.id)
-	return f, ann, strings.NewReplacer("<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
+	f.createHeldSeason("held", ann.id)
+	free := f.expect(201, "POST", f.gamePath()+"/assets", f.serverKey, `{"name":"Free","tokenId":"GOLD","price":1}`)
+	return f, ann, strings.NewReplacer("<free>", free.text("id"),
+		"<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
 		"<room>", room,
 		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>",
 		strconv.FormatInt(f.createSword(), 10))
@@ -145,7 +148,9 @@ var validBodies = []struct {
 		"POST /api/v1/admin/games/<game>/leaderboards", "server", `{"board":"new","name":"New","order":"asc","operator":` +
 			`"best","decimals":1,"subscore":{"order":"asc"},"ties":"shared","writers":["server","players"],"rules":{"min":1},` +
 			`"schedule":{"everySeconds":60},"startsAt":"2030-01-01T00:00:00Z","graceSeconds":5,"keepSeasons":3,` +
-			`"segments":["country"],"maxEntries":10,"shards":2,"metadata":{}}`, false,
+			`"segments":["country"],"maxEntries":10,"shards":2,"metadata":{},"prizes":{"tokenId":"GOLD","pool":1,"from":` +
+			`"mint","table":[{"fromPlace":1,"toPlace":1,"prize":0.5},{"fromPlace":2,"toPlace":2,"shareBps":10},` +
+			`{"fromPlace":3,"toPlace":3,"gameAssetId":<free>,"quantity":2}],"reviewSeconds":5},"league":null}`, false,
 	},
 	{
 		"PATCH " + topBoard, "server", `{"name":"New","writers":"players","rules":null,"schedule":null,"graceSeconds":5,` +
@@ -158,6 +163,8 @@ var validBodies = []struct {
 	},
 	{"POST /api/v1/leaderboards/top/scores/batch", "server", `{"scores":[{"userId":<ann>,"score":1}]}`, false},
 	{"POST " + topBoard + "/seasons/1/end", "server", `{"reason":"x"}`, false},
+	{"POST " + heldBoard + "/seasons/1/approve", "server", `{"reason":"x"}`, false},
+	{"POST " + heldBoard + "/seasons/1/void", "server", `{"reason":"x"}`, false},
 	{"POST " + topBoard + "/entries/<ann>/hide", "server", `{"reason":"x"}`, false},
 	{"POST " + topBoard + "/entries/<ann>/unhide", "server", `{"reason":"x"}`, false},
 	{"POST " + topBoard + "/entries/<ann>/remove", "server", `{"reason":"x"}`, false},
@@ -512,6 +519,33 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"POST " + topBoard + "/entries/<ann>/hide", "server", `{}`, "400 invalid_request reason"},
 		{"POST " + topBoard + "/entries/999/hide", "server", `{"reason":"x"}`, "404 entry_not_found"},
 		{"POST " + topBoard + "/seasons/7/end", "server", `{"reason":"x"}`, "404 season_not_found"},
+		{"POST " + topBoard + "/seasons/7/approve", "server", `{"reason":"x"}`, "404 season_not_found"},
+		{"POST " + topBoard + "/seasons/x/approve", "server", `{"reason":"x"}`, "404 season_not_found"},
+		{"POST " + topBoard + "/seasons/1/approve", "server", `{"reason":"x"}`, "409 season_closed"},
+		{"POST " + topBoard + "/seasons/1/approve", "server", `{}`, "400 invalid_request reason"},
+		{"POST " + topBoard + "/seasons/7/void", "server", `{"reason":"x"}`, "404 season_not_found"},
+		{"POST " + topBoard + "/seasons/1/void", "server", `{"reason":"x"}`, "409 season_closed"},
+		{"POST " + topBoard + "/seasons/1/void", "server", `{}`, "400 invalid_request reason"},
+		{"GET /api/v1/leaderboards/top/league", "ann", "", "400 invalid_request board"},
+		{
+			"POST " + admin + "games/<game>/leaderboards", "server", `{"board":"x","name":"x","graceSeconds":1,` +
+				`"league":{"size":9,"tiers":["a","a"],"promote":5,"relegate":5}}`,
+			"400 invalid_request league.size league.tiers[1] league.relegate graceSeconds",
+		},
+		{
+			"POST " + admin + "games/<game>/leaderboards", "server", `{"board":"x","name":"x","prizes":{"tokenId":"GOLD",` +
+				`"pool":1,"from":"mint","table":[{"fromPlace":1,"toPlace":3,"prize":0.34}]}}`,
+			"400 invalid_request prizes.table",
+		},
+		{
+			"POST " + admin + "games/<game>/leaderboards", "server", `{"board":"x","name":"x","prizes":{"tokenId":"GOLD",` +
+				`"pool":1,"table":[{"fromPlace":1,"toPlace":1,"prize":0.3}]}}`,
+			"403 forbidden",
+		},
+		{
+			"PATCH " + topBoard, "operator", `{"prizes":{"table":[{"fromPlace":1,"toPlace":1,"gameAssetId":<asset>}]}}`,
+			"400 invalid_request prizes.table[0].gameAssetId",
+		},
 		{"POST /api/v1/leaderboards/top/scores", "server", `{}`, "400 invalid_request score userId"},
 		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":"NaN"}`, "400 invalid_request score"},
 		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1e400}`, "400 invalid_request score"},

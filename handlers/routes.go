@@ -94,6 +94,8 @@ func (s *Server) routes() []route {
 	entryErrors := append(slices.Clone(boardErrors), apierror.SeasonNotFound, apierror.EntryNotFound)
 	scoreErrors := append(slices.Clone(entryErrors), apierror.UserNotFound, apierror.SeasonClosed, apierror.ScoreRejected,
 		apierror.SubmissionsUsedUp, apierror.SegmentFixed, apierror.BoardFull, apierror.VersionConflict)
+	seasonErrors := append(slices.Clone(boardErrors),
+		apierror.SeasonNotFound, apierror.SeasonClosed, apierror.VersionConflict)
 	const (
 		board      = "/api/v1/leaderboards/{board}"
 		adminBoard = admin + "games/{gameId}/leaderboards/{board}"
@@ -268,6 +270,7 @@ func (s *Server) routes() []route {
 		{get, board + "/entries/around", player, auth.ClassRead, keyIgnored, false, s.listEntriesAround, entryErrors},
 		{get, board + "/entries/friends", player, auth.ClassRead, keyIgnored, false, s.listEntriesOfFriends, entryErrors},
 		{get, board + "/entries/{userId}", everyone, auth.ClassRead, keyIgnored, false, s.getEntry, entryErrors},
+		{get, board + "/league", player, auth.ClassRead, keyIgnored, false, s.getLeague, entryErrors},
 		{get, board + "/seasons", everyone, auth.ClassRead, keyIgnored, false, s.listSeasons, boardErrors},
 
 		{
@@ -290,8 +293,15 @@ func (s *Server) routes() []route {
 		},
 		{
 			post, adminBoard + "/seasons/{season}/end", staff, auth.ClassAdmin, byStoredResponse, false,
-			withBody(s.endSeason),
-			append(slices.Clone(boardErrors), apierror.SeasonNotFound, apierror.SeasonClosed, apierror.VersionConflict),
+			withBody(s.endSeason), seasonErrors,
+		},
+		{
+			post, adminBoard + "/seasons/{season}/approve", staff, auth.ClassAdmin, byStoredResponse, false,
+			withBody(s.approveSeason), seasonErrors,
+		},
+		{
+			post, adminBoard + "/seasons/{season}/void", staff, auth.ClassAdmin, byStoredResponse, false,
+			withBody(s.voidSeason), seasonErrors,
 		},
 		{
 			post, adminEntry + "/hide", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.hideEntry),

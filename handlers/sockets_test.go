@@ -719,6 +719,30 @@ func TestAMessageDoesNotReadTheRoom(t *testing.T) {
 	})
 }
 
+func TestAWinnerGetsThePrizeOfASeason(t *testing.T) {
+	eachStore(t, func(t *testing.T, f *fixture) {
+		ann := f.guest("Ann")
+		socket := f.dialRealtime(ann)
+		f.createHeldSeason("held", ann.id)
+		f.expect(200, "POST", f.gamePath()+"/leaderboards/held/seasons/1/approve", f.serverKey, `{"reason":"checked"}`)
+		balance, prize := socket.nextEvent(), socket.nextEvent()
+		if balance.Type != "user.balance" || balance.Data["deltaAmount"] != "500" || balance.Data["reason"] != "prize" ||
+			balance.Data["ref"] != "board:held:1" {
+			t.Errorf("%s", balance.raw)
+		}
+		if prize.Type != "user.prize" || prize.Seq != balance.Seq+1 || prize.Data["amount"] != "500" ||
+			prize.Data["place"] != 1. || prize.Data["source"] != "board:held:1" || prize.Data["assetId"] != nil {
+			t.Errorf("%s", prize.raw)
+		}
+		f.expect(200, "POST", f.gamePath()+"/leaderboards/held/seasons/1/approve", f.serverKey, `{"reason":"again"}`)
+		f.expectBalancedAudit()
+		seasons := f.expect(200, "GET", "/api/v1/leaderboards/held/seasons", ann.token, "")
+		if seasons.text("items.1.status") != "PAID" {
+			t.Errorf("%s", seasons.raw)
+		}
+	})
+}
+
 func TestAPlayerGetsItsUserEventsOnEveryConnection(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		far := f.newNode()

@@ -185,6 +185,16 @@ var staffWriteCases = []struct {
 		after: `"reason":"a fault"`, invalid: `{}`,
 	},
 	{
+		operation: "POST /api/v1/admin/games/{gameId}/leaderboards/{board}/seasons/{season}/approve", as: "server",
+		path: heldBoard + "/seasons/1/approve", body: `{"reason":"checked"}`, target: "board:<game>.held", before: "null",
+		after: `"status":"PAID"`, invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/leaderboards/{board}/seasons/{season}/void", as: "operator",
+		path: heldBoard + "2/seasons/1/void", body: `{"reason":"a fault"}`, target: "board:<game>.held2", before: "null",
+		after: `"prizesFunded":false`, invalid: `{}`,
+	},
+	{
 		operation: "DELETE /api/v1/admin/games/{gameId}/leaderboards/{board}", as: "operator", path: topBoard,
 		target: "board:<game>.top", before: `"name":"Top"`, after: `"deleted":true`,
 	},
@@ -234,6 +244,8 @@ func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
 		secrets := []string{adminKey, f.serverKey, otherKey, rotated.text("serverKey"), "a secret of", "the key of"}
 		entered := f.guest("Eva").id
 		f.createBoard(entered)
+		f.createHeldSeason("held", entered)
+		f.createHeldSeason("held2", entered)
 		for n, c := range staffWriteCases {
 			ann, bob, cid := f.guest("Ann"), f.guest("Bob"), f.guest("Cid")
 			room, started, done := f.createRoom(ann), f.createRoom(ann), f.createRoom(ann)

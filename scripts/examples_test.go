@@ -22,7 +22,8 @@ type example struct {
 }
 
 var examples = slices.Concat(
-	roomExamples, outboxExamples, stateExamples, moneyExamples, limitExamples, presenceExamples, boardExamples,
+	roomExamples, outboxExamples, stateExamples, moneyExamples, prizeExamples, limitExamples, presenceExamples,
+	boardExamples,
 	otherExamples,
 )
 

@@ -19,6 +19,7 @@ import (
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/presence"
+	"github.com/parlor-games/parlor/internal/prizes"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -42,6 +43,7 @@ type domains struct {
 	auth   *auth.Service
 	rooms  *rooms.Service
 	boards *leaderboards.Service
+	prizes *prizes.Service
 	stops  *stops.Service
 	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
 }
@@ -72,7 +74,10 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
 		AccessTTL: s.AccessTTL,
 	})
-	d.boards = leaderboards.New(db, d.users, d.games, leaderboards.Options{AdmitNew: d.memory.AdmitNew})
+	d.prizes = prizes.New(db, d.wallet)
+	d.boards = leaderboards.New(db, d.users, d.games, leaderboards.Options{
+		AdmitNew: d.memory.AdmitNew, Prizes: d.prizes,
+	})
 	var quotas rooms.Quotas
 	if s.RateLimitsEnabled {
 		quotas = rooms.DefaultQuotas()

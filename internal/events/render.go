@@ -42,7 +42,7 @@ func ParseHeader(entry string) (Header, bool) {
 	}
 	eventType, values, ok := strings.Cut(rest, "|")
 	h := Header{Position: position, Seq: seq, Type: eventType, EventCount: 1, nonce: nonce, values: values}
-	if eventType == UserAsset.Name {
+	if eventType == UserAsset.Name || eventType == UserPrize.Name {
 		h.EventCount = 2
 	}
 	return h, ok && seq >= int64(h.EventCount)
@@ -121,6 +121,7 @@ var layouts = newLayouts(map[string]func(*builder){
 	RoomRematch.Name:      (*builder).appendRoomRematch,
 	UserBalance.Name:      (*builder).appendUserBalance,
 	UserAsset.Name:        (*builder).appendUserAsset,
+	UserPrize.Name:        (*builder).appendUserPrize,
 	UserProgress.Name:     (*builder).appendUserProgress,
 })
 
@@ -344,7 +345,9 @@ func (b *builder) appendUserBalance() {
 	b.amount("held", "heldAmount", held, decimals)
 	b.amount("delta", "deltaAmount", delta, decimals)
 	b.text("reason", Unescape(b.next()))
-	b.text("ref", Unescape(b.next()))
+	ref := Unescape(b.next())
+	b.text("ref", ref)
+	b.balance = balanceChange{token, decimals, delta, ref}
 }
 
 // user.asset: asset|quantity|owned|purchase, behind the values of user.balance.
@@ -353,6 +356,26 @@ func (b *builder) appendUserAsset() {
 	b.integer("quantity", b.next())
 	b.integer("owned", b.next())
 	b.integer("purchaseId", b.next())
+}
+
+// user.prize: place|asset|quantity|owned, behind the values of user.balance, whose change and ref
+// are the prize and its source. Asset, quantity and owned are empty for units alone.
+func (b *builder) appendUserPrize() {
+	b.text("source", b.balance.ref)
+	b.integer("place", b.next())
+	if b.balance.delta == "0" {
+		b.literal("tokenId", "null")
+	} else {
+		b.text("tokenId", b.balance.token)
+	}
+	b.amount("prize", "amount", b.balance.delta, b.balance.decimals)
+	for _, name := range []string{"assetId", "quantity", "owned"} {
+		if value := b.next(); value == "" {
+			b.literal(name, "null")
+		} else {
+			b.integer(name, value)
+		}
+	}
 }
 
 // user.progress: the members as JSON, without braces.

@@ -130,6 +130,26 @@ var renderings = []struct {
 		},
 	},
 	{
+		"a prize", "",
+		"10-0000001a|user.prize|" + millis + "|GOLD|2|250|1000|0|prize|board:top:3|1|||",
+		[]string{
+			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":2.5,` +
+				`"deltaAmount":"250","reason":"prize","ref":"board:top:3"}`,
+			"user.prize", `{"source":"board:top:3","place":1,"tokenId":"GOLD","prize":2.5,"amount":"250","assetId":null,` +
+				`"quantity":null,"owned":null}`,
+		},
+	},
+	{
+		"a prize that is an asset", "",
+		"10-0000001a|user.prize|" + millis + "|GOLD|2|0|1000|0|prize|tour:7|2|3|5|6",
+		[]string{
+			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":0,` +
+				`"deltaAmount":"0","reason":"prize","ref":"tour:7"}`,
+			"user.prize", `{"source":"tour:7","place":2,"tokenId":null,"prize":0,"amount":"0","assetId":3,"quantity":5,` +
+				`"owned":6}`,
+		},
+	},
+	{
 		"a save", "", "1-0000001a|user.progress|" + millis + `|"gameId":1,"slot":"a|b","version":4,"savedAt":` +
 			renderedT + `,"size":31`,
 		[]string{"user.progress", `{"gameId":1,"slot":"a|b","version":4,"savedAt":` + renderedT + `,"size":31}`},
@@ -217,6 +237,7 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 		head + "room.turn|" + millis + "|7|8||set", head + "room.turn|" + millis + "|7|8|" + millis,
 		"1-0000001a|user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2|41", // it would be 0 and 1
 		head + "user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2",
+		head + "user.prize|" + millis + "|GOLD|2|250|1000|0|prize|tour:7|1||",
 		head + "user.progress|" + millis + `|"gameId":1},"x":{"y":2`, head + "user.progress|" + millis + `|"a":1,"a":2`,
 	} {
 		if got, err := Render(entry, testRoom); err == nil {

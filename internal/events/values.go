@@ -19,7 +19,12 @@ type builder struct {
 	rest  string    // the values that were not read yet
 	ended bool      // the last value was read
 	err   error
+
+	balance balanceChange // of the user.balance before another event of the same entry
 }
+
+// balanceChange is what a user.balance says, for the event behind it.
+type balanceChange struct{ token, decimals, delta, ref string }
 
 func (b *builder) keepError(err error) {
 	if b.err == nil {

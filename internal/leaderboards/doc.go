@@ -10,6 +10,7 @@
 //	         in the order, hidden ──remove──> gone
 //
 //	season:  UPCOMING ──> OPEN ──closes──> CLOSING ──after the grace time──> SEALED ──> removed
+//	with prizes:  SEALED ──> HELD ──reviewed, approved──> PAID
 //
 // A season is a number in the names of its keys. Nothing is renamed or reset when one ends: the old
 // keys are the archive. Boundaries are stored four seasons ahead, and only an act of staff changes
@@ -41,6 +42,16 @@
 // With maxEntries each shard takes an equal part of them. The percentile is the part of the entries
 // that are behind, rounded down. Entries, ranks and pages are read in several steps: each is exact
 // at its instant.
+//
+// Prizes are set aside by package prizes when a season opens, and paid after it is sealed and
+// reviewed. A season whose funds are missing then is tried again until it closes. A season that
+// owes prizes is not removed, and a board that is deleted returns what it has set aside. Tied
+// players divide what their places get; each of them gets the assets of the place.
+//
+// A league divides the players of each shard into cohorts. A player gets a place in one with the
+// first score of a season, and the tier is found then, from the end of the player's last season: so
+// nothing has to be done for millions at once. Rising comes before falling. Who was hidden, or
+// missed up to three seasons, neither rises nor falls. To the scripts a cohort is one more segment.
 //
 // Staff is the game's server and the operator. Players do not see rules, which would tell what a
 // forged score must look like.

@@ -22,6 +22,9 @@ var (
 	matches  = killer{"./scripts", "TestExamples|TestAMatch"}
 	feeding  = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEveryEnd"}
 	counted  = killer{"./internal/leaderboards", "TestARoomCountsOnce"}
+	winners  = killer{
+		"./internal/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
+	}
 )
 
 // mutants are the defects. Each breaks one line of a script that moves money.
@@ -330,6 +333,97 @@ var mutants = []mutant{
 	{
 		"the house does not get the price", "asset_purchase",
 		"';h:' .. total", "''", crash,
+	},
+
+	// Prizes.
+	{
+		"the house promises more than it has", "prize_fund",
+		"if not has_at_least(house, units) then return 'insufficient_funds' end", "", winners,
+	},
+	{
+		"what the house has promised is there to promise again", "lib_house",
+		"else went = add_amounts(went, units) end", "end", winners,
+	},
+	{
+		"a source is funded twice", "prize_fund",
+		"if stored[1] then return {'ok', '1'} end", "", winners,
+	},
+	{
+		"a source that was voided is funded again", "prize_fund",
+		"if stored[3] == 'VOID' or stored[3] == 'PAID' then return {'ok', '0'} end", "", winners,
+	},
+	{
+		"what a server mints for prizes does not count against its day", "prize_fund",
+		"if mints_of_day then redis.call('HSET', mints_key, token, mints_of_day) end", "", winners,
+	},
+	{
+		"a server mints more in a day than it may", "lib_day_mints",
+		"return has_at_least(limit, of_day) and day .. '|' .. of_day or nil", "return day .. '|' .. of_day", winners,
+	},
+	{
+		"what is minted for prizes is not counted", "prize_fund",
+		"if minted then redis.call('HSET', totals_key, total, minted) end", "", winners,
+	},
+	{
+		"a plan pays more than its pool", "prize_plan",
+		"if not has_at_least(pool, planned) then return 'invalid_amount' end", "", scripted,
+	},
+	{
+		"a plan has lines of two leaders", "prize_plan",
+		"local is_other = stored[2] ~= digest", "local is_other = not stored[2]", winners,
+	},
+	{
+		"a plan that is whole is replaced", "prize_plan",
+		"if stored[1] then return 'ok' end", "", winners,
+	},
+	{
+		"a plan has lines missing", "prize_plan",
+		"if length ~= before then return 'stale' end", "", scripted,
+	},
+	{
+		"a line is paid from wherever the caller says", "prize_pay",
+		"if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end",
+		"if state ~= 'PLANNED' then return 'stale' end", scripted,
+	},
+	{
+		"lines that are paid stay to be paid", "prize_pay",
+		"'next', string.format('%d', next_line), 'paid'", "'next', cursor, 'paid'", winners,
+	},
+	{
+		"the prize of one player goes to another", "prize_pay",
+		"if user ~= wanted[i] then return 'stale' end", "", scripted,
+	},
+	{
+		"a plan that was spoiled pays more than its pool", "prize_pay",
+		"if not has_at_least(pool, paid) then return 'stale' end", "", winners,
+	},
+	{
+		"what is left of a pool stays in its account", "prize_pay",
+		"of_house = add_amounts(of_house, left)", "of_house = of_house", winners,
+	},
+	{
+		"what is left of a minted pool stays minted", "prize_pay",
+		"if burnt then redis.call('HSET', totals_key, 'minted:' .. token, burnt) end", "", winners,
+	},
+	{
+		"the second line of a player forgets the first", "prize_pay",
+		"    of_token[user], seqs[user] = count, seq\n", "    seqs[user] = seq\n", winners,
+	},
+	{
+		"a key that SET spoiled stops a payment in its middle", "prize_pay",
+		"reject_strings(1, #KEYS)", "", spoiled,
+	},
+	{
+		"a source is voided while it is paid", "prize_void",
+		"or (stored[2] or '0') ~= '0' or pool", "or pool", scripted,
+	},
+	{
+		"the fees of players are voided", "prize_void",
+		" or pool ~= (stored[4] or '0') then", " then", scripted,
+	},
+	{
+		"a source is voided twice", "prize_void",
+		"if stored[1] == 'VOID' then return {'ok', token} end", "", winners,
 	},
 
 	// The books.
