@@ -14,6 +14,7 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
@@ -79,7 +80,7 @@ func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, 
 	n := roomDraft{
 		gameID: in.GameID, maxPlayers: len(in.Players), minPlayers: len(in.Players),
 		friendsOnly: true, // of nobody: nobody has made the room
-		autoStart:   true, visibility: in.Visibility, settledBy: in.SettledBy, payoutBps: []int{fullBps},
+		autoStart:   true, visibility: in.Visibility, settledBy: in.SettledBy, payoutBps: []int{wallet.FullBps},
 		idleTimeout: wait, maxAge: wait, matchTimeout: in.MatchTimeout, retention: retention, feeds: in.feeds(),
 	}
 	n.prepareVisibility(&fieldErrors)
