@@ -5,11 +5,13 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
 )
@@ -45,8 +47,11 @@ func withBoards(c *cobra.Command, do func(boards *leaderboards.Service, game, se
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	boards := leaderboards.New(db, users.New(db), games.New(db, games.Options{}), leaderboards.Options{})
-	return do(boards, game, season)
+	players := users.New(db)
+	registry := games.New(db, games.Options{
+		Validator: gameValidator{wallet.New(db, players, wallet.Options{})}, ReservedIssuer: auth.OwnIssuer,
+	})
+	return do(leaderboards.New(db, players, registry, leaderboards.Options{}), game, season)
 }
 
 func boardsTopCommand() *cobra.Command {
