@@ -71,6 +71,7 @@ bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle 
 	go run ./tests/bench
 	go run ./tests/cost -time
 	go test ./realtime -run '^$$' -bench . -benchtime 1x
+	go test ./internal/leaderboards -run '^$$' -bench . -benchtime 1x -entries 1000000
 
 .PHONY: hostile
 hostile: servers ## Let one guest do its worst for a minute while others play for money

@@ -203,7 +203,7 @@ func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 	c := socketSpec()
 	known := []string{ // messages from the client
 		"auth.refresh", "room.subscribe", "room.unsubscribe", "room.send", "user.subscribe",
-		"room.state.set", "room.turn.set",
+		"room.state.set", "room.turn.set", "board.subscribe", "board.unsubscribe",
 	}
 	for _, e := range events.All() {
 		known = append(known, e.Name)

@@ -156,10 +156,11 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		t.Fatal(err)
 	}
 	run, end := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
 	go func() { ended <- f.deps.RealtimeHub.Run(run) }()
 	go func() { ended <- f.deps.Auth.Run(run) }()
-	t.Cleanup(func() { end(); <-ended; <-ended })
+	go func() { ended <- f.server.Run(run) }()
+	t.Cleanup(func() { end(); <-ended; <-ended; <-ended })
 	server := httptest.NewServer(f.server)
 	t.Cleanup(server.Close)
 	f.url = server.URL

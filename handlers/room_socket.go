@@ -24,18 +24,20 @@ const maxRealtimeFrameBytes = 16 << 10 // bytes, from the client
 func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 	limits := realtime.Limits{
 		MaxFrameBytes: maxRealtimeFrameBytes, FramesPerSecond: framesPerSecond,
-		BurstFrames: frameBurst, SendHello: true, Binary: true,
+		BurstFrames: frameBurst, SendHello: true, Binary: true, StateTopics: boardsPerConnection,
 	}
 	return &socketEndpoint{
 		socketKind: e.RealtimeHub.NewSocketKind(limits),
 		handlers: map[string]messageType{
-			"auth.refresh":     {auth.ClassRead, decodeDataThen(replaceToken)},
-			"room.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToRoom)},
-			"room.unsubscribe": {"", decodeDataThen(unsubscribeFromRoom)},
-			"room.send":        {auth.ClassRead, decodeDataThen(sendMessage)},
-			"room.state.set":   {auth.ClassWrite, decodeDataThen(setStateByMessage)},
-			"room.turn.set":    {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
-			"user.subscribe":   {auth.ClassRead, decodeDataThen(resumeUserEvents)},
+			"auth.refresh":      {auth.ClassRead, decodeDataThen(replaceToken)},
+			"room.subscribe":    {auth.ClassRead, decodeDataThen(subscribeToRoom)},
+			"room.unsubscribe":  {"", decodeDataThen(unsubscribeFromRoom)},
+			"room.send":         {auth.ClassRead, decodeDataThen(sendMessage)},
+			"room.state.set":    {auth.ClassWrite, decodeDataThen(setStateByMessage)},
+			"room.turn.set":     {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
+			"user.subscribe":    {auth.ClassRead, decodeDataThen(resumeUserEvents)},
+			"board.subscribe":   {auth.ClassRead, decodeDataThen(watchBoard)},
+			"board.unsubscribe": {"", decodeDataThen(unwatchBoard)},
 		},
 		onOpen:   subscribeToUserEvents,
 		onBinary: sendBytes,

@@ -471,7 +471,7 @@ func (s *Server) routes() []route {
 			s.upgradeHandler(s.saveEndpoint), socketErrors,
 		},
 		{
-			get, "/api/v1/realtime", player | orTicket, auth.ClassSocket, keyIgnored, false,
+			get, realtimePath, player | orTicket, auth.ClassSocket, keyIgnored, false,
 			s.upgradeHandler(s.realtimeEndpoint), socketErrors,
 		},
 

@@ -87,6 +87,7 @@ type Server struct {
 	requestMetrics         *requestMetrics
 	saveEndpoint           *socketEndpoint
 	realtimeEndpoint       *socketEndpoint
+	liveBoards             *leaderboards.Live
 	storeContexts          storeContexts
 	outageLogLimit         rate.Sometimes
 	messageDeadline        sharedDeadline
@@ -115,6 +116,7 @@ func New(deps Deps) (*Server, error) {
 			return nil, err
 		}
 	}
+	s.liveBoards = deps.Boards.NewLive(boardAudience{deps.RealtimeHub})
 	s.saveEndpoint, s.realtimeEndpoint = s.newSaveEndpoint(), s.newRealtimeEndpoint()
 	for _, rt := range s.routes() {
 		if rt.isStaffWrite() {

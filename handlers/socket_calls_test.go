@@ -323,6 +323,7 @@ func TestHelloHasTheLimitsOfTheConnection(t *testing.T) {
 	hello := f.dial(realtimePath, f.guest("Ann").token).next()
 	want := map[string]float64{
 		"frameBytes": 16384, "framesPerSecond": 60, "burst": 120, "subscriptions": 32, "roomsPerSubscribe": 32, "sockets": 10,
+		"boards": 8,
 	}
 	for name, figure := range want {
 		if got := hello.data("limits." + name); got != figure {

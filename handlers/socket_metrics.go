@@ -57,6 +57,8 @@ var socketMetrics = []socketMetric{
 		func(s realtime.HubStats) uint64 { return s.EphemeralLimited }),
 	socketCounter("ephemeral_replaced_total", "Ephemeral messages dropped for a newer one of their sender.",
 		func(s realtime.HubStats) uint64 { return s.EphemeralReplaced }),
+	socketCounter("states_replaced_total", "States dropped for a newer one before they were written.",
+		func(s realtime.HubStats) uint64 { return s.StatesReplaced }),
 	socketCounter("backfill_reads_total", "Lists of events read to fill gaps.",
 		func(s realtime.HubStats) uint64 { return s.BackfillReads }),
 	socketCounter("resets_total", "Ring buffers replaced because their list had forked or was trimmed.",

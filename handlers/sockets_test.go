@@ -332,6 +332,7 @@ func TestMessagesCountAgainstTheLimitsOfRequests(t *testing.T) {
 		{auth.ClassRead, savePath, "history", `{"slot":"main"}`},
 		{auth.ClassRead, realtimePath, "room.subscribe", `{"roomId":` + roomID + `}`},
 		{auth.ClassRead, realtimePath, "user.subscribe", `{}`},
+		{auth.ClassRead, realtimePath, "board.subscribe", `{"board":"top","top":10}`},
 		{auth.ClassRead, realtimePath, "auth.refresh", `{"accessToken":"x"}`},
 		{auth.ClassRead, savePath, "auth.refresh", `{"accessToken":"x"}`},
 		{auth.ClassWrite, realtimePath, "room.state.set", `{"roomId":` + roomID + `,"patch":{"a":1}}`},

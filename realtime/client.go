@@ -64,10 +64,11 @@ type Client struct {
 	flushPending      bool // a worker calls flushEphemeral at the end of its batch
 	writesEnabled     bool // frames may be written
 	cursors           []*cursor
-	lastNumber        uint16    // of a cursor
-	readyCursors      []*cursor // may have something to send, in turn
-	lastFromOutbox    bool      // the last frame came from the outbox
-	closeStarted      bool      // nothing more is queued
+	states            map[string]any // topic of a state → variant
+	lastNumber        uint16         // of a cursor
+	readyCursors      []*cursor      // may have something to send, in turn
+	lastFromOutbox    bool           // the last frame came from the outbox
+	closeStarted      bool           // nothing more is queued
 	closeCode         int
 	closeReason       string
 	flushDone         chan struct{} // closed when nothing is in flight; nil until closing
@@ -100,6 +101,7 @@ type replaceKey struct {
 	topic    *topic
 	senderID string
 	op       string
+	state    string // instead of the others, the topic of a state
 }
 
 // ID returns the connection's id, which is unique among all nodes.
@@ -158,7 +160,7 @@ func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage) (mustFlush b
 	}
 	var replaces replaceKey
 	if m.Latest {
-		replaces = replaceKey{cur.topic, m.senderID, m.Op}
+		replaces = replaceKey{topic: cur.topic, senderID: m.senderID, op: m.Op}
 		c.dropReplaced(replaces)
 	}
 	frame := m.frameFor(cur)

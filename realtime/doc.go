@@ -18,6 +18,9 @@
 //	backfiller  reads the end of the list where the channel has lost something
 //	staleWatch  sends server.stale where nothing is heard from Redis, and clients to other nodes
 //
+// Beside them are state topics: they have no list. Their state is published on the node itself, and
+// a slow client gets the newest one only.
+//
 // Guarantees:
 //   - A client gets the events of a topic in ascending order and without a gap, or a snapshot
 //     in their place.

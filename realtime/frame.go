@@ -125,9 +125,9 @@ func encodeHello(c *Client, l Limits, o Options) []byte {
 	now := wire.FormatTime(time.Now())
 	return fmt.Appendf(nil, `{"type":"hello","at":"%s","data":{"connectionId":"%s","userId":%d,`+
 		`"serverTime":"%s","protocol":1,"limits":{"frameBytes":%d,"framesPerSecond":%d,"burst":%d,`+
-		`"subscriptions":%d,"roomsPerSubscribe":%d,"sockets":%d}}}`,
+		`"subscriptions":%d,"roomsPerSubscribe":%d,"sockets":%d,"boards":%d}}}`,
 		now, c.id, c.options.UserID, now, l.MaxFrameBytes, l.FramesPerSecond, l.BurstFrames,
-		o.TopicsPerConnection, o.TopicsPerConnection, o.ConnectionsPerUser)
+		o.TopicsPerConnection, o.TopicsPerConnection, o.ConnectionsPerUser, l.StateTopics)
 }
 
 // encodeDraining returns the frame that asks a client to reconnect after a delay.

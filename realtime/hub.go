@@ -82,6 +82,7 @@ type Hub struct {
 	hashSeed      maphash.Seed
 	workerQueues  []chan channelMessage
 	topics        sync.Map // name → *topic
+	states        stateTopics
 	counters      counters
 
 	janitorTick     atomic.Int64 // ticks of runJanitor

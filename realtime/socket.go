@@ -28,6 +28,7 @@ type Limits struct {
 	BurstFrames     int   // frames from the client at once
 	SendHello       bool  // the server sends a hello frame first
 	Binary          bool  // clients may speak BinarySubprotocol
+	StateTopics     int   // state topics per connection
 	// ConnectionsPerUser is how many of the Options.ConnectionsPerUser may be of this kind; 0: all.
 	ConnectionsPerUser int
 }
@@ -419,6 +420,7 @@ func (c *Client) teardown() {
 		cur.removed = true
 	}
 	c.cursors, c.readyCursors, c.outbox, c.outboxBytes = nil, nil, nil, 0
+	c.dropStates()
 	if c.expiryTimer != nil {
 		c.expiryTimer.Stop()
 	}

@@ -30,6 +30,7 @@ type HubStats struct {
 	EphemeralDropped  uint64 // ephemeral messages dropped because a client was too slow
 	EphemeralReplaced uint64 // ephemeral messages dropped because the sender sent a newer one in their place
 	EphemeralLimited  uint64 // ephemeral messages dropped because a client was sent too many bytes of them
+	StatesReplaced    uint64 // states dropped because a newer one took their place before they were written
 	HandshakesFailed  uint64
 	StaleEpisodes     uint64 // times that nothing was heard from the store for Options.StaleAfter
 	MovedClients      uint64 // sockets closed with 1012 because of that
@@ -46,7 +47,7 @@ type counters struct {
 	unreadableEvents                                                                  atomic.Uint64
 	snapshots, snapshotFailures, slowCloses, rateCloses                               atomic.Uint64
 	ephemeralDropped, ephemeralLimited, ephemeralReplaced, handshakesFailed, panics   atomic.Uint64
-	staleEpisodes, movedClients                                                       atomic.Uint64
+	staleEpisodes, movedClients, statesReplaced                                       atomic.Uint64
 	pubsubLagNanos                                                                    atomic.Int64 // nanoseconds
 }
 
@@ -78,6 +79,7 @@ func (h *Hub) Stats() HubStats {
 		EphemeralDropped:    c.ephemeralDropped.Load(),
 		EphemeralLimited:    c.ephemeralLimited.Load(),
 		EphemeralReplaced:   c.ephemeralReplaced.Load(),
+		StatesReplaced:      c.statesReplaced.Load(),
 		HandshakesFailed:    c.handshakesFailed.Load(),
 		Panics:              c.panics.Load(),
 		StaleEpisodes:       c.staleEpisodes.Load(),

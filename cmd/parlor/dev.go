@@ -172,8 +172,8 @@ func (n *node) printExamples(out io.Writer, url, console string, s seedResult, t
 	link("API", url+"/openapi.yaml")
 	link("SDK", `<script src="`+url+`/sdk/v1.js"></script>`)
 	line("# Or paste:")
-	line("export URL=%s ADMIN_KEY=%s", url, n.settings.AdminKeys[0].Reveal())
-	line("export SERVER_KEY=%s  # of game %d, %q", s.serverKey, s.game.ID, s.game.Name)
+	line("export URL=%s ADMIN_KEY=%s SERVER_KEY=%s  # of game %d, %q",
+		url, n.settings.AdminKeys[0].Reveal(), s.serverKey, s.game.ID, s.game.Name)
 	for i, p := range s.players {
 		line("export %s=%s  # player %d", p.tokenVariable(), tokens[i], p.id)
 	}
@@ -182,6 +182,7 @@ func (n *node) printExamples(out io.Writer, url, console string, s seedResult, t
 	line(`curl -s $URL/api/v1/user-balance/token-balances %s`, bearer(ada.tokenVariable()))
 	line(`curl -s $URL/api/v1/game-session/create %s --json '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`,
 		bearer(ada.tokenVariable()), s.stakeTokenID)
+	line(`curl -s $URL/api/v1/leaderboards/%s/entries %s`, s.board, bearer(ada.tokenVariable()))
 	line(`curl -s $URL/api/v1/admin/audit %s`, bearer("ADMIN_KEY"))
 	line("# Events, as they happen:")
 }

@@ -516,9 +516,12 @@ func TestDevPrintsCommandsThatWorkWhenPasted(t *testing.T) {
 			if strings.Contains(line, "token-balances") && !strings.Contains(string(response), `"volume":100,`) {
 				t.Errorf("the seeded balance is missing: %s", response)
 			}
+			if strings.Contains(line, "leaderboards") && !strings.Contains(string(response), `"username":"ada"`) {
+				t.Errorf("the seeded scores are missing: %s", response)
+			}
 		}
 	}
-	if curls != 3 {
+	if curls != 4 {
 		t.Errorf("%d curl lines:\n%s", curls, all)
 	}
 	if !strings.Contains(all, "/console#link=") {
@@ -880,8 +883,8 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 }
 
 func TestToolsReportWhatTheyNeed(t *testing.T) {
-	for _, c := range []string{"audit", "seed"} {
-		if status, _, stderr := command(t, c); status != config.ExitStatus ||
+	for _, c := range []string{"audit", "seed", "boards top weekly --game 1", "boards verify --game 1"} {
+		if status, _, stderr := command(t, strings.Fields(c)...); status != config.ExitStatus ||
 			!strings.Contains(stderr, "PARLOR_REDIS_URL: is not set") {
 			t.Errorf("%s exits %d: %s", c, status, stderr)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -39,6 +40,13 @@ var (
 		},
 		{Name: "Crown", TokenCode: "GEM", Price: "40", Stock: new(int64(10)), Metadata: []byte(`{"kind":"hat"}`)},
 	}
+	seededBoard = leaderboards.Definition{
+		Board: "weekly", Name: "Best of the week",
+		Writers:  leaderboards.Writers{leaderboards.WriterServer, leaderboards.WriterPlayers},
+		Schedule: &leaderboards.Schedule{Cron: "0 0 * * 1", TimeZone: "UTC"},
+	}
+	seededScores = map[string]leaderboards.ScoreInput{"ada": "1250", "bob": "980", "cleo": "1100"}
+
 	seededPlayers  = []string{"ada", "bob", "cleo"}
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
 )
@@ -49,6 +57,7 @@ type seedResult struct {
 	serverKey    string // "" when the game existed: a key is shown once
 	stakeTokenID int64  // id of a token of which every player has some
 	players      []seededPlayer
+	board        string // key of a leaderboard
 }
 
 type seededPlayer struct {
@@ -61,8 +70,8 @@ func (p seededPlayer) tokenVariable() string { return strings.ToUpper(p.name) + 
 
 var operator = principal.Caller{Role: principal.Operator}
 
-// seed creates a game with tokens, assets and players, or what is missing of it. It is idempotent.
-// origins are the origins of a new game.
+// seed creates a game with tokens, assets, players and a leaderboard, or what is missing of it. It
+// is idempotent. origins are the origins of a new game.
 func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error) {
 	var s seedResult
 	for _, t := range seededTokens {
@@ -104,7 +113,34 @@ func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error
 		}
 		s.players = append(s.players, p)
 	}
+	if err := d.seedBoard(ctx, s.game.ID, s.players); err != nil {
+		return s, fmt.Errorf("seed the leaderboard: %w", err)
+	}
+	s.board = seededBoard.Board
 	return s, nil
+}
+
+// seedBoard creates the leaderboard, with a score of each player who has none in its season.
+func (d domains) seedBoard(ctx context.Context, game int64, players []seededPlayer) error {
+	_, err := d.boards.Create(ctx, operator, game, seededBoard)
+	if err != nil && !errors.Is(err, apierror.BoardExists) {
+		return err
+	}
+	key := seededBoard.Board
+	for _, p := range players {
+		_, err := d.boards.GetEntry(ctx, operator, game, key, leaderboards.Scope{}, p.id)
+		if !errors.Is(err, apierror.EntryNotFound) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		score := leaderboards.SubmitInput{UserID: p.id, Score: seededScores[p.name]}
+		if _, err := d.boards.Submit(ctx, operator, game, key, score, idempotency.Receipt{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // giveToken lets the server keys of a game credit and debit a token that no game has.
@@ -173,7 +209,7 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 func seedCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "seed", Args: cobra.NoArgs,
-		Short: "Create an example game with tokens, assets and three players, where they are missing",
+		Short: "Create an example game with tokens, assets, three players and a leaderboard, where they are missing",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.ModeTool, "redis-url", "signing-key")
 			if err != nil {
@@ -196,6 +232,7 @@ func seedCommand() *cobra.Command {
 			for _, p := range example.players {
 				_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
 			}
+			_, _ = fmt.Fprintf(out, "leaderboard %q\n", example.board)
 			return nil
 		},
 	}

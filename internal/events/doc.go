@@ -12,7 +12,8 @@
 // for two events: user.balance, with the number before its own and the same nonce, and user.asset.
 // Render turns an entry into JSON. Text that people wrote goes through Escape before it is stored.
 //
-// The node itself makes the events to one connection; they are in no list.
+// The node itself makes the events to one connection, and those of leaderboards; they are in no
+// list.
 //
 // It knows no transport and no store.
 package events

@@ -7,6 +7,7 @@ type Audience string
 const (
 	ToRoom       Audience = "room"       // every subscriber of the room, with a gap-free seq
 	ToUser       Audience = "user"       // the player alone, on every connection, with a gap-free seq
+	ToBoard      Audience = "board"      // who watches the leaderboard, without a seq
 	ToConnection Audience = "connection" // this connection, without a seq
 )
 
@@ -75,11 +76,21 @@ var (
 		"gameId, slot, version, savedAt, size, restoredFrom?")
 )
 
+// The events to those who watch a leaderboard. They are in no list: the node makes them.
+var (
+	BoardChanged = define("board.changed", ToBoard,
+		"the first entries, or the player's place, changed; it has all that the client asked for, and takes the place of "+
+			"what came before",
+		"mode: snapshot, season, version, entries, me (null: not asked for)")
+	BoardSeasonStarted = define("board.season_started", ToBoard, "a season began; its entries follow", "season")
+	BoardSeasonEnded   = define("board.season_ended", ToBoard, "the season that was shown is over", "season")
+)
+
 // The events to one connection. They are in no list: the node makes them.
 var (
 	Hello = define("hello", ToConnection, "the connection is open; the first frame",
 		"connectionId, userId, serverTime, protocol, limits: {frameBytes, framesPerSecond, burst, subscriptions, "+
-			"roomsPerSubscribe, sockets}")
+			"roomsPerSubscribe, sockets, boards}")
 	ServerDraining = define("server.draining", ToConnection, "this node stops; reconnect to another one",
 		"reconnectInMs")
 	ServerStale = define("server.stale", ToConnection,

@@ -61,6 +61,12 @@ func Reference() string {
 			"The reply says where the events begin, `{mode, position: {money, progress}}`; with `mode: snapshot`, " +
 			"`read` names what to read anew after the reply: `wallet` (balances and owned assets), `saves`. Of each " +
 			"list the newest 256 events can be resumed, of progress the newest 32 of the last hour."},
+		{ToBoard, "To those who watch a leaderboard", "They have `board`, and neither `seq` nor `position`: " +
+			"`board.subscribe` `{board, top, around?}` gets a reply with the same data as `board.changed`, and from then " +
+			"on the newest state. A client that reads slowly, or was away, gets that alone. `top` is how many entries " +
+			"it gets from the first on, `around` how many around the player's own, as `me`. A change arrives within " +
+			"some 300 ms, a change of the player's place within some two seconds, later where more than a hundred players " +
+			"watch theirs on the node. `season` is the season as in `GET /api/v1/leaderboards/{board}/seasons`."},
 		{ToConnection, "To one connection", "They are in no list. " +
 			"Only `room.snapshot` has a `seq`: that of the last event that it includes."},
 	} {

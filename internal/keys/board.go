@@ -63,14 +63,18 @@ func ParseBoardSeasonField(field string) (season string, ok bool) {
 	return strings.CutPrefix(field, boardSeasonPrefix)
 }
 
-// BoardSeason (hash, until the season is removed) is the state of a season on a shard: "state"
-// SEALED once it takes no scores, "clock" (ms) of the newest entry, BoardTopField, "hidden" how
-// many entries are hidden, "z:<segment>=<value>" for each segment that has a zset, and
-// BoardPlacesField for each tier of a league.
+// BoardSeason (hash, until the season is removed) is the state of a season on a shard:
+// BoardStateField, BoardClockField, BoardTopField, BoardHiddenField, "z:<segment>=<value>" for each
+// segment that has a zset, and BoardPlacesField for each tier of a league.
 func BoardSeason(s BoardShard, season int64) string { return s.key("season:", id(season)) }
 
-// BoardTopField is the field of BoardSeason that rises with each change of the first 100 entries.
-const BoardTopField = "top"
+// The fields of BoardSeason.
+const (
+	BoardStateField  = "state"  // SEALED once the season takes no scores
+	BoardTopField    = "top"    // rises with each change of the first 100 entries
+	BoardClockField  = "clock"  // ms of the newest entry
+	BoardHiddenField = "hidden" // how many entries are hidden
+)
 
 // ParseBoardSegmentField returns the segment and its value of a field of BoardSeason. It returns
 // false for other fields.

@@ -1,6 +1,7 @@
 package leaderboards
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -22,10 +23,12 @@ type storeBench struct {
 	shard keys.BoardShard
 }
 
+// benchEntries is how many entries the board has.
+var benchEntries = flag.Int64("entries", 200_000, "entries of the leaderboard of BenchmarkStore")
+
 const (
-	benchEntries = 200_000
-	benchBuckets = benchEntries / recordsPerBucket
-	benchPlain   = "plain" // a sorted set with a score for each player
+	benchPlain  = "plain" // a sorted set with a score for each player
+	benchShards = 8       // of a board whose ranks are sums
 )
 
 // info returns a number of INFO.
@@ -69,16 +72,25 @@ func (s *storeBench) cost(n int, send func(p redis.Pipeliner, i int)) float64 {
 	return (cpu() - before) * 1e6 / float64(n)
 }
 
-// submit adds a run of board_submit.
+// submit adds a run of board_submit. What adds up has a receipt for each call.
 func (s *storeBench) submit(p redis.Pipeliner, userID, score int64, operator Operator) {
-	at := seasonShard{s.shard, 1, 1, benchBuckets}
-	p.EvalSha(s.b.Context(), scripts.BoardSubmit.SHA, at.entryKeys(userID, "", ""),
-		"n0nce"+strconv.FormatUint(uint64(rand.Uint32N(900)+100), 10), "", 0, userID, 1, "", "desc", string(operator), score,
-		"", "", "", "", "", "", "", "", "", "", 0, 0, 1)
+	names := s.season().entryKeys(userID, "", "")
+	nonce, fingerprint := "n0nce"+strconv.FormatUint(uint64(rand.Uint32N(900)+100), 10), ""
+	if operator == Sum {
+		fingerprint = "bench"
+		names = append(names, keys.BoardReceipt(s.shard, "server:1", strconv.FormatUint(rand.Uint64(), 36)))
+	}
+	p.EvalSha(s.b.Context(), scripts.BoardSubmit.SHA, names, nonce, fingerprint, 60_000, userID, 1, "", "desc",
+		string(operator), score, "", "", "", "", "", "", "", "", "", "", 0, 0, 1)
 }
 
-// BenchmarkStore reports what the store pays for the calls of a board with 200,000 entries, as
-// multiples of a plain ZADD of the same run, and the bytes of an entry.
+// season returns where the board has its entries.
+func (s *storeBench) season() seasonShard {
+	return seasonShard{s.shard, 1, 1, bucketsFor(*benchEntries)}
+}
+
+// BenchmarkStore reports what the store pays for the calls of a board, as multiples of a plain ZADD
+// of the same run, and the bytes of an entry. What profiles of players cost is not in it.
 func BenchmarkStore(b *testing.B) {
 	server := redistest.StartFor(b)
 	db, err := redisdb.Open(server.URL())
@@ -91,41 +103,58 @@ func BenchmarkStore(b *testing.B) {
 	if err := db.Client.ScriptLoad(ctx, scripts.BoardSubmit.Source).Err(); err != nil {
 		b.Fatal(err)
 	}
+	entries := int(*benchEntries)
 	empty := s.info("memory", "used_memory")
-	score := func(i int) int64 { return int64(i*7919%benchEntries) * 10 }
-	s.cost(benchEntries, func(p redis.Pipeliner, i int) { s.submit(p, int64(i+1), score(i), Best) })
-	bytes := (s.info("memory", "used_memory") - empty) / benchEntries
-	s.cost(benchEntries, func(p redis.Pipeliner, i int) {
+	score := func(i int) int64 { return int64(i) * 7919 % *benchEntries * 10 }
+	s.cost(entries, func(p redis.Pipeliner, i int) { s.submit(p, int64(i+1), score(i), Best) })
+	bytes := (s.info("memory", "used_memory") - empty) / float64(entries)
+	s.cost(entries, func(p redis.Pipeliner, i int) {
 		p.ZAdd(ctx, benchPlain, redis.Z{Score: float64(score(i)), Member: i + 1})
 	})
 	member := func(i int) string {
 		d := Definition{Order: Descending}
 		return encodeMember(&d, score(i), 0, time.UnixMilli(0), int64(i+1))
 	}
-	at := seasonShard{s.shard, 1, 1, benchBuckets}
-	calls := 100_000
-	other := func(i int) int64 { return rand.Int64N(benchEntries) * 10 }
+	s.cost(entries, func(p redis.Pipeliner, i int) {
+		p.ZAdd(ctx, keys.BoardRank(keys.NewBoardShard(1, "wide", i%benchShards), 1), redis.Z{Member: member(i)})
+	})
+	at := s.season()
+	const calls = 100_000
+	other := func(i int) int64 { return rand.Int64N(*benchEntries) * 10 }
+	player := func() int64 { return 1 + rand.Int64N(*benchEntries) }
+	best := int64(1e9)
 	for b.Loop() {
 		zadd := s.cost(calls, func(p redis.Pipeliner, i int) {
-			p.ZAdd(ctx, benchPlain, redis.Z{Score: float64(other(i)), Member: 1 + rand.IntN(benchEntries)})
+			p.ZAdd(ctx, benchPlain, redis.Z{Score: float64(other(i)), Member: player()})
 		})
 		for _, row := range []struct {
 			name string
 			send func(p redis.Pipeliner, i int)
 		}{
-			{"unchanged", func(p redis.Pipeliner, i int) { s.submit(p, 1+rand.Int64N(benchEntries), -1, Best) }},
-			{"moved", func(p redis.Pipeliner, i int) { s.submit(p, 1+rand.Int64N(benchEntries), other(i), Last) }},
+			{"unchanged", func(p redis.Pipeliner, i int) { s.submit(p, player(), -1, Best) }},
+			{"moved", func(p redis.Pipeliner, i int) { s.submit(p, player(), other(i), Last) }},
+			{"sum", func(p redis.Pipeliner, i int) { s.submit(p, player(), 1+rand.Int64N(1000), Sum) }},
+			{"into-the-first-100", func(p redis.Pipeliner, i int) { best++; s.submit(p, player(), best, Last) }},
 			{"own-rank", func(p redis.Pipeliner, i int) {
-				p.ZLexCount(ctx, at.rankKey(), "-", "("+member(rand.IntN(benchEntries)))
+				p.ZLexCount(ctx, at.rankKey(), "-", "("+member(rand.IntN(entries)))
+			}},
+			{"own-rank-over-8-shards", func(p redis.Pipeliner, i int) {
+				m := member(rand.IntN(entries))
+				for n := range benchShards {
+					p.ZLexCount(ctx, keys.BoardRank(keys.NewBoardShard(1, "wide", n), 1), "-", "("+m)
+				}
+			}},
+			{"top-100", func(p redis.Pipeliner, i int) {
+				p.ZRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "-", Max: "+", Count: 100})
 			}},
 			{"around", func(p redis.Pipeliner, i int) {
-				m := member(rand.IntN(benchEntries))
+				m := member(rand.IntN(entries))
 				p.ZLexCount(ctx, at.rankKey(), "-", "("+m)
 				p.ZRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "[" + m, Max: "+", Count: 6})
 				p.ZRevRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "-", Max: "(" + m, Count: 5})
 			}},
 			{"PING", func(p redis.Pipeliner, i int) { p.Ping(ctx) }},
-			{"ZRANK", func(p redis.Pipeliner, i int) { p.ZRank(ctx, benchPlain, fmt.Sprint(1+rand.IntN(benchEntries))) }},
+			{"ZRANK", func(p redis.Pipeliner, i int) { p.ZRank(ctx, benchPlain, fmt.Sprint(player())) }},
 		} {
 			b.ReportMetric(s.cost(calls, row.send)/zadd, row.name+"/ZADD")
 		}

@@ -99,7 +99,12 @@ func (s *Service) Around(
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.findRecord(ctx, r, caller.UserID, true)
+	return s.readAround(ctx, r, caller.UserID, limit)
+}
+
+// readAround returns up to limit entries around that of a player. It returns entry_not_found.
+func (s *Service) readAround(ctx context.Context, r ranking, userID int64, limit int) ([]Entry, error) {
+	own, err := s.findRecord(ctx, r, userID, true)
 	if err != nil {
 		return nil, err
 	}
@@ -246,17 +251,27 @@ func (s *Service) presentRun(ctx context.Context, r ranking, members []string, h
 	if len(members) == 0 {
 		return []Entry{}, nil
 	}
-	ranked := make([]rankedStanding, len(members))
-	for i, member := range members {
-		place, err := decodeMember(r.definition, member)
-		if err != nil {
-			return nil, err
-		}
-		ranked[i].standing = place
-	}
-	ahead, entries, err := s.store.countAhead(ctx, r, []string{members[0], ranked[0].prefix()})
+	ranked, total, err := s.rankRun(ctx, r, members, hidden)
 	if err != nil {
 		return nil, err
+	}
+	return s.present(ctx, r, ranked, total)
+}
+
+// rankRun returns the numbers of members that follow each other, of which there is at least one,
+// and how many entries there are.
+func (s *Service) rankRun(
+	ctx context.Context, r ranking, members []string, hidden string,
+) (ranked []rankedStanding, total int64, err error) {
+	ranked = make([]rankedStanding, len(members))
+	for i, member := range members {
+		if ranked[i].standing, err = decodeMember(r.definition, member); err != nil {
+			return nil, 0, err
+		}
+	}
+	ahead, total, err := s.store.countAhead(ctx, r, []string{members[0], ranked[0].prefix()})
+	if err != nil {
+		return nil, 0, err
 	}
 	rank := ahead[0] + 1
 	for i := range ranked {
@@ -273,7 +288,7 @@ func (s *Service) presentRun(ctx context.Context, r ranking, members []string, h
 			rank++
 		}
 	}
-	return s.present(ctx, r, ranked, entries)
+	return ranked, total, nil
 }
 
 // presentEach returns the entries of standings anywhere in the order.

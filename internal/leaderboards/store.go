@@ -211,6 +211,10 @@ func (s seasonShard) bucketOf(userID int64) int64 { return userID / s.shards % s
 
 func (s seasonShard) stateKey() string { return keys.BoardSeason(s.BoardShard, s.season) }
 func (s seasonShard) rankKey() string  { return keys.BoardRank(s.BoardShard, s.season) }
+func (s seasonShard) segmentRankKey(segment, value string) string {
+	return keys.BoardSegmentRank(s.BoardShard, s.season, segment, value)
+}
+
 func (s seasonShard) entriesKey(userID int64) string {
 	return keys.BoardEntries(s.BoardShard, s.season, s.bucketOf(userID))
 }

@@ -152,27 +152,39 @@ func (s *store) holds(ctx context.Context, r ranking, places []standing) ([]bool
 	return held, nil
 }
 
-// readRecords returns the records of those players who have one, by user id.
-func (s *store) readRecords(ctx context.Context, r ranking, userIDs []int64) (map[int64]record, error) {
-	if len(userIDs) == 0 {
-		return nil, nil
-	}
-	texts := make([]*redis.StringCmd, len(userIDs))
+// readRecordTexts returns the records of those players who have one, as they are stored.
+func (s *store) readRecordTexts(ctx context.Context, r ranking, userIDs []int64) (map[int64]string, error) {
+	replies := make([]*redis.StringCmd, len(userIDs))
 	_, err := s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, id := range userIDs {
-			texts[i] = p.HGet(ctx, r.board.shardOf(r.season, id).entriesKey(id), strconv.FormatInt(id, 10))
+			replies[i] = p.HGet(ctx, r.board.shardOf(r.season, id).entriesKey(id), strconv.FormatInt(id, 10))
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, redisdb.WrapError("read entries", err)
 	}
-	records := map[int64]record{}
-	for i, id := range userIDs {
-		if texts[i].Err() != nil {
-			continue
+	texts := map[int64]string{}
+	for i, reply := range replies {
+		if reply.Err() == nil {
+			texts[userIDs[i]] = reply.Val()
 		}
-		if records[id], err = decodeRecord(r.definition, id, texts[i].Val()); err != nil {
+	}
+	return texts, nil
+}
+
+// readRecords returns the records of those players who have one, by user id.
+func (s *store) readRecords(ctx context.Context, r ranking, userIDs []int64) (map[int64]record, error) {
+	if len(userIDs) == 0 {
+		return nil, nil
+	}
+	texts, err := s.readRecordTexts(ctx, r, userIDs)
+	if err != nil {
+		return nil, err
+	}
+	records := make(map[int64]record, len(texts))
+	for id, text := range texts {
+		if records[id], err = decodeRecord(r.definition, id, text); err != nil {
 			return nil, err
 		}
 	}

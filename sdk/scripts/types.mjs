@@ -39,7 +39,7 @@ export function bundleTypes(root, source = "src/index.ts") {
 
   const texts = [...declarations].filter(([, statement]) => wanted.has(statement)).map(([name, statement]) => {
     const text = statement.getFullText().trim();
-    return exported.has(name) ? text : text.replace(/^export (declare )?/m, "");
+    return exported.has(name) ? text : text.replace(/^export /m, "");
   });
   return `${texts.join("\n")}\n\nexport {};\n`;
 }

@@ -89,7 +89,7 @@ export function createClient(options: Options, base: string, onClose: () => void
       const { origin } = globalThis.location || {};
       if (e.code === "offline" && origin && !isOffline() && !wasOnline && (await isThere())) {
         const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${origin}"]}`;
-        return fail(new ParlorError("forbidden", `${origin} is not allowed: ${call}`));
+        return fail(new ParlorError("forbidden", `${origin} needs ${call}`));
       }
       if (isRefusal(e) && e.status !== 401) fail(e);
       else if (!e.retryable && e.code !== "closed") report(e); // such as an error of getToken
@@ -97,6 +97,7 @@ export function createClient(options: Options, base: string, onClose: () => void
     onEvent(frame) {
       if (frame.roomId) roomEvents.onEvent(frame);
       else if (/^user/.test(frame.type)) onUserEvent(frame);
+      else emitter.emit(frame.type, frame); // for the entry points beside the core
     },
   });
 
@@ -168,6 +169,7 @@ export function createClient(options: Options, base: string, onClose: () => void
     account: createAccount(c, close),
     time: c.time,
     close,
+    get: c.http, send: c.socket.ask, // for the entry points beside the core
   } as Parlor & { then?: unknown };
 
   const isDebug = options.debug || /[?&]parlorDebug/.test(globalThis.location?.search);

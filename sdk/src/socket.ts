@@ -163,7 +163,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
 
   /** Asks for a sign of life: a browser does not show pings, and a dead network is silent too. */
   function probe() {
-    ws!.send('{"id":"ping","type":"ping"}'); // every reply will do, also that there is no such type
+    ws!.send('{"id":"ping"}'); // every reply will do, also that a type is missing
     unlessAlive(probeMs, down);
   }
 

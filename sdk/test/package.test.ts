@@ -55,6 +55,11 @@ describe("dist", () => {
     expect(Object.keys(globals.Parlor).sort()).toEqual(names);
     expect(Object.keys(globals).sort()).toEqual(["Parlor", "URL", "globalThis"]);
     runInNewContext(read("dist/v1.cjs"), { module: {}, exports: {} });
+    for (const [entry, name] of [["boards", "createBoards"], ["tournaments", "createTournaments"]]) {
+      expect(Object.keys(await import(`../dist/${entry}.v1.mjs` as string))).toEqual([name]);
+      runInNewContext(read(`dist/${entry}.v1.js`), globals);
+      expect(typeof globals.Parlor[name]).toBe("function");
+    }
   });
 
   it("works when its names are shortened: no internal one is on the wire or in the surface", () => {

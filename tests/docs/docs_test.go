@@ -172,6 +172,9 @@ var expected = map[string][]string{
 	"README.md": {
 		`"balanced":true`, `"tokenId":"GOLD".*?"volume":102.5,`, `bin/parlor tail --url `,
 	},
+	"web/src/docs/content/first-leaderboard.md": {
+		`"rank":1,"place":1,"user":\{"id":1,"username":"ada".*"score":61.75`, `"hidden":true`,
+	},
 	"web/src/docs/content/recipes/duel.md": {`"status":"FINISHED"`, `"balanced":true`},
 	"web/src/docs/content/recipes/turn-based.md": {
 		`"stateKeys":\{"board\.":"host","moves\.":"owner"\}`, `"status":"FINISHED"`,

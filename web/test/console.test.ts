@@ -219,6 +219,51 @@ describe("an operator", () => {
     await dispute(); // what the next tests see
   });
 
+  test("hides an entry of a leaderboard, shows it again, removes one and ends the season, by keyboard", async () => {
+    const read = () => api("GET", "/api/v1/leaderboards/weekly/entries?gameId=1", node.adminKey);
+    await goTo("leaderboards", "Leaderboards");
+    await page.getByRole("row", { name: /Best of the week/ }).getByRole("link").click();
+    await page.getByRole("heading", { level: 1, name: "Best of the week" }).waitFor();
+    const row = (name: string) => page.getByRole("region", { name: "Entries", exact: true }).getByRole("row", { name: new RegExp(name) });
+    const dialog = page.getByRole("dialog");
+    const confirm = async () => {
+      await dialog.getByLabel("Reason").fill("a test");
+      await page.keyboard.press("Enter");
+    };
+    await row("ada").getByRole("button", { name: "Hide…" }).focus();
+    await page.keyboard.press("Enter");
+    await dialog.getByText("The API call").click();
+    await dialog.getByText("/entries/1/hide?season=1").waitFor();
+    await confirm();
+    await page.getByText("The entry is hidden.").waitFor();
+    await row("ada").waitFor({ state: "detached" });
+    expect((await read()).items.map((e: any) => e.user.username)).toEqual(["cleo", "bob"]);
+
+    await page.getByLabel("Player's number").fill("1");
+    await page.keyboard.press("Enter");
+    const found = page.getByRole("region", { name: "Entry of the player" }).getByRole("row", { name: /ada.*hidden/ });
+    expect(await findViolations(page)).toEqual([]);
+    await found.getByRole("button", { name: "Show…" }).click();
+    await confirm();
+    await page.getByText("The entry is shown again.").waitFor();
+    await row("ada").waitFor();
+
+    await row("bob").getByRole("button", { name: "Remove…" }).click();
+    await confirm();
+    await page.getByText("The entry is removed.").waitFor();
+    await row("bob").waitFor({ state: "detached" });
+
+    await page.getByRole("button", { name: "End…" }).first().click();
+    await confirm();
+    await page.getByText("The season is over.").waitFor();
+    await page.getByText("Nobody has an entry.").waitFor();
+    const seasons = page.getByRole("region", { name: "Seasons" });
+    await seasons.getByRole("row", { name: /^1 / }).getByRole("button", { name: "Entries" }).click();
+    await row("ada").waitFor();
+    const { items } = await api("GET", "/api/v1/admin/trail?target=board:1.weekly&limit=10", node.adminKey);
+    expect(items.map((a: any) => a.actor)).toEqual(["operator:1", "operator:1", "operator:1", "operator:1"]);
+  });
+
   test("credits a player once, suspends the player and reads it in the trail", async () => {
     const { user } = await api("GET", "/api/v1/admin/users/3", node.adminKey);
     await goTo("players", "Players");
@@ -345,6 +390,7 @@ describe("an operator", () => {
     for (const [name, hash, heading] of [
       ["rooms", "rooms", "Rooms"], ["room", `rooms/${room.roomId}`, "CREATED"], ["disputes", "disputes", "Disputes"], ["players", "players", "Players"], ["player", "players/3", "suspended"], ["limits", "players/2", "bob"],
       ["games", "games", "Games"], ["game", "games/1", "Arcade"], ["tokens", "tokens", "Tokens"], ["ledger", "ledger", "Ledger"],
+      ["leaderboards", "leaderboards", "Leaderboards"], ["leaderboard", "leaderboards/1.weekly", "Best of the week"],
       ["trail", "trail", "Trail"], ["nodes", "nodes", "Nodes"], ["dialog", "players/1", "ada"],
     ] as const) {
       await goTo(hash, new RegExp(heading));

@@ -47,6 +47,9 @@ function faultsOf(scripts: Script[], strict: boolean): string[] {
   const options: ts.CompilerOptions = {
     strict, useUnknownInCatchVariables: false, allowUmdGlobalAccess: true, noEmit: true, types: [],
     target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, lib: ["lib.es2023.d.ts", "lib.dom.d.ts"],
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    paths: Object.fromEntries(["boards", "tournaments"].map((name) =>
+      [`@parlor-games/sdk/${name}`, [join(root, `sdk/dist/${name}.v1.d.mts`)]])),
   };
   const host = ts.createCompilerHost(options);
   const read = host.getSourceFile.bind(host);

@@ -1263,6 +1263,32 @@ export interface components {
          */
         Position: string;
         /**
+         * @description The key of a leaderboard in the game of the player
+         * @example weekly
+         */
+        BoardKey: string;
+        BoardState: {
+            /** @enum {string} */
+            mode: "snapshot";
+            /**
+             * Format: int64
+             * @description Number of the current season
+             */
+            season: number;
+            /**
+             * Format: int64
+             * @description Rises with each change of the first 100 entries of the season
+             */
+            version: number;
+            /** @description Best first, as many as `top` said */
+            entries: components["schemas"]["BoardEntry"][];
+            /**
+             * @description Entries around the player's own, best first; none while the player has no entry, and null
+             * without `around`
+             */
+            me: components["schemas"]["BoardEntry"][] | null;
+        };
+        /**
          * @description Names the room in binary frames of this connection; only with the subprotocol `parlor.v1.bin`
          */
         RoomIndex: number;
@@ -1522,6 +1548,13 @@ export interface components {
              */
             restoredFrom?: number;
         };
+        BoardChangedData: components["schemas"]["BoardState"];
+        BoardSeasonStartedData: {
+            season: components["schemas"]["Season"];
+        };
+        BoardSeasonEndedData: {
+            season: components["schemas"]["Season"];
+        };
         HelloData: {
             connectionId: string;
             userId: components["schemas"]["Id"];
@@ -1541,6 +1574,8 @@ export interface components {
                 roomsPerSubscribe: number;
                 /** @description Connections of a player to one node, of all kinds */
                 sockets: number;
+                /** @description Leaderboards that the connection may watch */
+                boards: number;
             };
         };
         ServerDrainingData: {

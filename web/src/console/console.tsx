@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { startTheme } from "../shared/theme";
 import { calls, session, signedIn, signOut, startSession } from "./api";
+import { BoardScreen, BoardsScreen } from "./boards";
 import { DisputesScreen } from "./disputes";
 import { formatClock } from "./format";
 import { GameScreen, GamesScreen } from "./games";
@@ -22,6 +23,7 @@ const screens = [
   { name: "rooms", text: "Rooms" },
   { name: "disputes", text: "Disputes" },
   { name: "players", text: "Players" },
+  { name: "leaderboards", text: "Leaderboards" },
   { name: "games", text: "Games" },
   { name: "tokens", text: "Tokens" },
   { name: "ledger", text: "Ledger" },
@@ -35,6 +37,7 @@ function Screen() {
     case "disputes": return <DisputesScreen />;
     case "players": return id ? <PlayerScreen key={id} id={id} /> : <PlayersScreen />;
     case "games": return id ? <GameScreen key={id} id={id} /> : <GamesScreen />;
+    case "leaderboards": return id ? <BoardScreen key={id} id={id} /> : <BoardsScreen />;
     case "tokens": return <TokensScreen />;
     case "ledger": return <LedgerScreen />;
     case "trail": return <TrailScreen />;

@@ -49,6 +49,16 @@ export interface Asset {
   id: number; gameId: number; name: string; tokenId: string; price: number; priceAmount: string; stock: number | null;
   perUserLimit: number | null; sold: number; active: boolean; metadata: object; version: number; createdAt: string;
 }
+export interface Season { season: number; status: string; opensAt: string; closesAt: string | null; entries: number }
+export interface Board {
+  gameId: number; board: string; name: string; order: string; operator: string; decimals: number; subscore: object | null;
+  writers: string[]; schedule: { cron?: string; timeZone?: string; everySeconds?: number } | null; season: Season;
+  prizes?: object | null;
+}
+export interface BoardEntry {
+  rank: number; user: User; score: number; subscore: number | null; reachedAt: string; submissions: number; hidden?: boolean;
+  evidence: { roomId?: string; url?: string; digest?: string } | null;
+}
 export interface Audit {
   balanced: boolean; checkedAt: string;
   tokens: ({ tokenId: string } & Record<`${AuditPart}Amount`, string>)[];

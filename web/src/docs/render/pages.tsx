@@ -12,6 +12,7 @@ import { renderMarkdown } from "./markdown";
 /** Pages that are written for /docs alone: src/docs/content/<name>.md. */
 const content = [
   { name: "first-game", title: "Your first game" },
+  { name: "first-leaderboard", title: "Your first leaderboard" },
   { name: "recipes/turn-based", title: "Shared state and turns" },
   { name: "recipes/arena", title: "A 20 Hz arena" },
   { name: "recipes/duel", title: "A paid duel" },

@@ -1,0 +1,101 @@
+package leaderboards
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	liveBoards = 100
+	liveNodes  = 10
+)
+
+// BenchmarkLive reports what watched boards cost the store: the share of its CPU time that ten
+// nodes with a hundred boards each take, while no board changes, and what one look at a board costs
+// and the reading of one whose first 100 entries have changed, beside a PING of the same run.
+func BenchmarkLive(b *testing.B) {
+	server := redistest.StartFor(b)
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = db.Close() })
+	ctx := b.Context()
+	p := &people{gameID: 1}
+	service := New(db, p, p, Options{})
+	f := &fixture{b, service, p, p.gameID, db}
+	a := &audience{views: map[View]bool{{Top: MaxLiveTop}: true}}
+	live := service.NewLive(a)
+	for n := range liveBoards {
+		key := fmt.Sprint("b", n)
+		if _, err := service.Create(ctx, f.server(), 1, Definition{Board: key, Name: key}); err != nil {
+			b.Fatal(err)
+		}
+		for id := int64(1); id <= MaxLiveTop; id++ {
+			in := SubmitInput{UserID: id, Score: ScoreInput(strconv.FormatInt(id, 10))}
+			if _, err := service.Submit(ctx, f.server(), 1, key, in, idempotency.Receipt{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		begin := func(LiveSnapshot) error { return nil }
+		if err := live.Watch(ctx, f.player(1), 1, key, View{Top: MaxLiveTop}, begin); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s := &storeBench{b: b, db: db}
+	const looks = 400
+	for b.Loop() {
+		ping := s.costOf(func() { // as many in a round trip as boards are looked at
+			for range looks {
+				if _, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+					for range liveBoards {
+						p.Ping(ctx)
+					}
+					return nil
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}) / looks / liveBoards
+		idle := s.costOf(func() {
+			for range looks {
+				live.tick(ctx)
+			}
+		}) / looks / liveBoards
+		top := live.boards[boardID{1, "b0"}]
+		changed := s.costOf(func() {
+			for n := range looks {
+				in := SubmitInput{UserID: 1, Score: ScoreInput(strconv.Itoa(1000 + n))}
+				if _, err := service.Submit(ctx, f.server(), 1, "b0", in, idempotency.Receipt{}); err != nil {
+					b.Fatal(err)
+				}
+				if err := live.refresh(ctx, top, false); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}) / looks
+		share := idle * liveBoards * liveNodes * float64(time.Second/liveInterval) / 1e6
+		b.ReportMetric(share*100, "%-of-the-store")
+		b.ReportMetric(idle, "µs/look")
+		b.ReportMetric(idle/ping, "look/PING")
+		b.ReportMetric(changed/ping, "changed/PING")
+	}
+}
+
+// costOf returns the microseconds of CPU time of the store's main thread while do runs.
+func (s *storeBench) costOf(do func()) float64 {
+	s.b.Helper()
+	cpu := func() float64 {
+		return s.info("cpu", "used_cpu_user_main_thread") + s.info("cpu", "used_cpu_sys_main_thread")
+	}
+	before := cpu()
+	do()
+	return (cpu() - before) * 1e6
+}

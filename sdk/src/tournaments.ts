@@ -1,0 +1,236 @@
+// Tournaments, over the connection that the client has. Its own entry point: a game that does not
+// need it does not load it.
+import { need } from "./errors.js";
+import type { CallOptions, EntryToken, ListenOptions, Page, PageQuery, Parlor, User } from "./types.js";
+
+export type TournamentStatus =
+  | "ANNOUNCED" | "REGISTRATION" | "CHECK_IN" | "RUNNING" | "SETTLING" | "FINISHED" | "CANCELLING" | "CANCELLED";
+
+/** A tournament. Times are ISO 8601. */
+export interface Tournament {
+  tournamentId: number;
+  gameId: number;
+  name: string;
+  format: "score" | "single_elimination" | "swiss" | "round_robin";
+  status: TournamentStatus;
+  version: number;
+  /** Of its last event. */
+  seq: number;
+  position: string;
+  /** What the entry is paid with; null for a free one. */
+  entryToken: EntryToken | null;
+  entryFee: number;
+  entryFeeAmount: string;
+  pot: number;
+  potAmount: string;
+  entrants: number;
+  checkedIn: number;
+  /** The current one; 0 before the start. */
+  round: number;
+  minEntrants: number;
+  maxEntrants: number;
+  registrationOpensAt: string | null;
+  checkInOpensAt: string | null;
+  startsAt: string;
+  endsAt: string | null;
+  metadata: Record<string, unknown>;
+  /** Further settings. */
+  [member: string]: unknown;
+}
+
+/** A player of a tournament. */
+export interface Entrant {
+  user: User;
+  seed: number | null;
+  joinedAt: string;
+  checkedInAt: string | null;
+  status: "joined" | "checked_in" | "playing" | "out" | "disqualified";
+}
+
+/** A match of two players. `matchId` is `r2m5`. */
+export interface Match {
+  matchId: string;
+  round: number;
+  players: { userId: number; seed: number }[];
+  status: "WAITING" | "READY" | "PLAYING" | "DECIDED";
+  /** The room in which it is played, while there is one. */
+  roomId: string | null;
+  attempt: number;
+  winnerId: number | null;
+  reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | null;
+  deadline: string | null;
+}
+
+/** Where a player stands. */
+export interface Standing {
+  place: number;
+  user: User;
+  points: number;
+  wins: number;
+  draws: number;
+  losses: number;
+  tiebreaks: number[];
+  payout: number | null;
+  amount: string | null;
+}
+
+/** Which tournaments. */
+export interface TournamentQuery extends PageQuery {
+  status?: TournamentStatus;
+}
+
+/** An event of a tournament, by its name on the wire without `tournament.`; `data` is as in its contract. */
+export interface TournamentEvent {
+  type: "opened" | "joined" | "left" | "checked_in" | "started" | "round_started" | "match_ready" | "match_decided"
+    | "settled" | "cancelled";
+  tournamentId: number;
+  seq: number;
+  at: string;
+  data: any;
+}
+
+/** What a follower gets: the whole at first, and where events are lost for good, and then each event. */
+export type Followed =
+  | { type: "snapshot"; tournamentId: number; tournament: Tournament }
+  | TournamentEvent
+  /** It is followed no longer. */
+  | { type: "error"; tournamentId: number; error: Error };
+
+/** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
+export interface OwnMatch {
+  tournamentId: number;
+  matchId: string;
+  roomId: string;
+  deadline: string;
+}
+
+/** The tournaments of the game. */
+export interface Tournaments {
+  list(query?: TournamentQuery): Promise<Page<Tournament>>;
+  /** Rejects with tournament_not_found, as every call with an id. */
+  get(tournamentId: number): Promise<Tournament>;
+  entrants(tournamentId: number, query?: PageQuery): Promise<Page<Entrant>>;
+  matches(tournamentId: number, query?: PageQuery & { round?: number }): Promise<Page<Match>>;
+  standings(tournamentId: number, query?: PageQuery): Promise<Page<Standing>>;
+  /** Takes the entry fee. Rejects with insufficient_funds, tournament_full, registration_closed. */
+  join(tournamentId: number, o?: CallOptions): Promise<Tournament>;
+  /** Before the start the fee comes back. Rejects with not_entrant, tournament_closed. */
+  leave(tournamentId: number, o?: CallOptions): Promise<Tournament>;
+  /** Rejects with not_entrant, check_in_closed. */
+  checkIn(tournamentId: number, o?: CallOptions): Promise<Tournament>;
+  /** Begins an attempt of a score tournament. Rejects with attempts_exhausted, tournament_closed. */
+  startAttempt(tournamentId: number, o?: CallOptions): Promise<{ playId: string }>;
+  /**
+   * Calls `fn` with every event of a tournament, in order and none lost, over lost connections too.
+   * Returns the function that ends it.
+   */
+  follow(tournamentId: number, fn: (e: Followed) => void, o?: ListenOptions): () => void;
+  /** Calls `fn` when a match of the player is ready. Returns the function that removes it. */
+  onMatch(fn: (e: OwnMatch) => void, o?: ListenOptions): () => void;
+}
+
+interface Follow {
+  listeners: Set<(e: Followed) => void>;
+  position?: string;
+  seq: number;
+  isAsking?: boolean;
+}
+
+const retryMs = 1000;
+
+/** Makes the tournaments of a client: `const tournaments = createTournaments(parlor)`. */
+export function createTournaments(parlor: Parlor): Tournaments {
+  const { get: call, send: tell, on } = parlor as any;
+  need(call, "createTournaments needs a client of this version");
+  const followed = new Map<number, Follow>();
+
+  const path = (id: number, rest = "") => {
+    need(Number.isInteger(id) && id > 0, "needs the id of a tournament");
+    return `tournaments/${id}${rest}`;
+  };
+  const read = async (id: number, rest?: string, query?: object) => call(path(id, rest), { query });
+  const act = async (id: number, verb: string, o?: CallOptions) => call(path(id, `/${verb}`), { ...o, method: "POST" });
+
+  /** Calls listeners. One that throws stops nobody else. */
+  function emit(f: Follow, event: Followed) {
+    for (const fn of [...f.listeners]) {
+      try {
+        fn(event);
+      } catch (e) {
+        console.error(e);
+      }
+    }
+  }
+
+  function showSnapshot(f: Follow, tournamentId: number, tournament: Tournament) {
+    if (tournament.seq < f.seq) return; // older than what was shown already
+    f.seq = tournament.seq;
+    f.position = tournament.position;
+    emit(f, { type: "snapshot", tournamentId, tournament });
+  }
+
+  /** Subscribes from the last event on: what was missed follows the reply. */
+  async function subscribe(tournamentId: number) {
+    const f = followed.get(tournamentId);
+    if (!f || f.isAsking || parlor.state !== "online") return; // it is asked for when there is a connection
+    f.isAsking = true;
+    try {
+      const { tournament } = await tell("tournament.subscribe", { tournamentId, after: f.position });
+      f.isAsking = false;
+      if (tournament && followed.get(tournamentId) === f) showSnapshot(f, tournamentId, tournament);
+    } catch (error: any) {
+      f.isAsking = false;
+      if (followed.get(tournamentId) !== f) return;
+      if (error.retryable) return void setTimeout(subscribe, error.retryAfterMs || retryMs, tournamentId);
+      followed.delete(tournamentId);
+      emit(f, { type: "error", tournamentId, error });
+    }
+  }
+
+  function onEvent({ type, tournamentId, seq, position, at, data }: any) {
+    const f = followed.get(tournamentId);
+    if (!f) return;
+    const name = type.slice("tournament.".length);
+    if (name === "snapshot") return showSnapshot(f, tournamentId, data.tournament);
+    if (seq <= f.seq) return; // heard already
+    if (f.position && seq > f.seq + 1) return void subscribe(tournamentId); // a hole: everything after the position
+    Object.assign(f, { seq, position });
+    emit(f, { type: name, tournamentId, seq, at, data });
+  }
+
+  on("state", (state: string) => state === "online" && [...followed.keys()].forEach(subscribe));
+  for (const name of ["snapshot", "opened", "joined", "left", "checked_in", "started", "round_started", "match_ready",
+    "match_decided", "settled", "cancelled"]) on(`tournament.${name}`, onEvent);
+
+  return {
+    list: (query) => call("tournaments", { query }),
+    get: (id) => read(id),
+    entrants: (id, query) => read(id, "/entrants", query),
+    matches: (id, query) => read(id, "/matches", query),
+    standings: (id, query) => read(id, "/standings", query),
+    join: (id, o) => act(id, "join", o),
+    leave: (id, o) => act(id, "leave", o),
+    checkIn: (id, o) => act(id, "check-in", o),
+    startAttempt: (id, o) => act(id, "attempts", o),
+    follow(id, fn, { signal } = {}) {
+      path(id);
+      need(typeof fn === "function", "follow needs a function");
+      const f: Follow = followed.get(id) || { listeners: new Set(), seq: 0 };
+      const listener = (e: Followed) => fn(e);
+      const stop = () => {
+        f.listeners.delete(listener);
+        if (f.listeners.size || followed.get(id) !== f) return;
+        followed.delete(id);
+        if (parlor.state === "online") tell("tournament.unsubscribe", { tournamentId: id }).catch(() => {});
+      };
+      if (signal?.aborted) return stop;
+      signal?.addEventListener("abort", stop, { once: true });
+      if (f.listeners.size) f.position = undefined; // the new listener begins with the whole
+      f.listeners.add(listener);
+      followed.set(id, f);
+      subscribe(id);
+      return stop;
+    },
+    onMatch: (fn, o) => on("match", fn, o),
+  };
+}

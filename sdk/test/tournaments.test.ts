@@ -1,0 +1,92 @@
+// Tournaments: against a client made by hand.
+import { expect, it, vi } from "vitest";
+import { ParlorError } from "../src/errors.js";
+import { createTournaments, type Followed } from "../src/tournaments.js";
+
+/** A client whose connection a test makes. */
+function fakeClient() {
+  const listeners = new Map<string, ((e: any) => void)[]>();
+  const replies: { type: string; data: any; resolve(data: any): void; reject(e: unknown): void }[] = [];
+  const client: any = {
+    state: "online",
+    on(event: string, fn: any) {
+      listeners.set(event, [...(listeners.get(event) || []), fn]);
+      return () => listeners.set(event, listeners.get(event)!.filter((x) => x !== fn));
+    },
+    get: vi.fn(async () => ({ items: [] })),
+    send: (type: string, data: any) => new Promise((resolve, reject) => replies.push({ type, data, resolve, reject })),
+  };
+  const emit = (event: string, e: any) => listeners.get(event)?.forEach((fn) => fn(e));
+  const happen = (name: string, seq: number, tournamentId = 12) => emit(`tournament.${name}`, {
+    type: `tournament.${name}`, tournamentId, seq, position: `${seq}-x`, at: "2026-11-20T17:32:26.123Z", data: {},
+  });
+  return { client, replies, emit, happen, setState: (state: string) => emit("state", (client.state = state)) };
+}
+
+const tournament = (seq: number) => ({ tournamentId: 12, seq, position: `${seq}-x`, status: "RUNNING" });
+const names = (events: Followed[]) =>
+  events.map((e) => (e.type === "snapshot" ? `snapshot ${e.tournament.seq}` : "seq" in e ? `${e.type} ${e.seq}` : e.type));
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+
+it("hears every event once and in order, over lost connections", async () => {
+  const { client, replies, happen, setState } = fakeClient();
+  const events: Followed[] = [];
+  const stop = createTournaments(client).follow(12, (e) => events.push(e));
+  replies[0].resolve({ mode: "snapshot", tournament: tournament(3), position: "3-x" });
+  await settled();
+  happen("joined", 3); // in the snapshot
+  happen("joined", 4);
+  happen("joined", 4);
+  happen("joined", 4, 99); // of another one
+  happen("started", 6); // 5 is missing
+  expect(replies[1]).toMatchObject({ type: "tournament.subscribe", data: { tournamentId: 12, after: "4-x" } });
+  replies[1].resolve({ mode: "resume", position: "4-x" });
+  await settled();
+  happen("checked_in", 5);
+  happen("started", 6);
+  setState("reconnecting");
+  setState("online");
+  expect(replies[2].data.after).toBe("6-x");
+  replies[2].resolve({ mode: "snapshot", tournament: tournament(40), position: "40-x" });
+  await settled();
+  expect(names(events)).toEqual(["snapshot 3", "joined 4", "checked_in 5", "started 6", "snapshot 40"]);
+  stop();
+  expect(replies[3]).toMatchObject({ type: "tournament.unsubscribe", data: { tournamentId: 12 } });
+  happen("settled", 41);
+  expect(events).toHaveLength(5);
+});
+
+it("ends with an error that will not mend, and hears the matches of the player", async () => {
+  const { client, replies, emit } = fakeClient();
+  const tournaments = createTournaments(client);
+  const events: Followed[] = [];
+  tournaments.follow(12, (e) => events.push(e));
+  replies[0].reject(new ParlorError("not_found", "", { status: 404 }));
+  await settled();
+  expect(events).toMatchObject([{ type: "error", tournamentId: 12, error: { code: "not_found" } }]);
+  const matches: any[] = [];
+  const off = tournaments.onMatch((e) => matches.push(e));
+  emit("match", { tournamentId: 12, matchId: "r1m1", roomId: "x", deadline: "2026-11-20T17:32:26.123Z" });
+  off();
+  emit("match", {});
+  expect(matches).toMatchObject([{ matchId: "r1m1" }]);
+});
+
+it("calls what the contract names", async () => {
+  const { client } = fakeClient();
+  const tournaments = createTournaments(client);
+  await tournaments.list({ status: "RUNNING" });
+  await tournaments.get(12);
+  await tournaments.matches(12, { round: 2 });
+  await tournaments.join(12, { idempotencyKey: "k" });
+  await tournaments.checkIn(12);
+  expect(client.get.mock.calls).toEqual([
+    ["tournaments", { query: { status: "RUNNING" } }],
+    ["tournaments/12", { query: undefined }],
+    ["tournaments/12/matches", { query: { round: 2 } }],
+    ["tournaments/12/join", { idempotencyKey: "k", method: "POST" }],
+    ["tournaments/12/check-in", { method: "POST" }],
+  ]);
+  await expect(tournaments.get(0)).rejects.toThrow(TypeError);
+  expect(() => tournaments.follow(1, undefined as any)).toThrow(TypeError);
+});

@@ -1,0 +1,164 @@
+import { useState } from "preact/hooks";
+import { withQuery } from "./api";
+import { GameSelect } from "./rooms";
+import type { Board, BoardEntry, Season } from "./types";
+import {
+  type Act, ActButton, Badge, type Column, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages, useRead,
+} from "./ui";
+
+const tones: Record<string, string> = { OPEN: "good", CLOSING: "warn", SEALED: "quiet", UPCOMING: "new", HELD: "warn", PAID: "good" };
+
+const SeasonBadge = ({ status }: { status: string }) => <Badge text={status} tone={tones[status]} />;
+
+const reason = [{ name: "reason", label: "Reason", required: true, hint: "For the trail" }];
+
+const listPath = (game: number | string) => `/api/v1/admin/games/${encodeURIComponent(game)}/leaderboards`;
+
+export function BoardsScreen() {
+  const [game, setGame] = useState("");
+  const boards = usePages<Board>(game ? `${listPath(game)}?limit=50` : null);
+  return (
+    <>
+      <div class="head">
+        <h1>Leaderboards</h1>
+        <div class="actions"><button type="button" onClick={boards.reload}>Read again</button></div>
+      </div>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}><GameSelect value={game} first onChange={setGame} /></form>
+      <ProblemNote problem={boards.problem} retry={boards.reload} />
+      <Table label="Leaderboards" items={boards.value} id={(b) => b.board} empty="The game has no leaderboard." columns={[
+        { head: "Leaderboard", cell: (b) => <a href={`#/leaderboards/${b.gameId}.${b.board}`}>{b.name} <code>{b.board}</code></a> },
+        { head: "Season", num: true, cell: (b) => b.season.season },
+        { head: "Status", cell: (b) => <SeasonBadge status={b.season.status} /> },
+        { head: "Entries", num: true, cell: (b) => b.season.entries },
+        { head: "Closes", cell: (b) => <Time at={b.season.closesAt} /> },
+        { head: "Writers", cell: (b) => b.writers.join(", ") },
+      ]} />
+      <More more={boards.more} />
+    </>
+  );
+}
+
+/** The acts on an entry of a season. */
+function entryActs(path: string, season: number, e: BoardEntry, then: () => void) {
+  const act = (verb: string, more: Omit<Act, "method" | "path" | "fields" | "body" | "then">): Act => ({
+    ...more, method: "POST", path: `${path}/entries/${e.user.id}/${verb}?season=${season}`, fields: reason,
+    body: ({ reason }) => ({ reason }), then,
+  });
+  const who = <>{e.user.username || "player"} #{e.user.id}, rank {e.rank}</>;
+  return (
+    <>
+      {e.hidden
+        ? <ActButton label="Show…" act={act("unhide", {
+            title: "Show the entry again", says: <>{who}, gets the place back that the score has.</>, button: "Show it",
+            done: "The entry is shown again.",
+          })} />
+        : <ActButton label="Hide…" act={act("hide", {
+            title: "Hide the entry", says: <>{who}. The others move up at once; the player still sees an own rank.</>, button: "Hide it",
+            done: "The entry is hidden.",
+          })} />}
+      <ActButton label="Remove…" act={act("remove", {
+        title: "Remove the entry", danger: true, says: <>{who}. The score is gone, and cannot be brought back.</>, button: "Remove it",
+        done: "The entry is removed.",
+      })} />
+    </>
+  );
+}
+
+/** The acts on a season: its end, and what becomes of its prizes. */
+function seasonActs(path: string, board: Board, s: Season, then: () => void) {
+  const act = (verb: string, more: Omit<Act, "method" | "path" | "fields" | "body" | "then">): Act => ({
+    ...more, method: "POST", path: `${path}/seasons/${s.season}/${verb}`, fields: reason, body: ({ reason }) => ({ reason }), then,
+  });
+  return (
+    <>
+      {s.status === "OPEN" ? <ActButton label="End…" act={act("end", {
+        title: `End season ${s.season}`, danger: true, says: "The next season begins at once. This cannot be undone.",
+        button: "End it now", done: "The season is over.",
+      })} /> : null}
+      {board.prizes && s.status === "HELD" ? <ActButton label="Approve…" act={act("approve", {
+        title: `Approve the prizes of season ${s.season}`, says: "The prizes are paid by the order as it is now.",
+        button: "Pay them", done: "The prizes are approved.",
+      })} /> : null}
+      {board.prizes && (s.status === "HELD" || s.status === "SEALED") ? <ActButton label="Void…" act={act("void", {
+        title: `Void the prizes of season ${s.season}`, danger: true, says: "Nobody is paid; the pool returns to where it came from.",
+        button: "Return the pool", done: "The prizes are void.",
+      })} /> : null}
+    </>
+  );
+}
+
+const columnsOf = (board: Board, acts: (e: BoardEntry) => preact.JSX.Element): Column<BoardEntry>[] => [
+  { head: "Rank", num: true, cell: (e) => e.rank },
+  { head: "Player", cell: (e) => <><PlayerLink id={e.user.id} name={e.user.username} />{e.hidden ? <> <Badge text="hidden" tone="warn" /></> : null}</> },
+  { head: "Score", num: true, cell: (e) => String(e.score) },
+  ...(board.subscore ? [{ head: "Subscore", num: true, cell: (e: BoardEntry) => String(e.subscore ?? "–") }] : []),
+  { head: "Reached", cell: (e) => <Time at={e.reachedAt} /> },
+  { head: "Submissions", num: true, cell: (e) => e.submissions },
+  { head: "Evidence", cell: (e) => (e.evidence?.roomId ? <RoomLink id={e.evidence.roomId} /> : <span class="wrap">{e.evidence?.url ?? e.evidence?.digest ?? "–"}</span>) },
+  { head: "Act", cell: acts },
+];
+
+export function BoardScreen({ id }: { id: string }) {
+  const [game, key] = [id.slice(0, id.indexOf(".")), id.slice(id.indexOf(".") + 1)];
+  const path = `${listPath(game)}/${encodeURIComponent(key)}`;
+  const own = `/api/v1/leaderboards/${encodeURIComponent(key)}`;
+  const read = useRead<Board>(path);
+  const seasons = usePages<Season>(withQuery(`${own}/seasons`, { gameId: game, limit: 25 }));
+  const [chosen, setChosen] = useState<number | null>(null);
+  const season = chosen ?? read.value?.season.season ?? 0;
+  const entries = usePages<BoardEntry>(season ? withQuery(`${own}/entries`, { gameId: game, season, limit: 25 }) : null);
+  const [player, setPlayer] = useState("");
+  const one = useRead<BoardEntry>(season && /^\d+$/.test(player) ? withQuery(`${own}/entries/${player}`, { gameId: game, season }) : null);
+  if (!read.value) return <><h1>Leaderboard {key}</h1><ProblemNote problem={read.problem} retry={read.reload} /></>;
+  const board = read.value;
+  const reload = () => { read.reload(); seasons.reload(); entries.reload(); one.reload(); };
+  const columns = columnsOf(board, (e) => entryActs(path, season, e, reload));
+  return (
+    <>
+      <div class="head">
+        <h1>{board.name} <code class="muted">{board.board}</code></h1>
+        <div class="actions">{seasonActs(path, board, board.season, reload)}<button type="button" onClick={reload}>Read again</button></div>
+      </div>
+      <Facts rows={[
+        ["Game", <a href={`#/games/${board.gameId}`}>{board.gameId}</a>],
+        ["Order", `${board.order === "asc" ? "lowest" : "highest"} first, ${board.operator}, ${board.decimals} decimals`],
+        ["Writers", board.writers.join(", ")],
+        ["Schedule", board.schedule ? (board.schedule.cron ? `${board.schedule.cron}, ${board.schedule.timeZone}` : `every ${board.schedule.everySeconds} s`) : "until staff ends it"],
+        ["Season", <>{board.season.season} <SeasonBadge status={board.season.status} />, {board.season.entries} entries</>],
+        ["Closes", <Time at={board.season.closesAt} />],
+      ]} />
+      <Section title={`Entries of season ${season}`}>
+        <form class="filters" onSubmit={(event) => {
+          event.preventDefault();
+          setPlayer(new FormData(event.currentTarget).get("player") as string);
+        }}>
+          <p class="field"><label for="player">Player's number</label>
+            <input id="player" name="player" type="text" inputMode="numeric" autoComplete="off" /></p>
+          <button type="submit">Find</button>
+        </form>
+        {player ? <ProblemNote problem={one.problem} retry={one.reload} /> : null}
+        {one.value ? <Table label="Entry of the player" columns={columns} items={[one.value]} id={(e) => e.user.id} empty="" /> : null}
+        <ProblemNote problem={entries.problem} retry={entries.reload} />
+        <Table label="Entries" columns={columns} items={entries.value} id={(e) => e.user.id} empty="Nobody has an entry." />
+        <More more={entries.more} />
+      </Section>
+      <Section title="Seasons">
+        <ProblemNote problem={seasons.problem} retry={seasons.reload} />
+        <Table label="Seasons" items={seasons.value} id={(s) => s.season} empty="No season has begun." columns={[
+          { head: "Season", num: true, cell: (s) => s.season },
+          { head: "Status", cell: (s) => <SeasonBadge status={s.status} /> },
+          { head: "Opened", cell: (s) => <Time at={s.opensAt} /> },
+          { head: "Closes", cell: (s) => <Time at={s.closesAt} /> },
+          { head: "Entries", num: true, cell: (s) => s.entries },
+          {
+            head: "Act", cell: (s) => <>
+              <button type="button" aria-pressed={s.season === season} onClick={() => setChosen(s.season)}>Entries</button>
+              {seasonActs(path, board, s, reload)}
+            </>,
+          },
+        ]} />
+        <More more={seasons.more} />
+      </Section>
+    </>
+  );
+}
