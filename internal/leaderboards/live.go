@@ -408,10 +408,10 @@ func (l *Live) showSeasons(
 		return err
 	}
 	if hasEnded {
-		l.audience.ShowSeasonEnded(b.id.gameID, b.id.key, ended.season.view(nowMS, counts[0]))
+		l.audience.ShowSeasonEnded(b.id.gameID, b.id.key, ended.season.view(ended.definition, nowMS, counts[0]))
 	}
 	if hasBegun {
-		l.audience.ShowSeasonStarted(b.id.gameID, b.id.key, current.season.view(nowMS, counts[1]))
+		l.audience.ShowSeasonStarted(b.id.gameID, b.id.key, current.season.view(current.definition, nowMS, counts[1]))
 	}
 	return nil
 }
