@@ -281,21 +281,27 @@ var errNoHeader = errors.New("an entry has no position or no type")
 
 // gapCheckInterval returns how long a topic may be silent before it is compared with its list.
 func (h *Hub) gapCheckInterval(topicName string) time.Duration {
-	if _, isRoom := keys.ParseRoomEvents(topicName); isRoom {
+	if listID(topicName) != "" {
 		return h.options.GapCheckInterval
 	}
 	return h.options.UserGapCheckInterval
 }
 
-// roomID returns the id of the room whose events the topic has, "" for another topic.
-func (t *topic) roomID() string {
-	id, _ := keys.ParseRoomEvents(t.name)
-	return id
+// listID returns the id of the room or tournament whose events a topic has, "" for those of a
+// player.
+func listID(topicName string) string {
+	if id, isRoom := keys.ParseRoomEvents(topicName); isRoom {
+		return id
+	}
+	if id, isTour := keys.ParseTourEvents(topicName); isTour {
+		return id
+	}
+	return ""
 }
 
 // render returns the events of an entry, none if it cannot be rendered.
 func (t *topic) render(e entry, report bool) []event {
-	rendered, err := events.Render(e.text, t.roomID())
+	rendered, err := events.Render(e.text, listID(t.name))
 	if err != nil {
 		if report {
 			t.reportUnreadable(err)

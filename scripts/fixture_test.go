@@ -233,7 +233,7 @@ func (c call) keyOf(name string) string {
 		return keys.Probe("p")
 	case "fencing_token_issue fence":
 		return keys.FenceCounter(c.text("lock"))
-	case "save_write events":
+	case "save_write events", "user_match events":
 		return keys.UserEvents(c.f.id)
 	}
 	if strings.HasPrefix(c.script.Name, "board_") {

@@ -97,6 +97,7 @@ var (
 	TourAdvance = mustLoad("tour_advance")
 	TourSettle  = mustLoad("tour_settle")
 	TourCancel  = mustLoad("tour_cancel")
+	TourAttempt = mustLoad("tour_attempt")
 
 	SaveRead  = mustLoad("save_read")
 	SaveWrite = mustLoad("save_write")

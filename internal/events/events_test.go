@@ -24,7 +24,7 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 }
 
 func TestEventNamesAreUniqueAndWellFormed(t *testing.T) {
-	form, member := regexp.MustCompile(`^(hello|(room|user|server)\.[a-z_]+)$`), regexp.MustCompile(`^[a-z][A-Za-z]*\??$`)
+	form, member := regexp.MustCompile(`^(hello|(room|tournament|user|server)\.[a-z_]+)$`), regexp.MustCompile(`^[a-z][A-Za-z]*\??$`)
 	seen := map[string]bool{}
 	for _, e := range All() {
 		if !form.MatchString(e.Name) || seen[e.Name] || e.Meaning == "" {
