@@ -41,6 +41,11 @@ func TourMatches(gameID, tourID int64) string {
 	return economyKey(gameID, "tour:", id(tourID), ":matches")
 }
 
+// TourAttempts (hash, no expiry) maps user ids to "<plays begun>|<nonce of the last call>".
+func TourAttempts(gameID, tourID int64) string {
+	return economyKey(gameID, "tour:", id(tourID), ":attempts")
+}
+
 // Tours (zset of tournament ids, scored by id, no expiry) lists a game's tournaments.
 func Tours(gameID int64) string { return economyKey(gameID, "tours") }
 
