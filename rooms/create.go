@@ -184,18 +184,18 @@ func (n *roomDraft) prepareRake(in CreateInput, limits games.Settings, fieldErro
 
 func (n *roomDraft) preparePayout(in CreateInput, fieldErrors *apierror.FieldErrors) {
 	if in.PayoutBps == nil {
-		n.payoutBps = []int{fullBps}
+		n.payoutBps = []int{wallet.FullBps}
 		return
 	}
 	sum := 0
 	for i, bps := range in.PayoutBps {
-		if bps < 0 || bps > fullBps {
+		if bps < 0 || bps > wallet.FullBps {
 			fieldErrors.Add(fmt.Sprintf("payout[%d]", i), "range", "must be 0 to 10000 basis points")
 			return
 		}
 		sum += bps
 	}
-	if sum != fullBps {
+	if sum != wallet.FullBps {
 		fieldErrors.Add("payout", "sum", "must sum to 10000 basis points")
 	}
 	if len(in.PayoutBps) > max(in.MaxPlayers, 1) {

@@ -3,7 +3,6 @@ package rooms
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 
@@ -11,16 +10,6 @@ import (
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 )
-
-// fullBps is 100 % in basis points.
-const fullBps = 10_000
-
-// applyBps returns floor(u × bps / 10000), exact for every u.
-func applyBps(u wallet.Units, bps int) wallet.Units {
-	hi, lo := bits.Mul64(uint64(u), uint64(bps))
-	q, _ := bits.Div64(hi, lo, fullBps)
-	return wallet.Units(q)
-}
 
 // rankPlacements returns placements sorted by place, tied players in seating order, with the places
 // counted as a ranking: 1, 1, 2 and 1, 1, 5 become 1, 1, 3. Placements without a first place keep
@@ -97,56 +86,16 @@ func validatePlacements(placements []Placement, active []int64) error {
 func splitPot(
 	pot wallet.Units, rakeBps int, payoutBps []int, ranked []Placement,
 ) (payouts []Payout, rake wallet.Units) {
-	rake = applyBps(pot, rakeBps)
-	shares := shareByPlace(pot-rake, payoutBps, len(ranked))
-	for first := 0; first < len(ranked); {
-		last, sum := first, wallet.Units(0)
-		for ; last < len(ranked) && ranked[last].Place == ranked[first].Place; last++ {
-			sum += shares[last]
-		}
-		tied := wallet.Units(last - first)
-		for i := first; i < last; i++ {
-			units := sum / tied
-			if wallet.Units(i-first) < sum%tied {
-				units++
-			}
-			payouts = append(payouts, Payout{UserID: ranked[i].UserID, Place: ranked[i].Place, Amount: units})
-		}
-		first = last
+	rake = wallet.ApplyBps(pot, rakeBps)
+	places := make([]int, len(ranked))
+	for i, p := range ranked {
+		places[i] = p.Place
+	}
+	amounts := wallet.SplitTies(wallet.SharesByPlace(pot-rake, payoutBps, len(ranked)), places)
+	for i, p := range ranked {
+		payouts = append(payouts, Payout{UserID: p.UserID, Place: p.Place, Amount: amounts[i]})
 	}
 	return payouts, rake
-}
-
-// shareByPlace divides units among the places that somebody has, in proportion to their basis
-// points; when these are all 0, the first place gets everything. Shares are rounded down. The units
-// that are left go one each to the largest fractions, of equal ones to the better place.
-func shareByPlace(units wallet.Units, payoutBps []int, places int) []wallet.Units {
-	weights := make([]int, places)
-	total := 0
-	for i := range min(len(payoutBps), places) {
-		weights[i] = payoutBps[i]
-		total += payoutBps[i]
-	}
-	if total == 0 {
-		weights[0], total = 1, 1
-	}
-	shares, fractions := make([]wallet.Units, places), make([]uint64, places)
-	left := units
-	for i, weight := range weights {
-		hi, lo := bits.Mul64(uint64(units), uint64(weight))
-		share, fraction := bits.Div64(hi, lo, uint64(total))
-		shares[i], fractions[i] = wallet.Units(share), fraction
-		left -= shares[i]
-	}
-	byFraction := make([]int, places) // indexes of places
-	for i := range byFraction {
-		byFraction[i] = i
-	}
-	slices.SortStableFunc(byFraction, func(a, b int) int { return cmp.Compare(fractions[b], fractions[a]) })
-	for _, i := range byFraction[:left] {
-		shares[i]++
-	}
-	return shares
 }
 
 // settlement is what a script needs to finish a room.

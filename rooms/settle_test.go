@@ -85,9 +85,9 @@ func TestThePotIsSplitByThePayoutTable(t *testing.T) {
 func TestSplittingThePotMakesAndLosesNoUnit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pot := wallet.Units(rapid.Int64Range(1, int64(wallet.MaxUnits)).Draw(t, "pot"))
-		bps := rapid.IntRange(0, fullBps).Draw(t, "bps")
+		bps := rapid.IntRange(0, wallet.FullBps).Draw(t, "bps")
 		var table []int
-		for left := fullBps; left > 0; {
+		for left := wallet.FullBps; left > 0; {
 			part := rapid.IntRange(0, left).Draw(t, "share")
 			if len(table) == 7 {
 				part = left
@@ -105,7 +105,7 @@ func TestSplittingThePotMakesAndLosesNoUnit(t *testing.T) {
 		}
 		payouts, rake := splitPot(pot, bps, table, ranked)
 		exact := new(big.Int).Mul(big.NewInt(int64(pot)), big.NewInt(int64(bps)))
-		if exact.Quo(exact, big.NewInt(fullBps)).Int64() != int64(rake) {
+		if exact.Quo(exact, big.NewInt(wallet.FullBps)).Int64() != int64(rake) {
 			t.Fatalf("the rake is %d, not %v", rake, exact)
 		}
 		sum := rake

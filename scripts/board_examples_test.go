@@ -28,7 +28,9 @@ func (c call) boardKeys() (more []string) {
 		more = append(more, keys.BoardPlay(c.f.boardShard(), c.text("play_id")))
 	}
 	for segment := range strings.SplitSeq(c.text("segments"), ",") {
-		if name, value, ok := strings.Cut(segment, "="); ok {
+		if name, value, ok := strings.Cut(segment, "="); ok && name == "@" {
+			more = append(more, keys.BoardCohort(c.f.boardShard(), 1, value))
+		} else if ok {
 			more = append(more, keys.BoardSegmentRank(c.f.boardShard(), 1, name, value))
 		}
 	}
@@ -48,6 +50,30 @@ func (f *fixture) score(units int, given values) call {
 // entry returns a run of a script on the entry of the player 7.
 func (f *fixture) entry(s *scripts.Script, given values) call {
 	return f.newCall(s, values{"segments": ""}).with(given)
+}
+
+// enter returns the run that gives a player a place in a cohort of two, on the second of three
+// shards.
+func (f *fixture) enter(user int) call {
+	return f.newCall(scripts.BoardEnter, values{
+		"user": user, "tier": 4, "size_of_a_cohort": 2, "shards_of_the_leaderboard": 3, "number_of_the_shard": 1,
+	})
+}
+
+func TestCohortsAreFilledOneAfterTheOther(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		for user, want := range []string{"4:1", "4:1", "4:4", "4:4", "4:7"} {
+			for range 2 {
+				if reply := f.enter(user + 1).want(scripts.OK); reply.Values[0] != want {
+					t.Errorf("player %d is in the cohort %v; want %s", user+1, reply.Values, want)
+				}
+			}
+		}
+		if reply := f.enter(9).with(values{"tier": 0}).want(scripts.OK); reply.Values[0] != "0:1" {
+			t.Errorf("the first of another tier is in %v", reply.Values)
+		}
+	})
 }
 
 // play stores a play of the player 7.
@@ -122,6 +148,23 @@ var boardExamples = []example{
 	{scripts.BoardSubmit, "in another segment", "segment_fixed", func(f *fixture) call {
 		f.score(5, values{"segments": "country=DE"}).want(scripts.OK)
 		return f.score(6, values{"segments": "country=FR"})
+	}},
+	{scripts.BoardSubmit, "with a segment beside the cohort of a league", "ok", func(f *fixture) call {
+		f.score(5, values{"segments": "@=0:3"}).want(scripts.OK)
+		return f.score(5, values{"segments": "country=DE,@=0:3"})
+	}},
+	{scripts.BoardSubmit, "in another cohort", "segment_fixed", func(f *fixture) call {
+		f.score(5, values{"segments": "@=0:3"}).want(scripts.OK)
+		return f.score(6, values{"segments": "country=DE,@=0:4"})
+	}},
+	{scripts.BoardSubmit, "in another segment and cohort", "segment_fixed", func(f *fixture) call {
+		f.score(5, values{"segments": "country=DE,@=0:3"}).want(scripts.OK)
+		return f.score(6, values{"segments": "country=FR,@=0:3"})
+	}},
+	{scripts.BoardEnter, "the first place", "ok", func(f *fixture) call { return f.enter(7) }},
+	{scripts.BoardEnter, "a place that was given", "ok", func(f *fixture) call {
+		f.enter(7).want(scripts.OK)
+		return f.enter(7)
 	}},
 	{scripts.BoardSubmit, "too many", "submissions_exhausted", func(f *fixture) call {
 		f.score(5, nil).want(scripts.OK)

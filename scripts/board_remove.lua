@@ -24,5 +24,5 @@ else
   for i = 5, #KEYS do redis.call('ZREM', KEYS[i], member) end
 end
 redis.call('HDEL', entries_key, user)
-redis.call('HDEL', details_key, user, user .. ':s', user .. ':t')
+redis.call('HDEL', details_key, user, user .. ':s', user .. ':t', user .. ':c')
 return 'ok'

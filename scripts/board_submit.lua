@@ -51,10 +51,17 @@ if record then
   if last_nonce == nonce then return {'ok', nonce, '1', '', '', number} end
 end
 local is_hidden, has_segments = string.find(flags, 'h', 1, true), string.find(flags, 's', 1, true)
+local gets_segments = segments ~= '' and not has_segments
 if has_segments then
   local stored = redis.call('HGET', details_key, user .. ':s')
   if segments == '' then return {'stale', nonce, now, stored} end
-  if segments ~= stored then return refuse('segment_fixed', nonce) end
+  if segments ~= stored then
+    -- A cohort of a league, "@", is there alone until others are given.
+    if string.byte(stored) ~= 64 or string.sub(segments, -#stored) ~= stored then
+      return refuse('segment_fixed', nonce)
+    end
+    gets_segments = true
+  end
 end
 if most_submissions ~= '' and submissions >= tonumber(most_submissions) then
   return refuse('submissions_exhausted', nonce)
@@ -105,7 +112,6 @@ if math.abs(score) >= 4503599627370496 or old_sub and math.abs(sub) >= 450359962
 end
 
 local is_changed = not record or score ~= old_score or old_sub and sub ~= old_sub
-local gets_segments = segments ~= '' and not has_segments
 local packed_user, old_member, member
 if is_changed or gets_segments then
   packed_user = pack_bytes(tonumber(user), 6)
@@ -139,8 +145,8 @@ elseif gets_segments and not is_hidden then
 end
 if gets_segments then
   redis.call('HSET', details_key, user .. ':s', segments)
-  for segment in string.gmatch(segments, '[^,]+') do redis.call('HSET', season_key, 'z:' .. segment, '1') end
-  flags = flags .. 's'
+  for segment in string.gmatch(segments, '[^,@]+=[^,]+') do redis.call('HSET', season_key, 'z:' .. segment, '1') end
+  if not has_segments then flags = flags .. 's' end
 end
 if interval_ms ~= '' then redis.call('HSET', details_key, user .. ':t', now) end
 if play_key then redis.call('SET', play_key, 'used', 'KEEPTTL') end

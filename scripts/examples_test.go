@@ -22,7 +22,8 @@ type example struct {
 }
 
 var examples = slices.Concat(
-	roomExamples, stateExamples, moneyExamples, limitExamples, presenceExamples, boardExamples, otherExamples,
+	roomExamples, stateExamples, moneyExamples, prizeExamples, limitExamples, presenceExamples, boardExamples,
+	otherExamples,
 )
 
 // hasReceipt reports whether a script stores the outcome of a call with a key.

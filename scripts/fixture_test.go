@@ -112,6 +112,11 @@ var argAliases = map[string]string{
 	"sum of the segment before":                       "previous_sum",
 	"sum of the segment":                              "sum",
 	"how many lines must be left":                     "least",
+	"digest of the whole plan":                        "digest",
+	"lines of the whole plan":                         "line_count",
+	"lines before these":                              "before",
+	"users of the lines that follow":                  "users",
+	"most entries that are not folded":                "most_entries",
 
 	"version that the caller read":        "read_version",
 	"the changed values as a JSON object": "patch",
@@ -161,7 +166,7 @@ func (f *fixture) newCall(s *scripts.Script, given values, rest ...any) call {
 		"publish": f.db.PublishCommand, "nonce": idempotency.NewNonce(), "fingerprint": "", "ttl_ms": 86_400_000,
 		"user": "7", "game": f.id, "token": "GOLD", "decimals": "2", "units": "250", "reason": "test", "ref": "why",
 		"key": "key", "max_seats": "0", "max_rooms": "0", "ended": "", "games": "",
-		"over": "",
+		"over": "", "source": "board:top:1", "from": "mint", "most_entries": 100, "before": 0, "digest": "digest",
 	}
 	c := call{f: f, script: s, shard: keys.EconomyShard(f.id), args: args, rest: rest}
 	if slices.Contains(s.Keys.Names, "receipt") { // a call without a key has a receipt of its own
@@ -284,6 +289,10 @@ func (c call) keyOf(name string) string {
 		return keys.Totals(c.f.id)
 	case "ledger":
 		return keys.Ledger(c.f.id)
+	case "prize":
+		return keys.Prize(c.f.id, c.text("source"))
+	case "plan":
+		return keys.PrizePlan(c.f.id, c.text("source"))
 	case "ledger_base":
 		return keys.LedgerBase(c.f.id)
 	case "asset":
@@ -392,7 +401,11 @@ func (c call) moreKeys() []string {
 		return nil
 	case "board_submit", "board_hide", "board_remove":
 		more = c.boardKeys()
-	case "wallet_credit":
+	case "prize_plan":
+		return nil
+	case "prize_pay":
+		return c.winnerKeys()
+	case "wallet_credit", "prize_fund":
 		if len(c.rest) > 0 {
 			more = append(more, keys.ServerMints(c.f.id))
 		}

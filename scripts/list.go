@@ -54,6 +54,11 @@ var (
 	LedgerTrim   = mustLoad("ledger_trim")
 	LinesTrim    = mustLoad("lines_trim")
 
+	PrizeFund = mustLoad("prize_fund")
+	PrizePlan = mustLoad("prize_plan")
+	PrizePay  = mustLoad("prize_pay")
+	PrizeVoid = mustLoad("prize_void")
+
 	AssetCreate   = mustLoad("asset_create")
 	AssetPatch    = mustLoad("asset_patch")
 	AssetPurchase = mustLoad("asset_purchase")
@@ -81,6 +86,7 @@ var (
 	PresenceSet   = mustLoad("presence_set")
 
 	BoardDefine = mustLoad("board_define")
+	BoardEnter  = mustLoad("board_enter")
 	BoardSubmit = mustLoad("board_submit")
 	BoardHide   = mustLoad("board_hide")
 	BoardRemove = mustLoad("board_remove")

@@ -1,5 +1,5 @@
 -- wallet_credit: mints units into a player's wallet, or changes nothing.
--- INCLUDES  clock amounts balance mint receipt
+-- INCLUDES  clock amounts balance mint receipt day_mints
 -- KEYS      1 wallet  2 lines  3 totals  4 ledger  5 receipt  then mints by server keys, when one
 --           of them credits
 -- ARGV      1 publish command  2 nonce  3 fingerprint  4 receipt ttl in ms  5 user  6 token
@@ -14,16 +14,10 @@ local token, decimals, units, reason, ref = ARGV[6], ARGV[7], ARGV[8], ARGV[9], 
 
 local first = find_receipt(receipt_key, fingerprint)
 if first then return first end
-local mints_key, mints_of_day = #KEYS > 5 and KEYS[#KEYS], units
+local mints_key, mints_of_day = #KEYS > 5 and KEYS[#KEYS], nil
 if mints_key then
-  local now = read_clock()
-  local day = string.format('%d', math.floor(now / 86400000))
-  local last_day, minted = string.match(redis.call('HGET', mints_key, token) or '', '^(%d+)|(%d+)$')
-  if last_day == day then mints_of_day = add_amounts(minted, units) end
-  if not has_at_least(ARGV[#ARGV], mints_of_day) then
-    return save_receipt(receipt_key, fingerprint, ttl_ms, {'limit_reached', nonce})
-  end
-  mints_of_day = day .. '|' .. mints_of_day
+  mints_of_day = count_day_mints(mints_key, token, units, ARGV[#ARGV])
+  if not mints_of_day then return save_receipt(receipt_key, fingerprint, ttl_ms, {'limit_reached', nonce}) end
 end
 local free, held = mint(publish, wallet_key, lines_key, totals_key, ledger_key, nonce, user, token, decimals, units,
   reason, ref)

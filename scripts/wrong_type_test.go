@@ -13,7 +13,8 @@ import (
 // half-way would be repeated with each retry, by the sweep each second, and give it back again.
 func endsForOthers(e example) bool {
 	switch e.script {
-	case scripts.RoomFinish, scripts.RoomSweep, scripts.RoomCancel, scripts.RoomKick, scripts.RoomResolve:
+	case scripts.RoomFinish, scripts.RoomSweep, scripts.RoomCancel, scripts.RoomKick, scripts.RoomResolve,
+		scripts.PrizeFund, scripts.PrizePlan, scripts.PrizePay, scripts.PrizeVoid:
 		return true
 	case scripts.RoomReport:
 		return strings.Contains(e.name, "the last one") || strings.Contains(e.name, "against oneself")
@@ -50,7 +51,7 @@ func TestAKeyThatSetReplacedIsNoticedBeforeMoneyMoves(t *testing.T) {
 				}
 			}
 		}
-		if len(failed) != 7 {
+		if len(failed) != 11 {
 			t.Errorf("wrong types stop only %v", failed)
 		}
 	})

@@ -97,6 +97,10 @@ var (
 	UserAsset = define("user.asset", ToUser, "the player owns more of an asset",
 		"assetId, quantity, owned, purchaseId")
 
+	UserPrize = define("user.prize", ToUser, "the player has won a prize of a leaderboard's season or of a tournament; "+
+		"it comes behind the user.balance of its units",
+		"source, place, tokenId (null: an asset), prize, amount, assetId (null: units), quantity, owned")
+
 	UserProgress = define("user.progress", ToUser, "a save slot has a new version",
 		"gameId, slot, version, savedAt, size, restoredFrom?")
 	UserMatch = define("user.match", ToUser, "the room of the player's match is open; without the player in it at the "+

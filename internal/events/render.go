@@ -40,7 +40,7 @@ func ParseHeader(entry string) (Header, bool) {
 	}
 	eventType, values, ok := strings.Cut(rest, "|")
 	h := Header{Position: position, Seq: seq, Type: eventType, EventCount: 1, nonce: nonce, values: values}
-	if eventType == UserAsset.Name {
+	if eventType == UserAsset.Name || eventType == UserPrize.Name {
 		h.EventCount = 2
 	}
 	return h, ok && seq >= int64(h.EventCount)
@@ -109,6 +109,7 @@ var layouts = newLayouts(map[string]func(*builder){
 	RoomRematch.Name:      (*builder).appendRoomRematch,
 	UserBalance.Name:      (*builder).appendUserBalance,
 	UserAsset.Name:        (*builder).appendUserAsset,
+	UserPrize.Name:        (*builder).appendUserPrize,
 	UserProgress.Name:     (*builder).appendUserProgress,
 	UserMatch.Name:        (*builder).appendUserMatch,
 
@@ -347,6 +348,27 @@ func (b *builder) appendUserMatch() {
 	b.text("roomId", b.next())
 	b.name("deadline")
 	b.json = wire.AppendTime(b.json, b.parseTime(b.next()))
+}
+
+// user.prize: source|place|token|decimals|units|asset|quantity|owned, behind the values of
+// user.balance. Asset, quantity and owned are empty for units alone.
+func (b *builder) appendUserPrize() {
+	source, place, token, decimals, units := b.next(), b.next(), b.next(), b.next(), b.next()
+	b.text("source", source)
+	b.integer("place", place)
+	if units == "0" {
+		b.literal("tokenId", "null")
+	} else {
+		b.text("tokenId", token)
+	}
+	b.amount("prize", "amount", units, decimals)
+	for _, name := range []string{"assetId", "quantity", "owned"} {
+		if value := b.next(); value == "" {
+			b.literal(name, "null")
+		} else {
+			b.integer(name, value)
+		}
+	}
 }
 
 // user.progress: the members as JSON, without braces.

@@ -184,6 +184,25 @@ var renderings = []struct {
 		},
 	},
 	{
+		"a prize", "", "12-0000001a|user.prize|" + millis + "|GOLD|2|250|1000|0|prize|board:top:3|board:top:3|1|GOLD|2|250|||",
+		[]string{
+			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":2.5,` +
+				`"deltaAmount":"250","reason":"prize","ref":"board:top:3"}`,
+			"user.prize", `{"source":"board:top:3","place":1,"tokenId":"GOLD","prize":2.5,"amount":"250","assetId":null,` +
+				`"quantity":null,"owned":null}`,
+		},
+	},
+	{
+		"a prize that is an asset", "",
+		"12-0000001a|user.prize|" + millis + "|GOLD|2|0|1000|0|prize|tour:7|tour:7|2|GOLD|2|0|3|5|6",
+		[]string{
+			"user.balance", `{"tokenId":"GOLD","volume":10,"amount":"1000","held":0,"heldAmount":"0","delta":0,` +
+				`"deltaAmount":"0","reason":"prize","ref":"tour:7"}`,
+			"user.prize", `{"source":"tour:7","place":2,"tokenId":null,"prize":0,"amount":"0","assetId":3,"quantity":5,` +
+				`"owned":6}`,
+		},
+	},
+	{
 		"a save", "", "1-0000001a|user.progress|" + millis + `|"gameId":1,"slot":"a|b","version":4,"savedAt":` +
 			renderedT + `,"size":31`,
 		[]string{"user.progress", `{"gameId":1,"slot":"a|b","version":4,"savedAt":` + renderedT + `,"size":31}`},
@@ -277,6 +296,7 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 		head + "tournament.opened|" + millis + "|1|ANNOUNCED", // the list is a room's
 		head + "user.match|" + millis + "|x|r1m1|" + testRoom + "|" + millis,
 		head + "user.match|" + millis + "|1|r1m1|" + testRoom, head + "user.match|" + millis + "|1|r1m1|" + testRoom + "|x",
+		head + "user.prize|" + millis + "|GOLD|2|250|1000|0|prize|tour:7|tour:7|1|GOLD|2|250||",
 		head + "user.progress|" + millis + `|"gameId":1},"x":{"y":2`, head + "user.progress|" + millis + `|"a":1,"a":2`,
 	} {
 		if got, err := Render(entry, testRoom); err == nil {

@@ -53,7 +53,8 @@ func ParseBoardDefinitionField(field string) (version string, ok bool) {
 }
 
 // BoardSeasonField is the field of Board with one season, packed: "<opens ms>|<closes ms, empty
-// for no end>|<grace ms>|<version of the definition>|<buckets>|<sealed: 1 or 0>".
+// for no end>|<grace ms>|<version of the definition>|<buckets>|<sealed: 1 or 0>|<funded: 1 or 0>|
+// <end of the review in ms, -1 for none, 0 before it>|<outcome of the prizes, empty before it>".
 func BoardSeasonField(season int64) string { return boardSeasonPrefix + id(season) }
 
 // ParseBoardSeasonField returns the season of a BoardSeasonField. It returns false for other
@@ -64,7 +65,8 @@ func ParseBoardSeasonField(field string) (season string, ok bool) {
 
 // BoardSeason (hash, until the season is removed) is the state of a season on a shard: "state"
 // SEALED once it takes no scores, "clock" (ms) of the newest entry, BoardTopField, "hidden" how
-// many entries are hidden, BoardSegmentField for each segment that has a zset.
+// many entries are hidden, "z:<segment>=<value>" for each segment that has a zset, and
+// BoardPlacesField for each tier of a league.
 func BoardSeason(s BoardShard, season int64) string { return s.key("season:", id(season)) }
 
 // BoardTopField is the field of BoardSeason that rises with each change of the first 100 entries.
@@ -89,6 +91,22 @@ func BoardSegmentRank(s BoardShard, season int64, segment, value string) string 
 	return s.key("rank:", id(season), ":", segment, ":", value)
 }
 
+const boardPlacesPrefix = "l:"
+
+// BoardPlacesField is the field of BoardSeason that counts the places of a league's tier that were
+// given.
+func BoardPlacesField(tier int) string { return boardPlacesPrefix + id(int64(tier)) }
+
+// ParseBoardPlacesField returns the tier of a BoardPlacesField. It returns false for other fields.
+func ParseBoardPlacesField(field string) (tier string, ok bool) {
+	return strings.CutPrefix(field, boardPlacesPrefix)
+}
+
+// BoardCohort is BoardRank for the players of one cohort of a league, "<tier>:<number>".
+func BoardCohort(s BoardShard, season int64, cohort string) string {
+	return s.key("cohort:", id(season), ":", cohort)
+}
+
 // BoardEntries (hash, until the season is removed) maps the players of a bucket to their records.
 // A bucket is small, so that the store packs it tightly.
 func BoardEntries(s BoardShard, season, bucket int64) string {
@@ -96,15 +114,19 @@ func BoardEntries(s BoardShard, season, bucket int64) string {
 }
 
 // BoardDetails (hash, until the season is removed) has for the players of a bucket what few have:
-// the user id with details as JSON, BoardUserSegmentsField, and the user id with ":t" when the last
-// score came (ms).
+// the user id with details as JSON, BoardUserSegmentsField, BoardUserCohortField, and the user id
+// with ":t" when the last score came (ms).
 func BoardDetails(s BoardShard, season, bucket int64) string {
 	return s.key("more:", id(season), ":", id(bucket))
 }
 
 // BoardUserSegmentsField is the field of BoardDetails with a player's segments:
-// "<segment>=<value>,…".
+// "<segment>=<value>,…". The segment "@" is the cohort of a league, and the last one.
 func BoardUserSegmentsField(userID int64) string { return id(userID) + ":s" }
+
+// BoardUserCohortField is the field of BoardDetails with the cohort that a player was given,
+// "<tier>:<number>".
+func BoardUserCohortField(userID int64) string { return id(userID) + ":c" }
 
 // BoardReceipt (string, 7 days) is MoneyReceipt for the scores of a shard; a minute for those
 // without a key.

@@ -105,7 +105,7 @@ const (
 const (
 	AccountMint   = "m" // negative: what was brought into the economy
 	AccountHouse  = "h" // the operator's account
-	AccountPrizes = "p" // promised prizes
+	AccountPrizes = "p" // promised prizes; the entry's ref is their source
 	AccountWallet = "w"
 	AccountEscrow = "e" // stakes; the entry's ref is the room
 )

@@ -312,8 +312,8 @@ func TotalsFence(gameID int64) string { return economyKey(gameID, "totals:fence"
 // Ledger (list, no expiry) has one double entry for each money script,
 // "<ms>|<nonce>|<token>|<reason>|<ref>|<postings>". Postings are "<account><±units>" joined by ";"
 // that sum to zero; accounts are "w<user>:" (wallet), "e:" (escrow of the room in ref), "h:"
-// (operator's account), "p:" (prizes), "m:" (minted). The number of an entry is LedgerBase and its
-// place in the list, from 1.
+// (operator's account), "p:" (prizes of the source in ref), "m:" (minted). The number of an entry
+// is LedgerBase and its place in the list, from 1.
 func Ledger(gameID int64) string { return economyKey(gameID, "ledger") }
 
 // AuditDefects (hash, no expiry) is what the audit found in a game, in minor units: DefectFound
@@ -342,6 +342,34 @@ func Assets(gameID int64) string { return economyKey(gameID, "assets") }
 
 // Inventory (hash, no expiry) maps asset id to the number owned.
 func Inventory(gameID, userID int64) string { return economyKey(gameID, "inventory:", id(userID)) }
+
+// Prize (hash, until a minute after its board is gone) is what was set aside for the prizes of a source, "board:<key>:<season>"
+// or "tour:<id>": PrizeTokenField, PrizeDecimalsField, PrizePoolField what came in, PrizeFromField
+// "house" or "mint" and PrizeFundedField what came from there, PrizePaidField, PrizeStateField
+// PLANNED, PAID or VOID, absent before; of the plan PrizeLinesField how many lines it has,
+// PrizeNextField how many are paid, "digest" of all lines and "planned" the units of those that are
+// there; "reason" why it was voided. What is in the account of the source is the pool less what was
+// paid, nothing once it is PAID or VOID.
+func Prize(gameID int64, source string) string { return economyKey(gameID, "prize:", source) }
+
+// The fields of Prize that Go code reads.
+const (
+	PrizeTokenField    = "token"
+	PrizeDecimalsField = "decimals"
+	PrizePoolField     = "pool"
+	PrizeFromField     = "from"
+	PrizeFundedField   = "funded"
+	PrizePaidField     = "paid"
+	PrizeStateField    = "state"
+	PrizeLinesField    = "lines"
+	PrizeNextField     = "next"
+)
+
+// PrizePlan (list, until the source is removed) has a line for each prize, packed as
+// "<user, 0 for the house>:<place>:<units>:<asset, empty for none>:<quantity, likewise>".
+func PrizePlan(gameID int64, source string) string {
+	return economyKey(gameID, "prize:", source, ":plan")
+}
 
 // MoneyReceipt (string, at least 24 h) is the first outcome of one money request with an
 // Idempotency-Key, of one caller ("u<id>", "g<id>", "op"): fingerprint and the parts of the

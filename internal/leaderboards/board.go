@@ -81,14 +81,19 @@ type Season struct {
 	OpensAt  time.Time    `json:"opensAt"`
 	ClosesAt *time.Time   `json:"closesAt"` // nil: staff ends it
 	Entries  int64        `json:"entries"`  // that are not hidden
+
+	PrizesFunded *bool `json:"prizesFunded"` // nil: the season has no prizes
 }
 
-func (s *season) view(nowMS, entries int64) Season {
+func (s *season) view(d *Definition, nowMS, entries int64) Season {
 	v := Season{
 		Season: s.number, Status: s.statusAt(nowMS), OpensAt: time.UnixMilli(s.opens).UTC(), Entries: entries,
 	}
 	if s.closes != 0 {
 		v.ClosesAt = new(time.UnixMilli(s.closes).UTC())
+	}
+	if d.Prizes != nil {
+		v.PrizesFunded = new(s.isFunded && s.outcome != voided)
 	}
 	return v
 }

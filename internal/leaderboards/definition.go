@@ -112,7 +112,11 @@ type Definition struct {
 	Segments     []string     `json:"segments"`             // names by which players are grouped
 	MaxEntries   *int64       `json:"maxEntries"`           // nil: any number
 	Shards       int          `json:"shards"`               // default: 1
+	League       *League      `json:"league,omitzero"`      // nil: none
+	Prizes       *Prizes      `json:"prizes,omitzero"`      // of each season; nil: none
 	Metadata     wire.RawJSON `json:"metadata"`             // a JSON object; default: {}
+
+	by string // ActorID of who promised the prizes
 }
 
 // Bounds of a definition.
@@ -160,6 +164,9 @@ func (d Definition) withDefaults() Definition {
 	if len(d.Metadata) == 0 || string(d.Metadata) == "null" {
 		d.Metadata = wire.RawJSON("{}")
 	}
+	if d.Prizes != nil {
+		d.Prizes = d.Prizes.withDefaults()
+	}
 	return d
 }
 
@@ -200,6 +207,12 @@ func (d *Definition) check() error {
 	}
 	if d.Schedule != nil {
 		d.Schedule.check(&errs)
+	}
+	if d.League != nil {
+		d.League.check(&errs, d)
+	}
+	if d.Prizes != nil {
+		d.Prizes.check(&errs)
 	}
 	d.Metadata = checkObject(&errs, "metadata", d.Metadata, maxMetadataBytes)
 	return errs.Err()
@@ -331,6 +344,8 @@ type Patch struct {
 	KeepSeasons  *int64
 	Segments     *[]string
 	MaxEntries   **int64
+	League       **League
+	Prizes       **Prizes
 	Metadata     wire.RawJSON
 }
 
@@ -346,6 +361,8 @@ func (d Definition) merge(p Patch) Definition {
 	}
 	setIfGiven(&d.Segments, p.Segments)
 	setIfGiven(&d.MaxEntries, p.MaxEntries)
+	setIfGiven(&d.League, p.League)
+	setIfGiven(&d.Prizes, p.Prizes)
 	if p.Metadata != nil {
 		d.Metadata = p.Metadata
 	}

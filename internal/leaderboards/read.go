@@ -339,7 +339,9 @@ func (s *Service) present(ctx context.Context, r ranking, ranked []rankedStandin
 			e.Metadata = wire.RawJSON("{}")
 		}
 		for segment, value := range parseSegments(more[one.userID].segments) {
-			e.Segments[segment] = value
+			if segment != leagueSegment {
+				e.Segments[segment] = value
+			}
 		}
 		entries = append(entries, e)
 	}

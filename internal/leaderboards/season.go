@@ -26,6 +26,37 @@ type season struct {
 	definition int64 // version of the definition that it has
 	buckets    int64 // hashes over which the records of a shard are spread
 	isSealed   bool  // on every shard
+
+	isFunded bool    // its prizes lie in their account, or did
+	reviewMS int64   // until when staff may look at a sealed season before it is paid: ms, untilApproved; 0: not sealed
+	outcome  outcome // of its prizes
+}
+
+// outcome is what has become of the prizes of a season.
+type outcome string
+
+const (
+	undecided outcome = ""
+	approved  outcome = "approved" // by staff, and not paid yet
+	paid      outcome = "paid"
+	voided    outcome = "void"
+)
+
+// untilApproved is the reviewMS of a season that waits for staff without an end.
+const untilApproved = -1
+
+// owesPrizes reports whether prizes of the season are still to be paid or returned.
+func (s *season) owesPrizes() bool { return s.isFunded && s.outcome != paid && s.outcome != voided }
+
+// isPayable reports whether the prizes are to be paid at a time (ms).
+func (s *season) isPayable(ms int64) bool {
+	isReviewed := s.reviewMS != 0 && s.reviewMS != untilApproved && ms >= s.reviewMS
+	return s.isSealed && s.owesPrizes() && (s.outcome == approved || isReviewed)
+}
+
+// isHeld reports whether the season is in review at a time (ms).
+func (s *season) isHeld(ms int64) bool {
+	return s.isSealed && s.owesPrizes() && s.outcome == undecided && (s.reviewMS == untilApproved || ms < s.reviewMS)
 }
 
 // isOpenAt reports whether the season takes scores that come at a time (ms).
@@ -49,10 +80,16 @@ const (
 	SeasonOpen     SeasonStatus = "OPEN"
 	SeasonClosing  SeasonStatus = "CLOSING" // over; late results are accepted until it is sealed
 	SeasonSealed   SeasonStatus = "SEALED"
+	SeasonHeld     SeasonStatus = "HELD" // sealed, and its prizes are in review
+	SeasonPaid     SeasonStatus = "PAID" // sealed, and its prizes are paid
 )
 
 func (s *season) statusAt(ms int64) SeasonStatus {
 	switch {
+	case s.outcome == paid:
+		return SeasonPaid
+	case s.isHeld(ms):
+		return SeasonHeld
 	case s.isSealed:
 		return SeasonSealed
 	case ms < s.opens:

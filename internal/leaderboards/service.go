@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/prizes"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/users"
 )
@@ -32,6 +34,9 @@ type Games interface {
 type Options struct {
 	AdmitNew  func() error // is called before each new board and play, which fails with its error; nil admits all
 	Admission Admission    // judges scores before they count; nil allows all
+	Verdicts  Verdicts     // judges seasons before their prizes are paid; nil lets all pass
+
+	Prizes *prizes.Service // pays the prizes of seasons; nil: there are none
 }
 
 // Service has the verbs of leaderboards. It is safe for concurrent use.
@@ -46,6 +51,8 @@ type Service struct {
 	games     Games
 	admitNew  func() error
 	admission Admission
+	verdicts  Verdicts
+	prizes    *prizes.Service
 	boards    *cache.Cache[boardID, *board]        // as of at most boardTTL ago
 	entered   *cache.Cache[enteredBoard, struct{}] // whom keys.UserBoards has for a board
 	work      *leader.Work
@@ -84,6 +91,7 @@ func New(db *redisdb.DB, players Players, games Games, o Options) *Service {
 	}
 	s := &Service{
 		store: store{db}, players: players, games: games, admitNew: o.AdmitNew, admission: o.Admission,
+		verdicts: o.Verdicts, prizes: o.Prizes,
 		boards:  cache.New[boardID, *board]("boards", maxCachedBoards, boardTTL),
 		entered: cache.New[enteredBoard, struct{}]("entered_boards", maxCachedEntered, 0),
 	}
@@ -204,6 +212,9 @@ func (s *Service) create(
 	if err := d.check(); err != nil {
 		return Leaderboard{}, err
 	}
+	if err := s.checkPrizes(ctx, caller, gameID, &d); err != nil {
+		return Leaderboard{}, err
+	}
 	if err := s.admitNew(); err != nil {
 		return Leaderboard{}, err
 	}
@@ -245,6 +256,14 @@ func (s *Service) create(
 		return Leaderboard{}, err
 	}
 	s.work.Changed(gameID)
+	if d.Prizes != nil { // else the leader does it within a second
+		_, err := s.change(ctx, gameID, d.Board, func(b *board, now int64) (c boardChange, err error) {
+			return c, s.fundOpen(ctx, b, now, &c)
+		})
+		if err != nil {
+			slog.WarnContext(ctx, "the prizes of a new leaderboard are not funded", "game", gameID, "error", err)
+		}
+	}
 	if b, err = s.reload(ctx, gameID, d.Board); err != nil {
 		return Leaderboard{}, err
 	}
@@ -252,7 +271,7 @@ func (s *Service) create(
 }
 
 // Patch changes a board from its next season on. It is for staff. It returns invalid_request with
-// every faulty field, and version_conflict.
+// every faulty field, version_conflict, and forbidden as Create does.
 func (s *Service) Patch(
 	ctx context.Context, caller principal.Caller, gameID int64, key string, p Patch,
 ) (Leaderboard, error) {
@@ -264,6 +283,11 @@ func (s *Service) Patch(
 		d := old.merge(p).withDefaults()
 		if err := d.check(); err != nil {
 			return c, err
+		}
+		if p.Prizes != nil {
+			if err := s.checkPrizes(ctx, caller, gameID, &d); err != nil {
+				return c, err
+			}
 		}
 		b.definitions[version+1] = &d
 		if err := c.setDefinition(version+1, &d); err != nil {
@@ -430,7 +454,7 @@ func (s *Service) view(ctx context.Context, caller principal.Caller, boards []*b
 		current := rankings[i].season
 		v := Leaderboard{
 			GameID: b.gameID, Definition: *rankings[i].definition, CreatedAt: b.createdAt,
-			Season: current.view(now, counts[i]),
+			Season: current.view(rankings[i].definition, now, counts[i]),
 		}
 		if caller.Role == principal.Player {
 			v.Rules = nil // they would tell what a forged score must look like
@@ -474,7 +498,7 @@ func (s *Service) viewSeason(ctx context.Context, b *board, one *season) (Season
 	if err != nil {
 		return Season{}, err
 	}
-	return one.view(now, counts[0]), nil
+	return one.view(b.definitionOf(one), now, counts[0]), nil
 }
 
 // ListSeasons returns a page of the seasons that have begun and are kept, newest first, and the
@@ -514,7 +538,7 @@ func (s *Service) ListSeasons(
 	}
 	page = make([]Season, len(rankings))
 	for i, r := range rankings {
-		page[i] = r.season.view(now, counts[i])
+		page[i] = r.season.view(r.definition, now, counts[i])
 	}
 	return page, next, nil
 }

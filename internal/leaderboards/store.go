@@ -24,7 +24,9 @@ import (
 type store struct{ db *redisdb.DB }
 
 var seasonPacked = redisdb.PackedLayout{
-	Name: "a season", Separator: '|', Names: []string{"opens", "closes", "grace", "definition", "buckets", "sealed"},
+	Name: "a season", Separator: '|', Names: []string{
+		"opens", "closes", "grace", "definition", "buckets", "sealed", "funded", "review", "outcome",
+	},
 }
 
 // errChangedSinceRead means that the board has another version than the caller read.
@@ -35,12 +37,10 @@ func encodeSeason(s season) string {
 	if s.closes != 0 {
 		closes = strconv.FormatInt(s.closes, 10)
 	}
-	sealed := int64(0)
-	if s.isSealed {
-		sealed = 1
-	}
+	flag := map[bool]int64{true: 1}
 	return seasonPacked.Join(number("opens", s.opens), redisdb.PackedText("closes", closes), number("grace", s.graceMS),
-		number("definition", s.definition), number("buckets", s.buckets), number("sealed", sealed))
+		number("definition", s.definition), number("buckets", s.buckets), number("sealed", flag[s.isSealed]),
+		number("funded", flag[s.isFunded]), number("review", s.reviewMS), redisdb.PackedText("outcome", string(s.outcome)))
 }
 
 func decodeSeason(number int64, text string) (season, error) {
@@ -50,8 +50,16 @@ func decodeSeason(number int64, text string) (season, error) {
 		s.closes = packed.Int("closes")
 	}
 	s.graceMS, s.definition, s.buckets = packed.Int("grace"), packed.Int("definition"), packed.Int("buckets")
-	s.isSealed = packed.Bool("sealed")
+	s.isSealed, s.isFunded = packed.Bool("sealed"), packed.Bool("funded")
+	s.reviewMS, s.outcome = packed.Int("review"), outcome(packed.Text("outcome"))
 	return s, packed.Err()
+}
+
+// storedDefinition is a definition as the store has it.
+type storedDefinition struct {
+	*Definition
+
+	By string `json:"by,omitzero"`
 }
 
 func decodeBoard(gameID int64, key string, hash redisdb.Hash) (*board, error) {
@@ -69,9 +77,10 @@ func decodeBoard(gameID int64, key string, hash redisdb.Hash) (*board, error) {
 			b.seasons = append(b.seasons, s)
 		} else if version, ok := keys.ParseBoardDefinitionField(field); ok {
 			v, err := strconv.ParseInt(version, 10, 64)
-			d := new(Definition)
-			errs = append(errs, err, wire.Unmarshal([]byte(value), d))
-			b.definitions[v] = d
+			stored := storedDefinition{Definition: new(Definition)}
+			errs = append(errs, err, wire.Unmarshal([]byte(value), &stored))
+			stored.Definition.by = stored.By
+			b.definitions[v] = stored.Definition
 		}
 	}
 	slices.SortFunc(b.seasons, func(a, b season) int { return cmp.Compare(a.number, b.number) })
@@ -148,7 +157,7 @@ type boardChange struct{ fields []any }
 func (c *boardChange) set(field, value string) { c.fields = append(c.fields, field, value) }
 
 func (c *boardChange) setDefinition(version int64, d *Definition) error {
-	text, err := wire.Marshal(d)
+	text, err := wire.Marshal(storedDefinition{d, d.by})
 	if err != nil {
 		return fmt.Errorf("encode the board %s: %w", d.Board, err)
 	}
@@ -217,7 +226,7 @@ func (s seasonShard) entryKeys(userID int64, segments, play string) []string {
 		names = append(names, keys.BoardPlay(s.BoardShard, play))
 	}
 	for segment, value := range parseSegments(segments) {
-		names = append(names, keys.BoardSegmentRank(s.BoardShard, s.season, segment, value))
+		names = append(names, segmentKey(s.BoardShard, s.season, segment, value))
 	}
 	return names
 }

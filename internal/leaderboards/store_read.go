@@ -32,7 +32,7 @@ func (r *ranking) rankKeys() []string {
 		if r.segment == "" {
 			names[n] = at.rankKey()
 		} else {
-			names[n] = keys.BoardSegmentRank(at.BoardShard, at.season, r.segment, r.value)
+			names[n] = segmentKey(at.BoardShard, at.season, r.segment, r.value)
 		}
 	}
 	return names

@@ -34,15 +34,22 @@ const keysAtOnce = 512
 func (s *store) removeSeason(ctx context.Context, b *board, one *season) error {
 	for n := range b.definitionOf(one).Shards {
 		at := b.shard(one, n)
-		fields, err := s.db.Client.HKeys(ctx, at.stateKey()).Result()
+		state, err := s.db.Client.HGetAll(ctx, at.stateKey()).Result()
 		if err != nil {
 			return redisdb.WrapError("remove a season", err)
 		}
 		names := []string{at.rankKey()}
-		for _, field := range fields {
+		for field := range state {
 			if segment, value, ok := keys.ParseBoardSegmentField(field); ok {
 				names = append(names, keys.BoardSegmentRank(at.BoardShard, at.season, segment, value))
 			}
+		}
+		if league := b.definitionOf(one).League; league != nil {
+			cohorts, err := at.cohortKeys(state, league.Size)
+			if err != nil {
+				return err
+			}
+			names = append(names, cohorts...)
 		}
 		for bucket := range at.buckets {
 			names = append(names, keys.BoardEntries(at.BoardShard, at.season, bucket),

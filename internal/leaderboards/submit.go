@@ -376,6 +376,11 @@ func (s *Service) prepare(ctx context.Context, b *board, a attempt, nowMS int64)
 		board: b, season: one, to: to, userID: a.userID, segments: a.segments, details: a.details, caller: a.caller,
 		receipt: a.receipt,
 	}
+	if d.League != nil && to != neverOpen {
+		if call.segments, err = s.withCohort(ctx, b, one, a.userID, a.segments); err != nil {
+			return submission{}, err
+		}
+	}
 	call.score, _ = a.in.Score.toUnits(d.Decimals) // decimals never change, and it was checked
 	if d.Subscore != nil {
 		call.sub, _ = a.in.Subscore.toUnits(d.Decimals)

@@ -47,7 +47,11 @@ func (s *Service) sweepGame(ctx context.Context, gameID int64) (isBusy bool, err
 	var errs []error
 	for _, b := range boards {
 		if b.isDeleted {
-			errs = append(errs, s.store.removeBoard(ctx, b))
+			err := s.returnPrizes(ctx, b)
+			if err == nil {
+				err = s.store.removeBoard(ctx, b)
+			}
+			errs = append(errs, err)
 			continue
 		}
 		isNear, err := s.sweepBoard(ctx, b)
@@ -57,10 +61,12 @@ func (s *Service) sweepGame(ctx context.Context, gameID int64) (isBusy bool, err
 	return isBusy, errors.Join(errs...)
 }
 
-// sweepBoard seals the seasons that are over, removes those that are not kept and stores those to
-// come. It reports whether a season ends soon.
+// sweepBoard funds the season that is open, seals and pays the seasons that are over, in their order,
+// removes those that are not kept and stores those to come. It reports whether a season ends soon.
 func (s *Service) sweepBoard(ctx context.Context, b *board) (isNear bool, err error) {
+	var fundErr error // seasons end whether there is money or not
 	b, err = s.change(ctx, b.gameID, b.key, func(b *board, now int64) (c boardChange, err error) {
+		fundErr = s.fundOpen(ctx, b, now, &c)
 		for i := range b.seasons { // in their order
 			one := &b.seasons[i]
 			if one.isSealed || one.closes == 0 || now < one.sealsAt() {
@@ -69,9 +75,13 @@ func (s *Service) sweepBoard(ctx context.Context, b *board) (isNear bool, err er
 			if one.isSealed, err = s.store.seal(ctx, b, one); err != nil {
 				return c, err
 			}
-			if one.isSealed {
-				c.setSeason(*one)
+			if !one.isSealed {
+				continue
 			}
+			if err := s.beginReview(ctx, b, one, now); err != nil {
+				return c, err
+			}
+			c.setSeason(*one)
 		}
 		if err := s.removeOld(ctx, b, now, &c); err != nil {
 			return c, err
@@ -89,25 +99,29 @@ func (s *Service) sweepBoard(ctx context.Context, b *board) (isNear bool, err er
 		slog.ErrorContext(ctx, "a leaderboard cannot be kept", "error", err)
 		return false, err
 	}
-	now := time.Now().UnixMilli()
+	err = errors.Join(fundErr, s.payDue(ctx, b))
+	near := time.Now().Add(soon).UnixMilli()
 	for _, one := range b.seasons {
 		ends := one.sealsAt()
-		isNear = isNear || !one.isSealed && ends != 0 && ends < now+soon.Milliseconds()
+		isNear = isNear || !one.isSealed && ends != 0 && ends < near || one.isPayable(near)
 	}
-	return isNear, nil
+	return isNear, err
 }
 
-// removeOld removes the keys of sealed seasons that are not kept, and the definitions that no
-// season has.
+// removeOld removes the keys of sealed seasons that are not kept and owe no prizes, and the
+// definitions that no season has.
 func (s *Service) removeOld(ctx context.Context, b *board, nowMS int64, c *boardChange) error {
 	newest, d := b.newest()
 	oldest := b.currentAt(nowMS).number - *d.KeepSeasons
 	used := map[int64]bool{newest: true}
 	for i := range b.seasons {
 		one := &b.seasons[i]
-		if one.number >= oldest || !one.isSealed {
+		if one.number >= oldest || !one.isSealed || one.owesPrizes() {
 			used[one.definition] = true
 			continue
+		}
+		if err := s.forgetPrizes(ctx, b, one); err != nil {
+			return err
 		}
 		if err := s.store.removeSeason(ctx, b, one); err != nil {
 			return err

@@ -65,6 +65,14 @@ func (a *AmountInput) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// MarshalJSON returns the text as a JSON number when it is one, else as a string.
+func (a AmountInput) MarshalJSON() ([]byte, error) {
+	if number := jsontext.Value(a); number.IsValid() && number.Kind() == '0' {
+		return number, nil
+	}
+	return wire.AppendString(nil, string(a)), nil
+}
+
 // maxAmountBytes bounds the bytes of an amount. The longest sensible one is 16 digits, a point and
 // 18 more.
 const maxAmountBytes = 64

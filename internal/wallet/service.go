@@ -338,7 +338,7 @@ func (s *Service) change(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	limit, given := t.dayLimit(gameID)
+	limit, given := t.DayLimit(gameID)
 	var dayLimit *Units
 	if caller.Role == principal.Server {
 		if !given {
@@ -356,7 +356,7 @@ func (s *Service) change(
 	if err := s.CheckMoney(gameID); err != nil {
 		return ChangeResult{}, err
 	}
-	defer s.mintChanged(gameID, in.TokenCode)
+	defer s.MintChanged(gameID, in.TokenCode)
 	return s.store.change(ctx, kind, balanceChange{
 		actorID: caller.ActorID(), gameID: gameID, userID: in.UserID, token: t,
 		units: units, reason: in.Reason, dayLimit: dayLimit,
@@ -364,8 +364,8 @@ func (s *Service) change(
 	})
 }
 
-// mintChanged notes that a script may have changed what exists of a token in a game.
-func (s *Service) mintChanged(gameID int64, code string) {
+// MintChanged notes that a script may have changed what exists of a token in a game.
+func (s *Service) MintChanged(gameID int64, code string) {
 	s.LedgerChanged(gameID)
 	s.supplies.remove(supplyKey{gameID, code})
 	s.supplies.remove(supplyKey{0, code})
@@ -390,7 +390,7 @@ func (s *Service) Grant(ctx context.Context, caller principal.Caller, in GrantIn
 	if err := s.CheckMoney(in.GameID); err != nil {
 		return errGrantWaits(err)
 	}
-	defer s.mintChanged(in.GameID, in.TokenCode)
+	defer s.MintChanged(in.GameID, in.TokenCode)
 	return s.store.grant(ctx, in, t)
 }
 

@@ -436,7 +436,7 @@ func (c balanceChange) errorOf(kind entryKind, reply redisdb.Reply) error {
 	case apierror.InvalidAmount.Code:
 		return errOverLimit
 	case apierror.LimitReached.Code:
-		limit, _ := c.token.dayLimit(c.gameID)
+		limit, _ := c.token.DayLimit(c.gameID)
 		return apierror.LimitReached.WithReason("the game's server has credited as much today as it may").
 			WithMember("limit", "mintLimitPerDay").WithMember("max", c.token.AmountOf(limit))
 	default:

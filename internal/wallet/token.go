@@ -63,9 +63,9 @@ type TokenGameInput struct {
 	MintLimitPerDay AmountInput `json:"mintLimitPerDay"` // 0 allows debits only
 }
 
-// dayLimit returns what the server keys of a game may mint in a day; false when they may not even
+// DayLimit returns what the server keys of a game may mint in a day; false when they may not even
 // debit.
-func (t Token) dayLimit(gameID int64) (limit Units, given bool) {
+func (t Token) DayLimit(gameID int64) (limit Units, given bool) {
 	for _, g := range t.Games {
 		if g.GameID == gameID {
 			return g.DayLimit, true

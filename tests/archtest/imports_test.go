@@ -93,9 +93,10 @@ var importTable = []importRow{
 	},
 
 	{"assets", domains, "a purchase moves money"},
+	{"prizes", domains, "moves money to winners and knows none of those who promise prizes"},
 	{
 		"leaderboards",
-		append([]string{"leader"}, domains...),
+		append([]string{"leader", "prizes"}, domains...),
 		"a board orders players of its game; it knows no room, and rooms know it as a name only",
 	},
 	{

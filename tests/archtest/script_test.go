@@ -145,6 +145,8 @@ var runsOnFullStore = map[string]string{
 	"room_leave":           "pays a stake back; once for each seat",
 	"room_kick":            "pays a stake back; once for each seat",
 	"room_sweep":           "pays back and removes rooms that are over",
+	"prize_pay":            "pays out what was set aside; a line for each prize",
+	"prize_void":           "returns what was set aside; a line of the ledger and two fields",
 	"room_turn_skip":       "a turn must not stop a game with stakes; it replaces a field, and the events are bounded",
 	"probe_write":          "what a full store pays back needs a replica too; a number for a minute",
 	"presence_renew":       "keeps a node's players connected; one number for each node",

@@ -1,0 +1,94 @@
+-- prize_pay: pays the next lines of a plan, and behind the last one returns what is left of the pool
+-- to where it came from, or changes nothing.
+-- INCLUDES  clock amounts balance end_room
+-- FLAGS     allow-oom
+-- KEYS      1 prize  2 plan  3 totals  4 ledger  then wallet and lines of each of the users but 0,
+--           the house; where the line has an asset also inventory and asset
+-- ARGV      1 publish command  2 nonce  3 source  4 next: lines that are paid  5 users of the lines
+--           that follow
+-- RETURNS   ok stale
+-- INVARIANT a line is paid once, in its order; the account of a source that is PAID is empty
+-- Stale means that others have paid meanwhile, or that the users are not those of the lines.
+local prize_key, plan_key, totals_key, ledger_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local publish, nonce, source, next_line, users = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+
+local stored = redis.call('HMGET', prize_key, 'state', 'next', 'lines', 'pool', 'paid', 'token', 'decimals', 'from',
+  'funded')
+local state, cursor, pool, paid, token, decimals = stored[1], stored[2], stored[4], stored[5], stored[6], stored[7]
+local wanted = {}
+for user in string.gmatch(users, '%d+') do wanted[#wanted + 1] = user end
+if state == 'PAID' or cursor and tonumber(cursor) >= next_line + #wanted and #wanted > 0 then return 'ok' end
+if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end
+reject_strings(1, #KEYS)
+
+-- Everything is read and computed before the first write. A player may have several lines.
+local _, now = read_clock()
+local key, seqs, balances, inventories, writes, postings, of_house, sum = 5, {}, {}, {}, {}, {}, '0', '0'
+local last_line = string.format('%d', next_line + #wanted - 1)
+local lines = #wanted > 0 and redis.call('LRANGE', plan_key, ARGV[4], last_line) or {}
+for i, line in ipairs(lines) do
+  local user, place, units, asset, quantity = string.match(line, '^(%d+):(%d+):(%d+):(%d*):(%d*)$')
+  if user ~= wanted[i] then return 'stale' end
+  sum = add_amounts(sum, units)
+  if user == '0' then
+    of_house = add_amounts(of_house, units)
+  else
+    local wallet_key, lines_key, code, places, owned = KEYS[key], KEYS[key + 1], token, decimals, ''
+    key = key + 2
+    if asset ~= '' then
+      local inventory_key, priced = KEYS[key], redis.call('HMGET', KEYS[key + 1], 'token', 'decimals')
+      key = key + 2
+      if units == '0' then code, places = priced[1], priced[2] end -- no unit moves, as in a purchase of what is free
+      local item = user .. ':' .. asset
+      owned = string.format('%d', (inventories[item] or redis.call('HGET', inventory_key, asset) or 0) + quantity)
+      inventories[item] = owned
+      writes[#writes + 1] = {inventory_key, asset, owned}
+    end
+    local account = user .. ':' .. code
+    if not balances[account] then
+      local free, held, seq, limited = read_balance(wallet_key, code)
+      balances[account] = {free, held, limited}
+      seqs[user] = seqs[user] or seq
+    end
+    local balance = balances[account]
+    local free, held, limited = add_amounts(balance[1], units), balance[2], balance[3]
+    balance[1] = free
+    seqs[user] = string.format('%d', seqs[user] + 2)
+    writes[#writes + 1] = {wallet_key, lines_key, code, free, held, limited, seqs[user],
+      places .. '|' .. units .. '|' .. free .. '|' .. held .. '|prize|' .. source .. '|' .. source .. '|' .. place ..
+        '|' .. code .. '|' .. places .. '|' .. units .. '|' .. asset .. '|' .. quantity .. '|' .. owned}
+    if units ~= '0' then postings[#postings + 1] = ';w' .. user .. ':' .. units end
+  end
+end
+if #lines < #wanted then return 'stale' end
+next_line, paid = next_line + #lines, add_amounts(paid, sum)
+local is_last, burnt = next_line == tonumber(stored[3]), nil
+if not has_at_least(pool, paid) then return 'stale' end
+if is_last then
+  local left = subtract_amounts(pool, paid)
+  sum = add_amounts(sum, left)
+  if stored[8] == 'mint' and has_at_least(stored[9], left) then
+    if left ~= '0' then
+      burnt = subtract_amounts(redis.call('HGET', totals_key, 'minted:' .. token), left)
+      postings[#postings + 1] = ';m:' .. left
+    end
+  else
+    of_house = add_amounts(of_house, left)
+  end
+end
+if of_house ~= '0' then postings[#postings + 1] = ';h:' .. of_house end
+
+if #postings > 0 then
+  redis.call('RPUSH', ledger_key,
+    now .. '|' .. nonce .. '|' .. token .. '|prize|' .. source .. '|p:-' .. sum .. table.concat(postings))
+end
+if burnt then redis.call('HSET', totals_key, 'minted:' .. token, burnt) end
+for _, w in ipairs(writes) do
+  if #w == 3 then
+    redis.call('HSET', w[1], w[2], w[3])
+  else
+    write_balance(publish, w[1], w[2], nonce, now, w[3], w[4], w[5], w[6], w[7], 'user.prize', w[8])
+  end
+end
+redis.call('HSET', prize_key, 'next', string.format('%d', next_line), 'paid', paid, 'state', is_last and 'PAID' or state)
+return 'ok'
