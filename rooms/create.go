@@ -57,6 +57,7 @@ type roomDraft struct {
 	metadataJSON                                 string // JSON object
 	creatorProfileJSON                           string // the creator's users.Profile as JSON
 	idleTimeout, maxAge, matchTimeout, retention time.Duration
+	feeds                                        string // who waits for the end of the room, "" for nobody
 }
 
 // prepareCreate fills in the defaults and validates. It returns every faulty field in one
@@ -74,6 +75,9 @@ func (s *Service) prepareCreate(ctx context.Context, caller principal.Caller, in
 		gameID: caller.GameID, maxPlayers: in.MaxPlayers, friendsOnly: in.FriendsOnly, autoStart: in.AutoStart,
 		visibility: in.Visibility, settledBy: in.SettledBy, rakeBps: limits.RakeBps, payoutBps: in.PayoutBps, tie: in.Tie,
 		idleTimeout: limits.IdleTimeout, maxAge: limits.MaxAge, matchTimeout: limits.MatchTimeout, retention: s.retention,
+	}
+	if len(limits.Boards) > 0 {
+		n.feeds = FeedsBoards
 	}
 	var fieldErrors apierror.FieldErrors
 	entryErr := s.prepareEntry(ctx, in, &n, &fieldErrors)

@@ -3,11 +3,11 @@
 //
 // The states, and the scripts (room_*.lua) by which a room gets from one to another:
 //
-//	          ──▶ CREATED    create rematch
+//	          ──▶ CREATED    create rematch open_match
 //	          ──▶ STARTED    create rematch (autoStart, for one player)
 //	CREATED   ──▶ CREATED    join leave kick ready transfer state_set
 //	          ──▶ STARTED    start join leave kick ready (autoStart but for the first)
-//	          ──▶ CANCELLED  cancel leave kick sweep (host; empty; empty; idle, expired)
+//	          ──▶ CANCELLED  cancel leave kick sweep close_match (host; empty; empty; idle, expired; no show)
 //	STARTED   ──▶ STARTED    leave transfer report (leave: the stake stays in the pot)
 //	          ──▶ STARTED    state_set turn_set turn_skip
 //	          ──▶ DISPUTED   report (the players contradict each other: pot and seats are frozen)
@@ -70,6 +70,7 @@
 //	                         disputed it means nothing
 //	state         |          scripts.RoomState: the head of the shared state
 //	k:<name>                 a value of the shared state, JSON
+//	deadline                 ms, of a match: until which its players may sit down
 //
 // Amounts are minor units. Profiles, metadata and the entry token are JSON without tabs and line
 // breaks; a profile may contain "|".
@@ -96,6 +97,25 @@
 // its own looks there twice a second; it waits for the deadlines before the next look. The script
 // that ends a turn compares the clock and the turn, so a leader that was replaced, or that sends it
 // twice, changes nothing. A forfeit at a deadline is room_leave itself.
+//
+// # Who waits for the end of a room
+//
+// A room feeds leaderboards when it was created while the game's settings named some, and the match
+// that it was opened for. Players name neither. The script that ends such a room leaves an entry in
+// the outbox of its shard, in the same step; a room without feeds has no entry and gives its scripts
+// no key for one. The node that ended the room has the entry applied at once, beside its answer; an
+// elected leader applies those that were left by a node that died or that failed. Who applies an
+// entry keeps a receipt, by the room, and the entry is removed after that: so a room counts once.
+// What a consumer rejects for good is parked: it leaves the outbox, is counted and logged, and
+// holds up no other room.
+//
+// # Matches
+//
+// The room of a match is a free room that nobody has made: its id follows from the match, its seats
+// are reserved when it is opened, and it counts for no quota of open rooms. Nobody is a friend of
+// its creator, so that isFriendsOnly keeps the seats for its players. The first of them is the host,
+// but can neither cancel it nor take others out; its last player to sit down starts it. At the
+// deadline one script decides whether it is played.
 //
 // # What is decided here
 //

@@ -39,6 +39,7 @@ func (n *roomDraft) encode(creator int64) (settings, document string) {
 		number("min_players", int64(n.minPlayers)),
 		number("match_ms", n.matchTimeout.Milliseconds()), number("idle_ms", n.idleTimeout.Milliseconds()),
 		number("age_ms", n.maxAge.Milliseconds()), number("keep_ms", n.retention.Milliseconds()),
+		text("feeds", n.feeds),
 	)
 	return settings, documentLayout.Join(
 		text("settlement", string(n.settledBy)), number("rakeBps", int64(n.rakeBps)), text("payout", joinInts(n.payoutBps)),
@@ -106,6 +107,7 @@ func (r *Room) decodeSettings(text string) error {
 	r.FriendsOnly, r.AutoStart = settings.Bool("friends_only"), settings.Bool("auto_start")
 	r.MinPlayers = int(settings.Int("min_players"))
 	r.MatchTimeout = time.Duration(settings.Int("match_ms")) * time.Millisecond
+	r.feeds = settings.Text("feeds")
 	return settings.Err()
 }
 

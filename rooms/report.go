@@ -127,7 +127,9 @@ type reporting struct {
 // placements that validatePlacements rejects while the game goes on or is disputed.
 func (r *Room) judgeReport(user int64, placements []Placement) (reporting, error) {
 	active := r.ActivePlayers()
-	rp := reporting{seen: string(r.Status) + "|" + strconv.Itoa(len(active))}
+	rp := reporting{
+		seen: string(r.Status) + "|" + strconv.Itoa(len(active)), settlement: settlement{feeds: r.feeds},
+	}
 	invalid := validatePlacements(placements, active)
 	ranked := rankPlacements(placements, active)
 	repeatOf := func(other []Placement) reportEffect {

@@ -129,7 +129,7 @@ type Room struct {
 
 	Status       Status
 	HostID       int64         // user id
-	CreatorID    int64         // user id; never changes
+	CreatorID    int64         // user id; never changes; 0 in the room of a match
 	Version      int64         // from 1; each change adds 1
 	Seq          int64         // number of the last event, from 1 without gaps
 	Position     string        // "<seq>-<nonce>" of the last event
@@ -154,6 +154,8 @@ type Room struct {
 	// shows who has reported; what, only to the operator.
 	Reports     []Report
 	showReports bool // for the operator, when the room is disputed or has ended
+
+	feeds string // who waits for the end of the room, as in scripts.RoomSettings; "" for nobody
 
 	creatorProfileJSON, hostProfileJSON      string // users.Profile as JSON
 	entryTokenJSON                           string // wallet.Token as JSON as of the creation, "" for a free room

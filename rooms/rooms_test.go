@@ -2,6 +2,7 @@ package rooms_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -71,7 +72,13 @@ func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 
 // newService returns one more service on the same store.
 func (f *fixture) newService() *rooms.Service {
-	return rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards})
+	return rooms.New(f.db, f.wallet, f, f, rooms.Options{Shards: shards, KeyedHash: keyedHash})
+}
+
+// keyedHash stands for the hash that only nodes can compute.
+func keyedHash(_ context.Context, label, text string) ([]byte, error) {
+	sum := sha256.Sum256([]byte(label + "\x00" + text))
+	return sum[:], nil
 }
 
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {

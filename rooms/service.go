@@ -47,6 +47,9 @@ type Options struct {
 	AdmitNew   func() error             // is called before each new room, which fails with its error; nil admits all
 	Quotas     Quotas                   // of each player; the zero Quotas limit nothing
 	ReceiptTTL time.Duration            // how long the first reply to a request with a key is kept; 0 means 24 h
+	// KeyedHash returns a hash, of 16 bytes or more, that nobody outside can compute and that is the
+	// same on every node, for the ids of matches; nil where no match is opened.
+	KeyedHash func(ctx context.Context, label, text string) ([]byte, error)
 }
 
 // Service has the verbs of rooms. It is safe for concurrent use.
@@ -80,6 +83,7 @@ func New(db *redisdb.DB, wallets Wallets, players Players, games Games, o Option
 	if o.CheckMoney != nil {
 		s.store.checkMoney = o.CheckMoney
 	}
+	s.store.keyedHash = o.KeyedHash
 	return s
 }
 
@@ -246,13 +250,13 @@ func (s *Service) Kick(
 	if in.UserID < 1 || in.UserID == caller.UserID {
 		return ChangeResult{}, apierror.InvalidRequest.WithField("userId", "range", "must be another player")
 	}
-	users := []int64{in.UserID}
+	users, feeds := []int64{in.UserID}, "" // as long as the room was not read
 	for range maxScriptAttempts {
-		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users)
+		r, err := s.store.kick(ctx, c, in.UserID, in.Ban, users, feeds)
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
-		users = r.room.seatedUsers()
+		users, feeds = r.room.seatedUsers(), r.room.feeds
 	}
 	return ChangeResult{}, apierror.VersionConflict
 }
@@ -322,7 +326,7 @@ func (s *Service) Finish(
 		return s.report(ctx, c, room, placements)
 	}
 	for range maxScriptAttempts {
-		payouts, invalid := settlement{}, error(nil)
+		payouts, invalid := settlement{feeds: room.feeds}, error(nil)
 		if room.Status == Started || room.Status == Finished {
 			active := room.ActivePlayers()
 			if invalid = validatePlacements(placements, active); invalid == nil {
@@ -403,10 +407,11 @@ func (s *Service) Resolve(
 		return ChangeResult{}, err
 	}
 	for range maxScriptAttempts {
-		outcome, payouts, invalid := resolveOutcome(""), settlement{}, error(nil)
+		outcome, payouts, invalid := resolveOutcome(""), settlement{feeds: room.feeds}, error(nil)
 		active := room.ActivePlayers()
 		if in.Refund {
-			outcome, payouts = resolveCancel, settlement{users: room.seatedUsers(), roomVersion: room.Version}
+			outcome = resolveCancel
+			payouts.users, payouts.roomVersion = room.seatedUsers(), room.Version
 		} else if invalid = validatePlacements(in.Placements, active); invalid == nil {
 			outcome, payouts = resolveFinish, room.computeSettlement(rankPlacements(in.Placements, active))
 		}
@@ -437,7 +442,7 @@ func (s *Service) Cancel(
 		principal.Player: "host", principal.Server: "server", principal.Operator: "operator",
 	}
 	for range maxScriptAttempts {
-		r, err := s.store.cancel(ctx, c, room.Status, room.seatedUsers(), reasons[caller.Role])
+		r, err := s.store.cancel(ctx, c, &room, reasons[caller.Role])
 		if err != nil || !r.isStale() {
 			return s.toChangeResult(ctx, caller, r, err)
 		}
@@ -588,19 +593,21 @@ func (s *Service) EventTopic(roomID string) (topic string, err error) {
 
 // Sweep looks once at each room that is due, of every game: it ends turns and cancels rooms whose
 // time is over, drops the events of rooms that ended a while ago and removes rooms that ended long
-// ago. It returns how many it looked at. It does nothing while another node sweeps.
+// ago. It also applies the ended rooms for which somebody waits. It returns how many rooms it swept.
+// It does nothing while another node sweeps.
 func (s *Service) Sweep(ctx context.Context) (int, error) { return s.store.sweepAll(ctx) }
 
-// Run sweeps and ends turns until ctx ends. One node at a time sweeps; any node may die at any
-// instant.
+// Run sweeps, ends turns and applies ended rooms until ctx ends. One node at a time sweeps; any node
+// may die at any instant.
 func (s *Service) Run(ctx context.Context) error {
 	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "sweeping rooms failed", "error", err)
 	}
-	timed := make(chan error, 1)
+	timed, applied := make(chan error, 1), make(chan error, 1)
 	go func() { timed <- s.store.timing.Run(ctx) }()
+	go func() { applied <- s.store.runOutbox(ctx) }()
 	err := s.store.sweeping.Run(ctx)
-	return errors.Join(err, <-timed)
+	return errors.Join(err, <-timed, <-applied)
 }
 
 // playerCommand returns a command of a verb that only players may use.

@@ -103,14 +103,15 @@ type settlement struct {
 	users       []int64 // of the seats; in a paid room in the order of the placements
 	placements  string  // "<user>:<place>:<units>:<score>;" for each, see encodePlacements
 	rake        wallet.Units
-	roomVersion int64 // of the room from which it was computed
+	roomVersion int64  // of the room from which it was computed, 0 for none
+	feeds       string // of the room; "" without one
 }
 
 // computeSettlement computes the settlement of a room for ranked placements, which must be valid.
 // A free room pays nothing. When the first place is tied in a room that refunds ties, every stake
 // goes back, those of forfeited seats too, without rake.
 func (r *Room) computeSettlement(ranked []Placement) settlement {
-	l := settlement{roomVersion: r.Version}
+	l := settlement{roomVersion: r.Version, feeds: r.feeds}
 	if r.Pot == 0 {
 		l.users, l.placements = r.seatedUsers(), encodePlacements(ranked, nil)
 		return l
@@ -142,21 +143,21 @@ func (r *Room) computeSettlement(ranked []Placement) settlement {
 }
 
 // settleWithout returns what a script needs when a player leaves: the keys of all seats and the
-// settlement, when one other player is left in a game with a pot, or when those who are left have
-// all reported.
+// settlement, when one other player is left in a match or in a game with a pot, or when those who
+// are left have all reported.
 func (r *Room) settleWithout(leaver int64) settlement {
 	others := slices.DeleteFunc(r.ActivePlayers(), func(id int64) bool { return id == leaver })
 	reports := r.activeReports(others)
 	var ranked []Placement
 	switch {
 	case r.Status != Started || len(others) == 0:
-	case r.Pot > 0 && len(others) == 1:
+	case (r.Pot > 0 || r.isMatch()) && len(others) == 1:
 		ranked = []Placement{{UserID: others[0], Place: 1}}
 	case len(reports) == len(others): // they agree, else the room is disputed
 		ranked = rankAmong(reports[0].Placements, others)
 	}
 	if ranked == nil {
-		return settlement{users: r.seatedUsers()}
+		return settlement{users: r.seatedUsers(), roomVersion: r.Version, feeds: r.feeds}
 	}
 	left := *r
 	left.Seats = slices.Clone(r.Seats)

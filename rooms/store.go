@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -49,6 +50,13 @@ type store struct {
 	sweeping       *leader.Work
 	timing         *leader.Work
 	checkMoney     func(gameID int64) error // returns store_unavailable for a game whose money is stopped
+	keyedHash      func(ctx context.Context, label, text string) ([]byte, error)
+
+	consumers    []consumer    // of the rooms that feed something
+	endedQueue   chan location // of these rooms, that this node has ended
+	applying     *leader.Work
+	delayedRooms *cache.Cache[string, struct{}] // ids of rooms that are not to be applied yet
+	parkedCount  atomic.Int64
 
 	sharedKeysCache *cache.Cache[sharedKeysID, *sharedKeys]
 	endedRooms      *cache.Cache[creatorID, string] // ids of rooms whose end this node saw, "," behind each
@@ -71,9 +79,12 @@ func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledg
 		checkMoney:      func(int64) error { return nil },
 		sharedKeysCache: cache.New[sharedKeysID, *sharedKeys]("room_keys", sharedKeysCacheSize, 0),
 		endedRooms:      cache.New[creatorID, string]("ended_rooms", endedRoomsCacheSize, time.Hour),
+		endedQueue:      make(chan location, outboxQueueSize),
+		delayedRooms:    cache.New[string, struct{}]("delayed_rooms", outboxQueueSize, outboxRetryDelay),
 	}
 	st.sweeping = leader.New(db, sweepWork, st.sweepGames)
 	st.timing = leader.NewTimed(db, turnWork, turnTiming, st.endTurns)
+	st.applying = leader.New(db, outboxWork, st.applyGames)
 	return st
 }
 
@@ -175,7 +186,8 @@ func (st *store) args(c command, own ...any) []any {
 // change of a room names several of them.
 type sharedKeys struct {
 	indexes                     map[string]string // by openIndex, …
-	due, turns, counter, ledger string            // ledger is "" on a shard of free rooms
+	due, turns, counter, outbox string            //
+	ledger                      string            // "" on a shard of free rooms
 }
 
 // sharedKeysID is whose sharedKeys they are.
@@ -195,7 +207,7 @@ func (st *store) sharedKeys(c *command) *sharedKeys {
 	}
 	shared := &sharedKeys{
 		indexes: map[string]string{}, due: keys.RoomsDue(c.shard), turns: keys.RoomTurns(c.shard),
-		counter: keys.RoomCounter(c.shard),
+		counter: keys.RoomCounter(c.shard), outbox: keys.RoomOutbox(c.shard),
 	}
 	for _, state := range []string{openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex, allIndex} {
 		shared.indexes[state] = keys.RoomIndex(c.shard, c.gameID, state)
@@ -236,6 +248,14 @@ func (k *keyList) addIndexes(states ...string) *keyList {
 func (k *keyList) addDue() *keyList { return k.add(k.shared.due) }
 
 func (k *keyList) addTurns() *keyList { return k.add(k.shared.turns) }
+
+// addOutbox adds the outbox of a room with feeds.
+func (k *keyList) addOutbox(feeds string) *keyList {
+	if feeds != "" {
+		k.names = append(k.names, k.shared.outbox)
+	}
+	return k
+}
 
 // addLedger adds the ledger of a paid room.
 func (k *keyList) addLedger() *keyList {
@@ -336,6 +356,7 @@ func (st *store) runScript(
 	reply, hash, err := st.db.RunScriptAndRead(ctx, s, read.roomKey, names, args...)
 	st.changed(c.shard)
 	if err != nil {
+		st.applying.Changed(c.shard.GameID()) // it may have ended the room
 		return scriptResult{}, err
 	}
 	r := scriptResult{script: s}
@@ -355,6 +376,9 @@ func (st *store) runScript(
 	}
 	if r.room, err = decodeRoom(read.roomID, hash); err == nil && r.room.Status.Ended() {
 		st.addEndedRoom(read.shard, r.room)
+		if r.isOK() && !r.replayed {
+			st.queueEnded(read, r.room)
+		}
 	}
 	return r, err
 }
@@ -364,7 +388,8 @@ func (st *store) runScript(
 // reached: 431 instead of 415 allocations for a cycle (BenchmarkCycle).
 func (st *store) addEndedRoom(shard keys.Shard, room *Room) {
 	creator := creatorID{shard, room.CreatorID}
-	if ids, _ := st.endedRooms.Get(creator); st.maxOpenRooms != 0 && len(ids) < endedRoomsMaxBytes {
+	ids, _ := st.endedRooms.Get(creator)
+	if st.maxOpenRooms != 0 && room.CreatorID != 0 && len(ids) < endedRoomsMaxBytes {
 		st.endedRooms.Add(creator, ids+room.RoomID+",")
 	}
 }
@@ -481,14 +506,14 @@ func (st *store) join(ctx context.Context, c command, o joinOptions) (scriptResu
 // as well, and the payout of the last player left over when there is one.
 func (st *store) leave(ctx context.Context, c command, l settlement, deadline string) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, finishedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users),
+	return st.run(ctx, scripts.RoomLeave, k.addTurns().addLedger().addPlayers(l.users).addOutbox(l.feeds),
 		c.playerText(), c.gameID, c.roomID, joinInts(l.users), l.placements, int64(l.rake), l.roomVersion,
 		eventsRetention.Milliseconds(), deadline)
 }
 
 func (st *store) finish(ctx context.Context, c command, l settlement) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex).addDue()
-	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users),
+	return st.run(ctx, scripts.RoomFinish, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
 		c.gameID, c.roomID, l.placements, int64(l.rake), l.roomVersion, eventsRetention.Milliseconds())
 }
 
@@ -500,7 +525,7 @@ func (st *store) report(ctx context.Context, c command, rp reporting) (scriptRes
 		compared = strconv.FormatInt(rp.compared, 10)
 	}
 	k := st.newKeyList(c).addIndexes(startedIndex, finishedIndex, disputedIndex).addDue()
-	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users),
+	return st.run(ctx, scripts.RoomReport, k.addLedger().addPlayers(rp.users).addOutbox(rp.feeds),
 		c.playerText(), c.gameID, c.roomID, string(rp.effect), rp.seen, compared, rp.text, rp.placements, int64(rp.rake),
 		st.disputeTimeout.Milliseconds(), eventsRetention.Milliseconds())
 }
@@ -508,7 +533,7 @@ func (st *store) report(ctx context.Context, c command, rp reporting) (scriptRes
 // resolve ends a disputed room. Without an outcome it returns what was decided before, or stale.
 func (st *store) resolve(ctx context.Context, c command, outcome resolveOutcome, l settlement) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(disputedIndex, finishedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users),
+	return st.run(ctx, scripts.RoomResolve, k.addLedger().addPlayers(l.users).addOutbox(l.feeds),
 		c.gameID, c.roomID, joinInts(l.users), string(outcome), l.placements, int64(l.rake), l.roomVersion,
 		eventsRetention.Milliseconds())
 }
@@ -528,27 +553,28 @@ func (st *store) start(ctx context.Context, c command, reserved []int64) (script
 		c.playerText(), c.gameID, c.roomID, joinInts(reserved))
 }
 
-// kick takes a user out. Stale means that the script must have the keys of the other seats as well.
+// kick takes a user out. Stale means that the script must have the keys of the other seats as well,
+// and the feeds of the room.
 func (st *store) kick(
-	ctx context.Context, c command, user int64, ban bool, users []int64,
+	ctx context.Context, c command, user int64, ban bool, users []int64, feeds string,
 ) (scriptResult, error) {
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, startedIndex, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users),
-		c.playerText(), c.gameID, c.roomID, joinInts(users), user, formatBool(ban), eventsRetention.Milliseconds())
+	return st.run(ctx, scripts.RoomKick, k.addLedger().addPlayers(users).addOutbox(feeds),
+		c.playerText(), c.gameID, c.roomID, joinInts(users), user, formatBool(ban), eventsRetention.Milliseconds(),
+		formatBool(feeds != ""))
 }
 
 func (st *store) transferHost(ctx context.Context, c command, user int64) (scriptResult, error) {
 	return st.run(ctx, scripts.RoomTransfer, st.newKeyList(c), c.playerText(), c.gameID, user)
 }
 
-// cancel ends the room, of which status and users are as it was read. Stale means that it has other
-// seats, or is disputed or not as it was not before.
-func (st *store) cancel(
-	ctx context.Context, c command, status Status, users []int64, reason string,
-) (scriptResult, error) {
-	index, wasDisputed := startedIndexOf(status)
+// cancel ends the command's room, which was read. Stale means that it has other seats, or is
+// disputed or not as it was not before.
+func (st *store) cancel(ctx context.Context, c command, room *Room, reason string) (scriptResult, error) {
+	index, wasDisputed := startedIndexOf(room.Status)
+	users := room.seatedUsers()
 	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, index, cancelledIndex).addDue()
-	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users),
+	return st.run(ctx, scripts.RoomCancel, k.addLedger().addPlayers(users).addOutbox(room.feeds),
 		c.playerText(), c.gameID, c.roomID, joinInts(users), reason, eventsRetention.Milliseconds(), wasDisputed)
 }
 

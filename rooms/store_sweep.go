@@ -48,7 +48,8 @@ func (st *store) sweepAll(ctx context.Context) (swept int, err error) {
 		ended, turnErr := st.endTurnsOf(ctx, turns.rooms)
 		swept, _, err = st.sweepShards(ctx, shards, fence)
 		swept += ended
-		return errors.Join(listErr, turnErr, err)
+		_, applyErr := st.applyShards(ctx, shards)
+		return errors.Join(listErr, turnErr, err, applyErr)
 	}
 	_, err = st.db.RunAsLeader(ctx, keys.Lock(sweepWork), keys.FenceCounter(sweepWork), sweepLease, sweep)
 	return swept, err
@@ -214,7 +215,7 @@ func (st *store) sweepBatch(
 		if len(batch) == 0 {
 			return swept, failed, errors.Join(errs...)
 		}
-		calls, sound := st.prepareSweep(ctx, batch, fence, fail)
+		calls, sound, feeding := st.prepareSweep(ctx, batch, fence, fail)
 		results := st.db.RunScriptPipelined(ctx, scripts.RoomSweep, calls)
 		for _, at := range sound {
 			st.changed(at.shard)
@@ -225,7 +226,9 @@ func (st *store) sweepBatch(
 			case result.Failure != nil:
 				fail(sound[i], fmt.Errorf("sweep room %s: %w", sound[i].roomID, result.Failure))
 			case result.Status == scripts.OK:
-				swept++
+				if swept++; feeding[i] {
+					st.applying.Changed(sound[i].shard.GameID())
+				}
 			case result.Status == scripts.Stale && !slices.Equal(result.Values, []string{fenceReply}):
 				batch = append(batch, sound[i])
 			default:
@@ -253,10 +256,11 @@ func (st *store) postpone(ctx context.Context, index func(keys.Shard) string, at
 const fenceReply = "fence"
 
 // prepareSweep reads rooms and returns a call of the script for each, without those that cannot be
-// read, for which it calls fail; sound names the rooms of the calls.
+// read, for which it calls fail; sound names the rooms of the calls, and feeding tells which of
+// them somebody waits for.
 func (st *store) prepareSweep(
 	ctx context.Context, batch []location, fence int64, fail func(location, error),
-) (calls []redisdb.ScriptCall, sound []location) {
+) (calls []redisdb.ScriptCall, sound []location, feeding []bool) {
 	names := make([]string, len(batch))
 	for i, at := range batch {
 		names[i] = at.roomKey
@@ -269,8 +273,9 @@ func (st *store) prepareSweep(
 			continue
 		}
 		calls, sound = append(calls, st.sweepCall(at, *room, fence)), append(sound, at)
+		feeding = append(feeding, room.feeds != "" && !room.Status.Ended())
 	}
-	return calls, sound
+	return calls, sound, feeding
 }
 
 // sweepCall returns the call that sweeps a room; the zero Room is one that does not exist.
@@ -284,7 +289,7 @@ func (st *store) sweepCall(at location, room Room, fence int64) redisdb.ScriptCa
 	}
 	users := room.seatedUsers()
 	return redisdb.ScriptCall{
-		Keys: k.addLedger().addPlayers(users).names,
+		Keys: k.addLedger().addPlayers(users).addOutbox(room.feeds).names,
 		Args: []any{
 			st.db.PublishCommand, idempotency.NewNonce(), at.roomID, joinInts(users), fence,
 			eventsRetention.Milliseconds(), st.disputeTimeout.Milliseconds(), wasDisputed,

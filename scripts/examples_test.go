@@ -22,7 +22,8 @@ type example struct {
 }
 
 var examples = slices.Concat(
-	roomExamples, stateExamples, moneyExamples, prizeExamples, limitExamples, presenceExamples, boardExamples,
+	roomExamples, outboxExamples, stateExamples, moneyExamples, prizeExamples, limitExamples, presenceExamples,
+	boardExamples, tourExamples,
 	otherExamples,
 )
 

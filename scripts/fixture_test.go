@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/keys"
@@ -241,6 +242,11 @@ func (c call) keyOf(name string) string {
 	case "save_write events", "user_match events":
 		return keys.UserEvents(c.f.id)
 	}
+	if strings.HasPrefix(c.script.Name, "tour_") {
+		if key := c.tourKey(name); key != "" {
+			return key
+		}
+	}
 	if strings.HasPrefix(c.script.Name, "board_") {
 		if key := c.boardKey(name); key != "" {
 			return key
@@ -264,6 +270,10 @@ func (c call) keyOf(name string) string {
 		return keys.RoomsDue(c.shard)
 	case "turns":
 		return keys.RoomTurns(c.shard)
+	case "outbox":
+		return keys.RoomOutbox(c.shard)
+	case "parked":
+		return keys.ParkedRooms(c.shard)
 	case "fence":
 		return keys.RoomsFence(c.shard)
 	case "all", "created", "started", "finished", "cancelled", "open":
@@ -395,7 +405,7 @@ func (c call) moreKeys() []string {
 		opened.script = scripts.RoomCreate
 		more, _ = opened.build()
 		players(false)
-	case "room_start", "room_ready":
+	case "room_start", "room_ready", "room_open_match", "room_close_match":
 		players(false)
 	case "board_define":
 		return nil
@@ -410,13 +420,25 @@ func (c call) moreKeys() []string {
 			more = append(more, keys.ServerMints(c.f.id))
 		}
 		return more
+	case "tour_settle":
+		for _, user := range c.players() {
+			player := c.with(values{"user": user})
+			more = append(more, player.keyOf("wallet"), player.keyOf("lines"))
+		}
+		return more
 	case "room_sweep":
 		players(c.isPaid())
+		if c.text("feeds") != "" {
+			add("outbox")
+		}
 	case "room_leave", "room_cancel", "room_kick", "room_finish", "room_report", "room_resolve":
 		if c.isPaid() {
 			add("ledger")
 		}
 		players(c.isPaid())
+		if c.text("feeds") != "" {
+			add("outbox")
+		}
 	}
 	if c.hasArg("fingerprint") && c.text("fingerprint") != "" {
 		add("receipt")
@@ -571,6 +593,7 @@ type room struct {
 	shard keys.Shard
 	id    string
 	code  string
+	feeds string
 }
 
 var roomLive = redisdb.PackedLayout{Name: "the live values", Separator: '|', Names: scripts.RoomLive.Names}
@@ -582,7 +605,7 @@ func (f *fixture) newRoom(settings values) (*room, call) {
 	all := values{
 		"entry": 250, "token": "GOLD", "decimals": 2, "max_players": 4, "game": f.id, "creator": 1, "visibility": "public",
 		"friends_only": 0, "auto_start": 0, "min_players": 2, "match_ms": 3_600_000, "idle_ms": 3_600_000,
-		"age_ms": 3_600_000, "keep_ms": 86_400_000,
+		"age_ms": 3_600_000, "keep_ms": 86_400_000, "feeds": "",
 	}
 	maps.Copy(all, settings)
 	var packed []string
@@ -598,7 +621,10 @@ func (f *fixture) newRoom(settings values) (*room, call) {
 		shard = keys.FreeShard(int(f.id))
 	}
 	n := fixtureCount.Add(1)
-	r := &room{fixture: f, shard: shard, id: fmt.Sprintf("room-%d", n), code: fmt.Sprintf("CODE%d", n)}
+	r := &room{
+		fixture: f, shard: shard, id: fmt.Sprintf("room-%d", n), code: fmt.Sprintf("CODE%d", n),
+		feeds: fmt.Sprint(all["feeds"]),
+	}
 	return r, r.call(scripts.RoomCreate, all["creator"].(int), values{"settings": strings.Join(packed, "|")})
 }
 
@@ -610,6 +636,44 @@ func (f *fixture) openRoom(settings values) *room {
 	}
 	r, create := f.newRoom(settings)
 	create.want(scripts.OK)
+	return r
+}
+
+// newMatch returns the room of a match of the players 1 and 2, and the call that opens it. The time
+// until which they may sit down is over, or an hour is left.
+func (f *fixture) newMatch(settings values, isOver bool) (*room, call) {
+	f.t.Helper()
+	all := values{
+		"entry": 0, "token": "", "max_players": 2, "creator": 0, "friends_only": 1, "auto_start": 1,
+		"feeds": "t.12.r2m5.1",
+	}
+	maps.Copy(all, settings)
+	r, create := f.newRoom(all)
+	deadline := time.Now().Add(time.Hour)
+	if isOver {
+		deadline = time.Now().Add(-time.Second)
+	}
+	open := r.call(scripts.RoomOpenMatch, 0, values{
+		"settings": create.text("settings"), "users": "1,2", "deadline": deadline.UnixMilli(),
+	})
+	open.rest = []any{`{"id":1,"name":"a|b"}`, `{"id":2,"name":"a|b"}`}
+	return r, open
+}
+
+// openMatch opens the room of a match.
+func (f *fixture) openMatch(isOver bool) *room {
+	f.t.Helper()
+	r, open := f.newMatch(nil, isOver)
+	open.want(scripts.OK)
+	return r
+}
+
+// sit seats players of a match; the second one starts it.
+func (r *room) sit(users ...int) *room {
+	r.t.Helper()
+	for _, user := range users {
+		r.call(scripts.RoomJoin, user, values{"may_start": 1}).want(scripts.OK)
+	}
 	return r
 }
 
@@ -625,7 +689,7 @@ func (r *room) call(s *scripts.Script, user int, given values) call {
 		"profile": fmt.Sprintf(`{"id":%d,"name":"a|b"}`, user), "may_start": 0, "friend": "", "ready": 1, "target": "",
 		"ban": 0, "users": name, "placements": "", "rake": 0, "version": "", "holder": 1, "events_ms": 600_000,
 		"new_room_id": "rematch-of-" + r.id, "was_disputed": 0, "dispute_ms": 259_200_000, "compared": "", "report": "",
-		"effect": "", "seen": "", "outcome": "",
+		"effect": "", "seen": "", "outcome": "", "feeds": r.feeds, "has_outbox": 1,
 	})
 	c.shard = r.shard
 	switch s {

@@ -77,6 +77,10 @@ var (
 	RoomSweep    = mustLoad("room_sweep")
 	RoomRematch  = mustLoad("room_rematch")
 
+	RoomOpenMatch  = mustLoad("room_open_match")
+	RoomCloseMatch = mustLoad("room_close_match")
+	OutboxClose    = mustLoad("outbox_close")
+
 	RoomStateSet  = mustLoad("room_state_set")
 	RoomTurnSet   = mustLoad("room_turn_set")
 	RoomTurnSkip  = mustLoad("room_turn_skip")

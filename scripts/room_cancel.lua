@@ -5,13 +5,13 @@
 -- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a
 --           room that was read as disputed  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
---           and the receipt of a call with a key
+--           the outbox of a room with feeds, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for server and operator)  6
 --           game  7 room id  8 ids of the users whose keys are given  9 reason: host server
---           operator  10 events_ms: how long the events outlive the room  11 was_disputed:
+--           operator tournament no_show  10 events_ms: how long the events outlive the room  11 was_disputed:
 --           1 when the room was read as disputed
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
---           already_started
+--           already_started forbidden
 -- INVARIANT every stake is returned in full; no stake stays held; an index names a room exactly
 --           while it is so
 local room_key, events_key, open_key, created_key, started_key, cancelled_key, due_key = unpack(KEYS, 1, 7)
@@ -28,8 +28,8 @@ local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms,
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'marks')
 local settings, marks = fields[1], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
+local entry, token, decimals, game, visibility, keep_ms, feeds =
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -37,6 +37,7 @@ if is_resend(marks, nonce) then return 'ok' end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
+if user ~= '' and string.byte(feeds) == 116 then return refuse('forbidden', nonce) end -- "t.": a match
 local is_open, is_disputed = status == 'CREATED', status == 'DISPUTED'
 if user ~= '' and not is_open then return refuse('already_started', nonce) end
 if is_disputed and was_disputed ~= '1' then return {'stale', nonce} end
@@ -58,4 +59,8 @@ close_room(is_open and created_key or started_key, cancelled_key, is_open and op
 if is_disputed then redis.call('ZREM', started_key, room_id) end -- it lists rooms that are not public too
 save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live), 'finished', now,
   'reason', reason, 'refunds', refunds)
+if feeds ~= '' then
+  add_to_outbox(KEYS[#KEYS - (receipt_key and 1 or 0)], room_key, room_id, now, game, feeds, status, reason, decimals,
+    '')
+end
 return 'ok'

@@ -3,7 +3,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 due  then the ledger of a paid room,
 --           player_rooms of each seat, in a paid room with wallet and lines and in the order of the
---           placements, and the receipt of a call with a key
+--           placements, the outbox of a room with feeds, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 placements, one for
 --           each seat of a paid room  8 rake  9 version for which these were computed  10
 --           events_ms: how long the events outlive the room
@@ -25,8 +25,8 @@ local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms,
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'placements')
 local settings = fields[1]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
+local entry, token, decimals, game, visibility, keep_ms, feeds =
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -41,7 +41,11 @@ if status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if status == 'DISPUTED' then return refuse('room_disputed', nonce) end
 if status ~= 'STARTED' then return refuse('not_started', nonce) end
 if version ~= computed_for then return {'stale', nonce} end -- so the keys are those of all seats
-local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+local paid, last_key, outbox_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+if feeds ~= '' then
+  outbox_key, last_key = KEYS[last_key], last_key - 1
+  reject_strings(last_key + 1, last_key + 1)
+end
 local first_player = paid and 7 or 6
 local ledger_key = paid and KEYS[first_player - 1]
 local payouts = paid and read_payouts(placements, rake, pot, entry, (last_key - 6) / 3)
@@ -54,5 +58,8 @@ finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key,
   nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, payouts, room_id, visibility, keep_ms,
   events_ms)
 redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'placements', placements, 'rake', rake)
+if outbox_key then
+  add_to_outbox(outbox_key, room_key, room_id, now, game, feeds, status, '', decimals, placements)
+end
 if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
 return 'ok'

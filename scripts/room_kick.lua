@@ -5,17 +5,18 @@
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 cancelled  7 due  then the ledger of
 --           a paid room, player_rooms of each of the users, in a paid room with wallet and lines,
---           and the receipt of a call with a key
+--           the outbox of a room that was read and has feeds, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user ('' for the game's server)  6 game
 --           7 room id  8 ids of the users whose keys are given  9 target  10 ban: 1 or 0  11
---           events_ms: how long the events outlive the room
+--           events_ms: how long the events outlive the room  12 has_outbox: 1 when its key is given
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_host
---           already_started not_participant limit_reached
+--           already_started not_participant limit_reached forbidden
 -- INVARIANT the pot is the sum of the stakes; a room has at most 256 bans; live has the position of
 --           the last event; an index names a room exactly while it is so
 local room_key, events_key, open_key, created_key, started_key, cancelled_key, due_key = unpack(KEYS, 1, 7)
 local publish, nonce, fingerprint, ttl_ms, user, caller_game = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local room_id, users, target, ban, events_ms = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local has_outbox = ARGV[12]
 local receipt_key = fingerprint ~= '' and KEYS[#KEYS]
 
 if receipt_key then
@@ -27,9 +28,9 @@ local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms,
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 's' .. target, 'bans', 'marks')
 local settings, seat, bans, marks = fields[1], fields[4], fields[5] or '0', fields[6]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms =
+local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms, feeds =
   string.match(settings, PATTERN(room_settings:
-    entry token decimals max_players game visibility auto_start min_players match_ms keep_ms))
+    entry token decimals max_players game visibility auto_start min_players match_ms keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -37,6 +38,7 @@ if is_resend(marks, nonce) then return 'ok' end
 if visibility == 'private' and user ~= '' and not fields[3] then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 if user ~= '' and user ~= host then return refuse('not_host', nonce) end
+if string.byte(feeds) == 116 then return refuse('forbidden', nonce) end -- "t.": a match
 if status ~= 'CREATED' then return refuse('already_started', nonce) end
 if not seat then return refuse('not_participant', nonce) end
 if ban == '1' and tonumber(bans) >= 256 then return refuse('limit_reached', nonce, '256') end
@@ -52,7 +54,7 @@ local starts = not is_empty and auto_start == '1' and ready == active and tonumb
 local first_player = paid and 9 or 8
 local ledger_key = paid and KEYS[first_player - 1]
 local keys_of = collect_player_keys(users, first_player, paid)
-if not keys_of[target] then return {'stale', nonce} end
+if not keys_of[target] or is_empty and feeds ~= '' and has_outbox ~= '1' then return {'stale', nonce} end
 local seats
 if is_empty or target == host or starts and reserved ~= '0' then
   seats = read_seats(room_key)
@@ -87,4 +89,8 @@ elseif visibility == 'public' and active + reserved + 1 == tonumber(max_players)
   redis.call('ZADD', open_key, '0', room_id)
 end
 save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live))
+if is_empty and feeds ~= '' then
+  add_to_outbox(KEYS[#KEYS - (receipt_key and 1 or 0)], room_key, room_id, now, game, feeds, status, 'empty', decimals,
+    '')
+end
 return 'ok'

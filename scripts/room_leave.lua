@@ -1,18 +1,19 @@
 -- room_leave: takes a player out before the start and gives the stake back; forfeits the seat after
 -- it, and gives the player's turn to the next one; ends a room that is left to nobody, a paid one
--- that is left to one player, and one whose players who are left have all reported the same result;
--- or changes nothing. It also forfeits the seat of a player whose turn is over.
+-- and a match that are left to one player, and one whose players who are left have all reported the
+-- same result; or changes nothing. It also forfeits the seat of a player whose turn is over.
 -- INCLUDES  clock amounts balance count_stake receipt event marks save_change seats pass_host
 --           players stake refund payout remove_seat start_room drop_reserved end_room
 --           finish_room turn next_player
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 open  4 created  5 started  6 finished  7 cancelled  8 due
 --           9 turns  then the ledger of a paid room, player_rooms of each of the users, in a paid
---           room with wallet and lines, and the receipt of a call with a key
+--           room with wallet and lines, the outbox of a room that was read and has feeds, and the
+--           receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 ids of the
 --           users whose keys are given, in the order of the placements  9 placements: what the
---           players left over get  10 rake  11 version for which these were computed ('' when not
---           known yet)  12 events_ms: how long the events outlive the room
+--           players left over get  10 rake  11 version for which these were computed (0 when not
+--           read yet)  12 events_ms: how long the events outlive the room
 --           13 deadline of the turn that is over ('' for a player who leaves)
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found room_closed not_participant
 --           room_disputed
@@ -36,9 +37,9 @@ local seat_field = 's' .. user
 local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks', 'reports', 'turn')
 local settings, seat, marks, reports, turn = fields[1], fields[3], fields[4], fields[5], fields[6]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms =
+local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms, feeds =
   string.match(settings, PATTERN(room_settings:
-    entry token decimals max_players game visibility auto_start min_players match_ms keep_ms))
+    entry token decimals max_players game visibility auto_start min_players match_ms keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -59,7 +60,8 @@ local left = tonumber(active) - (was_active and 1 or 0)
 if was_ready == '1' and is_open then ready = string.format('%d', ready - 1) end
 if not was_active then reserved = string.format('%d', reserved - 1) end
 active = string.format('%d', left)
-local is_empty, is_won = left == 0, paid and not is_open and left == 1
+local is_match = string.byte(feeds) == 116 -- "t."; before its start it ends at its deadline
+local is_empty, is_won = left == 0 and not (is_match and is_open), (paid or is_match) and not is_open and left == 1
 local starts = is_open and not is_empty and auto_start == '1' and ready == active and left >= tonumber(min_players)
 local first_player = paid and 11 or 10
 local ledger_key = paid and KEYS[first_player - 1]
@@ -84,7 +86,11 @@ if is_empty or is_won or user == host or turn_user == user or starts and reserve
     end
   end
 end
-if is_empty or is_won then reject_strings(1, #KEYS - (receipt_key and 1 or 0)) end
+local last_key = #KEYS - (receipt_key and 1 or 0)
+if is_empty or is_won then
+  if feeds ~= '' and computed_for == '0' then return {'stale', nonce} end
+  reject_strings(1, last_key)
+end
 
 local changed = now
 version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
@@ -115,8 +121,8 @@ if is_empty then
 elseif is_won then
   status, seq = 'FINISHED', string.format('%d', seq + 1)
   finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player,
-    #KEYS - (receipt_key and 1 or 0), seq, nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements,
-    payouts, room_id, visibility, keep_ms, events_ms)
+    feeds ~= '' and last_key - 1 or last_key, seq, nonce, now_ms, now, version, token, decimals, entry, pot, rake,
+    placements, payouts, room_id, visibility, keep_ms, events_ms)
   redis.call('HSET', room_key, 'finished', now, 'placements', placements, 'rake', rake)
 elseif starts then
   if reserved ~= '0' then drop_reserved(room_key, seats, keys_of, room_id) end
@@ -132,4 +138,8 @@ elseif is_open and visibility == 'public' and active + reserved + 1 == tonumber(
   redis.call('ZADD', open_key, '0', room_id)
 end
 save_change(room_key, receipt_key, fingerprint, ttl_ms, nonce, marks, 'live', PACK(room_live))
+if feeds ~= '' and (is_empty or is_won) then
+  add_to_outbox(KEYS[last_key], room_key, room_id, now, game, feeds, status, is_empty and 'empty' or '', decimals,
+    is_won and placements or '')
+end
 return 'ok'

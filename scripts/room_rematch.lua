@@ -10,7 +10,7 @@
 --           most rooms made by a player that have not ended, likewise  16 ids of the player's rooms
 --           that have ended: with "," behind each, and in front when all were looked up
 -- RETURNS   ok replay stale idempotency_key_reused room_not_found not_participant not_started
---           already_started limit_reached insufficient_funds
+--           already_started limit_reached insufficient_funds forbidden
 --           stake_limit open_rooms_limit loss_limit self_excluded
 -- INVARIANT a room has one rematch, that of the first caller
 -- The id of the rematch follows ok.
@@ -31,12 +31,13 @@ local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms,
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, 'rematch')
 local settings, seat, rematch = fields[1], fields[3], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, game, visibility = string.match(settings, PATTERN(room_settings: entry game visibility))
+local entry, game, visibility, feeds = string.match(settings, PATTERN(room_settings: entry game visibility feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
 if visibility == 'private' and not seat then return refuse('room_not_found', nonce) end
 if not seat or string.byte(seat) ~= 97 then return refuse('not_participant', nonce) end -- not "active"
+if string.byte(feeds) == 116 then return refuse('forbidden', nonce) end -- "t.": its tournament makes the next one
 if status == 'CREATED' then return refuse('not_started', nonce) end
 if status ~= 'FINISHED' and status ~= 'CANCELLED' then return refuse('already_started', nonce) end
 if rematch then return refuse('ok', nonce, rematch) end

@@ -4,7 +4,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 started  4 finished  5 disputed  6 due  then the ledger of a paid
 --           room, player_rooms of each seat, in a paid room with wallet and lines and in the order
---           of the placements, and the receipt of a call with a key
+--           of the placements, the outbox of a room with feeds, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 game  7 room id  8 effect, what
 --           the report must do: add, agree, concede, contradict, repeat or conflict; '' when it
 --           names other players than the room has  9 seen: "<status>|<active seats>" of the room
@@ -36,8 +36,8 @@ local report_field = 'r' .. user
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 's' .. user, report_field)
 local settings, seat = fields[1], fields[3]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
+local entry, token, decimals, game, visibility, keep_ms, feeds =
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -52,7 +52,8 @@ if status == 'FINISHED' or fields[4] then
   if effect == 'conflict' then return refuse('result_conflict', nonce) end
   return {'stale', nonce} -- found before this player's report was there
 end
-local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+local paid, last_key, outbox_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+if feeds ~= '' then outbox_key, last_key = KEYS[last_key], last_key - 1 end
 local first_player = paid and 8 or 7
 local ledger_key = paid and KEYS[first_player - 1]
 local payouts, ends = nil, effect == 'agree' or effect == 'concede'
@@ -72,7 +73,7 @@ if status == 'STARTED' then
   if ends then
     payouts = paid and read_payouts(placements, rake, pot, entry, (last_key - first_player + 1) / 3)
     if paid and not payouts then return {'stale', nonce} end
-    reject_strings(1, last_key)
+    reject_strings(1, last_key + (outbox_key and 1 or 0))
   end
 end
 
@@ -86,6 +87,9 @@ if ends then
     nonce, now_ms, now, version, token, decimals, entry, pot, rake, placements, payouts, room_id, visibility, keep_ms,
     events_ms)
   redis.call('HSET', room_key, 'finished', now, 'placements', placements, 'rake', rake)
+  if outbox_key then
+    add_to_outbox(outbox_key, room_key, room_id, now, game, feeds, status, '', decimals, placements)
+  end
 elseif effect == 'contradict' then
   local refund_at = string.format('%d', now_ms + dispute_ms)
   status, seq = 'DISPUTED', string.format('%d', seq + 1)

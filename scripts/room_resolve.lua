@@ -4,8 +4,8 @@
 --           end_room finish_room
 -- FLAGS     allow-oom
 -- KEYS      1 room  2 events  3 disputed  4 finished  5 cancelled  6 due  then the ledger of a paid
---           room, player_rooms of each of the users, in a paid room with wallet and lines, and the
---           receipt of a call with a key
+--           room, player_rooms of each of the users, in a paid room with wallet and lines, the
+--           outbox of a room with feeds, and the receipt of a call with a key
 -- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 game  6 room id  7 ids of the users
 --           whose keys are given, in the order of the placements  8 outcome: finish or cancel; ''
 --           when the result names other players than the room has  9 placements  10 rake  11
@@ -30,8 +30,8 @@ local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms,
 local fields = redis.call('HMGET', room_key, 'settings', 'live', 'disputed', 'placements')
 local settings = fields[1]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, game, visibility, keep_ms =
-  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms))
+local entry, token, decimals, game, visibility, keep_ms, feeds =
+  string.match(settings, PATTERN(room_settings: entry token decimals game visibility keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -43,14 +43,15 @@ if status ~= 'DISPUTED' then
   return refuse('result_conflict', nonce)
 end
 if outcome == '' or version ~= computed_for then return {'stale', nonce} end
-local paid, last_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+local paid, last_key, outbox_key = entry ~= '0', #KEYS - (receipt_key and 1 or 0)
+if feeds ~= '' then outbox_key, last_key = KEYS[last_key], last_key - 1 end
 local first_player = paid and 8 or 7
 local ledger_key = paid and KEYS[first_player - 1]
 local seats, keys_of = read_seats(room_key), collect_player_keys(users, first_player, paid)
 if not has_all_players(seats, keys_of) then return {'stale', nonce} end
 local payouts = paid and outcome == 'finish' and read_payouts(placements, rake, pot, entry, #seats)
 if paid and outcome == 'finish' and not payouts then return {'stale', nonce} end
-reject_strings(1, last_key)
+reject_strings(1, last_key + (outbox_key and 1 or 0))
 
 local now_ms, now = read_clock()
 local changed = now
@@ -71,5 +72,10 @@ else
 end
 redis.call('ZREM', disputed_key, room_id) -- it lists rooms that are not public too
 redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now)
+if outbox_key then
+  local is_finished = status == 'FINISHED'
+  add_to_outbox(outbox_key, room_key, room_id, now, game, feeds, status, is_finished and '' or 'dispute_refunded',
+    decimals, is_finished and placements or '')
+end
 if receipt_key then save_success(receipt_key, fingerprint, ttl_ms, nonce) end
 return 'ok'

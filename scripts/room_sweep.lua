@@ -5,7 +5,8 @@
 -- KEYS      1 room  2 events  3 open  4 created  5 started, or disputed of a room that
 --           was read as disputed  6 finished  7 cancelled  8 due  9 all
 --           10 code  11 fence  12 ledger of a paid room, free_rooms of a free one  then
---           player_rooms of each of the users, in a paid room with wallet and lines
+--           player_rooms of each of the users, in a paid room with wallet and lines, and the outbox
+--           of a room with feeds
 -- ARGV      1 publish  2 nonce  3 room id  4 ids of the users whose keys are given  5 fencing token
 --           of the sweep's leader  6 events_ms: how long the events outlive the room  7 dispute_ms:
 --           how long a dispute may last  8 was_disputed: 1 when the room was read as disputed
@@ -32,8 +33,8 @@ if not settings then
   redis.call('ZREM', due_key, room_id)
   return 'ok'
 end
-local entry, token, decimals, visibility, match_ms, idle_ms, age_ms, keep_ms = string.match(settings,
-  PATTERN(room_settings: entry token decimals visibility match_ms idle_ms age_ms keep_ms))
+local entry, token, decimals, game, visibility, match_ms, idle_ms, age_ms, keep_ms, feeds = string.match(settings,
+  PATTERN(room_settings: entry token decimals game visibility match_ms idle_ms age_ms keep_ms feeds))
 local status, version, seq, _, pot, active, reserved, ready, host, changed =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host changed))
 local now_ms, now = read_clock()
@@ -77,6 +78,9 @@ elseif reason then
   close_room(status_key, cancelled_key, is_open and open_key, due_key, visibility, room_id, now_ms, keep_ms, events_ms)
   if is_disputed then redis.call('ZREM', started_key, room_id) end -- it lists rooms that are not public too
   redis.call('HSET', room_key, 'live', PACK(room_live), 'finished', now, 'reason', reason, 'refunds', refunds)
+  if feeds ~= '' then
+    add_to_outbox(KEYS[#KEYS], room_key, room_id, now, game, feeds, status, reason, decimals, '')
+  end
 else
   redis.call('DEL', room_key, events_key, code_key)
   redis.call('ZREM', due_key, room_id)

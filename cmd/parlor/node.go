@@ -79,8 +79,9 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	}
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
-		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney,
+		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney, KeyedHash: d.auth.KeyedHash,
 	})
+	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
 	return d
 }
 
@@ -135,6 +136,10 @@ func newNode(
 		Name: "parlor_store_memory_used_percent",
 		Help: "How much of its limit the fullest server of the store uses; above 85 nothing new is admitted.",
 	}, func() float64 { return float64(n.memory.PercentUsed()) }))
+	metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "parlor_rooms_parked_total",
+		Help: "Ended rooms that this node parked: a leaderboard or a tournament does not take them.",
+	}, func() float64 { return float64(n.rooms.ParkedCount()) }))
 	if old != nil {
 		n.reportArchive(metrics)
 	}

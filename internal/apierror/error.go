@@ -98,6 +98,13 @@ func As(err error) (*Error, bool) {
 	return e, ok
 }
 
+// IsFinal reports whether an error is one that the same request gets again, however often it is
+// sent: an expected one that no time and no change by others will cure by itself.
+func IsFinal(err error) bool {
+	e, ok := As(err)
+	return ok && e.Status >= 400 && e.Status < 500 && !e.Retryable && e.Code != VersionConflict.Code
+}
+
 // FieldErrors collects the invalid fields of a request, so that all are reported at once. The zero
 // value is ready to use.
 type FieldErrors struct{ err *Error }

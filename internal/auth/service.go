@@ -362,6 +362,12 @@ func parseRefreshToken(text string) (refreshToken, error) {
 	return refreshToken{user, family, parts[2]}, nil
 }
 
+// KeyedHash returns 32 bytes that depend on a label and a text and that nobody outside can compute:
+// the same on every node, for as long as the installation lives. It returns store_unavailable.
+func (s *Service) KeyedHash(ctx context.Context, label, text string) ([]byte, error) {
+	return s.store.keyedHash(ctx, "hash:"+label, text)
+}
+
 // successor returns the token that replaces a refresh token. It is derived, by the pepper that
 // never changes, so that whoever shows the same token gets the same successor from every node: two
 // tabs of a browser, or a client whose reply was lost.

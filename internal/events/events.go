@@ -45,8 +45,8 @@ var (
 		"results: [{userId, place, score?}], payouts: [{userId, place (null: forfeited), payout, amount}], rake, "+
 			"rakeAmount, version")
 	RoomCancelled = define("room.cancelled", ToRoom, "the room ended without a result; every stake was returned",
-		"reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded, refunds: [{userId, refund, "+
-			"amount}], version")
+		"reason: host|operator|server|empty|idle|expired|timeout|dispute_refunded|no_show|tournament, "+
+			"refunds: [{userId, refund, amount}], version")
 	RoomState = define("room.state", ToRoom, "values of the shared state changed; version is that of the state",
 		"version, patch: {name: value}, delete: [name]")
 	RoomTurn = define("room.turn", ToRoom, "a player has the turn: it was set, the time of the player before was over, "+

@@ -29,6 +29,7 @@ type Settings struct {
 	AvatarHosts  []string      // hosts of avatars, a name or "*." and a name; none for every public host
 	StateKeys    StateKeys     // who may write the shared state of rooms; nil: servers alone
 	TurnTimeout  TurnTimeout   // what happens when the time of a turn is over
+	Boards       []BoardFeed   // leaderboards that finished rooms feed
 
 	ProgressRules wire.RawJSON // rules for saves, a JSON array that package progress parses; nil for none
 }
@@ -66,6 +67,7 @@ type SettingsPatch struct {
 
 	StateKeys   *StateKeys   `json:"stateKeys,omitzero"`
 	TurnTimeout *TurnTimeout `json:"turnTimeout,omitzero"`
+	Boards      *[]BoardFeed `json:"boards,omitzero"`
 
 	ProgressRules wire.RawJSON `json:"progressRules,omitzero"` // [] and null remove the rules
 }
@@ -84,6 +86,10 @@ func (s Settings) AsPatch() SettingsPatch {
 	if stateKeys == nil {
 		stateKeys = StateKeys{}
 	}
+	boards := s.Boards
+	if boards == nil {
+		boards = []BoardFeed{}
+	}
 	rules := s.ProgressRules
 	if rules == nil {
 		rules = wire.RawJSON("[]")
@@ -101,6 +107,7 @@ func (s Settings) AsPatch() SettingsPatch {
 		AvatarHosts:         &avatarHosts,
 		StateKeys:           &stateKeys,
 		TurnTimeout:         &s.TurnTimeout,
+		Boards:              &boards,
 		ProgressRules:       rules,
 	}
 }
@@ -158,6 +165,7 @@ func (s Settings) merge(p SettingsPatch) Settings {
 	setIfGiven(&s.AvatarHosts, p.AvatarHosts)
 	setIfGiven(&s.StateKeys, p.StateKeys)
 	setIfGiven(&s.TurnTimeout, p.TurnTimeout)
+	setIfGiven(&s.Boards, p.Boards)
 	switch string(p.ProgressRules) {
 	case "":
 	case "null":
@@ -207,13 +215,17 @@ func (p SettingsPatch) check(errs *apierror.FieldErrors, current Settings, o Opt
 	if t := p.TurnTimeout; t != nil && *t != TurnSkips && *t != TurnForfeits {
 		errs.Add("settings.turnTimeout", "unknown", "must be skip or forfeit")
 	}
+	if p.Boards != nil {
+		checkBoardFeeds(errs, *p.Boards)
+	}
 	if len(p.ProgressRules) > maxProgressRulesBytes {
 		errs.Add("settings.progressRules", "range", fmt.Sprintf("must have at most %d bytes", maxProgressRulesBytes))
 	}
 }
 
 // checkServerMayChange adds an error for each member of a patch that only the operator may change:
-// a server may change the rules for saves and for the state of rooms, and the time-outs of rooms.
+// a server may change the rules for saves and for the state of rooms, the time-outs of rooms and
+// the leaderboards that they feed.
 func (p SettingsPatch) checkServerMayChange(errs *apierror.FieldErrors) {
 	for _, m := range []struct {
 		name  string

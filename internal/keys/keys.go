@@ -442,6 +442,14 @@ func RoomsDue(s Shard) string { return s.key("rooms:due") }
 // have ended: who looks at them removes them.
 func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 
+// RoomOutbox (hash, no expiry) maps the rooms that have ended and feed something to how they ended,
+// packed as scripts.RoomEnd, until whoever waits for them has applied that.
+func RoomOutbox(s Shard) string { return s.key("rooms:outbox") }
+
+// ParkedRooms (hash of at most 1,000, no expiry) has what was refused for good from RoomOutbox:
+// the entry, a tab and the error.
+func ParkedRooms(s Shard) string { return s.key("rooms:parked") }
+
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed
 // something on a shard.
 func RoomsFence(s Shard) string { return s.key("rooms:fence") }

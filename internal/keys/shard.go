@@ -88,8 +88,15 @@ func (s Shard) key(parts ...string) string {
 //	13 bits  place, low part
 //	49 bits  random
 func NewRoomID(s Shard, at time.Time) string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	return RoomIDOf(s, at, random)
+}
+
+// RoomIDOf is NewRoomID with given random bits, so that the same room gets the same id again.
+func RoomIDOf(s Shard, at time.Time, random [8]byte) string {
 	var b [16]byte
-	_, _ = rand.Read(b[8:]) // never fails: crypto/rand ends the process instead
+	copy(b[8:], random[:])
 	high := s.place >> 13
 	if s.paid {
 		high |= 1 << 11

@@ -50,6 +50,7 @@ type Writer string
 const (
 	WriterServer  Writer = "server"  // the game's server and the operator
 	WriterPlayers Writer = "players" // each player, for themself
+	WriterRooms   Writer = "rooms"   // finished rooms of a game whose settings name the board
 )
 
 // Writers is who may send scores. A request may name one word instead of a list.
@@ -253,7 +254,7 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 		errs.Add("writers", "required", "must name at least one")
 	}
 	for i, w := range d.Writers {
-		checkWord(errs, fmt.Sprintf("writers[%d]", i), w, WriterServer, WriterPlayers)
+		checkWord(errs, fmt.Sprintf("writers[%d]", i), w, WriterServer, WriterPlayers, WriterRooms)
 		if slices.Contains(d.Writers[:i], w) {
 			errs.Add(fmt.Sprintf("writers[%d]", i), "duplicate", "is there twice")
 		}

@@ -265,55 +265,67 @@ func (a *attempt) checkSegments(errs *apierror.FieldErrors, d *Definition) {
 	a.segments = strings.Join(list, ",")
 }
 
-// submit adds a score to its season. It is chosen by the clock of this node at first, and by the
-// store's when the script did not take it.
+// submit adds a score to its season and reads the entry.
 func (s *Service) submit(ctx context.Context, b *board, a attempt) (SubmitResult, error) {
+	call, result, err := s.addScore(ctx, b, a)
+	if err == nil {
+		result.Entry, err = s.readEntry(ctx, call.board.ranking(call.season), call.userID, true)
+	}
+	return result, err
+}
+
+// addScore adds a score to its season and returns the call that did, with the season of the first
+// request when it is a replay. The season is chosen by the clock of this node at first, and by the
+// store's when the script did not take it.
+func (s *Service) addScore(ctx context.Context, b *board, a attempt) (submission, SubmitResult, error) {
+	fail := func(err error) (submission, SubmitResult, error) { return submission{}, SubmitResult{}, err }
 	if a.in.PlayID != "" {
 		if !playPattern.MatchString(a.in.PlayID) {
-			return SubmitResult{}, apierror.PlayNotFound
+			return fail(apierror.PlayNotFound)
 		}
 		start, err := s.store.playStart(ctx, b, a.userID, a.in.PlayID)
 		if err != nil {
-			return SubmitResult{}, err
+			return fail(err)
 		}
 		a.playedMS = start
 	}
 	isHidden, err := s.judge(ctx, b, a)
 	if err != nil {
-		return SubmitResult{}, err
+		return fail(err)
 	}
 	if err := s.markEntered(ctx, b, a.userID); err != nil {
-		return SubmitResult{}, err
+		return fail(err)
 	}
 	now, nonce := time.Now().UnixMilli(), idempotency.NewNonce()
 	for try := range maxAttempts {
 		call, err := s.prepare(ctx, b, a, now)
 		if err != nil {
-			return SubmitResult{}, err
+			return fail(err)
 		}
 		call.nonce = nonce
 		r, err := s.store.submit(ctx, call)
 		if err != nil {
-			return SubmitResult{}, err
+			return fail(err)
 		}
 		if !r.isStale {
-			return s.toResult(ctx, call, r, isHidden)
+			result, err := s.toResult(ctx, &call, r, isHidden)
+			return call, result, err
 		}
 		if call.to == neverOpen || try > 1 && r.segments == "" {
-			return SubmitResult{}, apierror.SeasonClosed
+			return fail(apierror.SeasonClosed)
 		}
 		now = r.storeNow
 		if r.segments != "" {
 			if a.segments != "" && a.segments != r.segments {
-				return SubmitResult{}, apierror.SegmentFixed
+				return fail(apierror.SegmentFixed)
 			}
 			a.segments = r.segments
 		}
 		if b, err = s.reload(ctx, b.gameID, b.key); err != nil {
-			return SubmitResult{}, err
+			return fail(err)
 		}
 	}
-	return SubmitResult{}, apierror.SeasonClosed
+	return fail(apierror.SeasonClosed)
 }
 
 // judge returns whether the entry is to be hidden, or score_rejected.
@@ -429,8 +441,9 @@ func (b *board) chooseSeason(playedMS, nowMS int64) (one *season, to int64) {
 	return one, one.sealsAt()
 }
 
-// toResult returns the result of a score, with the entry as it is now.
-func (s *Service) toResult(ctx context.Context, call submission, r submitted, hide bool) (SubmitResult, error) {
+// toResult returns the result of a score but for its entry. A replay gets the season of its first
+// request.
+func (s *Service) toResult(ctx context.Context, call *submission, r submitted, hide bool) (SubmitResult, error) {
 	if err := errorOf(r.Reply); err != nil {
 		return SubmitResult{Replayed: r.replayed}, err
 	}
@@ -441,9 +454,8 @@ func (s *Service) toResult(ctx context.Context, call submission, r submitted, hi
 	if err := v.Err(); err != nil {
 		return SubmitResult{}, err
 	}
-	of := call.season
 	if r.replayed { // the first request may have been in a season before
-		if of = call.board.find(number); of == nil {
+		if call.season = call.board.find(number); call.season == nil {
 			return SubmitResult{Replayed: true}, apierror.SeasonNotFound
 		}
 	}
@@ -454,13 +466,11 @@ func (s *Service) toResult(ctx context.Context, call submission, r submitted, hi
 		}
 	}
 	if hide {
-		if err := s.store.hide(ctx, call.board, of, call.userID, true); err != nil {
+		if err := s.store.hide(ctx, call.board, call.season, call.userID, true); err != nil {
 			return SubmitResult{}, err
 		}
 	}
-	var err error
-	result.Entry, err = s.readEntry(ctx, call.board.ranking(of), call.userID, true)
-	return result, err
+	return result, nil
 }
 
 // Play is the start of a play.

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+
+	"github.com/parlor-games/parlor/internal/leaderboards"
+	"github.com/parlor-games/parlor/rooms"
+)
+
+// feedBoards returns the consumer that adds the results of rooms to leaderboards, which know no
+// rooms. A room that was cancelled has no result.
+func feedBoards(boards *leaderboards.Service) rooms.Consumer {
+	return func(ctx context.Context, e rooms.Ended) error {
+		if e.Status != rooms.Finished {
+			return nil
+		}
+		result := leaderboards.RoomResult{
+			GameID: e.GameID, RoomID: e.RoomID, EndedAt: e.EndedAt, TokenDecimals: e.TokenDecimals,
+			ByConsensus: e.SettledBy == rooms.SettledByConsensus, Players: make([]leaderboards.RoomPlayer, len(e.Places)),
+		}
+		for i, p := range e.Places {
+			result.Players[i] = leaderboards.RoomPlayer{
+				UserID: p.UserID, Place: p.Place, Score: p.Score, PayoutUnits: int64(p.Payout),
+			}
+		}
+		return boards.AddRoomResult(ctx, result)
+	}
+}

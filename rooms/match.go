@@ -1,0 +1,228 @@
+package rooms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/internal/users"
+	"github.com/parlor-games/parlor/internal/wallet"
+	"github.com/parlor-games/parlor/internal/wire"
+)
+
+// Why the room of a match is cancelled by its tournament.
+const (
+	ReasonTournament = "tournament" // it goes on without the match
+	ReasonNoShow     = "no_show"    // somebody was not there at the deadline
+)
+
+// MatchInput describes the free room of a match. Its id follows from GameID, TournamentID, MatchID,
+// Attempt and RoundStart.
+type MatchInput struct {
+	GameID       int64
+	TournamentID int64
+	MatchID      string // 1 to 32 of A-Z, a-z, 0-9, _ and -
+	Attempt      int    // from 1; each has a room of its own
+	RoundStart   time.Time
+	Players      []int64       // 2 to MaxRoomPlayers, for each of whom a seat is reserved; the first is the host
+	Metadata     wire.RawJSON  // a JSON object of at most 4 KiB; default: {}
+	SettledBy    SettledBy     // default: server
+	Visibility   Visibility    // default: public
+	Deadline     time.Time     // until which the players may sit down
+	MatchTimeout time.Duration // from the start to the end of a room without a result
+}
+
+// matchReserve is how long after its deadline the sweep cancels a match that nobody closes.
+const matchReserve = time.Hour
+
+var matchIDPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+
+// feeds returns the value feeds of the settings of the room.
+func (in *MatchInput) feeds() string {
+	return FeedsMatch + strconv.FormatInt(in.TournamentID, 10) + "." + in.MatchID + "." + strconv.Itoa(in.Attempt)
+}
+
+// draft returns the room, or invalid_request with every faulty field.
+func (in *MatchInput) draft(now time.Time, retention time.Duration) (roomDraft, error) {
+	var fieldErrors apierror.FieldErrors
+	for _, m := range []struct {
+		field   string
+		isValid bool
+		must    string
+	}{
+		{"gameId", in.GameID > 0, "must be a game"},
+		{"tournamentId", in.TournamentID > 0, "must be a tournament"},
+		{"matchId", matchIDPattern.MatchString(in.MatchID), "must be 1 to 32 of A-Z, a-z, 0-9, _ and -"},
+		{"attempt", in.Attempt > 0, "must be 1 or more"},
+		{"roundStart", !in.RoundStart.IsZero(), "is required"},
+		{"deadline", !in.Deadline.IsZero(), "is required"},
+		{"matchTimeout", in.MatchTimeout >= time.Millisecond, "must be a millisecond or more"},
+		{
+			"players", len(in.Players) >= 2 && len(in.Players) <= MaxRoomPlayers,
+			fmt.Sprintf("must be 2 to %d", MaxRoomPlayers),
+		},
+		{"players", slices.IndexFunc(in.Players, func(id int64) bool { return id < 1 }) < 0, "must be players"},
+		{"players", len(slices.Compact(slices.Sorted(slices.Values(in.Players)))) == len(in.Players), "must differ"},
+	} {
+		if !m.isValid {
+			fieldErrors.Add(m.field, "range", m.must)
+		}
+	}
+	wait := max(0, in.Deadline.Sub(now)) + matchReserve
+	n := roomDraft{
+		gameID: in.GameID, maxPlayers: len(in.Players), minPlayers: len(in.Players),
+		friendsOnly: true, // of nobody: nobody has made the room
+		autoStart:   true, visibility: in.Visibility, settledBy: in.SettledBy, payoutBps: []int{wallet.FullBps},
+		idleTimeout: wait, maxAge: wait, matchTimeout: in.MatchTimeout, retention: retention, feeds: in.feeds(),
+	}
+	n.prepareVisibility(&fieldErrors)
+	n.prepareSettledBy(&fieldErrors)
+	n.prepareMetadata(CreateInput{Metadata: in.Metadata}, &fieldErrors)
+	return n, fieldErrors.Err()
+}
+
+// isMatch reports whether the room is that of a match.
+func (r *Room) isMatch() bool { return strings.HasPrefix(r.feeds, FeedsMatch) }
+
+// seatedPlayers returns the user ids of those who sat down, in seating order.
+func (r *Room) seatedPlayers() []int64 {
+	ids := []int64{}
+	for _, s := range r.Seats {
+		if s.State != SeatReserved {
+			ids = append(ids, s.UserID)
+		}
+	}
+	return ids
+}
+
+// MatchRoomID returns the id of the room of a match: the same for the same match, on every node. It
+// returns store_unavailable.
+func (s *Service) MatchRoomID(ctx context.Context, in MatchInput) (string, error) {
+	return s.store.matchRoomID(ctx, in)
+}
+
+// OpenMatch opens the room of a match, which starts when all of its players sit in it. Opened twice
+// it is one room: the second caller gets it as it is.
+//
+// The room counts as nobody's own. Its seats are for its players alone, and whoever gives a seat up
+// does not get it back. Before the start only its deadline, staff and its tournament end it; after
+// the start it is finished for the last player who is left. It has no rematch.
+//
+// OpenMatch returns invalid_request with every faulty field, and store_full.
+func (s *Service) OpenMatch(ctx context.Context, in MatchInput) (Room, error) {
+	n, err := in.draft(time.Now(), s.retention)
+	if err == nil {
+		err = s.admitNew()
+	}
+	if err != nil {
+		return Room{}, err
+	}
+	profiles := make([]string, len(in.Players))
+	for i, id := range in.Players {
+		profiles[i], err = s.readProfileJSON(ctx, id)
+		if errors.Is(err, apierror.UserNotFound) { // who is gone does not sit down
+			profiles[i], err = string(users.AppendProfile(nil, users.Profile{ID: id})), nil
+		}
+		if err != nil {
+			return Room{}, err
+		}
+	}
+	n.creatorProfileJSON = profiles[0]
+	for range maxScriptAttempts {
+		r, err := s.store.openMatch(ctx, in, n, profiles)
+		if err != nil {
+			return Room{}, err
+		}
+		if !r.isStale() {
+			return roomOf(r)
+		}
+	}
+	return Room{}, apierror.VersionConflict
+}
+
+// roomOf returns the room of a result, or the error of its status.
+func roomOf(r scriptResult) (Room, error) {
+	if err := scriptError(r); err != nil {
+		return Room{}, err
+	}
+	return *r.room, nil
+}
+
+// CloseMatch decides a match at its deadline, by the store's clock: it has started when all of its
+// players sat down; else it is cancelled with ReasonNoShow. Before the deadline, and when it was
+// decided already, it changes nothing. It returns the status of the room after that, and who sat
+// down. It returns room_not_found.
+func (s *Service) CloseMatch(
+	ctx context.Context, gameID int64, roomID string,
+) (status Status, present []int64, err error) {
+	c, room, err := s.matchCommand(ctx, gameID, roomID)
+	if err != nil {
+		return "", nil, err
+	}
+	for range maxScriptAttempts {
+		if room.Status != Created {
+			return room.Status, room.seatedPlayers(), nil
+		}
+		r, err := s.store.closeMatch(ctx, c, room.seatedUsers())
+		if err != nil {
+			return "", nil, err
+		}
+		if !r.isStale() {
+			room, err = roomOf(r)
+			return room.Status, room.seatedPlayers(), err
+		}
+		room = *r.room
+	}
+	return "", nil, apierror.VersionConflict
+}
+
+// CancelMatch ends the room of a match without a result, for ReasonTournament or ReasonNoShow. A
+// room that has ended stays as it is. It returns room_not_found.
+func (s *Service) CancelMatch(ctx context.Context, gameID int64, roomID, reason string) error {
+	if reason != ReasonTournament && reason != ReasonNoShow {
+		return fmt.Errorf("cancel a match: there is no reason %q", reason)
+	}
+	c, room, err := s.matchCommand(ctx, gameID, roomID)
+	if err != nil {
+		return err
+	}
+	for range maxScriptAttempts {
+		if room.Status.Ended() {
+			return nil
+		}
+		r, err := s.store.cancel(ctx, c, &room, reason)
+		if err != nil {
+			return err
+		}
+		if !r.isStale() {
+			if err := scriptError(r); !errors.Is(err, apierror.RoomEnded) {
+				return err
+			}
+			return nil
+		}
+		room = *r.room
+	}
+	return apierror.VersionConflict
+}
+
+// matchCommand returns a command of a tournament on the room of a match, and the room.
+func (s *Service) matchCommand(ctx context.Context, gameID int64, roomID string) (command, Room, error) {
+	tournament := principal.Caller{Role: principal.Server, GameID: gameID}
+	c, err := s.store.newCommand(tournament, roomID, idempotency.Receipt{})
+	if err != nil {
+		return command{}, Room{}, err
+	}
+	room, err := s.store.read(ctx, roomID)
+	if err == nil && (room.GameID != gameID || !room.isMatch()) {
+		err = apierror.RoomNotFound
+	}
+	return c, room, err
+}

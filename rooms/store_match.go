@@ -1,0 +1,65 @@
+package rooms
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strconv"
+
+	"github.com/parlor-games/parlor/internal/idempotency"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/principal"
+	"github.com/parlor-games/parlor/scripts"
+)
+
+// matchRoomID is Service.MatchRoomID. The shard and the random bits of the id are those of a keyed
+// hash, so that nobody can find out where a match will be.
+func (st *store) matchRoomID(ctx context.Context, in MatchInput) (string, error) {
+	if st.keyedHash == nil {
+		return "", errors.New("find the room of a match: there is no Options.KeyedHash")
+	}
+	sum, err := st.keyedHash(ctx, "match", strconv.FormatInt(in.GameID, 10)+"."+in.feeds())
+	if err != nil {
+		return "", err
+	}
+	shard := keys.FreeShard(int(binary.BigEndian.Uint64(sum[8:16]) % uint64(st.freeShardCount)))
+	return keys.RoomIDOf(shard, in.RoundStart, [8]byte(sum[:8])), nil
+}
+
+// openMatch opens the room of a match. Stale means that the code was taken.
+func (st *store) openMatch(
+	ctx context.Context, in MatchInput, n roomDraft, profiles []string,
+) (scriptResult, error) {
+	roomID, err := st.matchRoomID(ctx, in)
+	if err != nil {
+		return scriptResult{}, err
+	}
+	at, err := st.locate(roomID)
+	if err != nil {
+		return scriptResult{}, err
+	}
+	tournament := principal.Caller{Role: principal.Server, GameID: in.GameID}
+	c := command{at, tournament, in.GameID, idempotency.Receipt{}, idempotency.NewNonce()}
+	code := newCode(c.shard.Number(), st.freeShardCount)
+	k := st.newKeyList(c).add(keys.RoomCode(c.shard, code), keys.RoomCounter(c.shard)).addDue()
+	k.addIndexes(allIndex, createdIndex).add(keys.FreeRooms(c.shard)).addPlayerRooms(in.Players)
+	settings, document := n.encode(0)
+	args := []any{
+		st.db.PublishCommand, c.nonce, c.roomID, joinInts(in.Players), st.freeShardCount + 1, c.shard.Number(), code,
+		settings, document, in.Deadline.UnixMilli(),
+	}
+	for _, profile := range profiles {
+		args = append(args, profile)
+	}
+	return st.runScript(ctx, scripts.RoomOpenMatch, c, c.location, k.names, args)
+}
+
+// closeMatch cancels a match that has not started at its deadline. Stale means that it has other
+// seats.
+func (st *store) closeMatch(ctx context.Context, c command, users []int64) (scriptResult, error) {
+	k := st.newKeyList(c).addIndexes(openIndex, createdIndex, cancelledIndex).addDue()
+	k.add(keys.RoomOutbox(c.shard)).addPlayerRooms(users)
+	return st.runScript(ctx, scripts.RoomCloseMatch, c, c.location, k.names, []any{
+		st.db.PublishCommand, c.nonce, c.gameID, c.roomID, joinInts(users), eventsRetention.Milliseconds(),
+	})
+}

@@ -1,0 +1,182 @@
+package rooms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/keys"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/scripts"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// outboxWork is the kind of work that applies the ended rooms that were left, for package leader.
+	outboxWork = "outbox"
+
+	outboxWorkers    = 4                // that apply at once what this node has ended
+	outboxQueueSize  = 1024             // rooms that wait for them; the sweep finds those beyond it
+	outboxPage       = 256              // entries in one read of the sweep
+	applyTimeout     = 10 * time.Second // of one consumer
+	outboxRetryDelay = time.Minute      // until the sweep tries a room again that could not be applied
+	maxParkedRooms   = 1_000            // of a shard; more are counted and logged only
+)
+
+// queueEnded has a room that this node has ended applied, when somebody waits for that. Whoever
+// ended it does not wait.
+func (st *store) queueEnded(at location, room *Room) {
+	if room.feeds == "" {
+		return
+	}
+	select {
+	case st.endedQueue <- at:
+	default:
+		st.applying.Changed(at.shard.GameID())
+	}
+}
+
+// runOutbox applies the rooms that this node ends, and as the leader those that nodes left, until
+// ctx ends.
+func (st *store) runOutbox(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range outboxWorkers {
+		workers.Go(func() { st.applyQueued(ctx) })
+	}
+	err := st.applying.Run(ctx)
+	workers.Wait()
+	return err
+}
+
+func (st *store) applyQueued(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case at := <-st.endedQueue:
+			if err := st.applyEnded(ctx, at); err != nil {
+				st.applying.Changed(at.shard.GameID())
+				if ctx.Err() == nil {
+					slog.WarnContext(ctx, "an ended room was not applied and will be again", "room", at.roomID, "error", err)
+				}
+			}
+		}
+	}
+}
+
+// applyEnded applies a room that has ended, unless that was done.
+func (st *store) applyEnded(ctx context.Context, at location) error {
+	entry, err := st.db.AutoPipelined.HGet(ctx, keys.RoomOutbox(at.shard), at.roomID).Result()
+	switch err = redisdb.WrapError("read the outbox", err); {
+	case errors.Is(err, redis.Nil):
+		return nil
+	case err != nil:
+		return err
+	}
+	return st.applyEntry(ctx, at.shard, at.roomID, entry)
+}
+
+// applyEntry gives an entry of the outbox to its consumer and takes it off, or parks it. It returns
+// an error when the entry has to come again.
+func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry string) error {
+	e, err := decodeEnded(roomID, entry)
+	isForGood := err != nil // what cannot be read now never can
+	if err == nil {
+		i := slices.IndexFunc(st.consumers, func(c consumer) bool { return strings.HasPrefix(e.Feeds, c.prefix) })
+		if i < 0 {
+			return fmt.Errorf("nobody takes rooms with the feeds %q", e.Feeds)
+		}
+		bounded, cancel := context.WithTimeout(ctx, applyTimeout)
+		err = st.consumers[i].apply(bounded, e)
+		cancel()
+		isForGood = apierror.IsFinal(err)
+	}
+	parked := ""
+	if isForGood {
+		parked = entry + "\t" + err.Error()
+	} else if err != nil {
+		return fmt.Errorf("apply room %s: %w", roomID, err)
+	}
+	reply, err := st.db.RunScript(ctx, scripts.OutboxClose, []string{keys.RoomOutbox(shard), keys.ParkedRooms(shard)},
+		roomID, entry, parked, maxParkedRooms)
+	if err != nil {
+		return err
+	}
+	if parked != "" {
+		st.parkedCount.Add(1)
+		slog.ErrorContext(ctx, "an ended room was parked: it feeds what does not take it", "room", roomID,
+			"entry", parked)
+	}
+	return reply.Err(scripts.OutboxClose)
+}
+
+// applyGames applies what waits in the outboxes of games, and of the free shards, and returns the
+// games that still have something. It is the leader.Handler. A leader that was replaced does no
+// harm: consumers apply a room once.
+func (st *store) applyGames(ctx context.Context, _ int64, gameIDs []int64) (unfinished []int64, err error) {
+	waiting, err := st.applyShards(ctx, st.shardsOf(gameIDs))
+	return gamesOf(waiting), err // games also with an error
+}
+
+// applyShards applies what waits in the outboxes of shards, and returns the shards in which
+// something still waits.
+func (st *store) applyShards(ctx context.Context, shards []keys.Shard) (waiting []keys.Shard, err error) {
+	shards, waiting = st.splitStopped(shards)
+	var errs []error
+	for chunk := range slices.Chunk(shards, maxPipelined) {
+		pages := make([]*redis.ScanCmd, len(chunk))
+		_, _ = st.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, shard := range chunk {
+				pages[i] = p.HScan(ctx, keys.RoomOutbox(shard), 0, "", outboxPage)
+			}
+			return nil
+		})
+		for i, shard := range chunk {
+			isDone, err := st.applyShard(ctx, shard, pages[i])
+			if errs = append(errs, err); !isDone {
+				waiting = append(waiting, shard)
+			}
+		}
+	}
+	return waiting, errors.Join(errs...)
+}
+
+// applyShard applies the entries of an outbox, of which it gets the first page. One that cannot be
+// applied holds up no other. applyShard reports whether none is left.
+func (st *store) applyShard(ctx context.Context, shard keys.Shard, page *redis.ScanCmd) (isDone bool, err error) {
+	isDone = true
+	for {
+		entries, cursor, err := page.Result()
+		if err = redisdb.WrapError("read the outbox of "+shard.String(), err); err != nil {
+			return redisdb.IsWrongType(err), err // then a look a minute is enough
+		}
+		for entry := range slices.Chunk(entries, 2) { // id of the room, how it ended
+			if !hasTime(ctx) {
+				return false, nil
+			}
+			if _, isDelayed := st.delayedRooms.Get(entry[0]); isDelayed {
+				isDone = false
+				continue
+			}
+			err := st.applyEntry(ctx, shard, entry[0], entry[1])
+			if isOutside(err) {
+				return false, err
+			}
+			if err != nil {
+				isDone = false
+				st.delayedRooms.Add(entry[0], struct{}{})
+				slog.ErrorContext(ctx, "an ended room was not applied and will be again", "room", entry[0], "error", err)
+			}
+		}
+		if cursor == 0 {
+			return isDone, nil
+		}
+		page = st.db.Client.HScan(ctx, keys.RoomOutbox(shard), cursor, "", outboxPage)
+	}
+}
