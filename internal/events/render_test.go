@@ -229,7 +229,7 @@ func TestEveryStoredEventIsRenderedWithTheMembersThatTheReferencePromises(t *tes
 			for i, e := range got {
 				number := seq
 				if len(got) == 2 && i == 0 {
-					number = "9"
+					number = before(seq)
 				}
 				rendered[e.Type] = true
 				want := `{"type":"` + c.want[2*i] + `"` + idMember + `,"seq":` + number + `,"position":"` + number + "-" + nonce +
@@ -246,6 +246,12 @@ func TestEveryStoredEventIsRenderedWithTheMembersThatTheReferencePromises(t *tes
 			t.Errorf("no entry of the type %s was rendered", e.Name)
 		}
 	}
+}
+
+// before returns the number before another one.
+func before(seq string) string {
+	n, _ := new(big.Int).SetString(seq, 10)
+	return n.Sub(n, big.NewInt(1)).String()
 }
 
 // checkMembers requires the members of the data in the order of the reference.
@@ -293,9 +299,6 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 		head + "room.turn|" + millis + "|7|8||set", head + "room.turn|" + millis + "|7|8|" + millis,
 		"1-0000001a|user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2|41", // it would be 0 and 1
 		head + "user.asset|" + millis + "|GOLD|0|-40|60|0|purchase|asset:3|3|1|2",
-		head + "tournament.opened|" + millis + "|1|ANNOUNCED", // the list is a room's
-		head + "user.match|" + millis + "|x|r1m1|" + testRoom + "|" + millis,
-		head + "user.match|" + millis + "|1|r1m1|" + testRoom, head + "user.match|" + millis + "|1|r1m1|" + testRoom + "|x",
 		head + "user.prize|" + millis + "|GOLD|2|250|1000|0|prize|tour:7|tour:7|1|GOLD|2|250||",
 		head + "user.progress|" + millis + `|"gameId":1},"x":{"y":2`, head + "user.progress|" + millis + `|"a":1,"a":2`,
 	} {
@@ -306,7 +309,7 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 }
 
 func TestAMalformedEntryOfATournamentIsAnError(t *testing.T) {
-	const head = "2-0000001a|tournament."
+	const head, match = "2-0000001a|tournament.", "2-0000001a|user.match|" + millis
 	for _, entry := range []string{
 		head + "opened|" + millis + "|x|ANNOUNCED", head + "joined|" + millis + "|2|1|250|2|{", head + "left|" + millis + "|2",
 		head + "round_started|" + millis + "|6|1|4|x",
@@ -314,10 +317,15 @@ func TestAMalformedEntryOfATournamentIsAnError(t *testing.T) {
 		head + "match_ready|" + millis + "|7|r1m2|" + testRoom + "|1|" + millis + "|7:1,x:2",
 		head + "match_decided|" + millis + "|8|r1m2|x|played|7:1", head + "settled|" + millis + "|9|2|1000|50|7:1:950",
 		head + "cancelled|" + millis + "|9",
+		match + "|x|r1m1|" + testRoom + "|" + millis, match + "|1|r1m1|" + testRoom, match + "|1|r1m1|" + testRoom + "|x",
 	} {
 		if got, err := Render(entry, testTour); err == nil {
 			t.Errorf("%q is rendered as %s", entry, got[0].JSON)
 		}
+	}
+	const opened = head + "opened|" + millis + "|1|ANNOUNCED"
+	if got, err := Render(opened, testRoom); err == nil {
+		t.Errorf("in the list of a room, %q is rendered as %s", opened, got[0].JSON)
 	}
 }
 

@@ -120,3 +120,33 @@ func (b *builder) appendTournamentCancelled() {
 	b.text("reason", b.next())
 	b.integer("version", version)
 }
+
+// user.match: tournament|match|room|ms of the deadline.
+func (b *builder) appendUserMatch() {
+	b.integer("tournamentId", b.next())
+	b.text("matchId", b.next())
+	b.text("roomId", b.next())
+	b.name("deadline")
+	b.json = wire.AppendTime(b.json, b.parseTime(b.next()))
+}
+
+// user.prize: source|place|token|decimals|units|asset|quantity|owned, behind the values of
+// user.balance. Asset, quantity and owned are empty for units alone.
+func (b *builder) appendUserPrize() {
+	source, place, token, decimals, units := b.next(), b.next(), b.next(), b.next(), b.next()
+	b.text("source", source)
+	b.integer("place", place)
+	if units == "0" {
+		b.literal("tokenId", "null")
+	} else {
+		b.text("tokenId", token)
+	}
+	b.amount("prize", "amount", units, decimals)
+	for _, name := range []string{"assetId", "quantity", "owned"} {
+		if value := b.next(); value == "" {
+			b.literal(name, "null")
+		} else {
+			b.integer(name, value)
+		}
+	}
+}
