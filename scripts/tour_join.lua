@@ -27,13 +27,13 @@ local status, version, seq, _, call, escrow, entrants, checked_in, round, open, 
 local entrant = redis.call('HGET', entrants_key, user)
 local was, was_checked, was_stake
 if entrant then was, was_checked, was_stake = string.match(entrant, PATTERN(tour_entrant: state checked stake)) end
+if status == 'SETTLING' or status == 'FINISHED' or status == 'CANCELLING' or status == 'CANCELLED' then
+  return refuse('tournament_closed', nonce)
+end
 if was == 'disqualified' then return refuse('disqualified', nonce) end
 if was and was ~= 'out' then return refuse('ok', nonce) end
 local is_late = status == 'RUNNING' and tonumber(round) <= tonumber(late_rounds) and late_rounds ~= '0'
 local now_ms, now = read_clock()
-if status == 'SETTLING' or status == 'FINISHED' or status == 'CANCELLING' or status == 'CANCELLED' then
-  return refuse('tournament_closed', nonce)
-end
 if not is_late and (status ~= 'REGISTRATION' and status ~= 'CHECK_IN' or now_ms >= tonumber(starts)) then
   return refuse('registration_closed', nonce)
 end

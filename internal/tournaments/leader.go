@@ -127,7 +127,7 @@ func (s *Service) step(ctx context.Context, by lead, t *tour, now time.Time) (go
 		case t.open == 0:
 			return true, s.beginRound(ctx, by, t)
 		}
-		return false, s.driveMatches(ctx, by, t, now)
+		return s.driveMatches(ctx, by, t, now)
 	case Settling:
 		if t.cursor < t.entrants {
 			return true, s.store.settle(ctx, by, t)

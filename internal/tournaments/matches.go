@@ -211,70 +211,69 @@ func placesOf(results []*result) []payout {
 	return places
 }
 
-// driveMatches does what is to be done in the undecided matches of the round.
-func (s *Service) driveMatches(ctx context.Context, by lead, t *tour, now time.Time) error {
+// driveMatches does what is to be done in the undecided matches of the round. It reports whether
+// there may be more to do now.
+func (s *Service) driveMatches(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
 	info, err := s.store.readRound(ctx, t, t.round)
 	if err != nil {
-		return err
+		return false, err
 	}
 	matches, err := s.store.readMatches(ctx, t, t.round, 1, info.matches)
 	if err != nil {
-		return err
+		return false, err
 	}
 	matches = slices.DeleteFunc(matches, func(m Match) bool { return m.isDecided() })
 	states, err := s.store.readStates(ctx, t, matches)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var errs []error
 	for i := range matches {
-		err := s.driveMatch(ctx, by, t, &matches[i], info, states, now)
+		isChanged, err := s.driveMatch(ctx, by, t, &matches[i], info, states, now)
+		goesOn = goesOn || isChanged && err == nil
 		switch {
 		case errors.Is(err, errLeaderReplaced), errors.Is(err, apierror.TournamentClosed), ctx.Err() != nil:
-			return err
+			return false, err
 		case errors.Is(err, errStale), errors.Is(err, apierror.MatchDecided): // others were faster
 		case err != nil:
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return goesOn && errs == nil, errors.Join(errs...)
 }
 
-// driveMatch does what is to be done in an undecided match.
+// driveMatch does what is to be done in an undecided match. It reports whether it did something.
 func (s *Service) driveMatch(
 	ctx context.Context, by lead, t *tour, m *Match, info roundInfo, states map[int64]EntrantStatus, now time.Time,
-) error {
+) (isChanged bool, err error) {
 	if c, isDecided := withoutThoseOut(m, states); isDecided {
-		if err := s.store.report(ctx, by, t, c); err != nil {
-			return err
-		}
-		s.closeRoom(ctx, t, m)
-		return nil
+		return true, s.decideWithoutRoom(ctx, by, t, m, c)
 	}
 	isOver := m.Deadline != nil && !now.Before(*m.Deadline)
-	switch m.Status {
-	case MatchWaiting:
-		if isOver { // there was no room for it
-			c := t.definition.drawn(m, false)
-			c.was, c.isOver = MatchWaiting, true
-			return s.store.report(ctx, by, t, c)
-		}
+	switch {
+	case m.Status == MatchWaiting && !isOver:
 		return s.openRoom(ctx, by, t, m, info, now)
-	case MatchReady:
-		if isOver {
-			return s.decideByPresence(ctx, by, t, m)
-		}
-	case MatchPlaying:
-		if isOver {
-			c := t.definition.drawn(m, true)
-			c.was, c.isOver = MatchPlaying, true
-			if err := s.store.report(ctx, by, t, c); err != nil {
-				return err
-			}
-			s.closeRoom(ctx, t, m)
-		}
+	case m.Status == MatchWaiting: // there was no room for it
+		c := t.definition.drawn(m, false)
+		c.was, c.isOver = MatchWaiting, true
+		return true, s.store.report(ctx, by, t, c)
+	case m.Status == MatchReady && isOver:
+		return s.decideByPresence(ctx, by, t, m)
+	case m.Status == MatchPlaying && isOver:
+		c := t.definition.drawn(m, true)
+		c.was, c.isOver = MatchPlaying, true
+		return true, s.decideWithoutRoom(ctx, by, t, m, c)
 	}
-	return nil
+	return false, nil
+}
+
+// decideWithoutRoom changes a match and ends the room that it had.
+func (s *Service) decideWithoutRoom(ctx context.Context, by lead, t *tour, m *Match, c matchChange) error {
+	err := s.store.report(ctx, by, t, c)
+	if err == nil {
+		s.closeRoom(ctx, t, m)
+	}
+	return err
 }
 
 // withoutThoseOut returns the decision of a match of which a player has left, false when both are
@@ -302,7 +301,7 @@ func withoutThoseOut(m *Match, states map[int64]EntrantStatus) (matchChange, boo
 // openRoom opens the room of a match. One that cannot be opened is tried again until the deadline.
 func (s *Service) openRoom(
 	ctx context.Context, by lead, t *tour, m *Match, info roundInfo, now time.Time,
-) error {
+) (isOpen bool, err error) {
 	d := &t.definition
 	room, err := s.Rooms.OpenMatch(ctx, rooms.MatchInput{
 		GameID: t.gameID, TournamentID: t.id, MatchID: m.ID, Attempt: m.Attempt, RoundStart: info.startedAt,
@@ -313,33 +312,34 @@ func (s *Service) openRoom(
 	if err != nil {
 		slog.WarnContext(ctx, "the room of a match cannot be opened", "game", t.gameID, "tournament", t.id,
 			"match", m.ID, "error", err)
-		return nil
+		return false, nil
 	}
 	err = s.store.notifyPlayers(ctx, t.id, matchCall{
 		MatchID: m.ID, RoomID: room.RoomID, Deadline: now.Add(d.noShow()),
 		Users: []int64{m.Players[0].UserID, m.Players[1].UserID},
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	c := changeOf(m, MatchReady)
 	c.was, c.roomID, c.wait = MatchWaiting, room.RoomID, d.noShow()
-	return s.store.report(ctx, by, t, c)
+	return true, s.store.report(ctx, by, t, c)
 }
 
-// decideByPresence decides a match at its deadline by who sits in its room.
-func (s *Service) decideByPresence(ctx context.Context, by lead, t *tour, m *Match) error {
+// decideByPresence decides a match at its deadline by who sits in its room. It reports whether it
+// did something.
+func (s *Service) decideByPresence(ctx context.Context, by lead, t *tour, m *Match) (bool, error) {
 	status, present, err := s.Rooms.CloseMatch(ctx, t.gameID, *m.RoomID)
 	if errors.Is(err, apierror.RoomNotFound) { // it was removed after it had ended
 		status, present, err = rooms.Cancelled, []int64{m.Players[0].UserID, m.Players[1].UserID}, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	var c matchChange
 	switch {
 	case status == rooms.Created: // by the clock of the room it is too early
-		return nil
+		return false, nil
 	case status != rooms.Cancelled:
 		c = changeOf(m, MatchPlaying)
 		c.wait = t.definition.matchTimeout() + reportGrace
@@ -351,7 +351,7 @@ func (s *Service) decideByPresence(ctx context.Context, by lead, t *tour, m *Mat
 		c = t.definition.drawn(m, true)
 	}
 	c.was = MatchReady
-	return s.store.report(ctx, by, t, c)
+	return true, s.store.report(ctx, by, t, c)
 }
 
 // cancelRooms ends the rooms of the undecided matches of a tournament that is being cancelled.
