@@ -51,7 +51,9 @@ func (p *people) Profiles(ctx context.Context, ids ...int64) (map[int64]users.Pr
 	return found, nil
 }
 
-func (p *people) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) { return nil, nil }
+func (p *people) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) {
+	return nil, nil
+}
 
 func (p *people) Friends(context.Context, principal.Caller, int64, int) ([]users.Friend, int64, error) {
 	return nil, 0, nil

@@ -375,9 +375,6 @@ func (s *Service) cancelRooms(ctx context.Context, t *tour) error {
 	return nil
 }
 
-// feedsPrefix starts what the room of a match feeds: "t.<tournament>.<match>.<attempt>".
-const feedsPrefix = "t."
-
 // RoomEnded reports the end of the room of a match. It is the consumer of rooms for matches: it may
 // be called again with the same room. What is decided already, or belongs to an earlier attempt,
 // changes nothing.
@@ -435,10 +432,10 @@ func (d *Definition) ended(m *Match, e rooms.Ended) (matchChange, bool) {
 	return d.drawn(m, true), true
 }
 
-// parseFeeds returns the match that a room feeds.
+// parseFeeds returns the match that a room feeds: "t.<tournament>.<match>.<attempt>".
 func parseFeeds(feeds string) (id int64, matchID string, attempt int, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(feeds, feedsPrefix), ".")
-	if !strings.HasPrefix(feeds, feedsPrefix) || len(parts) != 3 {
+	parts := strings.Split(strings.TrimPrefix(feeds, rooms.FeedsMatch), ".")
+	if !strings.HasPrefix(feeds, rooms.FeedsMatch) || len(parts) != 3 {
 		return 0, "", 0, false
 	}
 	id, idErr := strconv.ParseInt(parts[0], 10, 64)

@@ -501,4 +501,3 @@ func TestPairingsOfAnEarlierVersionAreNotTaken(t *testing.T) {
 		}
 	})
 }
-
