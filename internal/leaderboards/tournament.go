@@ -20,8 +20,8 @@ func TournamentBoard(tournamentID int64) string {
 }
 
 // Create makes a board, whose first season begins now or at startsAt. It is for staff. It returns
-// invalid_request with every faulty field, board_exists and store_full; and forbidden for prizes from
-// funds that are not the caller's.
+// invalid_request with every faulty field, board_exists and store_full; and forbidden for prizes
+// from funds that are not the caller's.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, gameID int64, d Definition,
 ) (Leaderboard, error) {

@@ -23,9 +23,9 @@ const (
 	stepsAtOnce = 200
 )
 
-// Run drives tournaments until ctx ends: it opens, starts, pairs, settles and cancels them. One node
-// at a time does it, and any node may die at any instant: every step can be repeated, and a leader
-// that was replaced changes nothing.
+// Run drives tournaments until ctx ends: it opens, starts, pairs, settles and cancels them. One
+// node at a time does it, and any node may die at any instant: every step can be repeated, and a
+// leader that was replaced changes nothing.
 func (s *Service) Run(ctx context.Context) error { return s.work.Run(ctx) }
 
 // RunOnce does what is to be done now, unless another node does it.
@@ -181,8 +181,8 @@ type payout struct {
 	units  wallet.Units
 }
 
-// splitPot divides the pot, less the rake, among players by their places, best first; with nobody to
-// pay, all of it is the rake. Shares and ties are those of rooms.
+// splitPot divides the pot, less the rake, among players by their places, best first; with nobody
+// to pay, all of it is the rake. Shares and ties are those of rooms.
 func splitPot(pot wallet.Units, rakeBps int, bps []int, places []payout) (payouts []payout, rake wallet.Units) {
 	if len(places) == 0 || pot == 0 {
 		return nil, pot

@@ -294,8 +294,8 @@ func (f *fixture) pass(id int64, m Match) {
 	}
 }
 
-// finish ends the room of a match, in which both sit, with places by user id, and reports that as the
-// outbox does.
+// finish ends the room of a match, in which both sit, with places by user id, and reports that as
+// the outbox does.
 func (f *fixture) finish(m Match, places map[int64]int) error {
 	f.t.Helper()
 	var list []rooms.Placement

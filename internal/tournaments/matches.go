@@ -159,8 +159,9 @@ func (f *field) playing() int {
 // rounds returns how many rounds a Swiss tournament has by the number of its entrants now.
 func (t *tour) rounds() int { return roundsFor(&t.definition, t.entrants) }
 
-// beginRound pairs the next round, or settles the tournament when the last one is over. A round that
-// nobody can play is not begun: in a bracket the rounds are few, and who lost is still counted.
+// beginRound pairs the next round, or settles the tournament when the last one is over. A round
+// that nobody can play is not begun: in a bracket the rounds are few, and who lost is still
+// counted.
 func (s *Service) beginRound(ctx context.Context, by lead, t *tour) error {
 	f, err := s.readField(ctx, t)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // Boards keeps the scores of score tournaments. *leaderboards.Service implements it.
 type Boards interface {
 	CreateForTournament(ctx context.Context, gameID int64, d leaderboards.Definition) error
-	StartTournamentPlay(ctx context.Context, caller principal.Caller, gameID, tournamentID int64) (leaderboards.Play, error)
+	StartTournamentPlay(ctx context.Context, caller principal.Caller, gameID, tournamentID int64) (
+		leaderboards.Play, error)
 	EndSeason(ctx context.Context, caller principal.Caller, gameID int64, key string, number int64) (
 		leaderboards.Season, error)
 	ListSeasons(ctx context.Context, caller principal.Caller, gameID int64, key string, before int64, limit int) (
@@ -88,8 +89,8 @@ func (s *Service) StartAttempt(
 	}, nil
 }
 
-// driveScore makes the board of a score tournament, ends its season at endsAt, and settles when that
-// takes no late scores any more.
+// driveScore makes the board of a score tournament, ends its season at endsAt, and settles when
+// that takes no late scores any more.
 func (s *Service) driveScore(ctx context.Context, by lead, t *tour, now time.Time) (goesOn bool, err error) {
 	if now.Before(*t.definition.EndsAt) {
 		return false, s.Boards.CreateForTournament(ctx, t.gameID, t.boardDefinition())

@@ -13,7 +13,6 @@ import (
 	"github.com/parlor-games/parlor/internal/cache"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
-	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/leader"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/prizes"
@@ -21,7 +20,6 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/parlor-games/parlor/scripts"
 )
 
 // Wallets finds the token of a fee and keeps the books. *wallet.Service implements it.
@@ -80,9 +78,9 @@ type Deps struct {
 // Service has the verbs of tournaments. It is safe for concurrent use.
 //
 // Every verb decides by the caller's role what the caller may do: staff is the operator and the
-// game's server. Beside the codes that its comment lists, every verb returns forbidden (wrong role),
-// game_not_found (another game than the caller's), tournament_not_found and store_unavailable; those
-// with a receipt return idempotency_key_reused.
+// game's server. Beside the codes that its comment lists, every verb returns forbidden (wrong
+// role), game_not_found (another game than the caller's), tournament_not_found and
+// store_unavailable; those with a receipt return idempotency_key_reused.
 type Service struct {
 	Deps
 	store    *store
@@ -123,7 +121,7 @@ func New(db *redisdb.DB, deps Deps, o Options) *Service {
 }
 
 // EventTopic returns the topic of a tournament's events: the list and the channel of the same name.
-func (s *Service) EventTopic(gameID, id int64) string { return keys.TourEvents(gameID, id) }
+func (s *Service) EventTopic(gameID, id int64) string { return s.store.eventTopic(gameID, id) }
 
 // authorizeRead returns nil when the caller may see the tournaments of a game.
 func (s *Service) authorizeRead(ctx context.Context, caller principal.Caller, gameID int64) error {
@@ -160,9 +158,9 @@ func (s *Service) authorizePlayer(caller principal.Caller, gameID int64) error {
 
 // Create makes a tournament and sets its added prize aside. Staff may.
 //
-// It returns invalid_request (with every faulty field), invalid_amount, token_not_found, store_full,
-// insufficient_funds when the house has less than the added prize, and limit_reached when the game's
-// server may not mint so much: then the tournament is cancelled.
+// It returns invalid_request (with every faulty field), invalid_amount, token_not_found,
+// store_full, insufficient_funds when the house has less than the added prize, and limit_reached
+// when the game's server may not mint so much: then the tournament is cancelled.
 func (s *Service) Create(
 	ctx context.Context, caller principal.Caller, gameID int64, in CreateInput, rc idempotency.Receipt,
 ) (ChangeResult, error) {
@@ -180,11 +178,11 @@ func (s *Service) Create(
 	if err != nil {
 		return ChangeResult{}, err
 	}
-	first, replayed, err := s.store.create(ctx, s.store.newCommand(caller, gameID, id, rc), &d, token)
+	id, replayed, err := s.store.create(ctx, s.store.newCommand(caller, gameID, id, rc), &d, token)
 	if err != nil {
-		return ChangeResult{}, err
+		return ChangeResult{Replayed: replayed}, err
 	}
-	return s.created(ctx, gameID, first, replayed)
+	return s.created(ctx, gameID, id, replayed)
 }
 
 // prepare returns the definition and the token of a new tournament.
@@ -223,29 +221,21 @@ func (s *Service) replayCreate(
 	if _, expected := apierror.As(err); !expected || rc.KeyDigest == "" {
 		return ChangeResult{}, err
 	}
-	first, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, nil)
+	id, replayed, replayErr := s.store.create(ctx, s.store.newCommand(caller, gameID, 0, rc), nil, nil)
 	switch {
-	case replayErr != nil:
-		return ChangeResult{}, replayErr
-	case first.Status == scripts.Stale:
+	case errors.Is(replayErr, errStale):
 		return ChangeResult{}, err
+	case replayErr != nil:
+		return ChangeResult{Replayed: replayed}, replayErr
 	}
-	return s.created(ctx, gameID, first, replayed)
+	return s.created(ctx, gameID, id, replayed)
 }
 
 // created returns the tournament that tour_create made, now or before, with its added prize set
 // aside.
 func (s *Service) created(
-	ctx context.Context, gameID int64, first redisdb.Reply, replayed bool,
+	ctx context.Context, gameID, id int64, replayed bool,
 ) (ChangeResult, error) {
-	if err := errorOf(scripts.TourCreate, first); err != nil {
-		return ChangeResult{Replayed: replayed}, err
-	}
-	v := redisdb.NewValues("the reply of tour_create", first.Values)
-	id := v.NextInt()
-	if v.Err() != nil {
-		return ChangeResult{}, v.Err()
-	}
 	s.work.Changed(gameID)
 	t, err := s.store.load(ctx, gameID, id)
 	if err != nil {
@@ -317,16 +307,6 @@ func (s *Service) changed(ctx context.Context, gameID, id int64, replayed bool) 
 	return ChangeResult{Tournament: view, Replayed: replayed}, err
 }
 
-// result returns what a verb with a receipt returns for the reply of its script.
-func (s *Service) result(
-	ctx context.Context, script *scripts.Script, gameID, id int64, first redisdb.Reply, replayed bool,
-) (ChangeResult, error) {
-	if err := errorOf(script, first); err != nil {
-		return ChangeResult{Replayed: replayed}, err
-	}
-	return s.changed(ctx, gameID, id, replayed)
-}
-
 // Join enters the calling player and takes the fee. A player who is an entrant already gets the
 // tournament unchanged. In a Swiss tournament players may join late, and who left comes back.
 //
@@ -350,11 +330,11 @@ func (s *Service) Join(
 		return ChangeResult{}, err
 	}
 	profileJSON := string(users.AppendProfile(nil, profile))
-	first, replayed, err := s.store.join(ctx, s.store.newCommand(caller, gameID, id, rc), profileJSON)
+	replayed, err := s.store.join(ctx, s.store.newCommand(caller, gameID, id, rc), profileJSON)
 	if err != nil {
-		return ChangeResult{}, err
+		return ChangeResult{Replayed: replayed}, err
 	}
-	return s.result(ctx, scripts.TourJoin, gameID, id, first, replayed)
+	return s.changed(ctx, gameID, id, replayed)
 }
 
 // checkStakeAge returns forbidden to a player whose account is younger than the game asks of those
@@ -389,11 +369,11 @@ func (s *Service) Leave(
 		return ChangeResult{}, err
 	}
 	c := s.store.newCommand(caller, gameID, id, rc)
-	first, replayed, err := s.store.leave(ctx, c, caller.UserID, EntrantOut)
+	replayed, err := s.store.leave(ctx, c, caller.UserID, EntrantOut)
 	if err != nil {
-		return ChangeResult{}, err
+		return ChangeResult{Replayed: replayed}, err
 	}
-	return s.result(ctx, scripts.TourLeave, gameID, id, first, replayed)
+	return s.changed(ctx, gameID, id, replayed)
 }
 
 // Disqualify takes a player out for good: the player cannot join again and is last. Before the
@@ -407,11 +387,11 @@ func (s *Service) Disqualify(
 		return ChangeResult{}, err
 	}
 	c := s.store.newCommand(caller, gameID, id, rc)
-	first, replayed, err := s.store.leave(ctx, c, userID, EntrantDisqualified)
+	replayed, err := s.store.leave(ctx, c, userID, EntrantDisqualified)
 	if err != nil {
-		return ChangeResult{}, err
+		return ChangeResult{Replayed: replayed}, err
 	}
-	return s.result(ctx, scripts.TourLeave, gameID, id, first, replayed)
+	return s.changed(ctx, gameID, id, replayed)
 }
 
 // CheckIn notes that the calling player is there. A player who has checked in already gets the
@@ -424,11 +404,11 @@ func (s *Service) CheckIn(
 	if err := s.authorizePlayer(caller, gameID); err != nil {
 		return ChangeResult{}, err
 	}
-	first, replayed, err := s.store.checkIn(ctx, s.store.newCommand(caller, gameID, id, rc))
+	replayed, err := s.store.checkIn(ctx, s.store.newCommand(caller, gameID, id, rc))
 	if err != nil {
-		return ChangeResult{}, err
+		return ChangeResult{Replayed: replayed}, err
 	}
-	return s.result(ctx, scripts.TourCheckIn, gameID, id, first, replayed)
+	return s.changed(ctx, gameID, id, replayed)
 }
 
 // Start starts a tournament before its time; with too few players it is cancelled. Staff may. One
@@ -570,8 +550,8 @@ func (s *Service) List(
 	return items, q.After, nil
 }
 
-// Entrants returns a page of entrants in the order of joining, and where the next one begins, "" for
-// none. It returns invalid_request for a cursor that is none.
+// Entrants returns a page of entrants in the order of joining, and where the next one begins, ""
+// for none. It returns invalid_request for a cursor that is none.
 func (s *Service) Entrants(
 	ctx context.Context, caller principal.Caller, gameID, id int64, cursor string, limit int,
 ) (list []Entrant, next string, err error) {

@@ -102,6 +102,9 @@ func optionalTime(f *redisdb.Fields, field string) *time.Time {
 	return new(f.Time(field))
 }
 
+// eventTopic returns the topic of a tournament's events.
+func (s *store) eventTopic(gameID, id int64) string { return keys.TourEvents(gameID, id) }
+
 // load returns a tournament, or tournament_not_found.
 func (s *store) load(ctx context.Context, gameID, id int64) (*tour, error) {
 	values, err := s.db.Client.HMGet(ctx, keys.Tour(gameID, id), tourFields...).Result()
@@ -153,28 +156,32 @@ func (s *store) newCommand(caller principal.Caller, gameID, id int64, rc idempot
 	return c
 }
 
-// runCommand runs a script that leaves a receipt. names are its keys without the receipt, which is
-// the last one.
+// runCommand runs a script that leaves a receipt, and returns the values of its first reply. names
+// are its keys without the receipt, which is the last one. replayed is true, also with an error,
+// when an earlier request with the key got the reply.
 func (s *store) runCommand(
 	ctx context.Context, script *scripts.Script, c command, names []string, own ...any,
-) (first redisdb.Reply, replayed bool, err error) {
+) (values []string, replayed bool, err error) {
 	receiptKey := keys.MoneyReceipt(c.gameID, c.caller.ActorID(), c.receipt.KeyDigest)
 	if refused := c.receipt.RefuseNew; refused != nil {
 		kept, err := s.db.Client.Exists(ctx, receiptKey).Result()
 		if err != nil {
-			return redisdb.Reply{}, false, redisdb.WrapError("find a receipt", err)
+			return nil, false, redisdb.WrapError("find a receipt", err)
 		}
 		if kept == 0 {
-			return redisdb.Reply{}, false, refused
+			return nil, false, refused
 		}
 	}
 	args := append([]any{s.db.PublishCommand, c.nonce, c.receipt.Fingerprint, c.ttl.Milliseconds()}, own...)
 	reply, err := s.run(ctx, script, c.gameID, append(names, receiptKey), args...)
 	if err != nil {
-		return redisdb.Reply{}, false, err
+		return nil, false, err
 	}
-	first, replayed = idempotency.FirstReply(c.nonce, reply)
-	return first, replayed, nil
+	first, replayed := idempotency.FirstReply(c.nonce, reply)
+	if first.Status == scripts.Stale {
+		return nil, false, errStale
+	}
+	return first.Values, replayed, errorOf(script, first)
 }
 
 // errorOf returns the error of a reply, with what the values behind its status mean.
@@ -198,24 +205,30 @@ func errorOf(script *scripts.Script, reply redisdb.Reply) error {
 	return reply.Err(script)
 }
 
-// create stores a new tournament with an id that newID has drawn. A nil definition looks the
-// receipt up only; then stale means that there is none.
+// create stores a new tournament with an id that newID has drawn, and returns its id, or that of an
+// earlier request. A nil definition looks for that only; then errStale means that there was none.
 func (s *store) create(
 	ctx context.Context, c command, d *Definition, token *wallet.Token,
-) (first redisdb.Reply, replayed bool, err error) {
+) (id int64, replayed bool, err error) {
 	settings, definition := "", ""
 	if d != nil {
 		text, err := wire.Marshal(d)
 		if err != nil {
-			return first, false, fmt.Errorf("encode a tournament: %w", err)
+			return 0, false, fmt.Errorf("encode a tournament: %w", err)
 		}
 		settings, definition = encodeSettings(d, token), string(text)
 	}
-	return s.runCommand(ctx, scripts.TourCreate, c,
+	values, replayed, err := s.runCommand(ctx, scripts.TourCreate, c,
 		[]string{
 			keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.Tours(c.gameID), keys.ToursDue(c.gameID),
 		},
 		c.id, settings, definition, c.caller.ActorID())
+	if err != nil {
+		return 0, replayed, err
+	}
+	v := redisdb.NewValues("the reply of tour_create", values)
+	id = v.NextInt()
+	return id, replayed, v.Err()
 }
 
 func encodeSettings(d *Definition, token *wallet.Token) string {
@@ -238,31 +251,34 @@ func encodeSettings(d *Definition, token *wallet.Token) string {
 		redisdb.PackedText("no_check_in", string(d.NoCheckIn)))
 }
 
-func (s *store) join(ctx context.Context, c command, profileJSON string) (redisdb.Reply, bool, error) {
+func (s *store) join(ctx context.Context, c command, profileJSON string) (replayed bool, err error) {
 	walletKey, lines := keys.WalletWithLines(c.gameID, c.caller.UserID)
-	return s.runCommand(ctx, scripts.TourJoin, c,
+	_, replayed, err = s.runCommand(ctx, scripts.TourJoin, c,
 		[]string{
 			keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.TourEntrants(c.gameID, c.id),
 			keys.TourOrder(c.gameID, c.id), walletKey, lines, keys.Ledger(c.gameID),
 		},
 		c.caller.UserID, keys.TourRef(c.id), profileJSON)
+	return replayed, err
 }
 
 // leave takes a player out: state is EntrantOut or EntrantDisqualified.
-func (s *store) leave(ctx context.Context, c command, userID int64, state EntrantStatus) (redisdb.Reply, bool, error) {
+func (s *store) leave(ctx context.Context, c command, userID int64, state EntrantStatus) (replayed bool, err error) {
 	walletKey, lines := keys.WalletWithLines(c.gameID, userID)
-	return s.runCommand(ctx, scripts.TourLeave, c,
+	_, replayed, err = s.runCommand(ctx, scripts.TourLeave, c,
 		[]string{
 			keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.TourEntrants(c.gameID, c.id),
 			keys.TourOrder(c.gameID, c.id), keys.ToursDue(c.gameID), walletKey, lines, keys.Ledger(c.gameID),
 		},
 		userID, keys.TourRef(c.id), c.id, string(state))
+	return replayed, err
 }
 
-func (s *store) checkIn(ctx context.Context, c command) (redisdb.Reply, bool, error) {
-	return s.runCommand(ctx, scripts.TourCheckIn, c,
+func (s *store) checkIn(ctx context.Context, c command) (replayed bool, err error) {
+	_, replayed, err = s.runCommand(ctx, scripts.TourCheckIn, c,
 		[]string{keys.Tour(c.gameID, c.id), keys.TourEvents(c.gameID, c.id), keys.TourEntrants(c.gameID, c.id)},
 		c.caller.UserID)
+	return replayed, err
 }
 
 // lead is who changes a tournament without a receipt: the leader by its fence, or staff with "".

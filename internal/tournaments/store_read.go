@@ -322,7 +322,9 @@ func (s *store) loadEach(ctx context.Context, gameID int64, ids []int64) ([]*tou
 
 // listDue returns up to n tournaments of a game to look at by a time, and whether there are others
 // to come before soon.
-func (s *store) listDue(ctx context.Context, gameID int64, now, soon time.Time, n int) (ids []int64, more bool, err error) {
+func (s *store) listDue(
+	ctx context.Context, gameID int64, now, soon time.Time, n int,
+) (ids []int64, more bool, err error) {
 	page, err := s.db.Client.ZRangeByScoreWithScores(ctx, keys.ToursDue(gameID), &redis.ZRangeBy{
 		Min: "-inf", Max: strconv.FormatInt(soon.UnixMilli(), 10), Count: int64(n) + 1,
 	}).Result()
