@@ -48,7 +48,7 @@ func (f *fixture) tour(s *scripts.Script, given values, rest ...any) call {
 	return f.newCall(s, values{
 		"tournament_id": tourID, "ref_of_the_tournament": keys.TourRef(tourID), "holder": 1, "prize": 1, "draw": 5,
 		"profile": `{"id":7,"name":"a|b"}`, "actor_who_made_it": "op", "definition_as_JSON": "{}",
-		"new_state": "out", "why": "operator", "cursor": 0, "users": "7,8", "rake": 0, "payouts": "",
+		"new_state": "out", "why": "operator", "users": "7,8", "rake": 0, "payouts": "",
 	}, rest...).with(given)
 }
 

@@ -6,16 +6,15 @@
 -- KEYS      1 tour  2 events  3 entrants  4 order  5 prize  6 ledger  7 fence  then wallet and lines
 --           of each of the users
 -- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)  4 ref of the
---           tournament  5 cursor: how many entrants were gone through before  6 ids of the users whose
---           keys are given
+--           tournament  5 ids of the users whose keys are given
 -- RETURNS   ok stale tournament_not_found
 -- INVARIANT each fee leaves the escrow once; escrow is the sum of the fees that are held; what left it
 --           for the prizes is in the pool
--- Stale means that the cursor is another one, that the users are not the next ones, or, with "fence"
--- behind it, that the leader has a successor.
+-- Stale means that the users are not those at the cursor, or, with "fence" behind it, that the leader
+-- has a successor.
 local tour_key, events_key, entrants_key, order_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local prize_key, ledger_key, fence_key = KEYS[5], KEYS[6], KEYS[7]
-local publish, nonce_of_call, fence, ref, cursor_before, users = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local publish, nonce_of_call, fence, ref, users = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
 local fields = redis.call('HMGET', tour_key, 'settings', 'live')
@@ -25,7 +24,6 @@ local status, version, seq, nonce, call, escrow, entrants, checked_in, round, op
   string.match(fields[2], PATTERN(tour_live:
     status version seq nonce call escrow entrants checked_in round open cursor roll funded))
 if call == nonce_of_call then return 'ok' end
-if cursor ~= cursor_before then return {'stale', nonce_of_call} end
 if status ~= 'RUNNING' and status ~= 'SETTLING' and status ~= 'CANCELLING' then return {'stale', nonce_of_call} end
 local next_users = redis.call('ZRANGE', order_key, cursor, string.format('%d', cursor + 99))
 if #next_users == 0 or table.concat(next_users, ',') ~= users then return {'stale', nonce_of_call} end

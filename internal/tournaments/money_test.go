@@ -199,3 +199,31 @@ func TestAFeeCountsAsAStakeOfAPlayerWhoSetsLimitsLater(t *testing.T) {
 		wantCode(t, err, apierror.OpenRoomsLimit)
 	})
 }
+
+func TestAbsentPlayersOfACancelledTournamentGetTheirFeeOnce(t *testing.T) {
+	onBothStores(t, func(t *testing.T, f *fixture) {
+		id := f.create(f.swiss(func(in *CreateInput) {
+			in.CheckInOpensAt, in.MinEntrants = new(time.Now().Add(50*time.Millisecond)), new(2)
+		}))
+		f.enter(id, 1, 2, 3)
+		f.leadUntil(t, id, CheckIn)
+		for _, userID := range []int64{1, 2} {
+			if _, err := f.CheckIn(t.Context(), f.player(userID), f.gameID, id, idempotency.Receipt{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+		f.lead()
+		f.wantBalance(3, 1000, 0)
+		if _, err := f.Cancel(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+		f.leadUntil(t, id, Cancelled)
+		for user := range int64(3) {
+			f.wantBalance(user+1, 1000, 0)
+		}
+		f.check()
+	})
+}

@@ -374,7 +374,7 @@ func (s *store) settle(ctx context.Context, by lead, t *tour) error {
 		names = append(names, walletKey, lines)
 	}
 	reply, err := s.run(ctx, scripts.TourSettle, t.gameID, names,
-		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.ref(), t.cursor, strings.Join(list, ","))
+		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.ref(), strings.Join(list, ","))
 	if err != nil {
 		return err
 	}
