@@ -41,7 +41,8 @@ for i, user in ipairs(next_users) do
   local is_absent = status == 'RUNNING' and state == 'joined'
   local is_released = stake ~= '0' and (status ~= 'RUNNING' or is_absent and no_check_in == 'refund')
   if is_released then
-    release_stake(publish, KEYS[6 + 2 * i], KEYS[7 + 2 * i], nonce_of_call, now, token, decimals, stake,
+    local wallet_key, lines_key = KEYS[6 + 2 * i], KEYS[7 + 2 * i]
+    release_stake(publish, wallet_key, lines_key, nonce_of_call, now, token, decimals, stake,
       reason == 'refund' and stake or '0', reason, ref)
     sum = sum + stake
     if reason == 'refund' then postings[#postings + 1] = ';w' .. user .. ':' .. stake end

@@ -19,8 +19,10 @@ func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 		if v := f.get(id); v.Entrants != 2 || v.PotUnits != 500 || v.Status != Registration {
 			t.Errorf("%+v", v)
 		}
-		if _, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
-			t.Error(err)
+		version := f.get(id).Version
+		r, err := f.Join(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
+		if err != nil || r.Tournament.Version != version {
+			t.Errorf("%+v, %v", r, err)
 		}
 		f.wantBalance(1, 750, 250) // a second time it costs nothing
 		if _, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{}); err != nil {
@@ -28,7 +30,7 @@ func TestAFeeIsAStakeUntilThePlayerLeaves(t *testing.T) {
 		}
 		f.wantBalance(1, 1000, 0)
 		f.check()
-		_, err := f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
+		_, err = f.Leave(t.Context(), f.player(1), f.gameID, id, idempotency.Receipt{})
 		wantCode(t, err, apierror.NotEntrant)
 		if v := f.get(id); v.Entrants != 1 || v.PotUnits != 250 {
 			t.Errorf("%+v", v)

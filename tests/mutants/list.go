@@ -480,7 +480,7 @@ var mutants = []mutant{
 		"  escrow = string.format('%d', escrow + fee)\n", "", tours,
 	},
 	{
-		"an entrant pays again", "tour_join",
+		"an entrant who joins again changes the tournament", "tour_join",
 		"if was and was ~= 'out' then return refuse('ok', nonce) end", "", tours,
 	},
 	{
