@@ -482,6 +482,12 @@ var tourExamples = []example{
 		f.settleTour()
 		return f.advanceTour("FINISHED")
 	}},
+	{scripts.TourAdvance, "with a fee that nobody paid back", "stale", func(f *fixture) call {
+		f.settleTour()
+		f.tour(scripts.TourSettle, nil).want(scripts.OK)
+		f.setTourLive("escrow", 250)
+		return f.advanceTour("FINISHED")
+	}},
 	{scripts.TourAdvance, "decided for an earlier version", "stale", func(f *fixture) call {
 		f.startTour(nil)
 		c := f.advanceTour("SETTLING")
@@ -530,6 +536,10 @@ var tourExamples = []example{
 	{scripts.TourSettle, "without one who is next", "stale", func(f *fixture) call {
 		f.settleTour()
 		return f.tour(scripts.TourSettle, values{"users": "7"})
+	}},
+	{scripts.TourSettle, "with another one", "stale", func(f *fixture) call {
+		f.settleTour()
+		return f.tour(scripts.TourSettle, values{"users": "7,9"})
 	}},
 	{scripts.TourSettle, "before the start", "stale", func(f *fixture) call {
 		f.newTour(nil)

@@ -107,7 +107,8 @@ func (s *Service) driveScore(ctx context.Context, by lead, t *tour, now time.Tim
 	if err != nil {
 		return false, err
 	}
-	if len(seasons) == 0 || seasons[0].Status != leaderboards.SeasonSealed {
+	if len(seasons) == 0 || seasons[0].Status == leaderboards.SeasonOpen ||
+		seasons[0].Status == leaderboards.SeasonClosing {
 		return false, nil
 	}
 	places, err := s.scorePlaces(ctx, t, len(t.definition.Payout))
