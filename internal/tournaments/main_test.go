@@ -98,12 +98,7 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 	p := &people{gameID: lastGame.Add(1), born: time.Now().Add(-time.Hour)}
 	f := &fixture{t: t, people: p, gameID: p.gameID, db: db, fence: 1, given: map[int64]wallet.Units{}}
 	f.wallet = wallet.New(db, p, wallet.Options{})
-	f.rooms = rooms.New(db, f.wallet, p, p, rooms.Options{
-		KeyedHash: func(_ context.Context, label, text string) ([]byte, error) {
-			sum := sha256.Sum256([]byte(label + text))
-			return sum[:], nil
-		},
-	})
+	f.rooms = newRooms(db, f.wallet, p)
 	prizeService := prizes.New(db, f.wallet)
 	f.boards = leaderboards.New(db, p, p, leaderboards.Options{})
 	f.Service = New(db, Deps{
@@ -117,6 +112,16 @@ func newFixture(t tester, db *redisdb.DB) *fixture {
 	}
 	f.token = token
 	return f
+}
+
+// newRooms returns rooms of a node.
+func newRooms(db *redisdb.DB, wallets *wallet.Service, p *people) *rooms.Service {
+	return rooms.New(db, wallets, p, p, rooms.Options{
+		KeyedHash: func(_ context.Context, label, text string) ([]byte, error) {
+			sum := sha256.Sum256([]byte(label + text))
+			return sum[:], nil
+		},
+	})
 }
 
 var operator = principal.Caller{Role: principal.Operator}
