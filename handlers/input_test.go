@@ -49,16 +49,22 @@ func (f *fixture) storeDigest() string {
 // newRoomFixture is newGameFixture with a room of Ann and Bob. The replacer fills in the ids of a
 // request.
 func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
+	return newRoomFixtureFor(t, "")
+}
+
+// newRoomFixtureFor is newRoomFixture with the tournaments that a request needs.
+func newRoomFixtureFor(t *testing.T, request string) (*fixture, player, *strings.Replacer) {
 	t.Helper()
 	f := newGameFixture(t)
 	ann, bob := f.guest("Ann"), f.guest("Bob")
 	room := f.createRoom(ann)
 	f.expect(200, "POST", "/join", bob.token, roomBody(room))
 	f.createBoard(ann.id)
-	return f, ann, strings.NewReplacer("<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
+	return f, ann, strings.NewReplacer(append(f.tournamentPlaceholders(request, ann, bob),
+		"<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
 		"<room>", room,
 		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>",
-		strconv.FormatInt(f.createSword(), 10))
+		strconv.FormatInt(f.createSword(), 10))...)
 }
 
 // validBodies has a valid body for every operation that accepts one, and the caller who sends it.
@@ -161,7 +167,24 @@ var validBodies = []struct {
 	{"POST " + topBoard + "/entries/<ann>/hide", "server", `{"reason":"x"}`, false},
 	{"POST " + topBoard + "/entries/<ann>/unhide", "server", `{"reason":"x"}`, false},
 	{"POST " + topBoard + "/entries/<ann>/remove", "server", `{"reason":"x"}`, false},
+	{"POST /api/v1/tournaments/<tour>/join", "ann", `{}`, true},
+	{"POST /api/v1/tournaments/<tour>/leave", "ann", `{}`, true},
+	{"POST /api/v1/tournaments/<tour>/check-in", "ann", `{}`, true},
+	{"POST /api/v1/tournaments/<score>/attempts", "ann", `{}`, true},
+	{
+		"POST " + gameTournaments, "operator", `{"name":"New","format":"swiss","entryTokenId":<gold>,"entryFee":1,` +
+			`"addedPrize":{"amount":1,"from":"mint"},"rakeBps":1,"payout":[10000],"minEntrants":2,"maxEntrants":8,` +
+			`"registrationOpensAt":"<soon>","checkInOpensAt":"<soon>","startsAt":"<soon>","endsAt":"<soon>",` +
+			`"attempts":1,"board":{},"rounds":1,"lateJoinRounds":0,"room":{},"seeding":"random","noShowSeconds":60,` +
+			`"matchTimeoutSeconds":60,"draws":"half","noCheckIn":"refund","visibility":"public","metadata":{}}`, false,
+	},
+	{"POST " + gameTournaments + "/<tour>/start", "server", `{}`, true},
+	{"POST " + gameTournaments + "/<tour>/cancel", "server", `{}`, true},
+	{"POST " + gameTournaments + "/<tour>/entrants/<bob>/disqualify", "server", `{}`, true},
+	{"POST " + gameTournaments + "/<match>/matches/r1m1/resolve", "server", `{"winnerId":<bob>}`, false},
 }
+
+const gameTournaments = "/api/v1/admin/games/<game>/tournaments"
 
 func TestEveryBodyIsDecodedStrictly(t *testing.T) {
 	withBody := slices.DeleteFunc(operations(), func(operation string) bool {
@@ -173,7 +196,7 @@ func TestEveryBodyIsDecodedStrictly(t *testing.T) {
 	for _, b := range validBodies {
 		t.Run(b.operation, func(t *testing.T) {
 			t.Parallel()
-			f, ann, fill := newRoomFixture(t)
+			f, ann, fill := newRoomFixtureFor(t, b.operation)
 			bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[b.as]
 			method, path, _ := strings.Cut(fill.Replace(b.operation), " ")
 			good := fill.Replace(b.body)

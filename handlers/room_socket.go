@@ -36,6 +36,9 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 			"room.state.set":   {auth.ClassWrite, decodeDataThen(setStateByMessage)},
 			"room.turn.set":    {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
 			"user.subscribe":   {auth.ClassRead, decodeDataThen(resumeUserEvents)},
+
+			"tournament.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToTournament)},
+			"tournament.unsubscribe": {"", decodeDataThen(unsubscribeFromTournament)},
 		},
 		onOpen:   subscribeToUserEvents,
 		onBinary: sendBytes,

@@ -29,7 +29,7 @@ type CreateInput struct {
 	MaxEntrants  int                `json:"maxEntrants"` // required
 
 	RegistrationOpensAt *time.Time `json:"registrationOpensAt,omitzero"` // default: now
-	CheckInOpensAt      *time.Time `json:"checkInOpensAt,omitzero"`      // default: nobody has to check in
+	CheckInOpensAt      *time.Time `json:"checkInOpensAt,omitzero"`      // with registration at the earliest; default: none
 	StartsAt            *time.Time `json:"startsAt"`                     // required
 	EndsAt              *time.Time `json:"endsAt,omitzero"`              // required of score
 
@@ -219,6 +219,9 @@ func (in CreateInput) prepareTimes(d *Definition, t Terms, errs *apierror.FieldE
 		d.RegistrationOpensAt = *toMillisecond(in.RegistrationOpensAt)
 	}
 	d.CheckInOpensAt, d.EndsAt = toMillisecond(in.CheckInOpensAt), toMillisecond(in.EndsAt)
+	if c := d.CheckInOpensAt; c != nil && c.Before(t.Now) {
+		d.CheckInOpensAt = &d.RegistrationOpensAt
+	}
 	if in.StartsAt == nil {
 		errs.Add("startsAt", "required", "is required")
 		return

@@ -513,6 +513,9 @@ func (s *Service) List(
 	if err := s.authorizeRead(ctx, caller, q.GameID); err != nil {
 		return nil, 0, err
 	}
+	if err := q.check(); err != nil {
+		return nil, 0, err
+	}
 	items = []Tournament{}
 	for scanned := 0; scanned < maxScanned; {
 		ids, err := s.store.listIDs(ctx, q.GameID, q.After, q.Limit+1)

@@ -2,9 +2,11 @@ package tournaments
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -349,23 +351,16 @@ type ListQuery struct {
 	Limit  int
 }
 
+// check returns invalid_request for an unknown status.
+func (q ListQuery) check() error {
+	if q.Status == "" || slices.Contains(statuses, q.Status) {
+		return nil
+	}
+	return apierror.InvalidRequest.WithField("status", "unknown", "is no status of a tournament")
+}
+
 // ChangeResult is what a change of a tournament returns.
 type ChangeResult struct {
 	Tournament Tournament // as it is now; not with an error
 	Replayed   bool       // an earlier request with the same key made the change
 }
-
-// The edge (package handlers) calls the service by these verbs:
-//
-//	Create(ctx, caller, gameID int64, in CreateInput, rc idempotency.Receipt) (ChangeResult, error)
-//	List(ctx, caller, q ListQuery) (items []Tournament, next int64, err error)   // newest first
-//	Get(ctx, caller, gameID, id int64) (Tournament, error)
-//	Entrants(ctx, caller, gameID, id int64, cursor string, limit int) ([]Entrant, next string, err error)
-//	Matches(ctx, caller, gameID, id int64, round int, cursor string, limit int) ([]Match, next string, err error)
-//	Standings(ctx, caller, gameID, id int64, cursor string, limit int) ([]Standing, next string, err error)
-//	Join, Leave, CheckIn(ctx, caller, gameID, id int64, rc idempotency.Receipt) (ChangeResult, error)
-//	StartAttempt(ctx, caller, gameID, id int64) (Attempt, error)
-//	Start, Cancel(ctx, caller, gameID, id int64, rc idempotency.Receipt) (ChangeResult, error)
-//	Disqualify(ctx, caller, gameID, id, userID int64, rc idempotency.Receipt) (ChangeResult, error)
-//	Resolve(ctx, caller, gameID, id int64, matchID string, winnerID int64, rc idempotency.Receipt) (Match, replayed bool, error)
-//	EventTopic(gameID, id int64) string // channel of the events, as rooms.Service has it
