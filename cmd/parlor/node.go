@@ -19,10 +19,12 @@ import (
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/nodes"
 	"github.com/parlor-games/parlor/internal/presence"
+	"github.com/parlor-games/parlor/internal/prizes"
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/stops"
+	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -42,6 +44,8 @@ type domains struct {
 	auth   *auth.Service
 	rooms  *rooms.Service
 	boards *leaderboards.Service
+	prizes *prizes.Service
+	tours  *tournaments.Service
 	stops  *stops.Service
 	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
 }
@@ -82,6 +86,11 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney, KeyedHash: d.auth.KeyedHash,
 	})
 	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
+	d.prizes = prizes.New(db, d.wallet)
+	d.tours = tournaments.New(db, tournaments.Deps{
+		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
+	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.memory.AdmitNew})
+	d.rooms.SetConsumer(rooms.FeedsMatch, d.tours.RoomEnded)
 	return d
 }
 
@@ -164,6 +173,7 @@ func newNode(
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Boards:      n.boards,
+		Tournaments: n.tours,
 		Limiter:     n.limiter,
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
 		Readiness:   n.monitor,
