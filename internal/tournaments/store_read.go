@@ -163,19 +163,6 @@ func (s *store) readAllEntrants(ctx context.Context, t *tour) ([]storedEntrant, 
 	return list, nil
 }
 
-// readEntrant returns one entrant, false when there is none.
-func (s *store) readEntrant(ctx context.Context, t *tour, userID int64) (storedEntrant, bool, error) {
-	text, err := s.db.Client.HGet(ctx, keys.TourEntrants(t.gameID, t.id), strconv.FormatInt(userID, 10)).Result()
-	if errors.Is(err, redis.Nil) {
-		return storedEntrant{}, false, nil
-	}
-	if err != nil {
-		return storedEntrant{}, false, redisdb.WrapError("read an entrant", err)
-	}
-	e, err := decodeEntrant(userID, text)
-	return e, err == nil, err
-}
-
 // readSeeds returns the user ids of the players in the order of their seeds, none before the first
 // round.
 func (s *store) readSeeds(ctx context.Context, t *tour) ([]int64, error) {
