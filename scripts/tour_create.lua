@@ -1,8 +1,8 @@
 -- tour_create: makes a tournament, or changes nothing.
 -- INCLUDES  clock receipt event
 -- KEYS      1 tour  2 events  3 tours  4 due  5 receipt
--- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 tournament id  6 settings ('' to look up the
---           receipt only)  7 definition as JSON  8 actor who made it
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 tournament id  6 settings ('' to look up
+--           the receipt only)  7 definition as JSON  8 actor who made it
 -- RETURNS   ok replay stale idempotency_key_reused
 -- INVARIANT live has the position of the last event
 -- Stale means that there is no receipt. The tournament id follows ok.

@@ -305,7 +305,9 @@ var tourExamples = []example{
 		f.tour(scripts.TourOpen, nil).want(scripts.OK)
 		return f.tour(scripts.TourCheckIn, nil)
 	}},
-	{scripts.TourCheckIn, "none", "tournament_not_found", func(f *fixture) call { return f.tour(scripts.TourCheckIn, nil) }},
+	{scripts.TourCheckIn, "none", "tournament_not_found", func(f *fixture) call {
+		return f.tour(scripts.TourCheckIn, nil)
+	}},
 	{scripts.TourCheckIn, "who is not there", "not_entrant", func(f *fixture) call {
 		f.newTour(nil)
 		return f.tour(scripts.TourCheckIn, nil)

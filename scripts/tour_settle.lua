@@ -3,15 +3,15 @@
 -- being settled: the fees go to the prizes. When it is being cancelled: they go back.
 -- INCLUDES  clock amounts balance count_stake event tour stake end_room
 -- FLAGS     allow-oom
--- KEYS      1 tour  2 events  3 entrants  4 order  5 prize  6 ledger  7 fence  then wallet and lines
---           of each of the users
--- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)  4 ref of the
---           tournament  5 ids of the users whose keys are given
+-- KEYS      1 tour  2 events  3 entrants  4 order  5 prize  6 ledger  7 fence  then wallet and
+--           lines of each of the users
+-- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)  4 ref of
+--           the tournament  5 ids of the users whose keys are given
 -- RETURNS   ok stale tournament_not_found
--- INVARIANT each fee leaves the escrow once; escrow is the sum of the fees that are held; what left it
---           for the prizes is in the pool
--- Stale means that the users are not those at the cursor, or, with "fence" behind it, that the leader
--- has a successor.
+-- INVARIANT each fee leaves the escrow once; escrow is the sum of the fees that are held; what left
+--           it for the prizes is in the pool
+-- Stale means that the users are not those at the cursor, or, with "fence" behind it, that the
+-- leader has a successor.
 local tour_key, events_key, entrants_key, order_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local prize_key, ledger_key, fence_key = KEYS[5], KEYS[6], KEYS[7]
 local publish, nonce_of_call, fence, ref, users = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -52,8 +52,9 @@ for i, user in ipairs(next_users) do
     if is_released then stake = '0' end
     redis.call('HSET', entrants_key, user, PACK(tour_entrant))
     version, seq, nonce = string.format('%d', version + 1), string.format('%d', seq + 1), nonce_of_call
+    local left = string.format('%d', escrow - sum)
     emit_event(publish, events_key, seq, nonce, now, 'tournament.left',
-      version .. '|' .. user .. '|no_check_in|' .. entrants .. '|' .. string.format('%d', escrow - sum) .. '|' .. decimals)
+      version .. '|' .. user .. '|no_check_in|' .. entrants .. '|' .. left .. '|' .. decimals)
   end
 end
 if sum > 0 then
@@ -62,8 +63,8 @@ if sum > 0 then
     postings[1] = ';p:' .. units
     redis.call('HINCRBY', prize_key, 'pool', units)
   end
-  redis.call('RPUSH', ledger_key, now .. '|' .. nonce_of_call .. '|' .. token .. '|' .. reason .. '|' .. ref .. '|e:-' ..
-    units .. table.concat(postings))
+  redis.call('RPUSH', ledger_key, now .. '|' .. nonce_of_call .. '|' .. token .. '|' .. reason .. '|' .. ref ..
+    '|e:-' .. units .. table.concat(postings))
   escrow = string.format('%d', escrow - sum)
 end
 call, cursor = nonce_of_call, string.format('%d', cursor + #next_users)

@@ -89,7 +89,7 @@ func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
 	lastKill := time.Now()
-	err := redistest.Poll(5*time.Minute, func() error { // a result of a node that died may wait for a minute
+	err := redistest.Poll(15*time.Minute, func() error { // a result of a node that died may wait for a minute
 		if time.Since(lastKill) > 2*time.Second {
 			n.kill()
 			lastKill = time.Now()
