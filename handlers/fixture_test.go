@@ -267,7 +267,7 @@ func (f *fixture) startMatch(a, b player) (path, roomID string) {
 	return path, f.expect(200, "GET", path+"/matches", a.token, "").text("items.0.roomId")
 }
 
-// startAttempts makes a score tournament of players and starts it. It returns its path for everyone.
+// startAttempts makes a score tournament of players, starts it and returns its path for everyone.
 func (f *fixture) startAttempts(players ...player) string {
 	f.t.Helper()
 	path := f.createTournament("score", fmt.Sprintf(`,"minEntrants":1,"attempts":2,"endsAt":%q`,
@@ -295,7 +295,8 @@ func (f *fixture) tournamentPlaceholders(request string, a, b player) []string {
 	f.expect(200, "POST", checking+"/join", a.token, "")
 	playing, _ := f.startMatch(a, b)
 	return []string{
-		"<tour>", idOf(open), "<checking>", idOf(checking), "<match>", idOf(playing), "<score>", idOf(f.startAttempts(a, b)), "<soon>", inAnHour(),
+		"<tour>", idOf(open), "<checking>", idOf(checking), "<match>", idOf(playing),
+		"<score>", idOf(f.startAttempts(a, b)), "<soon>", inAnHour(),
 	}
 }
 

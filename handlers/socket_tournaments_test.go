@@ -61,10 +61,11 @@ func TestEventsOfATournamentOnAnotherNode(t *testing.T) {
 			"joined", "joined", "joined", "left", "opened", "checked_in", "checked_in", "started", "round_started",
 			"match_ready", "match_decided", "settled",
 		}
+		idMember := fmt.Sprintf(`"tournamentId":%d,`, tournamentID(path))
 		var middle string
 		for i, kind := range story {
 			got := watcher.expectEvent("tournament." + kind)
-			if got.Seq != int64(i+3) || !strings.Contains(string(got.raw), fmt.Sprintf(`"tournamentId":%d,`, tournamentID(path))) {
+			if got.Seq != int64(i+3) || !strings.Contains(string(got.raw), idMember) {
 				t.Errorf("event %d is %s", i, got.raw)
 			}
 			switch kind {

@@ -82,8 +82,8 @@ var advice = map[string]string{
 	SegmentFixed.Code:      "Leave `segments` out, or give those of the player. The next season takes others.",
 	BoardFull.Code:         "Wait for the next season. Players who have an entry can still improve it.",
 	TournamentFull.Code:    "Choose another tournament, or wait for somebody to leave before the start.",
-	RegistrationClosed.Code: "Read the tournament: it takes entrants from `registrationOpensAt` to `startsAt`, and a Swiss " +
-		"until `lateJoinRounds`.",
+	RegistrationClosed.Code: "Read the tournament: it takes entrants from `registrationOpensAt` to `startsAt`, and a " +
+		"Swiss until `lateJoinRounds`.",
 	CheckInClosed.Code:    "Check in between `checkInOpensAt` and `startsAt`.",
 	TournamentClosed.Code: "Read the tournament. Nothing changes in it any more.",
 	AttemptsUsedUp.Code:   "Wait for the end: the best score counts.",

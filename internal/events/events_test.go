@@ -24,7 +24,8 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 }
 
 func TestEventNamesAreUniqueAndWellFormed(t *testing.T) {
-	form, member := regexp.MustCompile(`^(hello|(room|tournament|user|server)\.[a-z_]+)$`), regexp.MustCompile(`^[a-z][A-Za-z]*\??$`)
+	form := regexp.MustCompile(`^(hello|(room|tournament|user|server)\.[a-z_]+)$`)
+	member := regexp.MustCompile(`^[a-z][A-Za-z]*\??$`)
 	seen := map[string]bool{}
 	for _, e := range All() {
 		if !form.MatchString(e.Name) || seen[e.Name] || e.Meaning == "" {

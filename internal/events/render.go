@@ -55,10 +55,10 @@ func isNonce(text string) bool {
 	return len(text) == nonceDigits
 }
 
-// Render returns the events that an entry stands for, in order. listID is the room or the tournament
-// of the list, "" for a player's list. Values behind those that this node knows are ignored: a newer node may write
-// more of them. It returns an error for an unknown type, and when the JSON would not be valid; the
-// error quotes no value.
+// Render returns the events that an entry stands for, in order. listID is the room or tournament of
+// the list, "" for a player's list. Values behind those that this node knows are ignored: a newer
+// node may write more of them. It returns an error for an unknown type, and when the JSON would not
+// be valid; the error quotes no value.
 func Render(entry, listID string) ([]Rendered, error) {
 	h, ok := ParseHeader(entry)
 	if !ok {

@@ -168,7 +168,8 @@ var renderings = []struct {
 	},
 	{
 		"a call to a match", "", "9-0000001a|user.match|" + millis + "|12|r1m2|" + testRoom + "|" + millis,
-		[]string{"user.match", `{"tournamentId":12,"matchId":"r1m2","roomId":"` + testRoom + `","deadline":` + renderedT + `}`},
+		[]string{"user.match", `{"tournamentId":12,"matchId":"r1m2","roomId":"` + testRoom + `","deadline":` + renderedT +
+			`}`},
 	},
 	{
 		"a balance", "", "9-0000001a|user.balance|" + millis + "|GOLD|2|-250|750|250|a%7Cb%25\"\n|" + testRoom,
@@ -311,7 +312,8 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 func TestAMalformedEntryOfATournamentIsAnError(t *testing.T) {
 	const head, match = "2-0000001a|tournament.", "2-0000001a|user.match|" + millis
 	for _, entry := range []string{
-		head + "opened|" + millis + "|x|ANNOUNCED", head + "joined|" + millis + "|2|1|250|2|{", head + "left|" + millis + "|2",
+		head + "opened|" + millis + "|x|ANNOUNCED", head + "joined|" + millis + "|2|1|250|2|{",
+		head + "left|" + millis + "|2",
 		head + "round_started|" + millis + "|6|1|4|x",
 		head + "match_ready|" + millis + "|7|r1m2|" + testRoom + "|1|" + millis + "|7", // a player without a seed
 		head + "match_ready|" + millis + "|7|r1m2|" + testRoom + "|1|" + millis + "|7:1,x:2",

@@ -29,7 +29,7 @@ type CreateInput struct {
 	MaxEntrants  int                `json:"maxEntrants"` // required
 
 	RegistrationOpensAt *time.Time `json:"registrationOpensAt,omitzero"` // default: now
-	CheckInOpensAt      *time.Time `json:"checkInOpensAt,omitzero"`      // with registration at the earliest; default: none
+	CheckInOpensAt      *time.Time `json:"checkInOpensAt,omitzero"`      // at registration or later; default: none
 	StartsAt            *time.Time `json:"startsAt"`                     // required
 	EndsAt              *time.Time `json:"endsAt,omitzero"`              // required of score
 

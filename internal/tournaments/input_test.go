@@ -190,7 +190,9 @@ func TestMatchIDs(t *testing.T) {
 			t.Errorf("%s is %d, %d, %v", id, round, number, ok)
 		}
 	}
-	for _, id := range []string{"", "r0m1", "r1m0", "r01m1", "r1m1 ", "m1r1", "r1", "r1m", "r10000m1", "r1m100000", "R1M1"} {
+	for _, id := range []string{
+		"", "r0m1", "r1m0", "r01m1", "r1m1 ", "m1r1", "r1", "r1m", "r10000m1", "r1m100000", "R1M1",
+	} {
 		if _, _, ok := ParseMatchID(id); ok {
 			t.Errorf("%q is taken for a match", id)
 		}

@@ -60,7 +60,7 @@ func TestStandings(t *testing.T) {
 		{"a bye is a point, nobody coming is none", FormatSwiss, 3, "1x2 3-", "1:3 2:1 3:2"},
 		// 1 and 2 have two points each; 2 lost to 3, 1 to 4.
 		{"Buchholz", FormatSwiss, 6, "1-6 2-5 3-4 | 4-1 3-2 5-6 | 3-6 1-5 2-4", "1:3 2:2 3:1 4:4 5:5 6:6"},
-		// Both lost to 3; without the weakest, the others of 1 are as strong as those of 2, who beat better ones.
+		// Both lost to 3, and have as strong opponents but for the weakest; 2 beat better ones.
 		{"Sonneborn-Berger", FormatSwiss, 6, "1-6 2-5 3-4 | 3-1 2-4 5-6 | 3-2 1-5 4-6", "1:3 2:2 3:1 4:4 5:5 6:6"},
 		{"the game between the tied", FormatRoundRobin, 4, "2-1 3-4 | 1-3 4-2 | 1-4 2-3", "1:2 2:1 3:3 4:4"},
 		{"a cycle is not decided by its games", FormatRoundRobin, 3, "1-2 | 2-3 | 3-1", "1:1 2:2 3:3"},
@@ -91,11 +91,13 @@ func TestTheTiebreaksOfASwiss(t *testing.T) {
 	}
 	// Opponents of 1: 4 (1.5), 2 (2), 3 (1.5); without the weakest 3.5. Beaten 4 and 2, half of 3.
 	if one.BuchholzHalves != 7 || one.SonnebornBergerQuarters != 2*3+2*4+3 {
-		t.Errorf("player 1: Buchholz %d halves, Sonneborn-Berger %d quarters", one.BuchholzHalves, one.SonnebornBergerQuarters)
+		t.Errorf("player 1: Buchholz %d halves, Sonneborn-Berger %d quarters", one.BuchholzHalves,
+			one.SonnebornBergerQuarters)
 	}
 	// Opponents of 2: 3 (1.5), 1 (2.5), nobody, who is the weakest. Beaten: 3.
 	if two.BuchholzHalves != 8 || two.SonnebornBergerQuarters != 6 {
-		t.Errorf("player 2: Buchholz %d halves, Sonneborn-Berger %d quarters", two.BuchholzHalves, two.SonnebornBergerQuarters)
+		t.Errorf("player 2: Buchholz %d halves, Sonneborn-Berger %d quarters", two.BuchholzHalves,
+			two.SonnebornBergerQuarters)
 	}
 	text, err := wire.Marshal(one.tiebreaks(FormatSwiss))
 	if want := `{"buchholz":3.5,"directEncounter":0,"sonnebornBerger":4.25,"seed":1}`; err != nil || string(text) != want {
