@@ -259,7 +259,7 @@ func (f *fixture) winMatch(roomID string, winner, loser player) {
 // the tournament's path for everyone and the room.
 func (f *fixture) startMatch(a, b player) (path, roomID string) {
 	f.t.Helper()
-	path = f.createTournament("single_elimination", "")
+	path = f.createTournament("single_elimination", `,"seeding":"joined"`)
 	f.expect(200, "POST", path+"/join", a.token, "")
 	f.expect(200, "POST", path+"/join", b.token, "")
 	f.expect(200, "POST", f.staffTournament(path)+"/start", adminKey, "")
