@@ -6,8 +6,9 @@
 -- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
 --           4 tournament id  5 match id  6 attempt to which it happened  7 status that the match
 --           must have ('' for any but DECIDED)  8 new status  9 new attempt  10 room id
---           11 winner, '' for none  12 why it is decided ('' when it is not)  13 wait_ms: until the deadline of
---           the new status  14 over: 1 for what may happen after the deadline only
+--           11 winner, '' for none  12 why it is decided ('' when it is not)
+--           13 wait_ms: until the deadline of the new status  14 over: 1 for what may happen after
+--           the deadline only
 -- RETURNS   ok stale tournament_not_found tournament_closed match_not_found match_decided
 -- INVARIANT a match is decided once; open counts the undecided matches of the round; live has the
 --           position of the last event
