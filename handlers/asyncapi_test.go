@@ -76,8 +76,9 @@ func readSocketContract() *socketContract {
 		if len(s.Value.AllOf) == 0 {
 			// These are parts of an allOf and must accept the members of its other parts.
 			closeSchema(s, map[*openapi3.Schema]bool{
-				loaded.Components.Schemas["socket-RoomEvent"].Value: true,
-				loaded.Components.Schemas["socket-UserEvent"].Value: true,
+				loaded.Components.Schemas["socket-RoomEvent"].Value:       true,
+				loaded.Components.Schemas["socket-TournamentEvent"].Value: true,
+				loaded.Components.Schemas["socket-UserEvent"].Value:       true,
 			})
 			continue
 		}
@@ -136,7 +137,10 @@ func (f *fixture) expectEventsMatchContract() {
 		lists := node.ScanType(ctx, 0, "*", 1000, "list").Iterator()
 		for lists.Next(ctx) {
 			key := lists.Val()
-			roomID, _ := keys.ParseRoomEvents(key)
+			listID, isRoom := keys.ParseRoomEvents(key)
+			if !isRoom {
+				listID, _ = keys.ParseTourEvents(key)
+			}
 			if !strings.HasSuffix(key, ":events") && !strings.HasSuffix(key, ":lines") {
 				continue // the ledger
 			}
@@ -145,7 +149,7 @@ func (f *fixture) expectEventsMatchContract() {
 				return err
 			}
 			for _, entry := range entries {
-				rendered, err := events.Render(entry, roomID)
+				rendered, err := events.Render(entry, listID)
 				if err != nil {
 					return err
 				}
@@ -204,6 +208,7 @@ func TestTheSocketContractKnowsEveryEvent(t *testing.T) {
 	known := []string{ // messages from the client
 		"auth.refresh", "room.subscribe", "room.unsubscribe", "room.send", "user.subscribe",
 		"room.state.set", "room.turn.set", "board.subscribe", "board.unsubscribe",
+		"tournament.subscribe", "tournament.unsubscribe",
 	}
 	for _, e := range events.All() {
 		known = append(known, e.Name)

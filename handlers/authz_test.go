@@ -16,6 +16,8 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
 	const room = `{"roomId":"<room>"}`
 	const board, adminBoard = "/api/v1/leaderboards/top", admin + "games/<game>/leaderboards/top"
+	const tour, adminTour = "/api/v1/tournaments/<tour>", admin + "games/<game>/tournaments/<tour>"
+	const newTournament = `{"name":"New","format":"swiss","maxEntrants":8,"startsAt":"<soon>"}`
 	rows := []struct{ operation, body, want string }{
 		// The columns are: none, invalid, suspended, other game's player, other game's server; stranger,
 		// creator's friend, seated, host; server, operator.
@@ -116,6 +118,32 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 			"POST " + adminBoard + "/entries/<player>/remove", `{"reason":"x"}`,
 			"401 401 403 403 404 403 403 403 403 200 404",
 		},
+		{"GET /api/v1/tournaments?gameId=<game>", "", "                401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + tour + "?gameId=<game>", "", "                       401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + tour + "/entrants?gameId=<game>", "", "              401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + tour + "/matches?gameId=<game>", "", "               401 401 403 404 404 200 200 200 200 200 200"},
+		{"GET " + tour + "/standings?gameId=<game>", "", "             401 401 403 404 404 200 200 200 200 200 200"},
+		{"POST " + tour + "/join", "", "                               401 401 403 404 403 200 200 200 200 403 403"},
+		{"POST " + tour + "/leave", "", "                              401 401 403 404 403 403 403 200 200 403 403"},
+		{"POST " + tour + "/check-in", "", "                           401 401 403 404 403 403 403 409 409 403 403"},
+		{
+			"POST /api/v1/tournaments/<score>/attempts", "",
+			"401 401 403 404 403 403 403 201 201 403 403",
+		},
+		{
+			"POST " + admin + "games/<game>/tournaments", newTournament,
+			"401 401 403 403 404 403 403 403 403 201 201",
+		},
+		{"POST " + adminTour + "/start", "", "                         401 401 403 403 404 403 403 403 403 200 200"},
+		{"POST " + adminTour + "/cancel", "", "                        401 401 403 403 404 403 403 403 403 200 200"},
+		{
+			"POST " + adminTour + "/entrants/<friend>/disqualify", "",
+			"401 401 403 403 404 403 403 403 403 200 200",
+		},
+		{
+			"POST " + admin + "games/<game>/tournaments/<match>/matches/r1m1/resolve", `{"winnerId":<friend>}`,
+			"401 401 403 403 404 403 403 403 403 200 200",
+		},
 		{"POST " + admin + "games", `{"name":"New"}`, "                401 401 403 403 403 403 403 403 403 403 201"},
 		{"GET " + admin + "games", "", "                               401 401 403 403 403 403 403 403 403 403 200"},
 		{"GET " + admin + "games/<game>", "", "                        401 401 403 403 404 403 403 403 403 200 200"},
@@ -205,9 +233,10 @@ func TestEachRoleGetsTheStatusOfTheMatrix(t *testing.T) {
 				`{"maxPlayers":4,"minPlayers":1,"visibility":"private"}`)
 			f.expect(200, "POST", session+"join", friend.token, roomBody(made.text("roomId")))
 			f.expect(204, "DELETE", fmt.Sprintf("/api/v1/friends/%d", friend.id), player.token, "")
-			fill := strings.NewReplacer("<game>", strconv.FormatInt(f.game, 10), "<player>", strconv.FormatInt(player.id, 10),
+			fill := strings.NewReplacer(append(f.tournamentPlaceholders(row.operation, player, friend),
+				"<game>", strconv.FormatInt(f.game, 10), "<player>", strconv.FormatInt(player.id, 10),
 				"<friend>", strconv.FormatInt(friend.id, 10), "<room>", made.text("roomId"), "<code>", made.text("code"),
-				"<asset>", strconv.FormatInt(f.createSword(), 10))
+				"<asset>", strconv.FormatInt(f.createSword(), 10))...)
 			f.expect(200, "POST", fmt.Sprintf(admin+"users/%d/suspend", suspended.id), adminKey, `{"reason":"x"}`)
 			var got []string
 			for i, bearer := range []string{

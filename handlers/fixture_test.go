@@ -27,6 +27,7 @@ import (
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -131,8 +132,9 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
 	f.deps = handlers.Deps{
 		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
-		Rooms: rooms.New(db, f.wallets, userService, gameService, rooms.Options{AdmitNew: f.memory.AdmitNew}),
-		Auth:  authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
+		Rooms: rooms.New(db, f.wallets, userService, gameService,
+			rooms.Options{AdmitNew: f.memory.AdmitNew, KeyedHash: authService.KeyedHash}),
+		Auth: authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
 		Boards: leaderboards.New(db, userService, gameService, leaderboards.Options{
 			AdmitNew: f.memory.AdmitNew, Prizes: prizes.New(db, f.wallets),
@@ -146,6 +148,11 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		progress.Options{SigningKeys: signingKeys, Log: log, AdmitNew: f.memory.AdmitNew}); err != nil {
 		t.Fatal(err)
 	}
+	f.deps.Tournaments = tournaments.New(db, tournaments.Deps{
+		Wallets: f.wallets, Players: userService, Games: gameService, Rooms: f.deps.Rooms,
+		Prizes: prizes.New(db, f.wallets), Boards: f.deps.Boards,
+	}, tournaments.Options{AdmitNew: f.memory.AdmitNew})
+	f.deps.Rooms.SetConsumer(rooms.FeedsMatch, f.deps.Tournaments.RoomEnded)
 	f.deps.Accounts = accounts.New(accounts.Deps{
 		Users: userService, Wallet: f.wallets, Progress: f.deps.Progress, Auth: authService, Boards: f.deps.Boards,
 	})
@@ -202,6 +209,112 @@ func (f *fixture) createHeldSeason(board string, first int64) {
 	f.expect(200, "POST", f.gamePath()+"/leaderboards/"+board+"/seasons/1/end", f.serverKey, `{"reason":"x"}`)
 	if err := f.deps.Boards.RunOnce(f.t.Context()); err != nil {
 		f.t.Fatal(err)
+	}
+}
+
+// createTournament makes a tournament of a format that starts in an hour, with further members such
+// as `,"name":"Cup"`. It returns the path of it for everyone; staffTournament that for staff.
+func (f *fixture) createTournament(format, more string) string {
+	f.t.Helper()
+	body := fmt.Sprintf(`{"name":"Cup","format":%q,"maxEntrants":8,"startsAt":%q%s}`, format, inAnHour(), more)
+	made := f.expect(201, "POST", f.gamePath()+"/tournaments", adminKey, body)
+	return fmt.Sprintf("/api/v1/tournaments/%d", made.id("tournamentId"))
+}
+
+// staffTournament returns the path for staff of a tournament.
+func (f *fixture) staffTournament(path string) string {
+	return f.gamePath() + strings.TrimPrefix(path, "/api/v1")
+}
+
+// inAnHour returns a time in the form of a request.
+func inAnHour() string { return time.Now().Add(time.Hour).UTC().Format(time.RFC3339) }
+
+// driveTournaments reports the rooms that have ended, and does what the leader of the tournaments
+// has to do now.
+func (f *fixture) driveTournaments() {
+	f.t.Helper()
+	if _, err := f.deps.Rooms.Sweep(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := f.deps.Tournaments.RunOnce(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// waitForTournament drives the tournaments until one has a status, and returns it.
+func (f *fixture) waitForTournament(path, bearer, status string) *httpResult {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		f.driveTournaments()
+		t := f.expect(200, "GET", path, bearer, "")
+		if t.text("status") == status {
+			return t
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.t.Fatalf("the tournament is not %s: %s", status, t.raw)
+		}
+	}
+}
+
+// winMatch seats the players of a match in its room and reports that the first of them won.
+func (f *fixture) winMatch(roomID string, winner, loser player) {
+	f.t.Helper()
+	for _, p := range []player{winner, loser} {
+		f.expect(200, "POST", "/join", p.token, roomBody(roomID))
+	}
+	f.expect(200, "POST", "/api/v1/game-session/finish", f.serverKey, fmt.Sprintf(
+		`{"roomId":%q,"results":[{"userId":%d,"place":1},{"userId":%d,"place":2}]}`, roomID, winner.id, loser.id),
+		"Idempotency-Key", "finish-"+roomID)
+}
+
+// startMatch makes a bracket of two players, starts it and opens the room of its match. It returns
+// the tournament's path for everyone and the room.
+func (f *fixture) startMatch(a, b player) (path, roomID string) {
+	f.t.Helper()
+	path = f.createTournament("single_elimination", `,"seeding":"joined"`)
+	f.expect(200, "POST", path+"/join", a.token, "")
+	f.expect(200, "POST", path+"/join", b.token, "")
+	f.expect(200, "POST", f.staffTournament(path)+"/start", adminKey, "")
+	f.driveTournaments()
+	return path, f.expect(200, "GET", path+"/matches", a.token, "").text("items.0.roomId")
+}
+
+// startAttempts makes a score tournament of players, starts it and returns its path for everyone.
+func (f *fixture) startAttempts(players ...player) string {
+	f.t.Helper()
+	path := f.createTournament("score", fmt.Sprintf(`,"minEntrants":1,"attempts":2,"endsAt":%q`,
+		time.Now().Add(2*time.Hour).UTC().Format(time.RFC3339)))
+	for _, p := range players {
+		f.expect(200, "POST", path+"/join", p.token, "")
+	}
+	f.expect(200, "POST", f.staffTournament(path)+"/start", f.serverKey, "")
+	return path
+}
+
+// tournamentPlaceholders returns what stands for tournaments in a request, in pairs: <tour> has two
+// players and takes more, in <checking> the first of them can check in, <match> plays r1m1, and
+// <score> takes scores of both.
+func (f *fixture) tournamentPlaceholders(request string, a, b player) []string {
+	f.t.Helper()
+	if !strings.Contains(request, "/tournaments") {
+		return nil
+	}
+	idOf := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+	open := f.createTournament("swiss", "")
+	f.expect(200, "POST", open+"/join", a.token, "")
+	f.expect(200, "POST", open+"/join", b.token, "")
+	checking := f.createTournament("swiss", `,"checkInOpensAt":"2026-01-01T00:00:00Z"`)
+	f.expect(200, "POST", checking+"/join", a.token, "")
+	playing, _ := f.startMatch(a, b)
+	return []string{
+		"<tour>", idOf(open), "<checking>", idOf(checking), "<match>", idOf(playing),
+		"<score>", idOf(f.startAttempts(a, b)), "<soon>", inAnHour(),
 	}
 }
 

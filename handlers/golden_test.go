@@ -205,6 +205,58 @@ func TestEveryOperationReturnsTheGoldenResponse(t *testing.T) {
 		f.expectError(409, "season_closed", "POST", game+"/leaderboards/approved/seasons/1/void", adminKey,
 			`{"reason":"too late"}`)
 		goldenOnSingle("leaderboard_prized", f.expect(200, "GET", "/api/v1/leaderboards/approved", bob.token, ""))
+		// A tournament.
+		goldenOnSingle("tournament", f.expect(201, "POST", game+"/tournaments", adminKey, fmt.Sprintf(
+			`{"name":"Friday cup","format":"single_elimination","entryTokenId":%d,"entryFee":"1.50","addedPrize":`+
+				`{"amount":10,"from":"mint"},"payout":[7000,3000],"maxEntrants":4,"seeding":"joined","rakeBps":1000,`+
+				`"startsAt":%q}`, f.gold, inAnHour())))
+		cup := "/api/v1/tournaments/1"
+		goldenOnSingle("tournament_joined", f.expect(200, "POST", cup+"/join", ann.token, ""))
+		f.expect(200, "POST", cup+"/join", bob.token, "")
+		goldenOnSingle("tournament_invalid", f.expectError(400, "invalid_request", "POST", game+"/tournaments", f.serverKey,
+			`{"name":"","format":"swiss","maxEntrants":1,"startsAt":"2020-01-01T00:00:00Z","board":{}}`))
+		goldenOnSingle("tournament_forbidden", f.expectError(403, "forbidden", "POST", game+"/tournaments", f.serverKey,
+			fmt.Sprintf(`{"name":"x","format":"swiss","maxEntrants":2,"startsAt":%q,"rakeBps":0}`, inAnHour())))
+		goldenOnSingle("entrants", f.expect(200, "GET", cup+"/entrants?limit=1", bob.token, ""))
+		f.expect(200, "POST", f.staffTournament(cup)+"/start", adminKey, "")
+		f.expectError(409, "registration_closed", "POST", cup+"/join", cid.token, "")
+		f.driveTournaments()
+		match := f.expect(200, "GET", cup+"/matches?round=1", ann.token, "")
+		goldenOnSingle("matches", match)
+		f.winMatch(match.text("items.0.roomId"), bob, ann)
+		over := f.waitForTournament(cup, ann.token, "FINISHED")
+		goldenOnSingle("tournament_finished", over)
+		f.expect(304, "GET", cup, ann.token, "", "If-None-Match", over.header.Get("Etag"))
+		goldenOnSingle("standings", f.expect(200, "GET", cup+"/standings", ann.token, ""))
+		f.expect(200, "GET", "/api/v1/tournaments?status=FINISHED", cid.token, "")
+		f.expectError(400, "invalid_request", "GET", "/api/v1/tournaments?status=OVER", cid.token, "")
+		attempts := f.startAttempts(ann)
+		attempt := f.expect(201, "POST", attempts+"/attempts", ann.token, "")
+		f.expect(200, "POST", "/api/v1/leaderboards/tour-2/scores", ann.token,
+			fmt.Sprintf(`{"score":7,"playId":%q}`, attempt.text("playId")))
+		goldenOnSingle("standings_of_scores", f.expect(200, "GET", attempts+"/standings", ann.token, ""))
+		f.expect(201, "POST", attempts+"/attempts", ann.token, "")
+		f.expectError(409, "attempts_exhausted", "POST", attempts+"/attempts", ann.token, "")
+		duel, _ := f.startMatch(ann, bob)
+		goldenOnSingle("match_resolved", f.expect(200, "POST", f.staffTournament(duel)+"/matches/r1m1/resolve", adminKey,
+			fmt.Sprintf(`{"winnerId":%d}`, ann.id)))
+		f.expectError(409, "match_decided", "POST", f.staffTournament(duel)+"/matches/r1m1/resolve", adminKey,
+			fmt.Sprintf(`{"winnerId":%d}`, bob.id))
+		f.expectError(404, "match_not_found", "POST", f.staffTournament(duel)+"/matches/r9m9/resolve", adminKey,
+			fmt.Sprintf(`{"winnerId":%d}`, bob.id))
+		checked := f.createTournament("swiss", `,"checkInOpensAt":"2026-01-01T00:00:00Z"`)
+		f.expect(200, "POST", checked+"/join", ann.token, "")
+		f.driveTournaments()
+		f.expect(200, "POST", checked+"/check-in", ann.token, "")
+		f.expectError(403, "not_entrant", "POST", checked+"/check-in", bob.token, "")
+		f.expect(200, "POST", checked+"/leave", ann.token, "")
+		f.expect(200, "POST", checked+"/join", bob.token, "")
+		f.expect(200, "POST", fmt.Sprintf("%s/entrants/%d/disqualify", f.staffTournament(checked), bob.id), f.serverKey, "")
+		f.expectError(403, "disqualified", "POST", checked+"/join", bob.token, "")
+		f.expect(200, "POST", f.staffTournament(checked)+"/cancel", f.serverKey, "")
+		goldenOnSingle("tournament_cancelled", f.waitForTournament(checked, ann.token, "CANCELLED"))
+		f.expectError(409, "tournament_closed", "POST", checked+"/join", ann.token, "")
+		f.expectError(404, "tournament_not_found", "GET", "/api/v1/tournaments/999", ann.token, "")
 
 		// The operator.
 		goldenOnSingle("admin_rooms", f.expect(200, "GET",

@@ -107,6 +107,22 @@ var postCases = []struct{ operation, as, body, other string }{
 	{"POST " + topBoard + "/entries/<ann>/hide", "server", `{"reason":"x"}`, `{"reason":"y"}`},
 	{"POST " + topBoard + "/entries/<ann>/unhide", "server", `{"reason":"x"}`, `{"reason":"y"}`},
 	{"POST " + topBoard + "/entries/<ann>/remove", "operator", `{"reason":"x"}`, `{"reason":"y"}`},
+	{"POST /api/v1/tournaments/<tour>/join", "cid", ``, ``},
+	{"POST /api/v1/tournaments/<tour>/leave", "ann", ``, ``},
+	{"POST /api/v1/tournaments/<checking>/check-in", "ann", ``, ``},
+	{"POST /api/v1/tournaments/<score>/attempts", "ann", ``, ``},
+	{
+		"POST " + gameTournaments, "operator",
+		`{"name":"New","format":"swiss","entryTokenId":<gold>,"entryFee":2.50,"maxEntrants":8,"startsAt":"<soon>"}`,
+		`{"name":"New","format":"swiss","entryTokenId":<gold>,"entryFee":2.51,"maxEntrants":8,"startsAt":"<soon>"}`,
+	},
+	{"POST " + gameTournaments + "/<tour>/start", "server", ``, ``},
+	{"POST " + gameTournaments + "/<tour>/cancel", "server", ``, ``},
+	{"POST " + gameTournaments + "/<tour>/entrants/<bob>/disqualify", "server", ``, ``},
+	{
+		"POST " + gameTournaments + "/<match>/matches/r1m1/resolve", "server", `{"winnerId":<bob>}`,
+		`{"winnerId":<ann>}`,
+	},
 	{
 		"POST /api/v1/admin/users/<ann>/debit", "server", `{"tokenId":"GOLD","amount":1,"reason":"x"}`,
 		`{"tokenId":"GOLD","amount":2,"reason":"x"}`,
@@ -142,11 +158,12 @@ func TestEveryPostSentTwiceIsExecutedOnce(t *testing.T) {
 			rooms["disputed"] = f.disputedRoom(ann, bob)
 			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(rooms["started"]))
 			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(rooms["done"]))
-			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<gold>", fmt.Sprint(f.gold), "<asset>",
+			fill := strings.NewReplacer(append(f.tournamentPlaceholders(p.operation, ann, bob),
+				"<game>", fmt.Sprint(f.game), "<gold>", fmt.Sprint(f.gold), "<asset>",
 				fmt.Sprint(sword), "<n>", fmt.Sprint(n),
 				"<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id), "<refresh>", ann.refresh,
 				"<room>", rooms["room"], "<started>", rooms["started"], "<done>", rooms["done"],
-				"<disputed>", rooms["disputed"])
+				"<disputed>", rooms["disputed"])...)
 			bearer := map[string]string{
 				"ann": ann.token, "bob": bob.token, "cid": cid.token, "server": f.serverKey,
 				"operator": adminKey,

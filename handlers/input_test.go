@@ -49,6 +49,11 @@ func (f *fixture) storeDigest() string {
 // newRoomFixture is newGameFixture with a room of Ann and Bob. The replacer fills in the ids of a
 // request.
 func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
+	return newRoomFixtureFor(t, "")
+}
+
+// newRoomFixtureFor is newRoomFixture with the tournaments that a request needs.
+func newRoomFixtureFor(t *testing.T, request string) (*fixture, player, *strings.Replacer) {
 	t.Helper()
 	f := newGameFixture(t)
 	ann, bob := f.guest("Ann"), f.guest("Bob")
@@ -57,11 +62,11 @@ func newRoomFixture(t *testing.T) (*fixture, player, *strings.Replacer) {
 	f.createBoard(ann.id)
 	f.createHeldSeason("held", ann.id)
 	free := f.expect(201, "POST", f.gamePath()+"/assets", f.serverKey, `{"name":"Free","tokenId":"GOLD","price":1}`)
-	return f, ann, strings.NewReplacer("<free>", free.text("id"),
+	return f, ann, strings.NewReplacer(append(f.tournamentPlaceholders(request, ann, bob), "<free>", free.text("id"),
 		"<game>", strconv.FormatInt(f.game, 10), "<gold>", strconv.FormatInt(f.gold, 10),
 		"<room>", room,
 		"<ann>", strconv.FormatInt(ann.id, 10), "<bob>", strconv.FormatInt(bob.id, 10), "<asset>",
-		strconv.FormatInt(f.createSword(), 10))
+		strconv.FormatInt(f.createSword(), 10))...)
 }
 
 // validBodies has a valid body for every operation that accepts one, and the caller who sends it.
@@ -168,7 +173,24 @@ var validBodies = []struct {
 	{"POST " + topBoard + "/entries/<ann>/hide", "server", `{"reason":"x"}`, false},
 	{"POST " + topBoard + "/entries/<ann>/unhide", "server", `{"reason":"x"}`, false},
 	{"POST " + topBoard + "/entries/<ann>/remove", "server", `{"reason":"x"}`, false},
+	{"POST /api/v1/tournaments/<tour>/join", "ann", `{}`, true},
+	{"POST /api/v1/tournaments/<tour>/leave", "ann", `{}`, true},
+	{"POST /api/v1/tournaments/<tour>/check-in", "ann", `{}`, true},
+	{"POST /api/v1/tournaments/<score>/attempts", "ann", `{}`, true},
+	{
+		"POST " + gameTournaments, "operator", `{"name":"New","format":"swiss","entryTokenId":<gold>,"entryFee":1,` +
+			`"addedPrize":{"amount":1,"from":"mint"},"rakeBps":1,"payout":[10000],"minEntrants":2,"maxEntrants":8,` +
+			`"registrationOpensAt":"<soon>","checkInOpensAt":"<soon>","startsAt":"<soon>","endsAt":"<soon>",` +
+			`"attempts":1,"board":{},"rounds":1,"lateJoinRounds":0,"room":{},"seeding":"random","noShowSeconds":60,` +
+			`"matchTimeoutSeconds":60,"draws":"half","noCheckIn":"refund","visibility":"public","metadata":{}}`, false,
+	},
+	{"POST " + gameTournaments + "/<tour>/start", "server", `{}`, true},
+	{"POST " + gameTournaments + "/<tour>/cancel", "server", `{}`, true},
+	{"POST " + gameTournaments + "/<tour>/entrants/<bob>/disqualify", "server", `{}`, true},
+	{"POST " + gameTournaments + "/<match>/matches/r1m1/resolve", "server", `{"winnerId":<bob>}`, false},
 }
+
+const gameTournaments = "/api/v1/admin/games/<game>/tournaments"
 
 func TestEveryBodyIsDecodedStrictly(t *testing.T) {
 	withBody := slices.DeleteFunc(operations(), func(operation string) bool {
@@ -180,7 +202,7 @@ func TestEveryBodyIsDecodedStrictly(t *testing.T) {
 	for _, b := range validBodies {
 		t.Run(b.operation, func(t *testing.T) {
 			t.Parallel()
-			f, ann, fill := newRoomFixture(t)
+			f, ann, fill := newRoomFixtureFor(t, b.operation)
 			bearer := map[string]string{"ann": ann.token, "server": f.serverKey, "operator": adminKey}[b.as]
 			method, path, _ := strings.Cut(fill.Replace(b.operation), " ")
 			good := fill.Replace(b.body)

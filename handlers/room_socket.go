@@ -38,6 +38,9 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 			"user.subscribe":    {auth.ClassRead, decodeDataThen(resumeUserEvents)},
 			"board.subscribe":   {auth.ClassRead, decodeDataThen(watchBoard)},
 			"board.unsubscribe": {"", decodeDataThen(unwatchBoard)},
+
+			"tournament.subscribe":   {auth.ClassRead, decodeDataThen(subscribeToTournament)},
+			"tournament.unsubscribe": {"", decodeDataThen(unsubscribeFromTournament)},
 		},
 		onOpen:   subscribeToUserEvents,
 		onBinary: sendBytes,

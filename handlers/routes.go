@@ -100,7 +100,13 @@ func (s *Server) routes() []route {
 		board      = "/api/v1/leaderboards/{board}"
 		adminBoard = admin + "games/{gameId}/leaderboards/{board}"
 		adminEntry = adminBoard + "/entries/{userId}"
+
+		tournament      = "/api/v1/tournaments/{tournamentId}"
+		adminTournament = admin + "games/{gameId}/tournaments/{tournamentId}"
 	)
+	tournamentErrors := errorList{apierror.InvalidRequest, apierror.GameNotFound, apierror.TournamentNotFound}
+	entrantErrors := append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.NotEntrant,
+		apierror.Disqualified)
 	return []route{
 		{
 			post, "/api/v1/auth/guest", anyone, auth.ClassSignIn, byStoredResponse, false, withBody(s.signInGuest),
@@ -314,6 +320,61 @@ func (s *Server) routes() []route {
 		{
 			post, adminEntry + "/remove", staff, auth.ClassAdmin, byStoredResponse, false, withBody(s.removeEntry),
 			append(slices.Clone(entryErrors), apierror.VersionConflict),
+		},
+
+		{
+			get, "/api/v1/tournaments", everyone, auth.ClassRead, keyIgnored, true, s.listTournaments,
+			errorList{apierror.InvalidRequest, apierror.GameNotFound},
+		},
+		{get, tournament, everyone, auth.ClassRead, keyIgnored, true, s.getTournament, tournamentErrors},
+		{get, tournament + "/entrants", everyone, auth.ClassRead, keyIgnored, true, s.listEntrants, tournamentErrors},
+		{get, tournament + "/matches", everyone, auth.ClassRead, keyIgnored, true, s.listMatches, tournamentErrors},
+		{get, tournament + "/standings", everyone, auth.ClassRead, keyIgnored, true, s.listStandings, tournamentErrors},
+		{
+			post, tournament + "/join", player, auth.ClassMoney, byReceipt, true, withoutBody(s.joinTournament),
+			append(append(slices.Clone(tournamentErrors), apierror.InsufficientFunds, apierror.Forbidden,
+				apierror.Disqualified, apierror.TournamentFull, apierror.RegistrationClosed, apierror.TournamentClosed,
+				apierror.LimitReached, apierror.UserNotFound), ownLimits...),
+		},
+		{
+			post, tournament + "/leave", player, auth.ClassMoney, byReceiptAlways, true, withoutBody(s.leaveTournament),
+			entrantErrors,
+		},
+		{
+			post, tournament + "/check-in", player, auth.ClassMoney, byReceipt, true, withoutBody(s.checkIntoTournament),
+			append(slices.Clone(entrantErrors), apierror.CheckInClosed),
+		},
+		{
+			post, tournament + "/attempts", player, auth.ClassWrite, byStoredResponse, true, withoutBody(s.startAttempt),
+			append(slices.Clone(entrantErrors), apierror.AttemptsUsedUp, apierror.VersionConflict),
+		},
+		{
+			post, admin + "games/{gameId}/tournaments", staff, auth.ClassAdmin, byReceipt, true,
+			withBody(s.createTournament),
+			errorList{
+				apierror.InvalidAmount, apierror.InsufficientFunds, apierror.Forbidden, apierror.GameNotFound,
+				apierror.TokenNotFound, apierror.LimitReached, apierror.VersionConflict,
+			},
+		},
+		{
+			post, adminTournament + "/start", staff, auth.ClassAdmin, byStoredResponse, true,
+			withoutBody(s.startTournament),
+			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
+		},
+		{
+			post, adminTournament + "/cancel", staff, auth.ClassAdmin, byStoredResponse, true,
+			withoutBody(s.cancelTournament),
+			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
+		},
+		{
+			post, adminTournament + "/entrants/{userId}/disqualify", staff, auth.ClassAdmin, byReceipt, true,
+			withoutBody(s.disqualifyEntrant), entrantErrors,
+		},
+		{
+			post, adminTournament + "/matches/{matchId}/resolve", staff, auth.ClassAdmin, byStoredResponse, true,
+			withBody(s.resolveMatch),
+			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.MatchNotFound,
+				apierror.MatchDecided, apierror.VersionConflict),
 		},
 
 		{

@@ -29,6 +29,7 @@ import (
 	"github.com/parlor-games/parlor/internal/progress"
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/stops"
+	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -52,6 +53,7 @@ type Deps struct {
 	Auth        *auth.Service
 	Limiter     *auth.Limiter
 	Idempotency *idempotency.Service
+	Tournaments *tournaments.Service
 	Readiness   Readiness
 	Stops       *stops.Service // nil: nothing is ever stopped
 

@@ -34,6 +34,7 @@ type staffAction struct {
 func (s *Server) staffActions() map[string]staffAction {
 	const session, admin = "/api/v1/game-session/", "/api/v1/admin/"
 	const board, adminBoard = "/api/v1/leaderboards/{board}", admin + "games/{gameId}/leaderboards/{board}"
+	const tournament = admin + "games/{gameId}/tournaments/{tournamentId}"
 	return map[string]staffAction{
 		"POST /api/v1/auth/exchange":                   {"exchange", nil},
 		"POST /api/v1/auth/link":                       {"link", nil},
@@ -75,6 +76,12 @@ func (s *Server) staffActions() map[string]staffAction {
 		"POST " + adminBoard + "/entries/{userId}/unhide":  {"unhideEntry", nil},
 		"POST " + adminBoard + "/entries/{userId}/remove":  {"removeEntry", nil},
 
+		"POST " + admin + "games/{gameId}/tournaments":         {"createTournament", nil},
+		"POST " + tournament + "/start":                        {"startTournament", s.getTournament},
+		"POST " + tournament + "/cancel":                       {"cancelTournament", s.getTournament},
+		"POST " + tournament + "/entrants/{userId}/disqualify": {"disqualifyEntrant", s.getTournament},
+		"POST " + tournament + "/matches/{matchId}/resolve":    {"resolveMatch", nil},
+
 		"DELETE " + admin + "console-sessions": {"closeConsoleSessions", nil},
 	}
 }
@@ -100,7 +107,8 @@ type staffWrite struct {
 	before any  // what read returned
 	begun  bool // the request was valid and new, so that it may change something
 
-	isOfBoards bool // it is a write on a leaderboard
+	isOfBoards      bool // it is a write on a leaderboard
+	isOfTournaments bool // on a tournament
 }
 
 // recordInTrail makes a route leave a record of what staff changed by it.
@@ -114,7 +122,10 @@ func (s *Server) recordInTrail(rt *route) error {
 		if !r.caller.HasRole(principal.Server, principal.Operator) {
 			return handle(r)
 		}
-		w := &staffWrite{action: action, isOfBoards: strings.Contains(rt.path, "/leaderboards")}
+		w := &staffWrite{
+			action: action, isOfBoards: strings.Contains(rt.path, "/leaderboards"),
+			isOfTournaments: strings.Contains(rt.path, "/tournaments"),
+		}
 		if hasBody {
 			r.staffWrite = w // decodeThen calls begin when the request is valid and new
 		} else if err := w.begin(r, nil); err != nil {
@@ -198,6 +209,9 @@ func (w *staffWrite) target(r *request, body any) string {
 	case *leaderboards.Leaderboard:
 		return boardTarget(strconv.FormatInt(b.GameID, 10), b.Board)
 	}
+	if target := tournamentTargetOf(r, body); target != "" {
+		return target
+	}
 	if board := r.Param("board"); board != "" {
 		game := cmp.Or(r.Param("gameId"), r.Request.URL.Query().Get("gameId"), strconv.FormatInt(r.caller.GameID, 10))
 		return boardTarget(game, board)
@@ -230,6 +244,9 @@ func targetOf(kind string, id int64) string { return kind + ":" + strconv.Format
 func (w *staffWrite) describe(body any) (before, after any) {
 	if w.isOfBoards {
 		return w.describeBoardWrite(body)
+	}
+	if w.isOfTournaments {
+		return w.describeTournamentWrite(body)
 	}
 	switch b := body.(type) {
 	case *gameWithKeyView: // the key is not part of the game

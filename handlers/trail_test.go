@@ -199,6 +199,31 @@ var staffWriteCases = []struct {
 		target: "board:<game>.top", before: `"name":"Top"`, after: `"deleted":true`,
 	},
 	{
+		operation: "POST /api/v1/admin/games/{gameId}/tournaments", as: "operator", path: gameTournaments,
+		body:   `{"name":"New","format":"swiss","maxEntrants":8,"startsAt":"<soon>","rakeBps":7}`,
+		target: "tournament:<game>.", before: "null", after: `"rakeBps":7`, invalid: `{}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/tournaments/{tournamentId}/start", as: "server",
+		path: gameTournaments + "/<tour>/start", target: "tournament:<game>.<tour>", before: `"status":"REGISTRATION"`,
+		after: `"status":"RUNNING"`, invalid: `{"x":1}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/tournaments/{tournamentId}/cancel", as: "operator",
+		path: gameTournaments + "/<tour>/cancel", target: "tournament:<game>.<tour>", before: `"status":"REGISTRATION"`,
+		after: `"status":"CANCELLING"`, invalid: `{"x":1}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/tournaments/{tournamentId}/entrants/{userId}/disqualify",
+		as:        "server", path: gameTournaments + "/<tour>/entrants/<bob>/disqualify",
+		target: "tournament:<game>.<tour>", before: `"entrants":2`, after: `"entrants":1`, invalid: `{"x":1}`,
+	},
+	{
+		operation: "POST /api/v1/admin/games/{gameId}/tournaments/{tournamentId}/matches/{matchId}/resolve",
+		as:        "server", path: gameTournaments + "/<match>/matches/r1m1/resolve", body: `{"winnerId":<bob>}`,
+		target: "tournament:<game>.<match>", before: "null", after: `"winnerId":<bob>`, invalid: `{"winnerId":999999}`,
+	},
+	{
 		operation: "POST /api/v1/admin/console-links", as: "operator", target: "console", before: "null",
 		after: `{"expiresIn":60}`, invalid: `{"x":1}`,
 	},
@@ -253,11 +278,12 @@ func TestEveryStaffWriteLeavesOneRecord(t *testing.T) {
 			f.expect(200, "POST", "/join", bob.token, roomBody(started))
 			f.expect(200, "POST", "/api/v1/game-session/start", ann.token, roomBody(started))
 			f.expect(200, "POST", "/api/v1/game-session/cancel", ann.token, roomBody(done))
-			fill := strings.NewReplacer("<game>", fmt.Sprint(f.game), "<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id),
+			fill := strings.NewReplacer(append(f.tournamentPlaceholders(c.path, ann, bob),
+				"<game>", fmt.Sprint(f.game), "<ann>", fmt.Sprint(ann.id), "<bob>", fmt.Sprint(bob.id),
 				"<cid>", fmt.Sprint(cid.id), "<room>", room, "<started>", started, "<done>", done,
 				"<disputed>", f.disputedRoom(ann, bob), "<n>", fmt.Sprint(n),
 				"<entered>", fmt.Sprint(entered), "<asset>", fmt.Sprint(f.createSword()),
-				"<key>", rotated.text("game.serverKeys.1.id")).Replace
+				"<key>", rotated.text("game.serverKeys.1.id"))...).Replace
 			method, path, _ := strings.Cut(c.operation, " ")
 			if c.path != "" {
 				path = fill(c.path)

@@ -97,7 +97,7 @@ func (m *EphemeralMessage) frameFor(cur *cursor) frame {
 func (m *EphemeralMessage) textFrame(t *topic) frame {
 	if m.frame == nil {
 		m.frame = newFrame(opText, events.AppendMessage(nil, events.Message{
-			RoomID: t.roomID(), At: m.sentAt, From: m.SenderUserID, Op: m.Op,
+			RoomID: listID(t.name), At: m.sentAt, From: m.SenderUserID, Op: m.Op,
 			Payload: wire.AppendString(nil, base64.StdEncoding.EncodeToString(m.Bytes)), Encoding: events.EncodingBase64,
 		}))
 	}

@@ -281,16 +281,22 @@ var errNoHeader = errors.New("an entry has no position or no type")
 
 // gapCheckInterval returns how long a topic may be silent before it is compared with its list.
 func (h *Hub) gapCheckInterval(topicName string) time.Duration {
-	if _, isRoom := keys.ParseRoomEvents(topicName); isRoom {
+	if listID(topicName) != "" {
 		return h.options.GapCheckInterval
 	}
 	return h.options.UserGapCheckInterval
 }
 
-// roomID returns the id of the room whose events the topic has, "" for another topic.
-func (t *topic) roomID() string {
-	id, _ := keys.ParseRoomEvents(t.name)
-	return id
+// listID returns the id of the room or tournament whose events a topic has, "" for those of a
+// player.
+func listID(topicName string) string {
+	if id, isRoom := keys.ParseRoomEvents(topicName); isRoom {
+		return id
+	}
+	if id, isTour := keys.ParseTourEvents(topicName); isTour {
+		return id
+	}
+	return ""
 }
 
 // renderers are used again: an event is rendered for each message of a channel.
@@ -300,7 +306,7 @@ var renderers = sync.Pool{New: func() any { return new(events.Renderer) }}
 func (t *topic) render(to []event, e entry, report bool) []event {
 	renderer := renderers.Get().(*events.Renderer)
 	defer renderers.Put(renderer)
-	rendered, err := renderer.Render(e.text, t.roomID())
+	rendered, err := renderer.Render(e.text, listID(t.name))
 	if err != nil {
 		if report {
 			t.reportUnreadable(err)

@@ -23,7 +23,7 @@ type example struct {
 
 var examples = slices.Concat(
 	roomExamples, outboxExamples, stateExamples, moneyExamples, prizeExamples, limitExamples, presenceExamples,
-	boardExamples,
+	boardExamples, tourExamples,
 	otherExamples,
 )
 

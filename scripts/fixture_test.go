@@ -239,8 +239,13 @@ func (c call) keyOf(name string) string {
 		return keys.Probe("p")
 	case "fencing_token_issue fence":
 		return keys.FenceCounter(c.text("lock"))
-	case "save_write events":
+	case "save_write events", "user_match events":
 		return keys.UserEvents(c.f.id)
+	}
+	if strings.HasPrefix(c.script.Name, "tour_") {
+		if key := c.tourKey(name); key != "" {
+			return key
+		}
 	}
 	if strings.HasPrefix(c.script.Name, "board_") {
 		if key := c.boardKey(name); key != "" {
@@ -413,6 +418,12 @@ func (c call) moreKeys() []string {
 	case "wallet_credit", "prize_fund":
 		if len(c.rest) > 0 {
 			more = append(more, keys.ServerMints(c.f.id))
+		}
+		return more
+	case "tour_settle":
+		for _, user := range c.players() {
+			player := c.with(values{"user": user})
+			more = append(more, player.keyOf("wallet"), player.keyOf("lines"))
 		}
 		return more
 	case "room_sweep":

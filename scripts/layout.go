@@ -53,6 +53,23 @@ var (
 	// the time (ms) until which the others wait, "" while connected; leases are the ids of the leases
 	// of package presence on which the player has sockets, each with a comma behind it.
 	RoomPresence = defineLayout("room_presence", "order", "until", "leases")
+	// TourSettings is what never changes in a tournament, as far as scripts read it. Amounts are minor
+	// units; registers, checks_in, starts and ends are ms since 1970, of which checks_in and ends may
+	// be empty; added is the added prize; no_check_in is "refund" or "forfeit".
+	TourSettings = defineLayout("tour_settings", "fee", "token", "decimals", "added", "min", "max", "registers",
+		"checks_in", "starts", "ends", "late_rounds", "no_check_in")
+	// TourLive is what changes with a tournament: seq and nonce are the position of the last event,
+	// call the nonce of the last call; escrow is the sum of the fees that are held; open counts the
+	// undecided matches of the round; cursor counts the entrants that were gone through in this
+	// status; roll is 1 when there was a time to check in; funded is 1 when the added prize is there.
+	TourLive = defineLayout("tour_live", "status", "version", "seq", "nonce", "call", "escrow", "entrants", "checked_in",
+		"round", "open", "cursor", "roll", "funded")
+	// TourEntrant is a player in a tournament: joined and checked are ms, checked empty before the
+	// check-in; stake is the fee in minor units, 0 once it went back.
+	TourEntrant = defineLayout("tour_entrant", "state", "joined", "checked", "stake", "profile")
+	// TourMatch is a match: deadline is ms, empty once it is decided; room, winner and reason may be
+	// empty; players are "<user>:<seed>" with a comma between them.
+	TourMatch = defineLayout("tour_match", "deadline", "state", "attempt", "room", "winner", "reason", "players")
 	// AssetLive is what changes in an asset; stock and limit are empty without a bound.
 	AssetLive = defineLayout("asset_live", "version", "on_sale", "price", "stock", "limit", "sold")
 	// WalletLimits is what a player set for the stakes of a token: the highest stake, how many rooms

@@ -96,6 +96,21 @@ var (
 	BoardRemove = mustLoad("board_remove")
 	BoardSeal   = mustLoad("board_seal")
 
+	TourCreate  = mustLoad("tour_create")
+	TourOpen    = mustLoad("tour_open")
+	TourJoin    = mustLoad("tour_join")
+	TourLeave   = mustLoad("tour_leave")
+	TourCheckIn = mustLoad("tour_check_in")
+	TourStart   = mustLoad("tour_start")
+	TourPair    = mustLoad("tour_pair")
+	TourReport  = mustLoad("tour_report")
+	TourAdvance = mustLoad("tour_advance")
+	TourSettle  = mustLoad("tour_settle")
+	TourCancel  = mustLoad("tour_cancel")
+	TourAttempt = mustLoad("tour_attempt")
+
 	SaveRead  = mustLoad("save_read")
 	SaveWrite = mustLoad("save_write")
+
+	UserMatch = mustLoad("user_match")
 )

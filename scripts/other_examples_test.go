@@ -209,6 +209,12 @@ var otherExamples = []example{
 		return f.newSave("m2", 1).with(values{"most_bytes": 2, "with_the_other_slots": 1})
 	}},
 
+	{scripts.UserMatch, "new", "ok", func(f *fixture) call { return f.newMatchCall("r1m1") }},
+	{scripts.UserMatch, "after another match", "ok", func(f *fixture) call {
+		f.newMatchCall("r1m1").want(scripts.OK)
+		return f.newMatchCall("r2m1")
+	}},
+
 	{scripts.RateLimitTake, "some of the burst", "ok", func(f *fixture) call { return f.newTake(3) }},
 	{scripts.RateLimitTake, "none is left", "rate_limited", func(f *fixture) call {
 		f.newTake(5).want(scripts.OK)
@@ -362,6 +368,13 @@ func (f *fixture) newSave(message string, base int) call {
 		"base": base, "checked": base, "version": base + 1, "message": message, "mark": message + " 0 2 k s {}",
 		"state": "{}", "slot": "one", "line": "1 0 2", "most_slots": 3, "versions_kept": 2, "event_data": "{}",
 		"most_bytes": 1000, "with_the_other_slots": 0,
+	})
+}
+
+// newMatchCall returns a call that tells a player of a match.
+func (f *fixture) newMatchCall(matchID string) call {
+	return f.newCall(scripts.UserMatch, values{
+		"event_data": "12|" + matchID + "|0190a1b2-c3d4-8000-8000-000000000001|1795195946123",
 	})
 }
 

@@ -1,6 +1,6 @@
 -- save_write: makes a state the newest version of a save slot, or changes nothing. When the
 -- versions of all slots are too large together, the oldest go, but never the newest of a slot.
--- INCLUDES  clock event
+-- INCLUDES  clock event user_event
 -- KEYS      1 save  2 slots  3 progress  4 events  then the saves of the player's other slots when
 --           versions may have to go
 -- ARGV      1 publish command  2 nonce  3 base: the version that the caller last read  4 checked:
@@ -74,9 +74,6 @@ for _, one in ipairs(dropped) do redis.call('HDEL', one.key, one.field, one.fiel
 redis.call('HDEL', save_key, outdated, outdated .. ':mark')
 redis.call('HSET', save_key, 'ver', version, version, state, version .. ':mark', mark)
 redis.call('HSET', slots_key, slot, line, '', string.format('%d', bytes))
-local seq = string.format('%d', redis.call('HINCRBY', progress_key, 'seq', 1))
 local _, now = read_clock()
-emit_event(publish, events_key, seq, nonce, now, 'user.progress', event_values)
-redis.call('LTRIM', events_key, -32, -1)
-redis.call('PEXPIRE', events_key, 3600000)
+emit_user_event(publish, progress_key, events_key, nonce, now, 'user.progress', event_values)
 return {'ok'}

@@ -24,6 +24,7 @@ import (
 	"github.com/parlor-games/parlor/internal/readiness"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/stops"
+	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -44,6 +45,7 @@ type domains struct {
 	rooms  *rooms.Service
 	boards *leaderboards.Service
 	prizes *prizes.Service
+	tours  *tournaments.Service
 	stops  *stops.Service
 	memory *redisdb.Watermark // decides whether anything new is admitted; the monitor keeps it
 }
@@ -87,6 +89,11 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney, KeyedHash: d.auth.KeyedHash,
 	})
 	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
+	d.prizes = prizes.New(db, d.wallet)
+	d.tours = tournaments.New(db, tournaments.Deps{
+		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
+	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.memory.AdmitNew})
+	d.rooms.SetConsumer(rooms.FeedsMatch, d.tours.RoomEnded)
 	return d
 }
 
@@ -169,6 +176,7 @@ func newNode(
 	n.apiServer, err = handlers.New(handlers.Deps{
 		Users: n.users, Games: n.games, Wallet: n.wallet, Assets: n.assets, Rooms: n.rooms, Auth: n.auth,
 		Boards:      n.boards,
+		Tournaments: n.tours,
 		Limiter:     n.limiter,
 		Idempotency: idempotency.New(db, revealKeys(s.SigningKeys), idempotency.Options{ResponseTTL: s.IdempotencyTTL}),
 		Readiness:   n.monitor,

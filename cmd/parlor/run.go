@@ -110,7 +110,7 @@ func (n *node) runStoreWork(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{
 		n.history.Run, n.rooms.Run, n.wallet.Run, n.stops.Run, n.limiter.Run, n.auth.Run, n.nodes.Run,
-		n.presence.Run, n.boards.Run, n.apiServer.Run,
+		n.presence.Run, n.boards.Run, n.tours.Run, n.apiServer.Run,
 	} {
 		group.Go(func() error { return ignoreStop(run(ctx)) })
 	}

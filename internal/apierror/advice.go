@@ -23,6 +23,8 @@ var advice = map[string]string{
 	NotParticipant.Code: "Join the room first, or name a player who is seated.",
 	FriendsOnly.Code:    "Become a friend of the room's creator, or choose another room.",
 	Banned.Code:         "Choose another room.",
+	NotEntrant.Code:     "Join the tournament first, or name one of its entrants.",
+	Disqualified.Code:   "Do not try again: a disqualified player does not come back.",
 
 	RouteNotFound.Code: "Correct the path.",
 	RoomNotFound.Code: "Drop the room from the list. It does not exist, has ended long ago, or is not for this " +
@@ -39,6 +41,9 @@ var advice = map[string]string{
 	SeasonNotFound.Code: "Choose one of the seasons that the leaderboard lists.",
 	EntryNotFound.Code:  "Show that the player has no place yet. Hidden entries are found by staff and the player only.",
 	PlayNotFound.Code:   "Start a play, and send its score as the same player.",
+
+	TournamentNotFound.Code: "List the tournaments of the game.",
+	MatchNotFound.Code:      "Choose one of the matches that the tournament lists.",
 
 	MethodNotAllowed.Code: "Correct the method.",
 
@@ -76,6 +81,13 @@ var advice = map[string]string{
 	SubmissionsUsedUp.Code: "Wait for the next season.",
 	SegmentFixed.Code:      "Leave `segments` out, or give those of the player. The next season takes others.",
 	BoardFull.Code:         "Wait for the next season. Players who have an entry can still improve it.",
+	TournamentFull.Code:    "Choose another tournament, or wait for somebody to leave before the start.",
+	RegistrationClosed.Code: "Read the tournament: it takes entrants from `registrationOpensAt` to `startsAt`, and a " +
+		"Swiss until `lateJoinRounds`.",
+	CheckInClosed.Code:    "Check in between `checkInOpensAt` and `startsAt`.",
+	TournamentClosed.Code: "Read the tournament. Nothing changes in it any more.",
+	AttemptsUsedUp.Code:   "Wait for the end: the best score counts.",
+	MatchDecided.Code:     "Read the match: what was decided first counts.",
 	AlreadyLinked.Code: "Sign in with that identity instead. It belongs to another account, or the account cannot be " +
 		"linked further.",
 

@@ -29,6 +29,8 @@ var (
 	AccountSuspended = define("account_suspended", 403, "The account is suspended", false)
 	Banned           = define("banned", 403, "The player is banned from the room", false)
 	SelfExcluded     = define("self_excluded", 403, "The player takes no part in paid rooms, by their own wish", false)
+	NotEntrant       = define("not_entrant", 403, "The player is not in the tournament", false)
+	Disqualified     = define("disqualified", 403, "The player was disqualified from the tournament", false)
 
 	// 404: absent, or not visible to the caller; the response is the same.
 	RouteNotFound = define("not_found", 404, "There is nothing at this address", false)
@@ -43,6 +45,9 @@ var (
 	SeasonNotFound = define("season_not_found", 404, "The leaderboard keeps no such season", false)
 	EntryNotFound  = define("entry_not_found", 404, "The player has no entry", false)
 	PlayNotFound   = define("play_not_found", 404, "No such play of this player", false)
+
+	TournamentNotFound = define("tournament_not_found", 404, "No such tournament", false)
+	MatchNotFound      = define("match_not_found", 404, "The tournament has no such match", false)
 
 	SaveVersionNotFound = define("save_version_not_found", 404, "The save slot keeps no such version", false)
 
@@ -81,6 +86,12 @@ var (
 	SubmissionsUsedUp   = define("submissions_exhausted", 409, "The player has no submissions left in this season", false)
 	SegmentFixed        = define("segment_fixed", 409, "The player is in another segment in this season", false)
 	BoardFull           = define("board_full", 409, "The leaderboard takes no more players", false)
+	TournamentFull      = define("tournament_full", 409, "The tournament is full", false)
+	RegistrationClosed  = define("registration_closed", 409, "The tournament takes no entrants now", false)
+	CheckInClosed       = define("check_in_closed", 409, "There is no check-in now", false)
+	TournamentClosed    = define("tournament_closed", 409, "The tournament is over, or is ending", false)
+	AttemptsUsedUp      = define("attempts_exhausted", 409, "The player has no attempts left", false)
+	MatchDecided        = define("match_decided", 409, "The match is decided", false)
 	AlreadyLinked       = define("already_linked", 409, "The account is linked already", false)
 
 	PayloadTooLarge      = define("payload_too_large", 413, "The body is too large", false)

@@ -6,6 +6,7 @@ type Audience string
 // The audiences.
 const (
 	ToRoom       Audience = "room"       // every subscriber of the room, with a gap-free seq
+	ToTournament Audience = "tournament" // every subscriber of the tournament, with a gap-free seq
 	ToUser       Audience = "user"       // the player alone, on every connection, with a gap-free seq
 	ToBoard      Audience = "board"      // who watches the leaderboard, without a seq
 	ToConnection Audience = "connection" // this connection, without a seq
@@ -61,6 +62,35 @@ var (
 		"newRoomId, code, by, version")
 )
 
+// The events of tournaments. Each is in the tournament's list with its seq, written by the script
+// that made the change.
+var (
+	TournamentOpened = define("tournament.opened", ToTournament, "the tournament was announced, or its registration or "+
+		"check-in began",
+		"status: ANNOUNCED|REGISTRATION|CHECK_IN, version")
+	TournamentJoined = define("tournament.joined", ToTournament, "a player entered and paid the fee",
+		"user, entrants, fees, feesAmount, version")
+	TournamentLeft = define("tournament.left", ToTournament, "a player is out; before the start, the fee was returned",
+		"userId, reason: left|disqualified|no_check_in, entrants, fees, feesAmount, version")
+	TournamentCheckedIn = define("tournament.checked_in", ToTournament, "a player checked in",
+		"userId, checkedIn, version")
+	TournamentStarted = define("tournament.started", ToTournament, "the tournament began; fees are locked",
+		"players, version")
+	TournamentRoundStarted = define("tournament.round_started", ToTournament, "a round was drawn",
+		"round, matches, deadline, version")
+	TournamentMatchReady = define("tournament.match_ready", ToTournament, "the room of a match is open; its players take "+
+		"their seats until the deadline",
+		"matchId, roomId, attempt, deadline, players: [{userId, seed}], version")
+	TournamentMatchDecided = define("tournament.match_decided", ToTournament, "a match has a result",
+		"matchId, winnerId (null: a draw, or nobody came), reason: played|walkover|double_forfeit|bye|disqualified|"+
+			"resolved, players: [{userId, seed}], version")
+	TournamentSettled = define("tournament.settled", ToTournament, "the tournament is over and paid out",
+		"pot, potAmount, rake, rakeAmount, payouts: [{userId, place, payout, amount}], version")
+	TournamentCancelled = define("tournament.cancelled", ToTournament, "the tournament ended without a result; every fee "+
+		"was returned",
+		"reason: operator|server|undersubscribed|expired, version")
+)
+
 // The events to one player.
 var (
 	UserBalance = define("user.balance", ToUser, "what the player can spend or holds in stakes changed",
@@ -74,6 +104,9 @@ var (
 
 	UserProgress = define("user.progress", ToUser, "a save slot has a new version",
 		"gameId, slot, version, savedAt, size, restoredFrom?")
+	UserMatch = define("user.match", ToUser, "the room of the player's match is open; without the player in it at the "+
+		"deadline, the match is lost",
+		"tournamentId, matchId, roomId, deadline")
 )
 
 // The events to those who watch a leaderboard. They are in no list: the node makes them.
@@ -102,6 +135,12 @@ var (
 		ToConnection,
 		"the current room, instead of the events that this connection missed",
 		"mode: snapshot, room, position",
+	)
+	TournamentSnapshot = define(
+		"tournament.snapshot",
+		ToConnection,
+		"the current tournament, instead of the events that this connection missed",
+		"mode: snapshot, tournament, position",
 	)
 	RoomMessage = define(
 		"room.message",

@@ -53,9 +53,12 @@ func Reference() string {
 		{ToRoom, "To the subscribers of a room", "They have `roomId`, and a `seq` that counts without gaps in the room. " +
 			"The script that changes " +
 			"the room writes them, in the same step, to the room's list of events. A subscription resumes after a `position`."},
+		{ToTournament, "To the subscribers of a tournament", "They have `tournamentId`, and `seq` and `position` as " +
+			"those of a room: `tournament.subscribe` begins with the current tournament, or resumes after a `position`. The newest 256 " +
+			"events can be resumed."},
 		{ToUser, "To one player", "They need no subscription and are sent on every connection of the player. " +
 			"Their `seq` counts " +
-			"without gaps in each of the player's lists: one for balances and assets, one for progress. " +
+			"without gaps in each of the player's lists: one for balances and assets, one for progress and matches. " +
 			"A client that was away resumes both with `user.subscribe` `{after: {money, progress}}`, the positions " +
 			"of the last events that it has, as the first thing after `hello`: new events wait half a second for it. " +
 			"The reply says where the events begin, `{mode, position: {money, progress}}`; with `mode: snapshot`, " +
@@ -68,7 +71,7 @@ func Reference() string {
 			"some 300 ms, a change of the player's place within some two seconds, later where more than a hundred players " +
 			"watch theirs on the node. `season` is the season as in `GET /api/v1/leaderboards/{board}/seasons`."},
 		{ToConnection, "To one connection", "They are in no list. " +
-			"Only `room.snapshot` has a `seq`: that of the last event that it includes."},
+			"Only `room.snapshot` and `tournament.snapshot` have a `seq`: that of the last event that they include."},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| type | when | data |\n|---|---|---|\n", section.title, section.about)
 		for _, t := range All() {

@@ -67,11 +67,11 @@ type Renderer struct {
 // Render returns the events that an entry stands for, as Renderer.Render does, and may be kept.
 func Render(entry, roomID string) ([]Rendered, error) { return new(Renderer).Render(entry, roomID) }
 
-// Render returns the events that an entry stands for, in order. roomID is the room of the list, ""
-// for a player's list. Values behind those that this node knows are ignored: a newer node may write
-// more of them. It returns an error for an unknown type, and when the JSON would not be valid; the
-// error quotes no value.
-func (r *Renderer) Render(entry, roomID string) ([]Rendered, error) {
+// Render returns the events that an entry stands for, in order. listID is the room or tournament of
+// the list, "" for a player's list. Values behind those that this node knows are ignored: a newer
+// node may write more of them. It returns an error for an unknown type, and when the JSON would not
+// be valid; the error quotes no value.
+func (r *Renderer) Render(entry, listID string) ([]Rendered, error) {
 	h, ok := ParseHeader(entry)
 	if !ok {
 		return nil, fmt.Errorf("render an entry of %d bytes: it has no position or no type", len(entry))
@@ -85,9 +85,9 @@ func (r *Renderer) Render(entry, roomID string) ([]Rendered, error) {
 	rendered := r.rendered[:0]
 	if h.EventCount == 2 {
 		first := strconv.FormatInt(h.Seq-1, 10) + "-" + h.nonce
-		rendered = append(rendered, b.build(layouts[UserBalance.Name], roomID, first, h.Seq-1))
+		rendered = append(rendered, b.build(layouts[UserBalance.Name], listID, first, h.Seq-1))
 	}
-	rendered = append(rendered, b.build(eventType, roomID, h.Position, h.Seq))
+	rendered = append(rendered, b.build(eventType, listID, h.Position, h.Seq))
 	if b.err != nil {
 		return nil, fmt.Errorf("render %s %s: %w", h.Type, h.Position, b.err)
 	}
@@ -98,6 +98,7 @@ func (r *Renderer) Render(entry, roomID string) ([]Rendered, error) {
 // layout is how the values of an entry become the members of an event's data.
 type layout struct {
 	eventType     string
+	audience      Audience
 	appendMembers func(*builder)
 	nameBytes     int // bytes of the names of the members, and of what surrounds them
 }
@@ -123,12 +124,24 @@ var layouts = newLayouts(map[string]func(*builder){
 	UserAsset.Name:        (*builder).appendUserAsset,
 	UserPrize.Name:        (*builder).appendUserPrize,
 	UserProgress.Name:     (*builder).appendUserProgress,
+
+	UserMatch.Name:              (*builder).appendUserMatch,
+	TournamentOpened.Name:       (*builder).appendTournamentOpened,
+	TournamentJoined.Name:       (*builder).appendTournamentJoined,
+	TournamentLeft.Name:         (*builder).appendTournamentLeft,
+	TournamentCheckedIn.Name:    (*builder).appendTournamentCheckedIn,
+	TournamentStarted.Name:      (*builder).appendTournamentStarted,
+	TournamentRoundStarted.Name: (*builder).appendTournamentRoundStarted,
+	TournamentMatchReady.Name:   (*builder).appendTournamentMatchReady,
+	TournamentMatchDecided.Name: (*builder).appendTournamentMatchDecided,
+	TournamentSettled.Name:      (*builder).appendTournamentSettled,
+	TournamentCancelled.Name:    (*builder).appendTournamentCancelled,
 })
 
 func newLayouts(appenders map[string]func(*builder)) map[string]layout {
 	layouts := map[string]layout{}
 	for _, t := range All() {
-		l := layout{eventType: t.Name, appendMembers: appenders[t.Name]}
+		l := layout{eventType: t.Name, audience: t.Audience, appendMembers: appenders[t.Name]}
 		for _, name := range t.MemberNames() {
 			l.nameBytes += len(name) + len(`"":,""`)
 		}
@@ -140,16 +153,19 @@ func newLayouts(appenders map[string]func(*builder)) map[string]layout {
 }
 
 // build returns one event. It reads the values of the event from b.
-func (b *builder) build(l layout, roomID, position string, seq int64) Rendered {
-	const envelope = `{"type":"","roomId":"","seq":,"position":"","at":"2026-11-20T17:32:26.123Z","data":{}}`
+func (b *builder) build(l layout, listID, position string, seq int64) Rendered {
+	const envelope = `{"type":"","tournamentId":,"seq":,"position":"","at":"2026-11-20T17:32:26.123Z","data":{}}`
 	const spare = 32 // for what JSON writes longer than the entry: times, amounts
-	size := len(envelope) + len(l.eventType) + len(roomID) + 2*len(position) + l.nameBytes + len(b.rest) + spare
+	size := len(envelope) + len(l.eventType) + len(listID) + 2*len(position) + l.nameBytes + len(b.rest) + spare
 	b.json = slices.Grow(b.json, size)
 	start := len(b.json)
 	b.json = append(b.json, `{"type":"`...)
 	b.json = append(append(b.json, l.eventType...), '"')
-	if roomID != "" {
-		b.json = wire.AppendString(append(b.json, `,"roomId":`...), roomID)
+	switch {
+	case l.audience == ToTournament:
+		b.integer("tournamentId", listID)
+	case listID != "":
+		b.json = wire.AppendString(append(b.json, `,"roomId":`...), listID)
 	}
 	b.json = strconv.AppendInt(append(b.json, `,"seq":`...), seq, 10)
 	b.json = append(append(b.json, `,"position":"`...), position...)
@@ -356,26 +372,6 @@ func (b *builder) appendUserAsset() {
 	b.integer("quantity", b.next())
 	b.integer("owned", b.next())
 	b.integer("purchaseId", b.next())
-}
-
-// user.prize: place|asset|quantity|owned, behind the values of user.balance, whose change and ref
-// are the prize and its source. Asset, quantity and owned are empty for units alone.
-func (b *builder) appendUserPrize() {
-	b.text("source", b.balance.ref)
-	b.integer("place", b.next())
-	if b.balance.delta == "0" {
-		b.literal("tokenId", "null")
-	} else {
-		b.text("tokenId", b.balance.token)
-	}
-	b.amount("prize", "amount", b.balance.delta, b.balance.decimals)
-	for _, name := range []string{"assetId", "quantity", "owned"} {
-		if value := b.next(); value == "" {
-			b.literal(name, "null")
-		} else {
-			b.integer(name, value)
-		}
-	}
 }
 
 // user.progress: the members as JSON, without braces.

@@ -12,6 +12,7 @@ import (
 
 const (
 	testRoom  = "0190a1b2-c3d4-8000-8000-000000000001"
+	testTour  = "12"
 	largest   = "9007199254740991"
 	ann, bob  = `{"id":7,"username":"Ann","avatar":null}`, `{"id":8,"username":"a|b;c%","avatar":null}`
 	millis    = "1795195946123"
@@ -20,7 +21,7 @@ const (
 
 // renderings has an entry of every type, and the type and data of each event that it stands for.
 var renderings = []struct {
-	name, room, entry string
+	name, list, entry string
 	want              []string // type, data, type, data …
 }{
 	{
@@ -117,6 +118,60 @@ var renderings = []struct {
 		[]string{"room.host_changed", `{"userId":8,"version":5}`},
 	},
 	{
+		"a tournament", testTour, "1-0000001a|tournament.opened|" + millis + "|1|ANNOUNCED",
+		[]string{"tournament.opened", `{"status":"ANNOUNCED","version":1}`},
+	},
+	{
+		"an entrant", testTour, "2-0000001a|tournament.joined|" + millis + "|2|1|250|2|" + bob,
+		[]string{"tournament.joined", `{"user":` + bob + `,"entrants":1,"fees":2.5,"feesAmount":"250","version":2}`},
+	},
+	{
+		"an entrant who left", testTour, "3-0000001a|tournament.left|" + millis + "|3|8|no_check_in|0|0|0",
+		[]string{"tournament.left", `{"userId":8,"reason":"no_check_in","entrants":0,"fees":0,"feesAmount":"0","version":3}`},
+	},
+	{
+		"an entrant who is there", testTour, "4-0000001a|tournament.checked_in|" + millis + "|4|8|3",
+		[]string{"tournament.checked_in", `{"userId":8,"checkedIn":3,"version":4}`},
+	},
+	{
+		"a tournament that starts", testTour, "5-0000001a|tournament.started|" + millis + "|5|7",
+		[]string{"tournament.started", `{"players":7,"version":5}`},
+	},
+	{
+		"a round", testTour, "6-0000001a|tournament.round_started|" + millis + "|6|1|4|" + millis,
+		[]string{"tournament.round_started", `{"round":1,"matches":4,"deadline":` + renderedT + `,"version":6}`},
+	},
+	{
+		"a match", testTour,
+		"7-0000001a|tournament.match_ready|" + millis + "|7|r1m2|" + testRoom + "|1|" + millis + "|7:1,8:2",
+		[]string{"tournament.match_ready", `{"matchId":"r1m2","roomId":"` + testRoom + `","attempt":1,"deadline":` +
+			renderedT + `,"players":[{"userId":7,"seed":1},{"userId":8,"seed":2}],"version":7}`},
+	},
+	{
+		"a match that is won", testTour, "8-0000001a|tournament.match_decided|" + millis + "|8|r1m2|7|played|7:1,8:2",
+		[]string{"tournament.match_decided", `{"matchId":"r1m2","winnerId":7,"reason":"played",` +
+			`"players":[{"userId":7,"seed":1},{"userId":8,"seed":2}],"version":8}`},
+	},
+	{
+		"a match of nobody", testTour, "9-0000001a|tournament.match_decided|" + millis + "|9|r3m1||double_forfeit|",
+		[]string{"tournament.match_decided", `{"matchId":"r3m1","winnerId":null,"reason":"double_forfeit","players":[],` +
+			`"version":9}`},
+	},
+	{
+		"a tournament that is paid", testTour, "9-0000001a|tournament.settled|" + millis + "|9|2|1000|50|7:1:950:;",
+		[]string{"tournament.settled", `{"pot":10,"potAmount":"1000","rake":0.5,"rakeAmount":"50","payouts":[` +
+			`{"userId":7,"place":1,"payout":9.5,"amount":"950"}],"version":9}`},
+	},
+	{
+		"a cancelled tournament", testTour, "9-0000001a|tournament.cancelled|" + millis + "|9|undersubscribed",
+		[]string{"tournament.cancelled", `{"reason":"undersubscribed","version":9}`},
+	},
+	{
+		"a call to a match", "", "9-0000001a|user.match|" + millis + "|12|r1m2|" + testRoom + "|" + millis,
+		[]string{"user.match", `{"tournamentId":12,"matchId":"r1m2","roomId":"` + testRoom + `","deadline":` + renderedT +
+			`}`},
+	},
+	{
 		"a balance", "", "9-0000001a|user.balance|" + millis + "|GOLD|2|-250|750|250|a%7Cb%25\"\n|" + testRoom,
 		[]string{"user.balance", `{"tokenId":"GOLD","volume":7.5,"amount":"750","held":2.5,"heldAmount":"250",` +
 			`"delta":-2.5,"deltaAmount":"-250","reason":"a|b%\"\n","ref":"` + testRoom + `"}`},
@@ -162,21 +217,24 @@ func TestEveryStoredEventIsRenderedWithTheMembersThatTheReferencePromises(t *tes
 		t.Run(c.name, func(t *testing.T) {
 			position, _, _ := strings.Cut(c.entry, "|")
 			seq, nonce, _ := strings.Cut(position, "-")
-			got, err := Render(c.entry, c.room)
+			got, err := Render(c.entry, c.list)
 			if err != nil || len(got) != len(c.want)/2 {
 				t.Fatalf("%d events, %v", len(got), err)
 			}
-			roomMember := ""
-			if c.room != "" {
-				roomMember = `,"roomId":"` + c.room + `"`
+			idMember := ""
+			switch c.list {
+			case testRoom:
+				idMember = `,"roomId":"` + testRoom + `"`
+			case testTour:
+				idMember = `,"tournamentId":` + testTour
 			}
 			for i, e := range got {
 				number := seq
 				if len(got) == 2 && i == 0 {
-					number = "9"
+					number = before(seq)
 				}
 				rendered[e.Type] = true
-				want := `{"type":"` + c.want[2*i] + `"` + roomMember + `,"seq":` + number + `,"position":"` + number + "-" + nonce +
+				want := `{"type":"` + c.want[2*i] + `"` + idMember + `,"seq":` + number + `,"position":"` + number + "-" + nonce +
 					`","at":` + renderedT + `,"data":` + c.want[2*i+1] + `}`
 				if string(e.JSON) != want || e.Type != c.want[2*i] || e.Position != number+"-"+nonce {
 					t.Errorf("%s %s\n%s\nwant\n%s", e.Type, e.Position, e.JSON, want)
@@ -190,6 +248,12 @@ func TestEveryStoredEventIsRenderedWithTheMembersThatTheReferencePromises(t *tes
 			t.Errorf("no entry of the type %s was rendered", e.Name)
 		}
 	}
+}
+
+// before returns the number before another one.
+func before(seq string) string {
+	n, _ := new(big.Int).SetString(seq, 10)
+	return n.Sub(n, big.NewInt(1)).String()
 }
 
 // checkMembers requires the members of the data in the order of the reference.
@@ -246,13 +310,35 @@ func TestAMalformedEntryIsAnError(t *testing.T) {
 	}
 }
 
+func TestAMalformedEntryOfATournamentIsAnError(t *testing.T) {
+	const head, match = "2-0000001a|tournament.", "2-0000001a|user.match|" + millis
+	for _, entry := range []string{
+		head + "opened|" + millis + "|x|ANNOUNCED", head + "joined|" + millis + "|2|1|250|2|{",
+		head + "left|" + millis + "|2",
+		head + "round_started|" + millis + "|6|1|4|x",
+		head + "match_ready|" + millis + "|7|r1m2|" + testRoom + "|1|" + millis + "|7", // a player without a seed
+		head + "match_ready|" + millis + "|7|r1m2|" + testRoom + "|1|" + millis + "|7:1,x:2",
+		head + "match_decided|" + millis + "|8|r1m2|x|played|7:1", head + "settled|" + millis + "|9|2|1000|50|7:1:950",
+		head + "cancelled|" + millis + "|9",
+		match + "|x|r1m1|" + testRoom + "|" + millis, match + "|1|r1m1|" + testRoom, match + "|1|r1m1|" + testRoom + "|x",
+	} {
+		if got, err := Render(entry, testTour); err == nil {
+			t.Errorf("%q is rendered as %s", entry, got[0].JSON)
+		}
+	}
+	const opened = head + "opened|" + millis + "|1|ANNOUNCED"
+	if got, err := Render(opened, testRoom); err == nil {
+		t.Errorf("in the list of a room, %q is rendered as %s", opened, got[0].JSON)
+	}
+}
+
 func FuzzRenderedEventsAreJSON(f *testing.F) {
 	for _, c := range renderings {
-		f.Add(c.entry, c.room)
+		f.Add(c.entry, c.list)
 	}
 	f.Add("2-0000001a|room.joined|0|2|2|250|0|[", "a\"b\xff")
-	f.Fuzz(func(t *testing.T, entry, room string) {
-		rendered, err := Render(entry, room)
+	f.Fuzz(func(t *testing.T, entry, list string) {
+		rendered, err := Render(entry, list)
 		h, ok := ParseHeader(entry)
 		if err != nil {
 			return
@@ -321,10 +407,10 @@ var joined = renderings[2].entry
 
 func TestAnEventIsRenderedIntoOneBufferOfItsSize(t *testing.T) {
 	for _, c := range renderings {
-		if c.room == "" || strings.Contains(c.entry, "finished") || strings.Contains(c.entry, "cancelled") {
+		if c.list != testRoom || strings.Contains(c.entry, "finished") || strings.Contains(c.entry, "cancelled") {
 			continue // lists grow
 		}
-		rendered, _ := Render(c.entry, c.room)
+		rendered, _ := Render(c.entry, c.list)
 		if e := rendered[0].JSON; cap(e)-len(e) > 128 {
 			t.Errorf("%s: %d bytes in a buffer of %d", c.name, len(e), cap(e))
 		}

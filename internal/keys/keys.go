@@ -257,9 +257,9 @@ func Saves(userID, gameID int64) string { return "{u:" + id(userID) + "}:saves:"
 // UserEventSeq (hash, no expiry): "seq" the number of the last event in UserEvents.
 func UserEventSeq(userID int64) string { return "{u:" + id(userID) + "}:progress" }
 
-// UserEvents (list of the newest 32, 1 h; and a channel of the same name) carries user.progress to
-// the player, in the form of package events. It shares the tag of the saves, as WalletLines shares
-// that of the money.
+// UserEvents (list of the newest 32, 1 h; and a channel of the same name) carries user.progress and
+// user.match to the player, in the form of package events. It shares the tag of the saves, as
+// WalletLines shares that of the money.
 func UserEvents(userID int64) string { return "{u:" + id(userID) + "}:events" }
 
 // PlayerPair (hash, no expiry) is the relation of two players; the lower id comes first: "rel" is

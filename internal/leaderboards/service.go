@@ -201,10 +201,8 @@ func (s *Service) bucketsOfNext(ctx context.Context, b *board, nowMS int64) (int
 	return max(bucketsFor(counts[0]/shards), bucketsFor(r.definition.maxEntriesPerShard())), nil
 }
 
-// Create makes a board, whose first season begins now or at startsAt. It is for staff. It returns
-// invalid_request with every faulty field, board_exists and store_full; and forbidden for prizes
-// from funds that are not the caller's.
-func (s *Service) Create(
+// create is Create for a board of any key.
+func (s *Service) create(
 	ctx context.Context, caller principal.Caller, gameID int64, d Definition,
 ) (Leaderboard, error) {
 	if err := s.authorizeManage(ctx, caller, gameID); err != nil {

@@ -480,9 +480,8 @@ type Play struct {
 	ExpiresAt time.Time `json:"expiresAt"` // until when its score must have come
 }
 
-// StartPlay begins a play of the calling player, on a board whose rules demand plays. It returns
-// invalid_request on other boards, season_closed and store_full.
-func (s *Service) StartPlay(
+// startPlay is StartPlay on any board.
+func (s *Service) startPlay(
 	ctx context.Context, caller principal.Caller, gameID int64, key string,
 ) (Play, error) {
 	if caller.Role != principal.Player {

@@ -185,7 +185,7 @@ func (s store) setLimits(ctx context.Context, c limitChange) error {
 // player's last event had the number seq.
 type stakeCount struct {
 	seq   string
-	open  int    // rooms with a stake
+	open  int    // rooms and tournaments with a stake
 	hours string // as scripts.WalletLimits has them
 }
 
@@ -225,7 +225,7 @@ func (s store) countStakes(ctx context.Context, gameID, userID int64, code strin
 			}
 			hour := hourOf(line.At.UnixMilli())
 			recent = hour >= oldest
-			if _, isRoom := keys.RoomShard(line.Ref); !isRoom || line.TokenCode != code {
+			if !keys.HoldsStake(line.Ref) || line.TokenCode != code {
 				continue
 			}
 			if recent && line.DeltaUnits != 0 {

@@ -105,6 +105,11 @@ var importTable = []importRow{
 		"a room takes stakes, shows players and follows the settings of its game",
 	},
 	{
+		"tournaments",
+		append([]string{"leader", "rooms", "leaderboards", "prizes"}, domains...),
+		"a tournament has matches in rooms, scores on a board and a pot of prizes; none of them knows it",
+	},
+	{
 		"auth", append(slices.Clone(domains), "sessions"),
 		"signing in makes players, gives the grant of their game and checks its keys",
 	},
@@ -124,7 +129,8 @@ var importTable = []importRow{
 		"handlers",
 		[]string{
 			"principal", "apierror", "events", "secret", "wire", "cache", "idempotency",
-			"users", "games", "wallet", "assets", "rooms", "leaderboards", "auth", "progress", "accounts", "realtime",
+			"users", "games", "wallet", "assets", "rooms", "leaderboards", "tournaments", "auth", "progress", "accounts",
+			"realtime",
 			"readiness", "nodes",
 			"stops",
 			"trail", "web",

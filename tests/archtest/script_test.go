@@ -175,6 +175,12 @@ var runsOnFullStore = map[string]string{
 	"board_hide":           "takes an entry out of sight; it replaces a letter",
 	"board_remove":         "removes an entry",
 	"board_seal":           "ends a season; a word for each shard",
+	"tour_leave":           "pays a fee back; once for each entrant",
+	"tour_start":           "fees must not wait for a full store; it replaces fields",
+	"tour_report":          "ends a match; it replaces a record",
+	"tour_settle":          "pays fees back, or moves them to the prizes; a line for each entrant, once",
+	"tour_advance":         "ends a tournament; a bounded list of payouts",
+	"tour_cancel":          "begins to pay fees back; it replaces fields",
 	"idempotency_begin":    "finds the first response to what ends; a digest for seconds, within the rate limits",
 	"idempotency_release":  "removes a claim",
 }

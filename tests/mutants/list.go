@@ -25,6 +25,7 @@ var (
 	winners  = killer{
 		"./internal/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
 	}
+	tours    = killer{"./internal/tournaments", "TestAFee|TestWho|TestPairings|TestAResult|TestATournament|TestTwo"}
 )
 
 // mutants are the defects. Each breaks one line of a script that moves money.
@@ -630,5 +631,76 @@ var mutants = []mutant{
 	{
 		"more lines leave than may", "lines_trim",
 		"if base ~= before or redis.call('LLEN', lines_key) < count + least then", "if base ~= before then", scripted,
+	},
+
+	// Tournaments.
+	{
+		"a fee is not counted in the escrow of its tournament", "tour_join",
+		"  escrow = string.format('%d', escrow + fee)\n", "", tours,
+	},
+	{
+		"an entrant who joins again changes the tournament", "tour_join",
+		"if was and was ~= 'out' then return refuse('ok', nonce) end", "", tours,
+	},
+	{
+		"who leaves after the start gets the fee back", "tour_leave",
+		"if status == 'RUNNING' then\n", "if false then\n", tours,
+	},
+	{
+		"the fee of an absent player goes back twice", "tour_settle",
+		"    if is_released then stake = '0' end\n", "", killer{"./internal/tournaments", "TestAbsent"},
+	},
+	{
+		"fees leave the escrow of players who are not next", "tour_settle",
+		"if #next_users == 0 or table.concat(next_users, ',') ~= users then", "if #next_users == 0 then", scripted,
+	},
+	{
+		"the same entrants are gone through again and again", "tour_settle",
+		"cursor = nonce_of_call, string.format('%d', cursor + #next_users)", "cursor = nonce_of_call, cursor", tours,
+	},
+	{
+		"fees that leave the escrow are in no pool", "tour_settle",
+		"    redis.call('HINCRBY', prize_key, 'pool', units)\n", "", tours,
+	},
+	{
+		"a tournament is finished while fees are held", "tour_advance",
+		"local is_ended = escrow == '0' and\n", "local is_ended =\n", scripted,
+	},
+	{
+		"a tournament is settled before its last match is decided", "tour_advance",
+		"next_status == 'SETTLING' and open == '0'", "next_status == 'SETTLING'", scripted,
+	},
+	{
+		"what is being settled can be cancelled", "tour_cancel",
+		"if status == 'SETTLING' or status == 'FINISHED' then return {'tournament_closed', nonce_of_call} end\n", "",
+		scripted,
+	},
+	{
+		"a round begins with pairings of another round", "tour_pair",
+		"if tonumber(new_round) ~= round + 1 then return {'stale', nonce} end\n", "", scripted,
+	},
+	{
+		"a round begins with players who have left", "tour_pair",
+		"if version ~= made_for then return {'stale', nonce} end\n", "", tours,
+	},
+	{
+		"a leader of tournaments that has a successor begins a round", "tour_pair",
+		"if is_replaced(fence_key, fence) then return {'stale', 'fence'} end\n", "", scripted,
+	},
+	{
+		"a leader of tournaments that has a successor moves fees", "tour_settle",
+		"if is_replaced(fence_key, fence) then return {'stale', 'fence'} end\n", "", scripted,
+	},
+	{
+		"a match is decided twice", "tour_report",
+		"if state == 'DECIDED' then return {'match_decided', nonce} end\n", "", tours,
+	},
+	{
+		"a result of an earlier attempt decides a match", "tour_report",
+		"if attempt ~= made_for or was ~= ''", "if was ~= ''", scripted,
+	},
+	{
+		"a match is decided before its deadline", "tour_report",
+		" or over == '1' and now_ms < tonumber(deadline) then", " then", scripted,
 	},
 }

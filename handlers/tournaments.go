@@ -1,0 +1,255 @@
+package handlers
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/auth"
+	"github.com/parlor-games/parlor/internal/tournaments"
+)
+
+// tournamentAddress is a tournament in the path, and the query for further parameters.
+type tournamentAddress struct {
+	game, id int64
+	query    *query
+}
+
+// tournamentAddress reads where a request goes. The caller of it may read further parameters from
+// the query before it calls err.
+func (r *request) tournamentAddress() (tournamentAddress, error) {
+	q := r.query()
+	game, err := r.boardGame(q)
+	if err != nil {
+		return tournamentAddress{}, err
+	}
+	id, err := r.pathID("tournamentId", apierror.TournamentNotFound)
+	return tournamentAddress{game, id, q}, err
+}
+
+// checkedTournamentAddress is tournamentAddress without further parameters.
+func (r *request) checkedTournamentAddress() (tournamentAddress, error) {
+	at, err := r.tournamentAddress()
+	if err == nil {
+		err = at.query.err()
+	}
+	return at, err
+}
+
+// tournamentResponse returns a tournament with its version as ETag. An error keeps only whether it
+// was replayed.
+func tournamentResponse(status int, result tournaments.ChangeResult, err error) (response, error) {
+	if err != nil {
+		return response{replayed: result.Replayed}, err
+	}
+	return response{
+		status: status, body: &result.Tournament, etag: tournamentETag(&result.Tournament), replayed: result.Replayed,
+	}, nil
+}
+
+func tournamentETag(t *tournaments.Tournament) string {
+	return `"` + strconv.FormatInt(t.Version, 10) + `"`
+}
+
+func (s *Server) createTournament(r *request, in *tournaments.CreateInput) (response, error) {
+	game, err := r.pathID("gameId", apierror.GameNotFound)
+	if err != nil {
+		return response{}, err
+	}
+	result, err := s.Tournaments.Create(r.ctx(), r.caller, game, *in, r.receipt)
+	return tournamentResponse(http.StatusCreated, result, err)
+}
+
+func (s *Server) listTournaments(r *request) (response, error) {
+	q := r.query()
+	game, err := r.boardGame(q)
+	if err != nil {
+		return response{}, err
+	}
+	query := tournaments.ListQuery{
+		GameID: game, Status: tournaments.Status(q.text("status")), After: q.afterID(), Limit: q.limit(),
+	}
+	if err := q.err(); err != nil {
+		return response{}, err
+	}
+	list, next, err := s.Tournaments.List(r.ctx(), r.caller, query)
+	return okResponse(newPage(list, next)), err
+}
+
+func (s *Server) getTournament(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	t, err := s.Tournaments.Get(r.ctx(), r.caller, at.game, at.id)
+	if err != nil {
+		return response{}, err
+	}
+	r.Writer.Header()["Cache-Control"] = headerRevalidate
+	if etag := tournamentETag(&t); r.hasVersion(etag) {
+		return response{status: http.StatusNotModified, etag: etag}, nil
+	}
+	return tournamentResponse(http.StatusOK, tournaments.ChangeResult{Tournament: t}, nil)
+}
+
+// tournamentPage is a page of what a tournament has.
+type tournamentPage struct {
+	tournamentAddress
+	cursor string
+	limit  int
+	round  int // of matches; 0: the newest
+}
+
+func (r *request) tournamentPage() (tournamentPage, error) {
+	at, err := r.tournamentAddress()
+	if err != nil {
+		return tournamentPage{}, err
+	}
+	q := at.query
+	p := tournamentPage{at, q.text("cursor"), q.limit(), int(q.id("round"))}
+	return p, q.err()
+}
+
+func (s *Server) listEntrants(r *request) (response, error) {
+	p, err := r.tournamentPage()
+	if err != nil {
+		return response{}, err
+	}
+	list, next, err := s.Tournaments.Entrants(r.ctx(), r.caller, p.game, p.id, p.cursor, p.limit)
+	return okResponse(textPage(list, next)), err
+}
+
+func (s *Server) listMatches(r *request) (response, error) {
+	p, err := r.tournamentPage()
+	if err != nil {
+		return response{}, err
+	}
+	list, next, err := s.Tournaments.Matches(r.ctx(), r.caller, p.game, p.id, p.round, p.cursor, p.limit)
+	return okResponse(textPage(list, next)), err
+}
+
+func (s *Server) listStandings(r *request) (response, error) {
+	p, err := r.tournamentPage()
+	if err != nil {
+		return response{}, err
+	}
+	list, next, err := s.Tournaments.Standings(r.ctx(), r.caller, p.game, p.id, p.cursor, p.limit)
+	return okResponse(textPage(list, next)), err
+}
+
+func (s *Server) joinTournament(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err == nil {
+		err = r.countNew(auth.ClassJoins, "joins_a_day")
+	}
+	if err != nil {
+		return response{}, err
+	}
+	result, err := s.Tournaments.Join(r.ctx(), r.caller, at.game, at.id, r.receipt)
+	return tournamentResponse(http.StatusOK, result, err)
+}
+
+func (s *Server) leaveTournament(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	result, err := s.Tournaments.Leave(r.ctx(), r.caller, at.game, at.id, r.receipt)
+	return tournamentResponse(http.StatusOK, result, err)
+}
+
+func (s *Server) checkIntoTournament(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	result, err := s.Tournaments.CheckIn(r.ctx(), r.caller, at.game, at.id, r.receipt)
+	return tournamentResponse(http.StatusOK, result, err)
+}
+
+func (s *Server) startAttempt(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	attempt, err := s.Tournaments.StartAttempt(r.ctx(), r.caller, at.game, at.id)
+	return createdResponse(&attempt), err
+}
+
+func (s *Server) startTournament(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	result, err := s.Tournaments.Start(r.ctx(), r.caller, at.game, at.id, r.receipt)
+	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
+}
+
+func (s *Server) cancelTournament(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	result, err := s.Tournaments.Cancel(r.ctx(), r.caller, at.game, at.id, r.receipt)
+	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
+}
+
+func (s *Server) disqualifyEntrant(r *request) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	user, err := r.pathID("userId", apierror.NotEntrant)
+	if err != nil {
+		return response{}, err
+	}
+	result, err := s.Tournaments.Disqualify(r.ctx(), r.caller, at.game, at.id, user, r.receipt)
+	return tournamentResponse(http.StatusOK, result, err)
+}
+
+// resolveMatchInput names who won a match.
+type resolveMatchInput struct {
+	WinnerID int64 `json:"winnerId"`
+}
+
+// Validate returns invalid_request without a winner.
+func (in *resolveMatchInput) Validate() error {
+	return requireMembers(member{"winnerId", in.WinnerID > 0})
+}
+
+func (s *Server) resolveMatch(r *request, in *resolveMatchInput) (response, error) {
+	at, err := r.checkedTournamentAddress()
+	if err != nil {
+		return response{}, err
+	}
+	match, replayed, err := s.Tournaments.Resolve(r.ctx(), r.caller, at.game, at.id, r.Param("matchId"), in.WinnerID,
+		r.receipt)
+	return okResponse(&match).withReplayed(replayed), err
+}
+
+// tournamentTarget is how the trail names a tournament.
+func tournamentTarget(game, id string) string { return "tournament:" + game + "." + id }
+
+// tournamentTargetOf returns the tournament of a write of staff, "" for another write.
+func tournamentTargetOf(r *request, body any) string {
+	if t, ok := body.(*tournaments.Tournament); ok {
+		return tournamentTarget(strconv.FormatInt(t.GameID, 10), strconv.FormatInt(t.ID, 10))
+	}
+	if id := r.Param("tournamentId"); id != "" {
+		return tournamentTarget(cmp.Or(r.Param("gameId"), fmt.Sprint(r.caller.GameID)), id)
+	}
+	return ""
+}
+
+// describeTournamentWrite returns what a write of staff changed in a tournament.
+func (w *staffWrite) describeTournamentWrite(body any) (before, after any) {
+	switch b := body.(type) {
+	case *tournaments.Tournament:
+		return changedMembers(w.before, b)
+	case *tournaments.Match:
+		return nil, map[string]any{"matchId": b.ID, "winnerId": b.WinnerID, "status": b.Status}
+	}
+	return nil, nil
+}

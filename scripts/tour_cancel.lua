@@ -1,0 +1,29 @@
+-- tour_cancel: begins to cancel a tournament that is not being settled, or changes nothing.
+-- INCLUDES  clock tour
+-- FLAGS     allow-oom
+-- KEYS      1 tour  2 due  3 fence
+-- ARGV      1 nonce  2 fence of the leader ('' for staff)  3 tournament id  4 why: operator,
+--           server, or expired, which waits for its time
+-- RETURNS   ok stale tournament_not_found tournament_closed
+-- INVARIANT what is being settled is not cancelled
+-- Stale means that the leader has a successor.
+local tour_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3]
+local nonce_of_call, fence, tour_id, why = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
+local fields = redis.call('HMGET', tour_key, 'settings', 'live')
+if not fields[1] then return {'tournament_not_found'} end
+local ends = string.match(fields[1], PATTERN(tour_settings: ends))
+local status, version, seq, nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
+  string.match(fields[2], PATTERN(tour_live:
+    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+if status == 'CANCELLING' or status == 'CANCELLED' then return 'ok' end
+if status == 'SETTLING' or status == 'FINISHED' then return {'tournament_closed', nonce_of_call} end
+local now_ms, now = read_clock()
+if why == 'expired' and (ends == '' or now_ms < tonumber(ends)) then return 'ok' end
+
+keep_fence(fence_key, fence)
+call, status, cursor, version = nonce_of_call, 'CANCELLING', '0', string.format('%d', version + 1)
+redis.call('HSET', tour_key, 'live', PACK(tour_live), 'reason', why)
+redis.call('ZADD', due_key, now, tour_id)
+return 'ok'

@@ -1,0 +1,65 @@
+-- tour_leave: takes a player out of a tournament, at the own wish or because staff disqualifies the
+-- player, or changes nothing. Before the start the fee goes back.
+-- INCLUDES  clock amounts balance count_stake receipt event stake
+-- FLAGS     allow-oom
+-- KEYS      1 tour  2 events  3 entrants  4 order  5 due  6 wallet  7 lines  8 ledger  9 receipt
+-- ARGV      1 publish  2 nonce  3 fingerprint  4 ttl_ms  5 user  6 ref of the tournament
+--           7 tournament id  8 new state: out or disqualified
+-- RETURNS   ok replay idempotency_key_reused tournament_not_found not_entrant disqualified
+--           tournament_closed
+-- INVARIANT escrow is the sum of the fees that are held; order names exactly those who entered and,
+--           before the start, did not leave; live has the position of the last event
+local tour_key, events_key, entrants_key, order_key, due_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local wallet_key, lines_key, ledger_key, receipt_key = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local publish, nonce, fingerprint, ttl_ms, user, ref = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local tour_id, new_state = ARGV[7], ARGV[8]
+
+local first = find_receipt(receipt_key, fingerprint)
+if first then return first end
+local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms, {...}) end
+
+local fields = redis.call('HMGET', tour_key, 'settings', 'live')
+if not fields[1] then return refuse('tournament_not_found', nonce) end
+local token, decimals = string.match(fields[1], PATTERN(tour_settings: token decimals))
+local status, version, seq, _, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
+  string.match(fields[2], PATTERN(tour_live:
+    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+local entrant = redis.call('HGET', entrants_key, user)
+if not entrant then return refuse('not_entrant', nonce) end
+local state, joined, checked, stake, profile =
+  string.match(entrant, PATTERN(tour_entrant: state joined checked stake profile))
+if state == 'disqualified' then return refuse(new_state == state and 'ok' or 'disqualified', nonce) end
+if status == 'SETTLING' or status == 'FINISHED' or status == 'CANCELLING' or status == 'CANCELLED' then
+  return refuse('tournament_closed', nonce)
+end
+if state == new_state then return refuse('not_entrant', nonce) end
+
+local _, now = read_clock()
+call = nonce
+version, seq = string.format('%d', version + 1), string.format('%d', seq + 1)
+if status == 'RUNNING' then
+  state = new_state
+  redis.call('HSET', entrants_key, user, PACK(tour_entrant))
+  redis.call('ZADD', due_key, now, tour_id)
+else
+  if stake ~= '0' then
+    release_stake(publish, wallet_key, lines_key, nonce, now, token, decimals, stake, stake, 'refund', ref)
+    redis.call('RPUSH', ledger_key,
+      now .. '|' .. nonce .. '|' .. token .. '|refund|' .. ref .. '|e:-' .. stake .. ';w' .. user .. ':' .. stake)
+    escrow = string.format('%d', escrow - stake)
+  end
+  entrants = string.format('%d', entrants - 1)
+  if state == 'checked_in' then checked_in = string.format('%d', checked_in - 1) end
+  redis.call('ZREM', order_key, user)
+  state, stake = new_state, '0'
+  if new_state == 'disqualified' then
+    redis.call('HSET', entrants_key, user, PACK(tour_entrant)) -- so that the player cannot come back
+  else
+    redis.call('HDEL', entrants_key, user)
+  end
+end
+emit_event(publish, events_key, seq, nonce, now, 'tournament.left',
+  version .. '|' .. user .. '|' .. (new_state == 'out' and 'left' or new_state) .. '|' .. entrants .. '|' .. escrow ..
+  '|' .. decimals)
+redis.call('HSET', tour_key, 'live', PACK(tour_live))
+return save_receipt(receipt_key, fingerprint, ttl_ms, {'ok', nonce})

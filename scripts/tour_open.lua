@@ -1,0 +1,42 @@
+-- tour_open: opens the registration or the check-in of a tournament when it is time by the store's
+-- clock, and notes that its added prize is there; or changes nothing.
+-- INCLUDES  clock event tour
+-- KEYS      1 tour  2 events  3 due  4 fence
+-- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
+--           4 tournament id  5 prize: 1 when the added prize is there
+-- RETURNS   ok stale tournament_not_found
+-- INVARIANT registration is open only when the added prize is there; live has the position of the
+--           last event
+-- Stale means that the leader has a successor.
+local tour_key, events_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local publish, nonce, fence, tour_id, prize = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
+local fields = redis.call('HMGET', tour_key, 'settings', 'live')
+if not fields[1] then return {'tournament_not_found'} end
+local registers, checks_in, starts = string.match(fields[1], PATTERN(tour_settings: registers checks_in starts))
+local status, version, seq, last_nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
+  string.match(fields[2], PATTERN(tour_live:
+    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+local now_ms, now = read_clock()
+local next_status, due
+if status == 'ANNOUNCED' and (funded == '1' or prize == '1') then
+  funded, due = '1', registers
+  if now_ms >= tonumber(registers) then next_status, due = 'REGISTRATION', checks_in ~= '' and checks_in or starts end
+elseif status == 'REGISTRATION' and checks_in ~= '' then
+  due = checks_in
+  if now_ms >= tonumber(checks_in) then next_status, due = 'CHECK_IN', starts end
+end
+if not due or call == nonce then return 'ok' end
+
+keep_fence(fence_key, fence)
+call = nonce
+if next_status then
+  status, version, seq = next_status, string.format('%d', version + 1), string.format('%d', seq + 1)
+  emit_event(publish, events_key, seq, nonce, now, 'tournament.opened', version .. '|' .. status)
+else
+  nonce = last_nonce
+end
+redis.call('HSET', tour_key, 'live', PACK(tour_live))
+redis.call('ZADD', due_key, due, tour_id)
+return 'ok'

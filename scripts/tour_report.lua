@@ -1,0 +1,58 @@
+-- tour_report: stores what became of a match: its room is open, it is being played, it is played
+-- again, or it is decided; or changes nothing.
+-- INCLUDES  clock event tour
+-- FLAGS     allow-oom
+-- KEYS      1 tour  2 events  3 matches  4 due  5 fence
+-- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
+--           4 tournament id  5 match id  6 attempt to which it happened  7 status that the match
+--           must have ('' for any but DECIDED)  8 new status  9 new attempt  10 room id
+--           11 winner, '' for none  12 why it is decided ('' when it is not)
+--           13 wait_ms: until the deadline of the new status  14 over: 1 for what may happen after
+--           the deadline only
+-- RETURNS   ok stale tournament_not_found tournament_closed match_not_found match_decided
+-- INVARIANT a match is decided once; open counts the undecided matches of the round; live has the
+--           position of the last event
+-- Stale means that it is another attempt, another status or too early, or, with "fence" behind it,
+-- that the leader has a successor.
+local tour_key, events_key, matches_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local publish, nonce, fence, tour_id, match_id, made_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local was, new_state, new_attempt, new_room, new_winner = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local new_reason, wait_ms, over = ARGV[12], ARGV[13], ARGV[14]
+
+if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
+local live = redis.call('HGET', tour_key, 'live')
+if not live then return {'tournament_not_found'} end
+local status, version, seq, _, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
+  string.match(live, PATTERN(tour_live:
+    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+if call == nonce then return 'ok' end
+if status ~= 'RUNNING' then return {'tournament_closed', nonce} end
+local match = redis.call('HGET', matches_key, match_id)
+if not match then return {'match_not_found', nonce} end
+local deadline, state, attempt, room, winner, reason, players =
+  string.match(match, PATTERN(tour_match: deadline state attempt room winner reason players))
+if state == 'DECIDED' then return {'match_decided', nonce} end
+local now_ms, now = read_clock()
+if attempt ~= made_for or was ~= '' and was ~= state or over == '1' and now_ms < tonumber(deadline) then
+  return {'stale', nonce}
+end
+
+keep_fence(fence_key, fence)
+call, version = nonce, string.format('%d', version + 1)
+state, attempt, room, winner, reason = new_state, new_attempt, new_room, new_winner, new_reason
+deadline = string.format('%d', now_ms + wait_ms)
+if state == 'READY' then
+  seq = string.format('%d', seq + 1)
+  emit_event(publish, events_key, seq, nonce, now, 'tournament.match_ready',
+    version .. '|' .. match_id .. '|' .. room .. '|' .. attempt .. '|' .. deadline .. '|' .. players)
+elseif state == 'DECIDED' then
+  open, deadline, seq = string.format('%d', open - 1), '', string.format('%d', seq + 1)
+  emit_event(publish, events_key, seq, nonce, now, 'tournament.match_decided',
+    version .. '|' .. match_id .. '|' .. winner .. '|' .. reason .. '|' .. players)
+else
+  nonce = string.match(live, PATTERN(tour_live: nonce))
+end
+redis.call('HSET', matches_key, match_id, PACK(tour_match))
+redis.call('HSET', tour_key, 'live', PACK(tour_live))
+redis.call('ZADD', due_key, now, tour_id)
+return 'ok'

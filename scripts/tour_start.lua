@@ -1,0 +1,46 @@
+-- tour_start: starts a tournament when it is time by the store's clock, or when staff wants it, or
+-- cancels it when it has too few players; or changes nothing. Who did not check in is taken out
+-- after it, by tour_settle.
+-- INCLUDES  clock event tour
+-- FLAGS     allow-oom
+-- KEYS      1 tour  2 events  3 due  4 fence
+-- ARGV      1 publish  2 nonce  3 fence of the leader ('' for staff)  4 tournament id  5 draw: the
+--           random number of the draw
+-- RETURNS   ok stale tournament_not_found tournament_closed
+-- INVARIANT a tournament starts once, with at least its fewest players; live has the position of
+--           the last event
+-- Stale means that the leader has a successor.
+local tour_key, events_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local publish, nonce, fence, tour_id, draw = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+if is_replaced(fence_key, fence) then return {'stale', 'fence'} end
+local fields = redis.call('HMGET', tour_key, 'settings', 'live')
+if not fields[1] then return {'tournament_not_found'} end
+local min, starts = string.match(fields[1], PATTERN(tour_settings: min starts))
+local status, version, seq, last_nonce, call, escrow, entrants, checked_in, round, open, cursor, roll, funded =
+  string.match(fields[2], PATTERN(tour_live:
+    status version seq nonce call escrow entrants checked_in round open cursor roll funded))
+if status == 'RUNNING' or call == nonce then return 'ok' end
+if status ~= 'ANNOUNCED' and status ~= 'REGISTRATION' and status ~= 'CHECK_IN' then
+  return {'tournament_closed', nonce}
+end
+local now_ms, now = read_clock()
+if fence ~= '' and now_ms < tonumber(starts) then return 'ok' end
+
+keep_fence(fence_key, fence)
+-- Without a time to check in, as after an outage, all entrants are taken as there.
+roll = status == 'CHECK_IN' and '1' or '0'
+local players = roll == '1' and checked_in or entrants
+call = nonce
+version = string.format('%d', version + 1)
+redis.call('ZADD', due_key, now, tour_id)
+if tonumber(players) < tonumber(min) then
+  status, cursor, nonce = 'CANCELLING', '0', last_nonce
+  redis.call('HSET', tour_key, 'live', PACK(tour_live), 'reason', 'undersubscribed')
+  return 'ok'
+end
+status, cursor = 'RUNNING', roll == '1' and '0' or entrants
+seq = string.format('%d', seq + 1)
+emit_event(publish, events_key, seq, nonce, now, 'tournament.started', version .. '|' .. players)
+redis.call('HSET', tour_key, 'live', PACK(tour_live), 'started', now, 'draw', draw)
+return 'ok'
