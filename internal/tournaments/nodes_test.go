@@ -57,8 +57,13 @@ func (n *nodes) kill() {
 	n.startNode()
 }
 
+// mostKills bounds how often a node dies: a result that it had not applied waits for up to a
+// minute.
+const mostKills = 8
+
 // TestATournamentOnNodesThatAreKilledEndsAndPaysOnce plays a Swiss tournament of 64, or of
-// PARLOR_TEST_PLAYERS, through rooms, their outbox and leaders, while a node dies every 2 s.
+// PARLOR_TEST_PLAYERS, through rooms, their outbox and leaders, while a node dies every 2 s, at
+// most mostKills times.
 func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	players := 64
@@ -89,8 +94,8 @@ func TestATournamentOnNodesThatAreKilledEndsAndPaysOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	server := principal.Caller{Role: principal.Server, GameID: f.gameID}
 	lastKill := time.Now()
-	err := redistest.Poll(15*time.Minute, func() error { // a result of a node that died may wait for a minute
-		if time.Since(lastKill) > 2*time.Second {
+	err := redistest.Poll(8*time.Minute, func() error { // a result of a node that died may wait for a minute
+		if n.kills < mostKills && time.Since(lastKill) > 2*time.Second {
 			n.kill()
 			lastKill = time.Now()
 		}
