@@ -30,6 +30,10 @@ export type ServiceCode =
  | "banned"
 /** 403: The player takes no part in paid rooms, by their own wish */
  | "self_excluded"
+/** 403: The player is not in the tournament */
+ | "not_entrant"
+/** 403: The player was disqualified from the tournament */
+ | "disqualified"
 /** 404: There is nothing at this address */
  | "not_found"
 /** 404: No such room */
@@ -52,6 +56,10 @@ export type ServiceCode =
  | "entry_not_found"
 /** 404: No such play of this player */
  | "play_not_found"
+/** 404: No such tournament */
+ | "tournament_not_found"
+/** 404: The tournament has no such match */
+ | "match_not_found"
 /** 404: The save slot keeps no such version */
  | "save_version_not_found"
 /** 405: The method is not allowed here */
@@ -110,6 +118,18 @@ export type ServiceCode =
  | "segment_fixed"
 /** 409: The leaderboard takes no more players */
  | "board_full"
+/** 409: The tournament is full */
+ | "tournament_full"
+/** 409: The tournament takes no entrants now */
+ | "registration_closed"
+/** 409: There is no check-in now */
+ | "check_in_closed"
+/** 409: The tournament is over, or is ending */
+ | "tournament_closed"
+/** 409: The player has no attempts left */
+ | "attempts_exhausted"
+/** 409: The match is decided */
+ | "match_decided"
 /** 409: The account is linked already */
  | "already_linked"
 /** 413: The body is too large */
@@ -184,7 +204,7 @@ interface components {
             detail: string;
         }[];
         /** @description Who may send scores: one word or a list; `server` by default */
-        WritersInput: ("server" | "players") | ("server" | "players")[];
+        WritersInput: ("server" | "players" | "rooms") | ("server" | "players" | "rooms")[];
         /** @description Orders equal scores. With the operator best it is the subscore of the best score */
         Subscore: {
             /**
@@ -285,6 +305,8 @@ interface components {
             maxEntries?: number | null;
             /** @default 1 */
             shards?: number;
+            league?: components["schemas"]["League"] | null;
+            prizes?: components["schemas"]["Prizes"] | null;
             metadata?: components["schemas"]["Metadata"];
         };
         LeaderboardPatch: {
@@ -297,6 +319,8 @@ interface components {
             segments?: string[];
             /** Format: int64 */
             maxEntries?: number | null;
+            league?: components["schemas"]["League"] | null;
+            prizes?: components["schemas"]["Prizes"] | null;
             metadata?: components["schemas"]["Metadata"];
         };
         LeaderboardSettings: {
@@ -326,7 +350,7 @@ interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players")[];
+            writers: ("server" | "players" | "rooms")[];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
@@ -351,6 +375,8 @@ interface components {
             maxEntries: number | null;
             /** @default 1 */
             shards: number;
+            league?: components["schemas"]["League"] | null;
+            prizes?: components["schemas"]["Prizes"] | null;
             metadata: components["schemas"]["Metadata"];
         };
         /** @description The settings are those of the current season */
@@ -382,7 +408,7 @@ interface components {
              * @enum {string}
              */
             ties: "first" | "shared";
-            writers: ("server" | "players")[];
+            writers: ("server" | "players" | "rooms")[];
             rules?: components["schemas"]["ScoreRules"] | null;
             /** @description Null: a season lasts until staff ends it */
             schedule: components["schemas"]["SeasonSchedule"] | null;
@@ -407,6 +433,8 @@ interface components {
             maxEntries: number | null;
             /** @default 1 */
             shards: number;
+            league?: components["schemas"]["League"] | null;
+            prizes?: components["schemas"]["Prizes"] | null;
             metadata: components["schemas"]["Metadata"];
             createdAt: components["schemas"]["Time"];
             season: components["schemas"]["Season"];
@@ -415,8 +443,11 @@ interface components {
         };
         Season: {
             season: components["schemas"]["Id"];
-            /** @enum {string} */
-            status: "UPCOMING" | "OPEN" | "CLOSING" | "SEALED";
+            /**
+             * @description HELD: sealed, and its prizes are in review. PAID: sealed, and its prizes are paid
+             * @enum {string}
+             */
+            status: "UPCOMING" | "OPEN" | "CLOSING" | "SEALED" | "HELD" | "PAID";
             opensAt: components["schemas"]["Time"];
             /** @description Null: staff ends it */
             closesAt: (string & components["schemas"]["Time"]) | null;
@@ -425,6 +456,104 @@ interface components {
              * @description That are not hidden
              */
             entries: number;
+            /**
+             * @description Whether the pool is set aside; false when the house is too poor, or the prizes were voided.
+             * Null: the season has no prizes
+             */
+            prizesFunded: boolean | null;
+        };
+        /**
+         * @description Players of a tier are divided into cohorts. `promote` of the best of a cohort begin the next
+         * season in the tier above, `relegate` of the last ones in the tier below. It needs `graceSeconds: 0`
+         * @example {
+         *       "size": 30,
+         *       "tiers": [
+         *         "bronze",
+         *         "silver",
+         *         "gold"
+         *       ],
+         *       "promote": 5,
+         *       "relegate": 5
+         *     }
+         */
+        League: {
+            /** @description Players of a cohort */
+            size: number;
+            /** @description The lowest first; new players begin there */
+            tiers: string[];
+            promote: number;
+            relegate: number;
+        };
+        Cohort: {
+            season: components["schemas"]["Id"];
+            tier: string;
+            /**
+             * Format: int64
+             * @description Number within the tier of the season
+             */
+            cohort: number;
+            /** @description All of the cohort, best first. `rank`, `place` and `percentile` are those within it */
+            entries: components["schemas"]["BoardEntry"][];
+            /** @description Players who rise */
+            promote: number;
+            /** @description Players who fall */
+            relegate: number;
+        };
+        /**
+         * @description The pool is set aside when a season opens. What is left of it when the prizes are paid returns
+         * to where it came from
+         * @example {
+         *       "tokenId": "GOLD",
+         *       "pool": 100,
+         *       "from": "mint",
+         *       "table": [
+         *         {
+         *           "fromPlace": 1,
+         *           "toPlace": 1,
+         *           "shareBps": 5000
+         *         },
+         *         {
+         *           "fromPlace": 2,
+         *           "toPlace": 6,
+         *           "prize": 10
+         *         }
+         *       ],
+         *       "reviewSeconds": 3600
+         *     }
+         */
+        Prizes: {
+            tokenId?: components["schemas"]["TokenCode"];
+            pool?: components["schemas"]["AmountInput"];
+            /**
+             * @description `house` is the operator's. What a server mints counts against its `mintLimitPerDay`, on the
+             * day on which the season opens
+             * @default house
+             * @enum {string}
+             */
+            from?: "house" | "mint";
+            table: components["schemas"]["PrizeRow"][];
+            /**
+             * @description How long a sealed season is HELD before it is paid
+             * @default 0
+             */
+            reviewSeconds?: number;
+        };
+        /**
+         * @description What each of these places gets: `prize`, `shareBps` of the pool, or `quantity` of an asset
+         * without a stock. Tied players divide what their places get
+         */
+        PrizeRow: {
+            fromPlace: number;
+            toPlace: number;
+            prize?: components["schemas"]["AmountInput"];
+            /** @description Basis points of the pool for each of the places */
+            shareBps?: number;
+            gameAssetId?: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Pieces of the asset; 1 by default
+             */
+            quantity?: number;
         };
         BoardEntry: {
             /**
@@ -508,6 +637,296 @@ interface components {
                 score: number;
                 subscore: number | null;
             } | null;
+        };
+        /** @enum {string} */
+        TournamentStatus: "ANNOUNCED" | "REGISTRATION" | "CHECK_IN" | "RUNNING" | "SETTLING" | "FINISHED" | "CANCELLING" | "CANCELLED";
+        TournamentInput: {
+            name: string;
+            /** @enum {string} */
+            format: "score" | "single_elimination" | "swiss" | "round_robin";
+            /**
+             * Format: int64
+             * @description Required with a fee or a prize
+             */
+            entryTokenId?: number;
+            entryFee?: components["schemas"]["AmountInput"];
+            addedPrize?: {
+                amount: components["schemas"]["AmountInput"];
+                /** @enum {string} */
+                from: "house" | "mint";
+            } | null;
+            /** @description Basis points of the pot; that of the game by default */
+            rakeBps?: number;
+            /** @description Basis points by place, 10,000 together; the first takes all by default */
+            payout?: number[];
+            /** @description With fewer at the start it is cancelled; 2 by default */
+            minEntrants?: number;
+            /** @description At most 100,000 of score, 4,096 of swiss, 1,024 of single_elimination, 32 of round_robin */
+            maxEntrants: number;
+            /**
+             * Format: date-time
+             * @description Now by default
+             */
+            registrationOpensAt?: string | null;
+            /**
+             * Format: date-time
+             * @description Without it nobody has to check in
+             */
+            checkInOpensAt?: string | null;
+            /**
+             * Format: date-time
+             * @description At most 366 days ahead
+             */
+            startsAt: string;
+            /**
+             * Format: date-time
+             * @description Required of score, whose last play begins before it; a tournament with matches that is not
+             * decided then is cancelled
+             */
+            endsAt?: string | null;
+            /** @description Of score: its leaderboard */
+            board?: {
+                /**
+                 * @default desc
+                 * @enum {string}
+                 */
+                order?: "desc" | "asc";
+                /**
+                 * @default best
+                 * @enum {string}
+                 */
+                operator?: "best" | "last" | "sum" | "min" | "max";
+                /** @default 0 */
+                decimals?: number;
+                /**
+                 * @description For plays that began before endsAt
+                 * @default 0
+                 */
+                graceSeconds?: number;
+                rules?: components["schemas"]["ScoreRules"] | null;
+            } | null;
+            /** @description With matches: their rooms */
+            room?: {
+                /**
+                 * @default 2
+                 * @enum {integer}
+                 */
+                maxPlayers?: 2;
+                metadata?: components["schemas"]["Metadata"];
+                /**
+                 * @default server
+                 * @enum {string}
+                 */
+                settlement?: "server" | "consensus";
+            } | null;
+            /** @description Of score: plays of each player */
+            attempts?: number;
+            /** @description Of Swiss: by the number of entrants by default */
+            rounds?: number;
+            /** @description Of Swiss: players may join until this round has ended */
+            lateJoinRounds?: number;
+            /**
+             * @description With matches: the order of the draw; random by default
+             * @enum {string}
+             */
+            seeding?: "random" | "joined";
+            /** @description With matches: to take one's seat; 120 by default */
+            noShowSeconds?: number;
+            /** @description With matches; that of the game's rooms by default */
+            matchTimeoutSeconds?: number;
+            /**
+             * @description With matches: replay (up to 3 attempts, then the higher seed), the higher seed, or half a
+             * point each; replay in a bracket by default, else half
+             * @enum {string}
+             */
+            draws?: "replay" | "seed" | "half";
+            /**
+             * @description With a check-in: the fee of who does not check in; refund by default
+             * @enum {string}
+             */
+            noCheckIn?: "refund" | "forfeit";
+            /**
+             * @default public
+             * @enum {string}
+             */
+            visibility?: "public" | "unlisted";
+            metadata?: components["schemas"]["Metadata"];
+        };
+        /** @description Members that the format does not have are absent */
+        Tournament: {
+            /** @description Unique within the game */
+            tournamentId: components["schemas"]["Id"];
+            gameId: components["schemas"]["Id"];
+            name: string;
+            /** @enum {string} */
+            format: "score" | "single_elimination" | "swiss" | "round_robin";
+            /**
+             * Format: int64
+             * @description Null: no fee and no prize
+             */
+            entryTokenId: number | null;
+            /** @description null without a fee and a prize */
+            entryToken: components["schemas"]["EntryToken"] | null;
+            entryFee: components["schemas"]["Amount"];
+            entryFeeAmount: components["schemas"]["Units"];
+            addedPrize: {
+                amount: components["schemas"]["Amount"];
+                /** @enum {string} */
+                from: "house" | "mint";
+            } | null;
+            addedPrizeAmount: components["schemas"]["Units"];
+            /** @description The fees and the added prize */
+            pot: components["schemas"]["Amount"];
+            potAmount: components["schemas"]["Units"];
+            /** @description What the operator gets; 0 before SETTLING */
+            rake: components["schemas"]["Amount"];
+            rakeAmount: components["schemas"]["Units"];
+            rakeBps: number;
+            /** @description Basis points by place, 10,000 together */
+            payout: number[];
+            minEntrants: number;
+            maxEntrants: number;
+            registrationOpensAt: components["schemas"]["Time"];
+            /** @description Null: nobody has to check in */
+            checkInOpensAt: (string & components["schemas"]["Time"]) | null;
+            startsAt: components["schemas"]["Time"];
+            endsAt: (string & components["schemas"]["Time"]) | null;
+            board?: {
+                /** @enum {string} */
+                order: "desc" | "asc";
+                /** @enum {string} */
+                operator: "best" | "last" | "sum" | "min" | "max";
+                decimals: number;
+                graceSeconds: number;
+                rules?: components["schemas"]["ScoreRules"];
+            };
+            room?: {
+                maxPlayers: number;
+                metadata: components["schemas"]["Metadata"];
+                /** @enum {string} */
+                settlement: "server" | "consensus";
+            };
+            /** @description Of score: plays of each player */
+            attempts?: number;
+            /** @description Of Swiss: by the number of entrants by default */
+            rounds?: number;
+            /** @description Of Swiss: players may join until this round has ended */
+            lateJoinRounds?: number;
+            /**
+             * @description With matches: the order of the draw; random by default
+             * @enum {string}
+             */
+            seeding?: "random" | "joined";
+            /** @description With matches: to take one's seat; 120 by default */
+            noShowSeconds?: number;
+            /** @description With matches; that of the game's rooms by default */
+            matchTimeoutSeconds?: number;
+            /**
+             * @description With matches: replay (up to 3 attempts, then the higher seed), the higher seed, or half a
+             * point each; replay in a bracket by default, else half
+             * @enum {string}
+             */
+            draws?: "replay" | "seed" | "half";
+            /**
+             * @description With a check-in: the fee of who does not check in; refund by default
+             * @enum {string}
+             */
+            noCheckIn?: "refund" | "forfeit";
+            /** @enum {string} */
+            visibility: "public" | "unlisted";
+            metadata: components["schemas"]["Metadata"];
+            status: components["schemas"]["TournamentStatus"];
+            /**
+             * @description Why it was cancelled
+             * @enum {string|null}
+             */
+            reason: "operator" | "server" | "undersubscribed" | "expired" | null;
+            /**
+             * Format: int64
+             * @description Rises by one with every change
+             */
+            version: number;
+            /**
+             * Format: int64
+             * @description The number of the last event
+             */
+            seq: number;
+            /**
+             * @description Of the last event; opaque
+             * @example 12-00abc123
+             */
+            position: string;
+            entrants: number;
+            checkedIn: number;
+            /** @description 0 before the first */
+            round: number;
+            createdAt: components["schemas"]["Time"];
+            startedAt: (string & components["schemas"]["Time"]) | null;
+            /** @description When it was finished or cancelled */
+            endedAt: (string & components["schemas"]["Time"]) | null;
+        };
+        Entrant: {
+            user: components["schemas"]["User"];
+            /** @description null before the draw */
+            seed: number | null;
+            joinedAt: components["schemas"]["Time"];
+            checkedInAt: (string & components["schemas"]["Time"]) | null;
+            /** @enum {string} */
+            status: "joined" | "checked_in" | "playing" | "out" | "disqualified";
+        };
+        Match: {
+            /** @example r2m5 */
+            matchId: string;
+            round: number;
+            /** @description The better seed first; one of a bye */
+            players: components["schemas"]["MatchPlayer"][];
+            /** @enum {string} */
+            status: "WAITING" | "READY" | "PLAYING" | "DECIDED";
+            /** Format: uuid */
+            roomId: string | null;
+            /** @description From 1, higher when a draw is played again; 0 before the first room */
+            attempt: number;
+            /**
+             * Format: int64
+             * @description Null: not decided, a draw, or nobody came
+             */
+            winnerId: number | null;
+            /** @enum {string|null} */
+            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | null;
+            /** @description To take one's seat, then of the match */
+            deadline: (string & components["schemas"]["Time"]) | null;
+        };
+        MatchPlayer: {
+            userId: components["schemas"]["Id"];
+            seed: number;
+        };
+        Standing: {
+            /** @description Equal places are a tie */
+            place: number;
+            user: components["schemas"]["User"];
+            /** @description Of a score tournament: the score */
+            points: number;
+            /** @description Byes and walkovers too */
+            wins: number;
+            draws: number;
+            losses: number;
+            /** @description What orders players with equal points, as far as the format has it */
+            tiebreaks: {
+                buchholz?: number;
+                directEncounter?: number;
+                sonnebornBerger?: number;
+                seed?: number;
+            };
+            /** @description null before SETTLING */
+            payout: number | null;
+            /** @description Minor units */
+            amount: string | null;
+        };
+        Attempt: {
+            playId: string;
+            startedAt: components["schemas"]["Time"];
+            expiresAt: components["schemas"]["Time"];
+            attemptsLeft: number;
         };
         /** Format: int64 */
         Id: number;
@@ -1027,7 +1446,7 @@ interface components {
              * @description Why it was cancelled
              * @enum {string|null}
              */
-            reason?: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded" | null;
+            reason?: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded" | "no_show" | "tournament" | null;
             /**
              * @description Of the last event; opaque
              * @example 12-00abc123
@@ -1264,6 +1683,11 @@ interface components {
              * @enum {string}
              */
             turnTimeout?: "skip" | "forfeit";
+            /**
+             * @description The leaderboards to which a finished room adds a score of each of its players; their
+             * `writers` must name `rooms`. Rooms that were created while there was none feed none
+             */
+            boards?: components["schemas"]["BoardFeed"][];
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
@@ -1318,10 +1742,26 @@ interface components {
              * @enum {string}
              */
             turnTimeout?: "skip" | "forfeit";
+            /**
+             * @description The leaderboards to which a finished room adds a score of each of its players; their
+             * `writers` must name `rooms`. Rooms that were created while there was none feed none
+             */
+            boards?: components["schemas"]["BoardFeed"][];
             /** @description The rules that a save must keep, and a restored version too */
             progressRules?: {
                 [key: string]: unknown;
             }[];
+        };
+        BoardFeed: {
+            /** @description Key of a leaderboard of the game, here once */
+            board: string;
+            /**
+             * @description score: the score of the result, if there is one. win: 1 for the first place, 0 for the
+             * others. payout: what the player got of the pot, rounded down to the decimals of the leaderboard. A room
+             * with `settlement: consensus` feeds `win` alone
+             * @enum {string}
+             */
+            from: "score" | "win" | "payout";
         };
         /** @description An identity provider whose JWTs sign players in */
         Issuer: {
@@ -1406,10 +1846,36 @@ interface components {
         /** @description The id of the request, or null if it had none */
         ReplyTo: string | null;
         /**
-         * @description A position among the events of a room or a player, such as `12-00abc123`; opaque. Before the
-         * first event it is `0-0`
+         * @description A position among the events of a room, a tournament or a player, such as `12-00abc123`; opaque.
+         * Before the first event it is `0-0`
          */
         Position: string;
+        /**
+         * @description The key of a leaderboard in the game of the player
+         * @example weekly
+         */
+        BoardKey: string;
+        BoardState: {
+            /** @enum {string} */
+            mode: "snapshot";
+            /**
+             * Format: int64
+             * @description Number of the current season
+             */
+            season: number;
+            /**
+             * Format: int64
+             * @description Rises with each change of the first 100 entries of the season
+             */
+            version: number;
+            /** @description Best first, as many as `top` said */
+            entries: components["schemas"]["BoardEntry"][];
+            /**
+             * @description Entries around the player's own, best first; none while the player has no entry, and null
+             * without `around`
+             */
+            me: components["schemas"]["BoardEntry"][] | null;
+        };
         /**
          * @description Names the room in binary frames of this connection; only with the subprotocol `parlor.v1.bin`
          */
@@ -1458,11 +1924,31 @@ interface components {
             room: components["schemas"]["Room"];
             position: components["schemas"]["Position"];
         };
+        TournamentSnapshot: {
+            /** @enum {string} */
+            mode: "snapshot";
+            tournament: components["schemas"]["Tournament"];
+            position: components["schemas"]["Position"];
+        };
+        TournamentEvent: {
+            type: string;
+            tournamentId: components["schemas"]["Id"];
+            /**
+             * Format: int64
+             * @description Gap-free and ascending in the tournament
+             */
+            seq: number;
+            position: components["schemas"]["Position"];
+            at: components["schemas"]["Time"];
+            data: {
+                [key: string]: unknown;
+            };
+        };
         UserEvent: {
             type: string;
             /**
              * Format: int64
-             * @description Gap-free and ascending: one numbering for balances and assets, one for progress
+             * @description Gap-free and ascending: one numbering for balances and assets, one for progress and matches
              */
             seq: number;
             position: components["schemas"]["Position"];
@@ -1580,7 +2066,7 @@ interface components {
         };
         RoomCancelledData: {
             /** @enum {string} */
-            reason: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded";
+            reason: "host" | "operator" | "server" | "empty" | "idle" | "expired" | "timeout" | "dispute_refunded" | "no_show" | "tournament";
             refunds: components["schemas"]["Refund"][];
             /**
              * Format: int64
@@ -1635,6 +2121,118 @@ interface components {
              */
             version: number;
         };
+        TournamentOpenedData: {
+            /** @enum {string} */
+            status: "ANNOUNCED" | "REGISTRATION" | "CHECK_IN";
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentJoinedData: {
+            user: components["schemas"]["User"];
+            entrants: number;
+            fees: components["schemas"]["Amount"];
+            feesAmount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentLeftData: {
+            userId: components["schemas"]["Id"];
+            /** @enum {string} */
+            reason: "left" | "disqualified" | "no_check_in";
+            entrants: number;
+            fees: components["schemas"]["Amount"];
+            feesAmount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentCheckedInData: {
+            userId: components["schemas"]["Id"];
+            checkedIn: number;
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentStartedData: {
+            /** @description How many take part */
+            players: number;
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentRoundStartedData: {
+            round: number;
+            /** @description How many */
+            matches: number;
+            /** @description Of a match whose room does not open before */
+            deadline: components["schemas"]["Time"];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentMatchReadyData: {
+            matchId: string;
+            roomId: components["schemas"]["RoomId"];
+            attempt: number;
+            deadline: components["schemas"]["Time"];
+            players: components["schemas"]["MatchPlayer"][];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentMatchDecidedData: {
+            matchId: string;
+            /**
+             * Format: int64
+             * @description Null: a draw, or nobody came
+             */
+            winnerId: number | null;
+            /** @enum {string} */
+            reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved";
+            players: components["schemas"]["MatchPlayer"][];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentSettledData: {
+            pot: components["schemas"]["Amount"];
+            potAmount: components["schemas"]["Units"];
+            rake: components["schemas"]["Amount"];
+            rakeAmount: components["schemas"]["Units"];
+            payouts: components["schemas"]["Payout"][];
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
+        TournamentCancelledData: {
+            /** @enum {string} */
+            reason: "operator" | "server" | "undersubscribed" | "expired";
+            /**
+             * Format: int64
+             * @description Of the room
+             */
+            version: number;
+        };
         UserBalanceData: {
             tokenId: components["schemas"]["TokenCode"];
             volume: components["schemas"]["Amount"];
@@ -1657,6 +2255,27 @@ interface components {
             owned: number;
             purchaseId: components["schemas"]["Id"];
         };
+        UserPrizeData: {
+            /** @description `board:<board>:<season>` or `tour:<tournament id>` */
+            source: string;
+            place: number;
+            /** @description null: the prize is an asset */
+            tokenId: (string & components["schemas"]["TokenCode"]) | null;
+            prize: components["schemas"]["Amount"];
+            amount: components["schemas"]["Units"];
+            /**
+             * Format: int64
+             * @description null: the prize is units of the token
+             */
+            assetId: number | null;
+            /** Format: int64 */
+            quantity: number | null;
+            /**
+             * Format: int64
+             * @description Pieces that the player owns then
+             */
+            owned: number | null;
+        };
         UserProgressData: {
             gameId: components["schemas"]["Id"];
             slot: components["schemas"]["Slot"];
@@ -1668,6 +2287,19 @@ interface components {
              * @description The version whose state this is
              */
             restoredFrom?: number;
+        };
+        UserMatchData: {
+            tournamentId: components["schemas"]["Id"];
+            matchId: string;
+            roomId: components["schemas"]["RoomId"];
+            deadline: components["schemas"]["Time"];
+        };
+        BoardChangedData: components["schemas"]["BoardState"];
+        BoardSeasonStartedData: {
+            season: components["schemas"]["Season"];
+        };
+        BoardSeasonEndedData: {
+            season: components["schemas"]["Season"];
         };
         HelloData: {
             connectionId: string;
@@ -1688,6 +2320,8 @@ interface components {
                 roomsPerSubscribe: number;
                 /** @description Connections of a player to one node, of all kinds */
                 sockets: number;
+                /** @description Leaderboards that the connection may watch */
+                boards: number;
             };
         };
         ServerDrainingData: {
@@ -1698,6 +2332,7 @@ interface components {
             sinceMs: number;
         };
         RoomSnapshotData: components["schemas"]["Snapshot"];
+        TournamentSnapshotData: components["schemas"]["TournamentSnapshot"];
         RoomMessageData: {
             from: components["schemas"]["Id"];
             op: string;
@@ -1739,7 +2374,9 @@ interface ServiceRoomEvents {
 interface ServiceUserEvents {
     balance: components["schemas"]["UserBalanceData"];
     asset: components["schemas"]["UserAssetData"];
+    prize: components["schemas"]["UserPrizeData"];
     progress: components["schemas"]["UserProgressData"];
+    match: components["schemas"]["UserMatchData"];
 }
 /** The data of events to one connection. */
 interface ServiceConnectionEvents {

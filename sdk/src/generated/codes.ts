@@ -32,6 +32,10 @@ export type ServiceCode =
   | "banned"
   /** 403: The player takes no part in paid rooms, by their own wish */
   | "self_excluded"
+  /** 403: The player is not in the tournament */
+  | "not_entrant"
+  /** 403: The player was disqualified from the tournament */
+  | "disqualified"
   /** 404: There is nothing at this address */
   | "not_found"
   /** 404: No such room */
@@ -54,6 +58,10 @@ export type ServiceCode =
   | "entry_not_found"
   /** 404: No such play of this player */
   | "play_not_found"
+  /** 404: No such tournament */
+  | "tournament_not_found"
+  /** 404: The tournament has no such match */
+  | "match_not_found"
   /** 404: The save slot keeps no such version */
   | "save_version_not_found"
   /** 405: The method is not allowed here */
@@ -112,6 +120,18 @@ export type ServiceCode =
   | "segment_fixed"
   /** 409: The leaderboard takes no more players */
   | "board_full"
+  /** 409: The tournament is full */
+  | "tournament_full"
+  /** 409: The tournament takes no entrants now */
+  | "registration_closed"
+  /** 409: There is no check-in now */
+  | "check_in_closed"
+  /** 409: The tournament is over, or is ending */
+  | "tournament_closed"
+  /** 409: The player has no attempts left */
+  | "attempts_exhausted"
+  /** 409: The match is decided */
+  | "match_decided"
   /** 409: The account is linked already */
   | "already_linked"
   /** 413: The body is too large */

@@ -19,9 +19,21 @@ export type WireType =
   | "room.connected"
   | "room.disconnected"
   | "room.rematch"
+  | "tournament.opened"
+  | "tournament.joined"
+  | "tournament.left"
+  | "tournament.checked_in"
+  | "tournament.started"
+  | "tournament.round_started"
+  | "tournament.match_ready"
+  | "tournament.match_decided"
+  | "tournament.settled"
+  | "tournament.cancelled"
   | "user.balance"
   | "user.asset"
+  | "user.prize"
   | "user.progress"
+  | "user.match"
   | "board.changed"
   | "board.season_started"
   | "board.season_ended"
@@ -29,6 +41,7 @@ export type WireType =
   | "server.draining"
   | "server.stale"
   | "room.snapshot"
+  | "tournament.snapshot"
   | "room.message";
 
 /** The data of a room's events as this version of the service sends them, by their name in the SDK. */
@@ -55,7 +68,9 @@ export interface ServiceRoomEvents {
 export interface ServiceUserEvents {
   balance: components["schemas"]["UserBalanceData"];
   asset: components["schemas"]["UserAssetData"];
+  prize: components["schemas"]["UserPrizeData"];
   progress: components["schemas"]["UserProgressData"];
+  match: components["schemas"]["UserMatchData"];
 }
 
 /** The data of events to one connection. */
