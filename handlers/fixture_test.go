@@ -130,6 +130,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	signingKeys := [][]byte{[]byte("0123456789abcdef0123456789abcdef")}
 	authService := auth.New(db, userService, gameService, f.wallets,
 		auth.Options{SigningKeys: signingKeys, AdminKeys: [][]byte{[]byte(adminKey)}})
+	prizeService := prizes.New(db, f.wallets)
 	f.deps = handlers.Deps{
 		Users: userService, Games: gameService, Wallet: f.wallets, Assets: assets.New(db, f.wallets, assets.Options{}),
 		Rooms: rooms.New(db, f.wallets, userService, gameService,
@@ -137,7 +138,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 		Auth: authService, Limiter: auth.NewLimiter(db, auth.Limits{}),
 		Idempotency: idempotency.New(db, signingKeys, idempotency.Options{}), Readiness: readyStore{}, Durability: "disk",
 		Boards: leaderboards.New(db, userService, gameService, leaderboards.Options{
-			AdmitNew: f.memory.AdmitNew, Prizes: prizes.New(db, f.wallets),
+			AdmitNew: f.memory.AdmitNew, Prizes: prizeService,
 		}),
 		Trail:           trail.New(db, log),
 		MetricsRegistry: prometheus.NewRegistry(), Log: log, RealtimeHub: hub,
@@ -150,7 +151,7 @@ func newFixtureOn(t testing.TB, db *redisdb.DB, change func(*handlers.Deps)) *fi
 	}
 	f.deps.Tournaments = tournaments.New(db, tournaments.Deps{
 		Wallets: f.wallets, Players: userService, Games: gameService, Rooms: f.deps.Rooms,
-		Prizes: prizes.New(db, f.wallets), Boards: f.deps.Boards,
+		Prizes: prizeService, Boards: f.deps.Boards,
 	}, tournaments.Options{AdmitNew: f.memory.AdmitNew})
 	f.deps.Rooms.SetConsumer(rooms.FeedsMatch, f.deps.Tournaments.RoomEnded)
 	f.deps.Accounts = accounts.New(accounts.Deps{

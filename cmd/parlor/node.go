@@ -89,7 +89,6 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney, KeyedHash: d.auth.KeyedHash,
 	})
 	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
-	d.prizes = prizes.New(db, d.wallet)
 	d.tours = tournaments.New(db, tournaments.Deps{
 		Wallets: d.wallet, Players: d.users, Games: d.games, Rooms: d.rooms, Prizes: d.prizes, Boards: d.boards,
 	}, tournaments.Options{ReceiptTTL: s.IdempotencyTTL, AdmitNew: d.memory.AdmitNew})

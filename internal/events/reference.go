@@ -54,8 +54,8 @@ func Reference() string {
 			"The script that changes " +
 			"the room writes them, in the same step, to the room's list of events. A subscription resumes after a `position`."},
 		{ToTournament, "To the subscribers of a tournament", "They have `tournamentId`, and `seq` and `position` as " +
-			"those of a room: `tournament.subscribe` begins with the current tournament, or resumes after a `position`. The newest 256 " +
-			"events can be resumed."},
+			"those of a room: `tournament.subscribe` begins with the current tournament, or resumes after a `position`. " +
+			"The newest 256 events can be resumed."},
 		{ToUser, "To one player", "They need no subscription and are sent on every connection of the player. " +
 			"Their `seq` counts " +
 			"without gaps in each of the player's lists: one for balances and assets, one for progress and matches. " +
