@@ -25,7 +25,7 @@ var (
 	winners  = killer{
 		"./internal/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
 	}
-	tours    = killer{"./internal/tournaments", "TestAFee|TestWho|TestPairings|TestAResult|TestATournament|TestTwo"}
+	tours = killer{"./internal/tournaments", "TestAFee|TestWho|TestPairings|TestAResult|TestATournament|TestTwo"}
 )
 
 // mutants are the defects. Each breaks one line of a script that moves money.
@@ -648,7 +648,8 @@ var mutants = []mutant{
 	},
 	{
 		"the fee of an absent player goes back twice", "tour_settle",
-		"    if is_released then stake = '0' end\n", "", killer{"./internal/tournaments", "TestAbsent"},
+		"    if is_released then stake = '0' end\n", "",
+		killer{"./internal/tournaments", "TestAbsent"},
 	},
 	{
 		"fees leave the escrow of players who are not next", "tour_settle",
