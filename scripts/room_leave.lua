@@ -37,9 +37,8 @@ local seat_field = 's' .. user
 local fields = redis.call('HMGET', room_key, 'settings', 'live', seat_field, 'marks')
 local settings, seat, marks = fields[1], fields[3], fields[4]
 if not settings then return refuse('room_not_found', nonce) end
-local entry, token, decimals, max_players, game, visibility, auto_start, min_players, match_ms, keep_ms, feeds =
-  string.match(settings, PATTERN(room_settings:
-    entry token decimals max_players game visibility auto_start min_players match_ms keep_ms feeds))
+local entry, token, decimals, max_players, game, visibility, auto_start, min_players = string.match(settings,
+  PATTERN(room_settings: entry token decimals max_players game visibility auto_start min_players))
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
@@ -63,6 +62,10 @@ local left = tonumber(active) - (was_active and 1 or 0)
 if was_ready == '1' and is_open then ready = string.format('%d', ready - 1) end
 if not was_active then reserved = string.format('%d', reserved - 1) end
 active = string.format('%d', left)
+local match_ms, keep_ms, feeds = '', '', ''
+if left < 2 or auto_start == '1' or reports then -- else the room neither starts nor ends
+  match_ms, keep_ms, feeds = string.match(settings, PATTERN(room_settings: match_ms keep_ms feeds))
+end
 local is_match = feeds ~= '' and string.byte(feeds) == 116 -- "t."; before its start it ends at its deadline
 local is_empty, is_won = left == 0 and not (is_match and is_open), (paid or is_match) and not is_open and left == 1
 local starts = is_open and not is_empty and auto_start == '1' and ready == active and left >= tonumber(min_players)
