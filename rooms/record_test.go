@@ -19,9 +19,10 @@ func TestTheOrderOfPackedValues(t *testing.T) {
 		minPlayers: 5, friendsOnly: true, autoStart: false, visibility: Unlisted, settledBy: "server", rakeBps: 250,
 		payoutBps: []int{6000, 4000}, tie: TieRefund, metadataJSON: `{"a":1}`, creatorProfileJSON: `{"id":11}`,
 		idleTimeout: 7 * time.Second, maxAge: 8 * time.Second, matchTimeout: 9 * time.Second, retention: 10 * time.Second,
+		feeds: "boards",
 	}
 	settings, document := n.encode(11)
-	if want := "4|GOLD|3|6|2|11|unlisted|1|0|5|9000|7000|8000|10000"; settings != want {
+	if want := "4|GOLD|3|6|2|11|unlisted|1|0|5|9000|7000|8000|10000|boards"; settings != want {
 		t.Errorf("settings %q, want %q", settings, want)
 	}
 	if want := "server\t250\t6000,4000\trefund\t{\"a\":1}\t{\"id\":1}\t{\"id\":11}"; document != want {
@@ -33,7 +34,7 @@ func testProfile(id int) string { return fmt.Sprintf(`{"id":%d,"username":"a|b",
 
 func storedRoom(seats int) map[string]string {
 	hash := map[string]string{
-		"settings": "250|GOLD|3|8|2|1|public|0|1|2|1|2|3|4",
+		"settings": "250|GOLD|3|8|2|1|public|0|1|2|1|2|3|4|boards",
 		"document": "server\t250\t6000,4000\tsplit\t{}\t{\"id\":1}\t" + testProfile(1),
 		"live":     "STARTED|9|12|0000abcd|2000|2|0|2|1|1700000001000",
 		"id":       "7", "code": "Q29G5H4", "created": "1700000000000", "started": "1700000001000",

@@ -38,6 +38,7 @@ func watchHistory(t *testing.T, nodes []*node) *watcher {
 			Node: fmt.Sprintf("node %d", i), Log: slog.New(slog.DiscardHandler),
 			// A failed look is all that tells a node of the fault.
 			Changes: func() uint64 { return 0 }, Prepare: func(context.Context) error { return nil }, Resync: func() {},
+			Accepted: func(int64) {},
 		})
 		n.db.ObserveMoney(h.Touch)
 		n.db.ObserveEntries(h.Acknowledge)
