@@ -1,7 +1,12 @@
-// Tournaments: against a client made by hand.
-import { expect, it, vi } from "vitest";
+// Tournaments: against a client made by hand, and against a real node.
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import WebSocket from "ws";
+import { createClient } from "../src/client.js";
 import { ParlorError } from "../src/errors.js";
 import { createTournaments, type Followed } from "../src/tournaments.js";
+import type { Parlor } from "../src/types.js";
+import { MemoryStorage } from "./fake_service.js";
+import { startNode, type RealNode } from "./node.js";
 
 /** A client whose connection a test makes. */
 function fakeClient() {
@@ -89,4 +94,46 @@ it("calls what the contract names", async () => {
   ]);
   await expect(tournaments.get(0)).rejects.toThrow(TypeError);
   expect(() => tournaments.follow(1, undefined as any)).toThrow(TypeError);
+});
+
+describe("the tournaments of a real node", () => {
+  let node: RealNode;
+  const clients: Parlor[] = [];
+  beforeAll(async () => { node = await startNode(); }, 300_000);
+  afterAll(async () => {
+    clients.forEach((client) => client.close());
+    await node?.stop();
+  });
+
+  async function open(name: "ada" | "bob") {
+    const getToken = async () => node.tokens[name];
+    const client = createClient({ gameId: "1", storage: new MemoryStorage(), WebSocket, getToken }, node.url, () => {});
+    clients.push(client);
+    await client.ready;
+    return { client, tournaments: createTournaments(client) };
+  }
+
+  it("are joined, followed and played by the seeded players", async () => {
+    const made = await node.call(node.adminKey, "POST", "admin/games/1/tournaments", {
+      name: "Cup", format: "single_elimination", maxEntrants: 2, startsAt: new Date(Date.now() + 3_600_000).toISOString(),
+    });
+    const id = made.tournamentId;
+    const [ada, bob] = await Promise.all([open("ada"), open("bob")]);
+    const events: Followed[] = [];
+    const matches: any[] = [];
+    ada.tournaments.follow(id, (e) => events.push(e));
+    bob.tournaments.onMatch((e) => matches.push(e));
+    await vi.waitFor(() => expect(events).toHaveLength(1), 5000);
+    expect((await ada.tournaments.join(id)).entrants).toBe(1);
+    expect(await bob.tournaments.join(id)).toMatchObject({ entrants: 2, status: "REGISTRATION" });
+    expect((await ada.tournaments.entrants(id)).items).toHaveLength(2);
+    await node.call(node.adminKey, "POST", `admin/games/1/tournaments/${id}/start`, {});
+    await vi.waitFor(() => expect(matches).toHaveLength(1), 10_000);
+    expect(matches[0]).toMatchObject({ tournamentId: id, matchId: "r1m1" });
+    await vi.waitFor(() => expect(events.map((e) => e.type)).toContain("match_ready"), 10_000);
+    expect(events.map((e) => e.type).slice(0, 3)).toEqual(["snapshot", "joined", "joined"]);
+    expect((await ada.tournaments.matches(id)).items).toMatchObject([{ matchId: "r1m1", roomId: matches[0].roomId }]);
+    expect((await bob.client.rooms.join(matches[0].roomId)).roomId).toBe(matches[0].roomId);
+    await expect(ada.tournaments.get(id + 1)).rejects.toMatchObject({ code: "tournament_not_found" });
+  }, 40_000);
 });

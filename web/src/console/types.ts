@@ -49,7 +49,9 @@ export interface Asset {
   id: number; gameId: number; name: string; tokenId: string; price: number; priceAmount: string; stock: number | null;
   perUserLimit: number | null; sold: number; active: boolean; metadata: object; version: number; createdAt: string;
 }
-export interface Season { season: number; status: string; opensAt: string; closesAt: string | null; entries: number }
+export interface Season {
+  season: number; status: string; opensAt: string; closesAt: string | null; entries: number; prizesFunded: boolean | null;
+}
 export interface Board {
   gameId: number; board: string; name: string; order: string; operator: string; decimals: number; subscore: object | null;
   writers: string[]; schedule: { cron?: string; timeZone?: string; everySeconds?: number } | null; season: Season;
