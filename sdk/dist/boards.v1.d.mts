@@ -2524,7 +2524,11 @@ interface ParlorEvents {
     };
     balance: ServiceUserEvents["balance"];
     asset: ServiceUserEvents["asset"];
+    /** A prize of a leaderboard's season or of a tournament, after the balance or the asset that it changed. */
+    prize: ServiceUserEvents["prize"];
     progress: ServiceUserEvents["progress"];
+    /** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
+    match: ServiceUserEvents["match"];
     draining: ServiceConnectionEvents["draining"];
     /** What no call could report: a listener that threw, a refused message, a purchase that failed late. */
     error: ParlorError | Error;

@@ -2390,8 +2390,6 @@ type User = Schemas["User"];
 type Balance = Schemas["Balance"];
 /** A line of the player's ledger. */
 type LedgerEntry = Schemas["LedgerEntry"];
-/** A token that rooms and assets are paid with. */
-type EntryToken = Schemas["EntryToken"];
 /** Something that the game sells. */
 type Asset = Schemas["Asset"];
 /** An asset and how many of it the player owns. */
@@ -2526,7 +2524,11 @@ interface ParlorEvents {
     };
     balance: ServiceUserEvents["balance"];
     asset: ServiceUserEvents["asset"];
+    /** A prize of a leaderboard's season or of a tournament, after the balance or the asset that it changed. */
+    prize: ServiceUserEvents["prize"];
     progress: ServiceUserEvents["progress"];
+    /** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
+    match: ServiceUserEvents["match"];
     draining: ServiceConnectionEvents["draining"];
     /** What no call could report: a listener that threw, a refused message, a purchase that failed late. */
     error: ParlorError | Error;
@@ -2719,74 +2721,19 @@ interface Parlor<M = any> {
     /** Ends the connection. Unfinished calls reject with `closed`. */
     close(): void;
 }
-export type TournamentStatus = "ANNOUNCED" | "REGISTRATION" | "CHECK_IN" | "RUNNING" | "SETTLING" | "FINISHED" | "CANCELLING" | "CANCELLED";
-/** A tournament. Times are ISO 8601. */
-export interface Tournament {
-    tournamentId: number;
-    gameId: number;
-    name: string;
-    format: "score" | "single_elimination" | "swiss" | "round_robin";
-    status: TournamentStatus;
-    version: number;
-    /** Of its last event. */
-    seq: number;
-    position: string;
-    /** What the entry is paid with; null for a free one. */
-    entryToken: EntryToken | null;
-    entryFee: number;
-    entryFeeAmount: string;
-    pot: number;
-    potAmount: string;
-    entrants: number;
-    checkedIn: number;
-    /** The current one; 0 before the start. */
-    round: number;
-    minEntrants: number;
-    maxEntrants: number;
-    registrationOpensAt: string | null;
-    checkInOpensAt: string | null;
-    startsAt: string;
-    endsAt: string | null;
-    metadata: Record<string, unknown>;
-    /** Further settings. */
-    [member: string]: unknown;
-}
+export type TournamentStatus = Schemas["TournamentStatus"];
+/** A tournament. Members that its format does not have are absent. Times are ISO 8601. */
+export type Tournament = Schemas["Tournament"];
 /** A player of a tournament. */
-export interface Entrant {
-    user: User;
-    seed: number | null;
-    joinedAt: string;
-    checkedInAt: string | null;
-    status: "joined" | "checked_in" | "playing" | "out" | "disqualified";
-}
+export type Entrant = Schemas["Entrant"];
 /** A match of two players. `matchId` is `r2m5`. */
-export interface Match {
-    matchId: string;
-    round: number;
-    players: {
-        userId: number;
-        seed: number;
-    }[];
-    status: "WAITING" | "READY" | "PLAYING" | "DECIDED";
-    /** The room in which it is played, while there is one. */
-    roomId: string | null;
-    attempt: number;
-    winnerId: number | null;
-    reason: "played" | "walkover" | "double_forfeit" | "bye" | "disqualified" | "resolved" | null;
-    deadline: string | null;
-}
+export type Match = Schemas["Match"];
 /** Where a player stands. */
-export interface Standing {
-    place: number;
-    user: User;
-    points: number;
-    wins: number;
-    draws: number;
-    losses: number;
-    tiebreaks: number[];
-    payout: number | null;
-    amount: string | null;
-}
+export type Standing = Schemas["Standing"];
+/** A play of a score tournament, whose score goes to the leaderboard `tour-<tournamentId>` with its `playId`. */
+export type Attempt = Schemas["Attempt"];
+/** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
+export type OwnMatch = Schemas["UserMatchData"];
 /** Which tournaments. */
 export interface TournamentQuery extends PageQuery {
     status?: TournamentStatus;
@@ -2811,13 +2758,6 @@ export type Followed = {
     tournamentId: number;
     error: Error;
 };
-/** A match of the player, which waits in a room: `parlor.rooms.join(e.roomId)`. */
-export interface OwnMatch {
-    tournamentId: number;
-    matchId: string;
-    roomId: string;
-    deadline: string;
-}
 /** The tournaments of the game. */
 export interface Tournaments {
     list(query?: TournamentQuery): Promise<Page<Tournament>>;
@@ -2835,9 +2775,7 @@ export interface Tournaments {
     /** Rejects with not_entrant, check_in_closed. */
     checkIn(tournamentId: number, o?: CallOptions): Promise<Tournament>;
     /** Begins an attempt of a score tournament. Rejects with attempts_exhausted, tournament_closed. */
-    startAttempt(tournamentId: number, o?: CallOptions): Promise<{
-        playId: string;
-    }>;
+    startAttempt(tournamentId: number, o?: CallOptions): Promise<Attempt>;
     /**
      * Calls `fn` with every event of a tournament, in order and none lost, over lost connections too.
      * Returns the function that ends it.

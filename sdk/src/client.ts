@@ -110,7 +110,7 @@ export function createClient(options: Options, base: string, onClose: () => void
 
   function onUserEvent({ type, seq, position, data }: any) {
     const name = type.slice(5);
-    const stream = name === "progress" ? name : "money";
+    const stream = /[sh]$/.test(name) ? "progress" : "money"; // progress and match
     if (seq <= parseInt(positions[stream])) return; // heard already
     positions[stream] = position;
     if (name === "balance") balances.note(data);

@@ -183,14 +183,16 @@ describe("connection", () => {
     const event = { tokenId: "GOLD", volume: 5, amount: "500", held: 0, heldAmount: "0" };
     service.tellUser("user.balance", 1, event);
     service.tellUser("user.balance", 1, event);
+    client.on("match", (e) => heard.push(e.matchId));
     service.tellUser("user.progress", 1, { slot: "main" }); // a numbering of its own
+    service.tellUser("user.match", 2, { matchId: "r1m1" }); // counted with the saves
     await run(100);
-    expect(heard).toEqual(["500", "main"]);
+    expect(heard).toEqual(["500", "main", "r1m1"]);
     end(service, 1006);
     await run(3000);
-    expect(heard).toEqual(["500", "main", "750"]); // what changed meanwhile
+    expect(heard).toEqual(["500", "main", "r1m1", "750"]); // what changed meanwhile
     expect(service.frames.filter((f) => f.type === "user.subscribe").pop().data)
-      .toEqual({ after: { money: "1-u", progress: "1-u" } });
+      .toEqual({ after: { money: "1-u", progress: "2-u" } });
   });
 
   it("reads the balances after a connection only where their events are gone", async () => {
