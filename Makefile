@@ -17,7 +17,7 @@ NODE_PACKAGE := node-linux-$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,
 export PATH  := $(CURDIR)/.node/node_modules/.bin:$(PATH)
 
 # The number of test binaries that run at the same time. Each starts its own Redis servers.
-PARALLEL ?= 2
+PARALLEL ?= 3
 
 .PHONY: help
 help: ## List the commands

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
+	"github.com/redis/go-redis/v9"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
@@ -275,6 +277,11 @@ func (f *fixture) sit(m Match, userIDs ...int64) {
 	}
 }
 
+// replaceField replaces a field that is still the same: a leader may have decided the match.
+var replaceField = redis.NewScript(`
+if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+return 1`)
+
 // pass makes the time of a match be over, in the tournament and in its room.
 func (f *fixture) pass(id int64, m Match) {
 	f.t.Helper()
@@ -283,13 +290,8 @@ func (f *fixture) pass(id int64, m Match) {
 	if err != nil {
 		f.t.Fatalf("%v", err)
 	}
-	for i := range text {
-		if text[i] == '|' {
-			text = "1" + text[i:]
-			break
-		}
-	}
-	err = f.db.Client.HSet(ctx, matches, m.ID, text).Err()
+	_, rest, _ := strings.Cut(text, "|")
+	err = replaceField.Run(ctx, f.db.Client, []string{matches}, m.ID, text, "1|"+rest).Err()
 	if m.RoomID != nil {
 		shard, _ := keys.RoomShard(*m.RoomID)
 		err = errors.Join(err, f.db.Client.HSet(ctx, keys.Room(shard, *m.RoomID), "deadline", 1).Err())
