@@ -5,7 +5,7 @@ import { Member, Members, SchemaEntry, TypeName } from "./schema";
 import { codesOf, type Contract, type Media, type Operation, type Response, type Schema } from "./contract";
 
 export const tagTitles: Record<string, string> = {
-  auth: "Signing in", me: "Profile and friends", rooms: "Rooms", leaderboards: "Leaderboards", wallet: "Wallet", assets: "Assets and purchases",
+  auth: "Signing in", me: "Profile and friends", rooms: "Rooms", leaderboards: "Leaderboards", tournaments: "Tournaments", wallet: "Wallet", assets: "Assets and purchases",
   admin: "Operators and game servers", sockets: "WebSockets", node: "The node",
 };
 
