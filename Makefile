@@ -31,14 +31,18 @@ run: build ## Start a node to play with; it needs no Redis and stores nothing. C
 build: ## Build bin/parlor
 	@go build -o bin/parlor ./cmd/parlor
 
+# Both halves at once: those of the pages wait for a browser most of the time.
 .PHONY: test
-test: servers ## Run all tests, those of Go with the race detector and on real Redis servers
+test: servers build modules chromium ## Run all tests, those of Go with the race detector and on real Redis servers
+	@$(MAKE) --no-print-directory -j2 --output-sync=line test-go test-web
+
+.PHONY: test-go
+test-go: servers ## Run the tests of Go, with the race detector and on real Redis servers
 	go test -race -count=1 -p $(PARALLEL) -timeout 10m ./...
-	@$(MAKE) test-web
 
 .PHONY: test-web
 test-web: build modules chromium ## Run the tests of the SDK and of the pages, in Node and in Chromium
-	@for f in $(FRONTENDS); do (cd $$f && export PARLOR_BIN=$(CURDIR)/bin/parlor && npm test && npm run --if-present test:browser); done
+	@for f in $(FRONTENDS); do (cd $$f && export PARLOR_BIN=$(CURDIR)/bin/parlor && npm test && npm run --if-present test:browser) || exit 1; done
 
 .PHONY: web
 web: modules ## Build the SDK and the pages that a node serves; commit what changed
