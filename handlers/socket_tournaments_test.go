@@ -51,7 +51,7 @@ func TestEventsOfATournamentOnAnotherNode(t *testing.T) {
 		if match.data("tournamentId") != float64(tournamentID(path)) || match.data("matchId") != "r1m1" || room == "" {
 			t.Errorf("the call to the match is %s", match.raw)
 		}
-		f.driveTournaments() // the players are told once
+		f.driveTournaments() // each player gets the call once
 		f.winMatch(room, bob, ann)
 		f.waitForTournament(path, ann.token, "FINISHED")
 		f.credit(ann, "afterwards")
