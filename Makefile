@@ -34,7 +34,7 @@ build: ## Build bin/parlor
 # Both halves at once: those of the pages wait for a browser most of the time.
 .PHONY: test
 test: servers build modules chromium ## Run all tests, those of Go with the race detector and on real Redis servers
-	@$(MAKE) --no-print-directory -j2 --output-sync=line test-go test-web
+	@$(MAKE) --no-print-directory -j2 test-go test-web
 
 .PHONY: test-go
 test-go: servers ## Run the tests of Go, with the race detector and on real Redis servers
