@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -144,13 +145,12 @@ func (w *Work) lead(ctx context.Context, fence int64) error {
 // that a leader left there which died.
 func (w *Work) takeNamed(ctx context.Context) ([]string, error) {
 	from, to := keys.GamesWithWork(w.kind), keys.GamesInWork(w.kind)
-	var named, left *redis.StringSliceCmd
-	_, err := w.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		named, left = p.SRandMemberN(ctx, from, maxNamed), p.SMembers(ctx, to)
-		return nil
-	})
+	// One by one: in a Cluster a pipeline that fails over may write to its commands twice at once.
+	named := w.db.Client.SRandMemberN(ctx, from, maxNamed)
+	left := w.db.Client.SMembers(ctx, to)
+	err := cmp.Or(named.Err(), left.Err())
 	if err == nil && len(named.Val()) > 0 {
-		_, err = w.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, err = w.db.Client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			for _, id := range named.Val() {
 				p.SMove(ctx, from, to, id)
 			}
