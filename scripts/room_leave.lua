@@ -42,7 +42,7 @@ local entry, token, decimals, max_players, game, visibility, auto_start, min_pla
 local status, version, seq, _, pot, active, reserved, ready, host =
   string.match(fields[2], PATTERN(room_live: status version seq nonce pot active reserved ready host))
 if game ~= caller_game then return refuse('room_not_found', nonce) end
-if is_resend(marks, nonce) then return 'ok' end
+if is_resend(marks, nonce) then return {'ok', nonce} end
 if visibility == 'private' and not seat then return refuse('room_not_found', nonce) end
 if status == 'FINISHED' or status == 'CANCELLED' then return refuse('room_closed', nonce) end
 local state, was_ready, stake, profile = string.match(seat or '', PATTERN(room_seat: state ready stake profile))
@@ -149,4 +149,4 @@ if feeds ~= '' and (is_empty or is_won) then
   add_to_outbox(KEYS[last_key], room_key, room_id, now, game, feeds, status, is_empty and 'empty' or '', decimals,
     is_won and placements or '')
 end
-return 'ok'
+return is_open and 'ok' or {'ok', nonce}

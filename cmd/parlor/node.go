@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -227,13 +226,10 @@ func (n *node) reportArchive(metrics *prometheus.Registry) {
 // openStore opens the store, and does not wait for it.
 func openStore(s config.Settings) (*redisdb.DB, error) {
 	db, err := redisdb.Open(cmp.Or(s.RedisURL.Reveal(), redisdb.EmbeddedURL))
-	if err != nil || s.Durability != "replica" {
-		return db, err
+	if err == nil && s.Durability == "replica" {
+		db.RequireReplicas(confirmingReplicas)
 	}
-	if err := db.RequireReplicas(confirmingReplicas); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
+	return db, err
 }
 
 // requirements returns what the settings require of the store.

@@ -3,7 +3,7 @@ package redisdb
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -15,49 +15,53 @@ type AutoPipeline struct{ queue commandQueue }
 
 // commandQueue sends commands in batches, in the order of their goroutine.
 type commandQueue interface {
-	Submit(ctx context.Context, command redis.Cmder) futureReply
-	// SubmitTwo is Submit of two commands for one server, which are sent in one round trip.
-	SubmitTwo(ctx context.Context, first, second redis.Cmder) (futureReply, futureReply)
-}
-
-// futureReply ends its wait without an error when the reply is there, an error of the store
-// included, or when the context ends.
-type futureReply interface {
-	WaitContext(ctx context.Context) error
+	Submit(ctx context.Context, command redis.Cmder) *batch
+	// SubmitTwo is Submit of two commands of one hash tag, which are sent in one round trip.
+	SubmitTwo(ctx context.Context, first, second redis.Cmder) *batch
 }
 
 // maxQueuedCommands bounds what waits for a store that hangs. Those who queued it have gone by the
 // time it would be sent.
 const maxQueuedCommands = 20_000
 
-func newPipeline(client redis.UniversalClient) (AutoPipeline, error) {
+func newPipeline(client redis.UniversalClient) AutoPipeline {
 	if cluster, ok := client.(*redis.ClusterClient); ok {
-		return newClusterPipeline(cluster)
+		return AutoPipeline{&clusterQueue{cluster: cluster, queues: map[string]*batchQueue{}}}
 	}
-	return AutoPipeline{&batchQueue{client: client}}, nil
+	return AutoPipeline{&batchQueue{client: client}}
 }
 
-// newClusterPipeline returns the auto-pipeliner of go-redis, which queues for each shard of a
-// Cluster: a master that hangs delays nobody but its own.
-func newClusterPipeline(client *redis.ClusterClient) (AutoPipeline, error) {
-	options := redis.DefaultAutoPipelineOptions()
-	options.MaxQueuedCommands = maxQueuedCommands
-	pipeliner, err := client.AsyncAutoPipelineWithOptions(options)
-	if err != nil {
-		return AutoPipeline{}, fmt.Errorf("start the auto-pipeliner: %w", err)
+// clusterQueue has a queue for each master: one that hangs delays nobody but its own.
+type clusterQueue struct {
+	cluster *redis.ClusterClient
+
+	mu     sync.Mutex
+	queues map[string]*batchQueue // by the master's address
+}
+
+func (q *clusterQueue) Submit(ctx context.Context, command redis.Cmder) *batch {
+	return q.queueOf(ctx, command).Submit(ctx, command)
+}
+
+func (q *clusterQueue) SubmitTwo(ctx context.Context, first, second redis.Cmder) *batch {
+	return q.queueOf(ctx, first).SubmitTwo(ctx, first, second)
+}
+
+// queueOf returns the queue of a command's master. It only keeps apart what waits for different
+// masters: clusterPipelines finds the master again when the batch is sent.
+func (q *clusterQueue) queueOf(ctx context.Context, command redis.Cmder) *batchQueue {
+	address := "" // of a Cluster whose slots cannot be read
+	if master, err := q.cluster.MasterForKey(ctx, firstKey(command)); err == nil {
+		address = master.Options().Addr
 	}
-	return AutoPipeline{clusterQueue{pipeliner}}, nil
-}
-
-type clusterQueue struct{ *redis.AutoPipeliner }
-
-func (q clusterQueue) Submit(ctx context.Context, command redis.Cmder) futureReply {
-	return q.AutoPipeliner.Submit(ctx, command)
-}
-
-// SubmitTwo relies on the pipeliner to wait a moment for a second command.
-func (q clusterQueue) SubmitTwo(ctx context.Context, first, second redis.Cmder) (futureReply, futureReply) {
-	return q.Submit(ctx, first), q.Submit(ctx, second)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	queue := q.queues[address]
+	if queue == nil {
+		queue = &batchQueue{client: q.cluster}
+		q.queues[address] = queue
+	}
+	return queue
 }
 
 // EvalSha queues a run of a script that the server knows. The keys must not be changed afterwards.
@@ -95,8 +99,8 @@ func (p AutoPipeline) queueScriptThenHGetAll(
 	ctx context.Context, run *redis.Cmd, hash string,
 ) (Pending[any], Pending[[]string]) {
 	read := newHGetAll(ctx, hash)
-	first, second := p.queue.SubmitTwo(ctx, run, read)
-	return Pending[any]{ctx, run, first}, Pending[[]string]{ctx, read, second}
+	sent := p.queue.SubmitTwo(ctx, run, read)
+	return Pending[any]{ctx, run, sent}, Pending[[]string]{ctx, read, sent}
 }
 
 func newScriptCommand(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
@@ -153,12 +157,12 @@ func (db *DB) Publish(ctx context.Context, channel, message string) Pending[int6
 type Pending[T any] struct {
 	ctx     context.Context // of the caller that queued it: it ends the wait
 	command interface{ Result() (T, error) }
-	future  futureReply
+	batch   *batch
 }
 
 // Result waits for the reply and returns it. It returns the context's error when that ends first.
 func (p Pending[T]) Result() (T, error) {
-	if err := p.future.WaitContext(p.ctx); err != nil {
+	if err := p.batch.WaitContext(p.ctx); err != nil {
 		if ended := p.ctx.Err(); ended != nil && errors.Is(err, ended) {
 			var none T
 			return none, ended // the reply may be on its way: nothing of the command may be read

@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// batchQueue sends commands to one server. One batch is under way at a time; what is queued
-// meanwhile is the next one. Measured side by side with the auto-pipeliner of go-redis, whose queue
-// wakes a goroutine for each command and sets a timer for each batch: a cycle of requests cost the
-// node a tenth less CPU (docs/decisions/0008-automatic-pipelining.md).
+// batchQueue sends commands to one server, or to one master of a Cluster. One batch is under way at
+// a time; what is queued meanwhile is the next one. Measured side by side with the auto-pipeliner
+// of go-redis, whose queue wakes a goroutine for each command and sets a timer for each batch: a
+// cycle of requests cost the node a tenth less CPU (docs/decisions/0008-automatic-pipelining.md).
 type batchQueue struct {
 	client redis.UniversalClient
 
@@ -33,7 +33,7 @@ const maxBatchCommands = 1_000
 
 // Submit queues a command. It has redis.ErrAutoPipelineQueueFull as its result when
 // maxQueuedCommands wait already.
-func (q *batchQueue) Submit(_ context.Context, command redis.Cmder) futureReply {
+func (q *batchQueue) Submit(_ context.Context, command redis.Cmder) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b := q.lastBatch(1)
@@ -47,18 +47,18 @@ func (q *batchQueue) Submit(_ context.Context, command redis.Cmder) futureReply 
 }
 
 // SubmitTwo queues two commands in one batch.
-func (q *batchQueue) SubmitTwo(_ context.Context, first, second redis.Cmder) (futureReply, futureReply) {
+func (q *batchQueue) SubmitTwo(_ context.Context, first, second redis.Cmder) *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b := q.lastBatch(2)
 	if b == nil {
 		first.SetErr(redis.ErrAutoPipelineQueueFull)
 		second.SetErr(redis.ErrAutoPipelineQueueFull)
-		return sentBatch, sentBatch
+		return sentBatch
 	}
 	b.commands = append(b.commands, first, second)
 	q.start()
-	return b, b
+	return b
 }
 
 // lastBatch returns the batch for some more commands, which it counts; nil when the queue is full.

@@ -31,13 +31,13 @@ func (db *DB) ObserveEntries(observe func(gameID int64, nonce string)) {
 }
 
 // entryScripts append an entry with their nonce to the ledger whenever they succeed, unless they
-// returned before. A reply with values says so for those in mayHaveReturned.
+// returned before or moved nothing. A reply with values says so for those in mayHaveMovedNothing.
 var (
 	entryScripts = []*scripts.Script{
-		scripts.RoomCreate, scripts.RoomJoin, scripts.RoomFinish, scripts.AssetPurchase, scripts.WalletCredit,
-		scripts.WalletDebit,
+		scripts.RoomCreate, scripts.RoomJoin, scripts.RoomLeave, scripts.RoomCancel, scripts.RoomFinish,
+		scripts.AssetPurchase, scripts.WalletCredit, scripts.WalletDebit,
 	}
-	mayHaveReturned = []*scripts.Script{scripts.RoomJoin, scripts.RoomFinish}
+	mayHaveMovedNothing = []*scripts.Script{scripts.RoomJoin, scripts.RoomLeave, scripts.RoomFinish}
 )
 
 // acknowledge tells the observer of a reply. The nonce is the second argument of each of the
@@ -45,7 +45,7 @@ var (
 func (h *economyHooks) acknowledge(s *scripts.Script, names []string, args []any, reply Reply) {
 	observe := h.acknowledged.Load()
 	if observe == nil || reply.Status != scripts.OK || !slices.Contains(entryScripts, s) ||
-		len(reply.Values) > 0 && slices.Contains(mayHaveReturned, s) {
+		len(reply.Values) > 0 && slices.Contains(mayHaveMovedNothing, s) {
 		return
 	}
 	gameID, isEconomy := keys.ParseEconomy(names[0])

@@ -229,16 +229,22 @@ func takeTLSConfig(query url.Values) (*tls.Config, error) {
 // newDB returns a store. newClient must return a new client of it at each call.
 func newDB(newClient func() redis.UniversalClient, kind Kind) (*DB, error) {
 	client := newClient()
-	client.AddHook(timeLimit{})
-	pipeline, err := newPipeline(client)
-	if err != nil {
-		return nil, err
+	addHooks(client)
+	db := &DB{
+		Client: client, AutoPipelined: newPipeline(client), PublishCommand: "PUBLISH", kind: kind, newClient: newClient,
 	}
-	db := &DB{Client: client, AutoPipelined: pipeline, PublishCommand: "PUBLISH", kind: kind, newClient: newClient}
 	if kind == KindCluster {
 		db.PublishCommand = "SPUBLISH"
 	}
 	return db, nil
+}
+
+// addHooks makes a client keep what this package promises of its commands.
+func addHooks(client redis.UniversalClient) {
+	client.AddHook(timeLimit{}) // the first one is around the others
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		client.AddHook(clusterPipelines{cluster})
+	}
 }
 
 // hostList is the part after the scheme of a URL with several hosts.

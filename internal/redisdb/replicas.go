@@ -30,9 +30,9 @@ type replicaConfirmation struct {
 // RequireReplicas makes every script that changes something return only when so many replicas have
 // the change, and outcome_unknown when they do not have it in time. Call it once, before the store
 // is used.
-func (db *DB) RequireReplicas(count int) error {
+func (db *DB) RequireReplicas(count int) {
 	client := db.newClient()
-	client.AddHook(timeLimit{})
+	addHooks(client)
 	r := &replicaConfirmation{client: client}
 	switch client := client.(type) {
 	case *redis.ClusterClient:
@@ -41,12 +41,8 @@ func (db *DB) RequireReplicas(count int) error {
 	case *redis.Client:
 		client.AddHook(confirmHook{r, client, count})
 	}
-	var err error
-	if r.pipeline, err = newPipeline(client); err != nil {
-		return errors.Join(err, client.Close())
-	}
+	r.pipeline = newPipeline(client)
 	db.replicas = r
-	return nil
 }
 
 // Confirmations returns how many batches of writes the required replicas have confirmed, and how
@@ -113,19 +109,13 @@ func (h confirmHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (h confirmHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		// A batch that go-redis sends again to another master has the commands of the first try.
-		commands = slices.DeleteFunc(slices.Clone(commands), isOwnCommand)
-		if len(commands) == 0 { // all of them have their replies, and go-redis panics without a command
-			return nil
-		}
 		tag := tagOfBatch(commands)
 		if tag == "" {
 			return next(ctx, commands)
 		}
-		write := probeWrite{redis.NewCmd(ctx, "eval", scripts.ProbeWrite.Source, 1, keys.Probe(tag),
-			probeKeyTTL.Milliseconds())}
+		write := redis.NewCmd(ctx, "eval", scripts.ProbeWrite.Source, 1, keys.Probe(tag), probeKeyTTL.Milliseconds())
 		write.SetFirstKeyPos(3)
-		wait := waitCommand{redis.NewIntCmd(ctx, "wait", h.replicas, confirmTimeout.Milliseconds())}
+		wait := redis.NewIntCmd(ctx, "wait", h.replicas, confirmTimeout.Milliseconds())
 		err := next(ctx, append(slices.Clip(commands), write, wait))
 		if write.Err() == nil && wait.Err() == nil && wait.Val() >= int64(h.replicas) {
 			h.of.confirmed.Add(1)
@@ -141,36 +131,11 @@ func (h confirmHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	}
 }
 
-// probeWrite and waitCommand are what the hook adds.
-type (
-	probeWrite  struct{ *redis.Cmd }
-	waitCommand struct{ *redis.IntCmd }
-)
-
-func isOwnCommand(command redis.Cmder) bool {
-	switch command.(type) {
-	case probeWrite, waitCommand:
-		return true
-	}
-	return false
-}
-
 // tagOfBatch returns the hash tag of the first script in a batch, "" for a batch without one.
 func tagOfBatch(commands []redis.Cmder) string {
 	for _, command := range commands {
-		args := command.Args()
-		if len(args) < 4 || !strings.HasPrefix(command.Name(), "eval") {
-			continue
-		}
-		var key string
-		switch text := args[3].(type) {
-		case string:
-			key = text
-		case *string:
-			key = *text
-		}
-		if tag, _, ok := strings.Cut(strings.TrimPrefix(key, "{"), "}"); ok {
-			return tag
+		if key := firstKey(command); key != "" && strings.HasPrefix(command.Name(), "eval") {
+			return hashTag(key)
 		}
 	}
 	return ""

@@ -173,7 +173,7 @@ func WrapError(operation string, err error) error {
 var outageErrors = []error{
 	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
 	redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted,
-	redis.ErrAutoPipelineTimeout, redis.ErrAutoPipelineQueueFull,
+	redis.ErrAutoPipelineQueueFull,
 }
 
 // outageCodes are the first words of the errors of a server that does not serve, or does not serve

@@ -86,7 +86,7 @@ func StartClusterWithReplicas(t testing.TB, args ...string) (url string, masters
 			t.Fatalf("make a replica: %v", err)
 		}
 		Eventually(t, "the master has the replica in step", func() bool {
-			return strings.Contains(Dial(t, master).Info(t.Context(), "replication").Val(), "state=online,")
+			return ConfirmingReplicas(t, master) == 1
 		})
 		replicas = append(replicas, replica)
 	}
@@ -97,6 +97,21 @@ func StartClusterWithReplicas(t testing.TB, args ...string) (url string, masters
 		})
 	}
 	return url, masters, replicas
+}
+
+// ConfirmingReplicas returns how many replicas, of one or two, have what a server wrote just now; 0
+// for a replica without replicas. INFO says "online" earlier: of a replica that has the first copy
+// of the data, while the server keeps back all later writes until the replica says that it has read
+// it. To kill the server then leaves a replica without them.
+func ConfirmingReplicas(t testing.TB, s *Server) int {
+	t.Helper()
+	const most, patience = 2, 50 * time.Millisecond
+	pipeline := Dial(t, s).Pipeline()
+	pipeline.FunctionFlush(t.Context()) // a write without a key, which every master of a Cluster takes
+	confirmed := pipeline.Do(t.Context(), "WAIT", most, patience.Milliseconds())
+	_, _ = pipeline.Exec(t.Context())
+	n, _ := confirmed.Int()
+	return n
 }
 
 // StartTLSCluster starts a Cluster that takes TLS connections only. It returns host:port of its
