@@ -28,10 +28,10 @@ type cupSize struct {
 	noShow  int // seconds that a match waits for its players
 }
 
-// TestTournamentsEndAndPayOnceWhileNodesAreKilled kills one of three nodes after the other, all the
-// time, while bots play tournaments over HTTP. One bot in five never comes to a match. Every
-// tournament must end, each attempt of a match must have one room, and every unit must be where the
-// standings say.
+// TestTournamentsEndAndPayOnceWhileNodesAreKilled kills one node after the other, every two
+// seconds, while bots play tournaments over HTTP. One bot in five never comes to a match, in the
+// short form to none of the first round. Every tournament must end, each attempt of a match must
+// have one room, and every unit must be where the standings say.
 func TestTournamentsEndAndPayOnceWhileNodesAreKilled(t *testing.T) {
 	t.Parallel() // with failovers, which mostly wait
 	var small []cupSize
@@ -96,7 +96,7 @@ func playCups(t *testing.T, url string, sizes []cupSize) {
 		players += size.players
 	}
 	began := time.Now()
-	in := newInstallation(t, url, 3, players, nil)
+	in := newInstallation(t, url, pick(2, 3), players, nil)
 	observer := openNode(t, url, nil)
 	ctx, stop := context.WithTimeout(t.Context(), pick(2*time.Minute, 10*time.Minute))
 	defer stop()
@@ -240,7 +240,7 @@ func (c *cup) playMatch(ctx context.Context, m cupMatch, isDraw bool, winner int
 		}
 		results = append(results, map[string]any{"userId": user, "place": place})
 		at := slices.IndexFunc(c.players, func(p httpPlayer) bool { return p.id == user })
-		if at%5 == 2 { // never comes
+		if at%5 == 2 && (*long || strings.HasPrefix(m.id, "r1m")) { // does not come
 			continue
 		}
 		r, _ := c.send(ctx, i, "/api/v1/game-session/join", c.players[at].token, room, m.roomID)
@@ -369,8 +369,10 @@ func (c *cup) check(b books, stored map[string][]string) {
 	}
 }
 
-var settingsLayout = redisdb.PackedLayout{Name: "the settings of a room", Separator: '|',
-	Names: scripts.RoomSettings.Names}
+var settingsLayout = redisdb.PackedLayout{
+	Name: "the settings of a room", Separator: '|',
+	Names: scripts.RoomSettings.Names,
+}
 
 // matchRooms returns the rooms of all matches by what they feed.
 func matchRooms(t *testing.T, db *redisdb.DB) map[string][]string {

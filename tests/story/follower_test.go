@@ -239,7 +239,9 @@ func (w *follower) wait(what string, count int, is func(m socketMessage) bool) (
 func (w *follower) wantWholeTournament(position string, seq int64, other *follower) {
 	t := w.f.t
 	t.Helper()
-	w.wait("the last event of the tournament was received", 1, func(m socketMessage) bool { return m.Position == position })
+	w.wait("the last event of the tournament was received", 1, func(m socketMessage) bool {
+		return m.Position == position
+	})
 	raw := func(f *follower) (list []string) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -271,8 +273,10 @@ func (w *follower) wantWholeLedger(lines []any) {
 	}
 	for i, m := range got {
 		line := lines[len(lines)-1-i].(map[string]any)
-		if m.Data["deltaAmount"] != line["deltaAmount"] || m.Data["reason"] != line["reason"] || m.Data["ref"] != line["ref"] {
-			t.Errorf("line %d of %s is %v, and the event is %s", i+1, w.who.name, line, m.raw)
+		for _, member := range []string{"deltaAmount", "reason", "ref"} {
+			if m.Data[member] != line[member] {
+				t.Errorf("line %d of %s is %v, and the event is %s", i+1, w.who.name, line, m.raw)
+			}
 		}
 	}
 }

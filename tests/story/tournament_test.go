@@ -48,7 +48,7 @@ func TestATournamentAndAWeekOnTwoNodes(t *testing.T) {
 		c.enter()
 		c.checkInAndStart()
 		c.playRound(1)
-		c.playRound(2, c.playRooms) // while the match of the absent player waits
+		c.playRound(2, c.playRooms, c.wantDeepAudit) // while the match of the absent player waits
 		c.wantPaid()
 		c.wantWeek()
 		c.endWeek()
@@ -191,11 +191,11 @@ func (c *cup) checkInAndStart() {
 	}
 	c.call(200, "POST", fmt.Sprintf("%s/tournaments/%d/start", c.admin, c.id), nodetest.AdminKey, nil)
 	c.followers[fay].wait("who did not check in is out", 1, func(m socketMessage) bool {
-		return m.Type == "tournament.left" && m.Data["reason"] == "no_check_in" && m.Data["userId"] == float64(c.players[fay].id)
+		isOut := m.Type == "tournament.left" && m.Data["reason"] == "no_check_in"
+		return isOut && m.Data["userId"] == float64(c.players[fay].id)
 	})
 	c.units[c.players[fay].id] += fee
 	c.wantUnits(ann, bob, cid, dan, eve)
-	c.wantDeepAudit()
 }
 
 // playRound plays the matches of a round. In the first round one of them is drawn; the better seed
@@ -209,33 +209,13 @@ func (c *cup) playRound(round int, meanwhile ...func()) {
 	ready := c.followers[bob].wait("the rooms of the round are open", 2, func(m socketMessage) bool {
 		return m.Type == "tournament.match_ready" && isOf(m)
 	})
+	for i, m := range ready {
+		c.playMatch(m, round == 1 && i == 0)
+	}
 	var watchers []*subscriber
 	for i, m := range ready {
-		room := m.Data["roomId"].(string)
-		watcher := c.subscribe(c.players[gus], room)
-		watchers = append(watchers, watcher)
-		var there []map[string]any
-		for place, one := range m.Data["players"].([]any) {
-			user := int64(one.(map[string]any)["userId"].(float64))
-			if user == c.players[eve].id {
-				continue
-			}
-			if round == 1 && i == 0 {
-				place = 0 // a draw
-			}
-			there = append(there, map[string]any{"userId": user, "place": place + 1})
-			p := c.players[slices.IndexFunc(c.players, func(p player) bool { return p.id == user })]
-			c.followers[slices.Index(c.players, p)].wait("the player was called to the match", 1, func(m socketMessage) bool {
-				return m.Type == "user.match" && m.Data["roomId"] == room
-			})
-			c.call(200, "POST", "/api/v1/game-session/join", p.token, map[string]any{"roomId": room})
-			watcher.disconnect()
-		}
-		if len(there) == 2 {
-			c.call(200, "POST", "/api/v1/game-session/finish", c.op.serverKey, map[string]any{
-				"roomId": room, "results": there,
-			}, "Idempotency-Key", "finish-"+room)
-		}
+		watchers = append(watchers, c.subscribe(c.players[gus], m.Data["roomId"].(string)))
+		watchers[i].disconnect()
 	}
 	for _, do := range meanwhile {
 		do()
@@ -248,6 +228,37 @@ func (c *cup) playRound(round int, meanwhile ...func()) {
 	for _, w := range watchers {
 		w.wantAll(c.db)
 	}
+}
+
+// playMatch plays a match of which the room is open: the better seed wins, unless it is drawn.
+func (c *cup) playMatch(ready socketMessage, isDraw bool) {
+	c.t.Helper()
+	room := ready.Data["roomId"].(string)
+	var there []map[string]any
+	for place, one := range ready.Data["players"].([]any) {
+		i := c.find(int64(one.(map[string]any)["userId"].(float64)))
+		if i == eve {
+			continue
+		}
+		if isDraw {
+			place = 0
+		}
+		there = append(there, map[string]any{"userId": c.players[i].id, "place": place + 1})
+		c.call(200, "POST", "/api/v1/game-session/join", c.players[i].token, map[string]any{"roomId": room})
+		c.followers[i].wait("the player was called to the match", 1, func(m socketMessage) bool {
+			return m.Type == "user.match" && m.Data["roomId"] == room
+		})
+	}
+	if len(there) == 2 {
+		c.call(200, "POST", "/api/v1/game-session/finish", c.op.serverKey, map[string]any{
+			"roomId": room, "results": there,
+		}, "Idempotency-Key", "finish-"+room)
+	}
+}
+
+// find returns the place of a player in the order of joining.
+func (c *cup) find(user int64) int {
+	return slices.IndexFunc(c.players, func(p player) bool { return p.id == user })
 }
 
 // playRooms plays two paid rooms for all who have a score this week. The first three get 30, 20 and
@@ -307,14 +318,12 @@ func (c *cup) wantPaid() {
 		c.t.Fatalf("after the tournament the totals are %v", totals)
 	}
 	c.wantUnits()
-	c.wantDeepAudit()
 }
 
 // wantPrize waits until a player got the event of a prize.
 func (c *cup) wantPrize(user int64, source string, units int64) {
 	c.t.Helper()
-	i := slices.IndexFunc(c.players, func(p player) bool { return p.id == user })
-	c.followers[i].wait(fmt.Sprintf("player %d has a prize of %s", user, source), 1, func(m socketMessage) bool {
+	c.followers[c.find(user)].wait(fmt.Sprintf("player %d has a prize of %s", user, source), 1, func(m socketMessage) bool {
 		return m.Type == "user.prize" && m.Data["source"] == source && m.Data["amount"] == strconv.FormatInt(units, 10)
 	})
 }
@@ -383,6 +392,7 @@ func (c *cup) endWeek() {
 	}
 	// A change by staff has the seasons to come follow, and tells the leader of the game.
 	c.must(200, "PATCH", c.admin+"/leaderboards/"+weekBoard, nodetest.AdminKey, map[string]any{"name": "The week"})
+	c.wantDeepAudit() // of what the tournament has left; before the season is over
 	for _, f := range c.followers {
 		for i, kind := range []string{"board.season_ended", "board.season_started"} {
 			f.wait("a season ended, and another one began", 1, func(m socketMessage) bool {
