@@ -95,9 +95,9 @@ func playCups(t *testing.T, url string, sizes []cupSize) {
 	for _, size := range sizes {
 		players += size.players
 	}
-	began := time.Now()
 	in := newInstallation(t, url, pick(2, 3), players, nil)
 	observer := openNode(t, url, nil)
+	began := time.Now()
 	ctx, stop := context.WithTimeout(t.Context(), pick(2*time.Minute, 10*time.Minute))
 	defer stop()
 	var cups []*cup
