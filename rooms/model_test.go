@@ -1264,7 +1264,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			defer func() { _ = flag.Set("rapid.checks", old) }()
 		}
 		rapid.Check(t, func(rt *rapid.T) {
-			f := newFixture(t, db)
+			f := newCase(t, db)
 			f.t = rt
 			f.settings.StateKeys = modelStateKeys
 			f.settings.TurnTimeout = rapid.SampledFrom([]games.TurnTimeout{games.TurnSkips, games.TurnForfeits}).
@@ -1298,10 +1298,7 @@ func TestRoomsAgreeWithTheModel(t *testing.T) {
 			}
 			m.requireLedgerHasStakes(db)
 		})
-		if report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context(), 0); err != nil || !report.Balanced ||
-			len(report.Differences) > 0 {
-			t.Fatalf("the books do not balance: %v", err)
-		}
+		requireBooksBalance(t, db)
 	}
 	t.Run("single", func(t *testing.T) { check(t, redistest.Single(t), "1000") })
 	t.Run("cluster", func(t *testing.T) { check(t, redistest.Cluster(t), "100") })

@@ -72,7 +72,7 @@ func (f *fixture) newNode(next func() crash) *rooms.Service {
 func TestWinsAreExactHoweverNodesDie(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		rapid.Check(t, func(rt *rapid.T) {
-			f := newFixture(t, db)
+			f := newCase(t, db)
 			f.settings.Boards = []games.BoardFeed{{Board: "wins", From: games.FromWin}}
 			boards := leaderboards.New(db, f, f, leaderboards.Options{})
 			_, err := boards.Create(t.Context(), f.server(), f.game, leaderboards.Definition{

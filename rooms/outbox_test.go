@@ -291,10 +291,11 @@ var endings = map[string]func(t *testing.T, f *fixture, in rooms.CreateInput) ro
 		f.settings.TurnTimeout = games.TurnForfeits
 		room, a, b := f.startGame(t, in)
 		for _, p := range []principal.Caller{a, b} {
-			turn := rooms.TurnInput{RoomID: room.RoomID, UserID: &p.UserID, Seconds: new(int64(1))}
+			turn := rooms.TurnInput{RoomID: room.RoomID, UserID: &p.UserID, Seconds: new(int64(60))}
 			if _, err := f.service.SetTurn(t.Context(), f.server(), turn, noKey); err != nil {
 				break // a paid room has ended
 			}
+			f.setTurnBack(room.RoomID)
 			room = f.sweepUntil(room, func(r rooms.Room, err error) bool {
 				seat, _ := r.Seat(p.UserID)
 				return err == nil && seat.State == rooms.SeatForfeited

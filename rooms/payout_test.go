@@ -25,7 +25,7 @@ import (
 func TestTheStoreHasThePayoutsOfTheContract(t *testing.T) {
 	check := func(t *testing.T, db *redisdb.DB) {
 		rapid.Check(t, func(rt *rapid.T) {
-			f := newFixture(t, db)
+			f := newCase(t, db)
 			n := rapid.IntRange(1, 6).Draw(rt, "players")
 			most := int64(wallet.MaxUnits) / int64(n)
 			entry := rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, most), rapid.Int64Range(most-5, most)).

@@ -45,14 +45,46 @@ type fixture struct {
 	friends  sync.Map // [2]int64 → true
 }
 
-var lastID, lastGame atomic.Int64 // players and games of all tests are different
+var lastID atomic.Int64 // players of all tests are different
+
+// gameCounters has the last game of each store, *atomic.Int64 by *redisdb.DB. The first one is 1: a
+// sweep and an audit look at every game up to the last one.
+var gameCounters sync.Map
+
+// casesOfAStore is how many cases of a property share a store before it is emptied.
+const casesOfAStore = 20
+
+// newCase is newFixture for a case of a property. The books of a store that has had enough cases
+// are audited, and the store is emptied.
+func newCase(t *testing.T, db *redisdb.DB) *fixture {
+	t.Helper()
+	if counter, _ := gameCounters.Load(db); counter != nil && counter.(*atomic.Int64).Load() >= casesOfAStore {
+		requireBooksBalance(t, db)
+		redistest.EachMaster(t, db, func(ctx context.Context, server *redis.Client) error {
+			return server.FlushDB(ctx).Err()
+		})
+		gameCounters.Delete(db)
+	}
+	return newFixture(t, db)
+}
+
+// requireBooksBalance requires that the books of all games balance. It lets the test go on, so that
+// a case of a property that failed is still made smaller.
+func requireBooksBalance(t *testing.T, db *redisdb.DB) {
+	t.Helper()
+	report, err := wallet.New(db, nil, wallet.Options{}).AuditDeep(t.Context(), 0)
+	if err != nil || !report.Balanced || len(report.Differences) > 0 {
+		t.Errorf("the books do not balance: %+v, %v", report, err)
+	}
+}
 
 const shards = 3
 
 func newFixture(t testing.TB, db *redisdb.DB) *fixture {
 	t.Helper()
+	counter, _ := gameCounters.LoadOrStore(db, new(atomic.Int64))
 	f := &fixture{
-		t: t, db: db, game: lastGame.Add(1), settings: games.DefaultSettings(),
+		t: t, db: db, game: counter.(*atomic.Int64).Add(1), settings: games.DefaultSettings(),
 	}
 	f.settings.MaxRakeBps = fullRake // most tests are not about what a player may choose
 	if err := db.Client.Set(t.Context(), keys.GameIDCounter(), f.game, 0).Err(); err != nil {
@@ -241,6 +273,15 @@ func eachStore(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) { test(t, newFixture(t, db)) })
 	t.Run("embedded", func(t *testing.T) { test(t, newFixture(t, openEmbedded(t))) })
+}
+
+// eachStoreAtOnce is eachStore for a test that waits for a clock most of the time.
+func eachStoreAtOnce(t *testing.T, test func(t *testing.T, f *fixture)) {
+	t.Helper()
+	eachStore(t, func(t *testing.T, f *fixture) {
+		t.Parallel()
+		test(t, f)
+	})
 }
 
 func openEmbedded(t *testing.T) *redisdb.DB {

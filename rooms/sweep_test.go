@@ -336,7 +336,7 @@ func TestNothingIsHalfDoneWhenTheStoreIsKilled(t *testing.T) {
 }
 
 func TestALeaderSweepsTheGamesAndTheFreeRoomsThatAnyNodeChanged(t *testing.T) {
-	eachStore(t, func(t *testing.T, f *fixture) {
+	eachStoreAtOnce(t, func(t *testing.T, f *fixture) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		f.settings.IdleTimeout = 20 * time.Millisecond

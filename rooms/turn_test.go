@@ -144,7 +144,7 @@ func TestATurnEndsOnceWithinASecondOfItsDeadline(t *testing.T) {
 
 // The leader is stopped, or dies with the lock in its hand; another node goes on.
 func TestTurnsGoOnWhenTheirLeaderDies(t *testing.T) {
-	eachStore(t, func(t *testing.T, f *fixture) {
+	eachStoreAtOnce(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		a, b := f.newPlayer(0), f.newPlayer(0)
 		room := f.startedRoom(t, rooms.CreateInput{MaxPlayers: 2}, a, b)
@@ -174,7 +174,7 @@ func TestTurnsGoOnWhenTheirLeaderDies(t *testing.T) {
 
 // A forfeit at a deadline moves money as a leave does, also while nodes race for it.
 func TestForfeitsAtADeadlineMoveMoneyExactly(t *testing.T) {
-	eachStore(t, func(t *testing.T, f *fixture) {
+	eachStoreAtOnce(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
 		f.settings.TurnTimeout = games.TurnForfeits
 		a, b, c := f.newPlayer(1000), f.newPlayer(1000), f.newPlayer(1000)
