@@ -98,7 +98,6 @@ generate: ## Write the generated files
 bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle connections
 	go run ./tests/bench
 	go run ./tests/cost -time
-	go test ./realtime -run '^$$' -bench . -benchtime 1x
 	go test ./internal/leaderboards -run '^$$' -bench . -benchtime 1x -entries 1000000
 
 .PHONY: hostile

@@ -79,6 +79,8 @@ type Client struct {
 	expiryTimer       *time.Timer   // nil: the socket does not expire
 	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
 
+	calls map[*runningCall]struct{} // those under way that wait for the store; under Client.mu; nil for none
+
 	frameLimiter *rate.Limiter // of frames from the client; owned by the goroutine that reads
 
 	inboxMu      sync.Mutex
@@ -444,14 +446,36 @@ func (c *Client) retryUntilRefused(try func(context.Context) error) (refused boo
 // is needed, so that ten thousand idle sockets have none.
 func (c *Client) contextUntilDone(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-c.done:
-			cancel()
-		case <-ctx.Done():
+	call := &runningCall{cancel}
+	c.mu.Lock()
+	if c.calls == nil {
+		c.calls = map[*runningCall]struct{}{}
+	}
+	c.calls[call] = struct{}{}
+	c.mu.Unlock()
+	if c.isDone() {
+		cancel() // cancelCalls may have been before
+	}
+	return ctx, func() {
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if delete(c.calls, call); len(c.calls) == 0 {
+			c.calls = nil // an idle socket holds no map
 		}
-	}()
-	return ctx, cancel
+	}
+}
+
+// runningCall is a call that ends with its socket.
+type runningCall struct{ cancel context.CancelFunc }
+
+// cancelCalls ends the contexts of contextUntilDone. Client.done must be closed.
+func (c *Client) cancelCalls() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for call := range c.calls {
+		call.cancel()
+	}
 }
 
 func (c *Client) isDone() bool {

@@ -395,17 +395,57 @@ func (h *Hub) runJanitor(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
+			pause := newPauser(ctx, int(h.counters.topics.Load()))
 			h.topics.Range(func(_, v any) bool {
 				h.maintainTopic(v.(*topic), now)
-				return true
+				return pause.after()
 			})
 			h.crew.endIdle(now.Add(-crewIdleTime))
 			tick := h.janitorTick.Add(1)
-			for _, c := range h.listClients() {
+			clients := h.listClients()
+			pause = newPauser(ctx, len(clients))
+			for _, c := range clients {
 				c.closeIfStalled(tick)
 				c.reauthorizeDue(now)
+				if !pause.after() {
+					break
+				}
 			}
 		}
+	}
+}
+
+// pauser divides a look at many things, so that events wait for a part of it only: on one processor
+// they would wait for all of it, which takes some milliseconds with thousands of sockets.
+type pauser struct {
+	ctx         context.Context
+	part, begun int // things
+}
+
+const (
+	minJanitorPart   = 64 // topics or clients that are looked at without a pause
+	maxJanitorPauses = 256
+	janitorPause     = time.Millisecond
+)
+
+func newPauser(ctx context.Context, things int) *pauser {
+	return &pauser{ctx: ctx, part: max(minJanitorPart, things/maxJanitorPauses)}
+}
+
+// after is called after each of the things, and pauses after each part. It returns false when ctx
+// has ended.
+func (p *pauser) after() bool {
+	if p.begun++; p.begun < p.part {
+		return true
+	}
+	p.begun = 0
+	timer := time.NewTimer(janitorPause)
+	defer timer.Stop()
+	select {
+	case <-p.ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -27,13 +27,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if kind := os.Getenv(benchKind); kind != "" {
-		if err := benchNode(kind); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	code := redistest.Main(m)
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

@@ -426,6 +426,7 @@ func (c *Client) teardown() {
 	}
 	c.mu.Unlock()
 	close(c.done)
+	c.cancelCalls()
 	for _, cur := range cursors {
 		c.hub.detachCursor(cur)
 	}

@@ -123,14 +123,17 @@ func TestALeaseThatIsNotRenewedIsShownToTheOthers(t *testing.T) {
 			return f.newRenewal(leaseMS).with(values{"lease": lease, "shards": shards}).want(scripts.OK)
 		}
 		renew(over, -1, 0)
-		if reply := renew(renewed, 8000, 1); !slices.Contains(reply.Values, over) || reply.Values[0] != "1" {
-			t.Errorf("%v; want the lease %s, and that the shard is missing", reply, over)
+		reply := renew(renewed, 8000, 1)
+		if !slices.Contains(reply.Values, over) || reply.Values[0] != "1" || reply.Values[1] != "1" {
+			t.Errorf("%v; want the lease %s, that the shard is missing, and that one lease lasts", reply, over)
 		}
 		if err := db.Client.SAdd(t.Context(), keys.PresenceShards(renewed), "r1").Err(); err != nil {
 			t.Fatal(err)
 		}
-		if reply := renew(renewed, 8000, 1); reply.Values[0] != "0" || slices.Contains(reply.Values, renewed) {
-			t.Errorf("%v", reply)
+		renew(over, 8000, 0)
+		reply = renew(renewed, 8000, 1)
+		if reply.Values[0] != "0" || reply.Values[1] != "2" || len(reply.Values) > 2 {
+			t.Errorf("%v; want that no shard is missing, and that two leases last", reply)
 		}
 		f.dropAll("{p}:presence")
 	})

@@ -125,12 +125,14 @@ if is_empty then
   close_room(is_open and created_key or started_key, cancelled_key, is_open and open_key, due_key, visibility, room_id,
     now_ms, keep_ms, events_ms)
   redis.call('HSET', room_key, 'finished', now, 'reason', 'empty', 'refunds', refunds)
+  if turn then redis.call('ZREM', turns_key, room_id) end
 elseif is_won then
   status, seq = 'FINISHED', string.format('%d', seq + 1)
   finish_room(publish, events_key, started_key, finished_key, due_key, ledger_key, first_player,
     feeds ~= '' and last_key - 1 or last_key, seq, nonce, now_ms, now, version, token, decimals, entry, pot, rake,
     placements, payouts, room_id, visibility, keep_ms, events_ms)
   redis.call('HSET', room_key, 'finished', now, 'placements', placements, 'rake', rake)
+  if turn then redis.call('ZREM', turns_key, room_id) end
 elseif starts then
   if reserved ~= '0' then drop_reserved(room_key, seats, keys_of, room_id) end
   status, reserved, seq = 'STARTED', '0', string.format('%d', seq + 1)

@@ -157,7 +157,7 @@ func newNode(
 	n.presence = presence.New(db, presence.Options{Log: log, Grace: s.PresenceGrace})
 	n.nodes = n.newNodes()
 	n.hub = realtime.New(db, realtime.Options{
-		Log: log, HasOtherNodes: n.nodes.HasOthers, Observer: n.presence,
+		Log: log, HasOtherNodes: n.presence.HasOthers, Observer: n.presence,
 	})
 	n.history = n.newHistory()
 	db.ObserveMoney(n.history.Touch)

@@ -16,7 +16,7 @@ import (
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
 // bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, those
-// of all callers in one pipeline each 200 ms, and those of a quota of a day each 10 s. Reported
+// of all callers each 200 ms in a few pipelines, and those of a quota of a day each 10 s. Reported
 // permits belong to the share again. Only when the share is used up does a request wait for Redis.
 // It then reports what was used and leases permits, more at a time while the caller is busy.
 //
@@ -61,7 +61,8 @@ const (
 	reportInterval       = 200 * time.Millisecond
 	dailyReportInterval  = 10 * time.Second // for quotas of a day: their share lasts for longer
 	reportTimeout        = time.Second
-	maxReports           = 1024        // in one pipeline
+	minReports           = 64          // in one pipeline, if there are so many
+	maxPipelines         = 16          // for one report
 	storeDownPause       = time.Second // for which a store that failed is not asked
 	maxGenerationBuckets = 16384
 )
@@ -240,7 +241,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			l.report(context.WithoutCancel(ctx), true)
+			l.report(ctx, true)
 			return nil
 		case <-tick.C:
 			l.report(ctx, false)
@@ -250,6 +251,9 @@ func (l *Limiter) Run(ctx context.Context) error {
 
 // report reports what was used before it was called; quotas of a day only when it is time for them,
 // or for the last report. A report that fails is not repeated, because the script may have run.
+//
+// It takes half of reportInterval if there is much to report: what else the node and the store do
+// would wait some ten milliseconds for a thousand callers at once.
 func (l *Limiter) report(ctx context.Context, isLast bool) {
 	l.unreportedMu.Lock()
 	listed := l.unreported
@@ -258,7 +262,12 @@ func (l *Limiter) report(ctx context.Context, isLast bool) {
 	if !isLast {
 		listed = l.postponeDaily(listed)
 	}
-	for chunk := range slices.Chunk(listed, maxReports) {
+	first := true
+	for chunk := range slices.Chunk(listed, max(minReports, (len(listed)+maxPipelines-1)/maxPipelines)) {
+		if !first && !isLast {
+			pause(ctx, reportInterval/2/maxPipelines)
+		}
+		first = false
 		reports := make([]usageReport, 0, len(chunk))
 		for _, b := range chunk {
 			if r := l.startReport(b); r.used > 0 {
@@ -271,7 +280,7 @@ func (l *Limiter) report(ctx context.Context, isLast bool) {
 		var leases []lease
 		err := error(apierror.StoreUnavailable)
 		if !l.isStoreDown(time.Now()) {
-			if leases, err = l.store.charge(ctx, reports); err != nil {
+			if leases, err = l.store.charge(context.WithoutCancel(ctx), reports); err != nil {
 				l.setStoreDown(time.Now())
 			}
 		}
@@ -284,6 +293,16 @@ func (l *Limiter) report(ctx context.Context, isLast bool) {
 			}
 			r.bucket.mu.Unlock()
 		}
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 

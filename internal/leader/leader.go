@@ -10,11 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/scripts"
 	"github.com/redis/go-redis/v9"
 )
+
+// retriesPerInterval is how many times more often the store is asked while it cannot be reached.
+const retriesPerInterval = 5
 
 // allInterval is the time between two looks at every game.
 const allInterval = time.Minute
@@ -71,19 +75,29 @@ func (w *Work) Name(ctx context.Context, gameIDs []int64) error {
 	return w.nameChanged(ctx)
 }
 
-// Run names games and competes for the lead until ctx ends.
+// Run names games and competes for the lead until ctx ends. Without the store it tries more often
+// than it works: work that became due in the meantime is late already.
 func (w *Work) Run(ctx context.Context) error {
-	tick := time.NewTicker(w.timing.Interval)
-	defer tick.Stop()
-	for {
-		if err := w.RunOnce(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "background work failed", "kind", w.kind, "error", err)
-		}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for isAway := false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-timer.C:
 		}
+		began := time.Now()
+		err := w.RunOnce(ctx)
+		wasAway := isAway
+		isAway = errors.Is(err, apierror.StoreUnavailable)
+		if err != nil && ctx.Err() == nil && !(isAway && wasAway) {
+			slog.WarnContext(ctx, "background work failed", "kind", w.kind, "error", err)
+		}
+		next := w.timing.Interval
+		if isAway {
+			next /= retriesPerInterval
+		}
+		timer.Reset(next - time.Since(began))
 	}
 }
 

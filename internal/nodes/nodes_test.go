@@ -112,7 +112,7 @@ func TestANodeThatWasKilledIsForgotten(t *testing.T) {
 	db := redistest.Single(t)
 	killed, other := newNode(db, "killed", &Reading{}), newNode(db, "other", &Reading{})
 	killed.report.At = time.Now().Add(-2 * shownFor)
-	if _, err := killed.store.write(t.Context(), killed.report); err != nil {
+	if err := killed.store.write(t.Context(), killed.report); err != nil {
 		t.Fatal(err)
 	}
 	other.write(t.Context(), false)
@@ -142,31 +142,4 @@ func TestANodeThatStopsRemovesItsReport(t *testing.T) {
 	if all := list(t, newNode(db, "b", &Reading{})); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-}
-
-func TestANodeKnowsWhetherThereWereOthersWhenItLastReported(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
-		a, b := newNode(db, "a", &Reading{}), newNode(db, "b", &Reading{})
-		expect := func(when string, want bool) {
-			t.Helper()
-			if got := a.HasOthers(); got != want {
-				t.Errorf("%s: HasOthers is %t", when, got)
-			}
-		}
-		expect("before its first report", false)
-		a.write(t.Context(), true)
-		expect("alone", false)
-		b.write(t.Context(), false)
-		a.write(t.Context(), false)
-		expect("with another one", true)
-		without, cancel := context.WithCancel(t.Context())
-		cancel()
-		a.write(without, false)
-		expect("without the store", true)
-		if err := b.store.remove(t.Context(), "b"); err != nil {
-			t.Fatal(err)
-		}
-		a.write(t.Context(), false)
-		expect("after the other one has stopped", false)
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -85,8 +84,6 @@ type Service struct {
 	report  Report
 	last    Reading
 	moved   map[string][]int64 // minor units in each interval
-
-	hasOthers atomic.Bool
 }
 
 // Options are what a node says of itself. All but Read may be zero in a service that only reads.
@@ -134,14 +131,8 @@ func (s *Service) write(ctx context.Context, prune bool) {
 	if prune {
 		_, _ = s.store.list(ctx) // removes the old ones
 	}
-	if ids, err := s.store.write(ctx, s.report); err == nil {
-		s.hasOthers.Store(len(ids) > 1)
-	}
+	_ = s.store.write(ctx, s.report)
 }
-
-// HasOthers reports whether other nodes reported too, when this one could last write its report.
-// One that crashed counts until its report is removed, which takes two minutes at most.
-func (s *Service) HasOthers() bool { return s.hasOthers.Load() }
 
 // set sets what a node measures at an instant.
 func (r *Report) set(now Reading) {

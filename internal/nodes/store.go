@@ -13,23 +13,18 @@ import (
 
 type store struct{ db *redisdb.DB }
 
-// write writes a report. It returns the ids of all nodes that have one.
-func (s store) write(ctx context.Context, r Report) (ids []string, err error) {
+// write writes a report.
+func (s store) write(ctx context.Context, r Report) error {
 	text, err := wire.Marshal(r)
 	if err != nil {
-		return nil, fmt.Errorf("encode the report of a node: %w", err)
+		return fmt.Errorf("encode the report of a node: %w", err)
 	}
-	var all *redis.StringSliceCmd
 	_, err = s.db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, keys.Nodes(), r.ID, text)
 		p.PExpire(ctx, keys.Nodes(), shownFor)
-		all = p.HKeys(ctx, keys.Nodes())
 		return nil
 	})
-	if err != nil {
-		return nil, redisdb.WrapError("write the report of a node", err)
-	}
-	return all.Val(), nil
+	return redisdb.WrapError("write the report of a node", err)
 }
 
 func (s store) remove(ctx context.Context, ids ...string) error {

@@ -195,6 +195,16 @@ func (f *fixture) startNode(o presence.Options) *node {
 	return startNodeOn(f.t, f.db, o)
 }
 
+func openAt(t testing.TB, url string) *redisdb.DB {
+	t.Helper()
+	db, err := redisdb.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
 func startNodeOn(t testing.TB, db *redisdb.DB, o presence.Options) *node {
 	t.Helper()
 	if o.Linger == 0 {
@@ -404,18 +414,8 @@ func TestThePlayersOfADeadNodeAreAnnouncedOnceByWhoeverIsLeft(t *testing.T) {
 func TestANodeThatLostItsLeaseAnnouncesItsPlayersAgain(t *testing.T) {
 	store := redistest.StartFor(t)
 	proxy := redistest.StartProxy(t, store.Addr)
-	behind, err := redisdb.Open("redis://" + proxy.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = behind.Close() })
-	direct, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = direct.Close() })
-	f := newFixture(t, direct)
-	cut := startNodeOn(t, behind, presence.Options{Lease: shortLease})
+	f := newFixture(t, openAt(t, store.URL()))
+	cut := startNodeOn(t, openAt(t, "redis://"+proxy.Addr), presence.Options{Lease: shortLease})
 	f.startNode(presence.Options{Lease: shortLease})
 	r := f.newRoom(3)
 	cut.open(r, 0)
@@ -431,22 +431,39 @@ func TestANodeThatLostItsLeaseAnnouncesItsPlayersAgain(t *testing.T) {
 	r.wantTold("+0 +1 -0 -1 +0 +2 -0", "+0 +1 -0 -1 +2 +0 -0")
 }
 
+// A node that crashed counts until its lease is over. Without the store, the last renewal counts.
+func TestANodeKnowsWhetherOthersHadALeaseWhenItLastRenewedItsOwn(t *testing.T) {
+	store := redistest.StartFor(t)
+	proxy := redistest.StartProxy(t, store.Addr)
+	direct := openAt(t, store.URL())
+	o := presence.Options{Lease: shortLease}
+	n := startNodeOn(t, openAt(t, "redis://"+proxy.Addr), o)
+	redistest.Eventually(t, "the node has a lease", func() bool {
+		return direct.Client.ZCard(t.Context(), keys.PresenceLeases()).Val() == 1
+	})
+	if n.HasOthers() {
+		t.Error("a node that is alone has others")
+	}
+	other := startNodeOn(t, direct, o)
+	redistest.Eventually(t, "the node has another one", n.HasOthers)
+	proxy.Cut()
+	other.stop()
+	wait(2 * shortLease)
+	if !n.HasOthers() {
+		t.Error("a node without the store has read of no others")
+	}
+	proxy.Mend()
+	redistest.Eventually(t, "the node is alone", func() bool { return !n.HasOthers() })
+}
+
 // Nobody can renew a lease while the store does not answer, so none ends by that.
 func TestAnOutageOfTheStoreIsNotALossOfNodes(t *testing.T) {
 	store := redistest.StartFor(t)
-	open := func() *redisdb.DB {
-		db, err := redisdb.Open(store.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
-		return db
-	}
-	f := newFixture(t, open())
+	f := newFixture(t, openAt(t, store.URL()))
 	nodes := make([]*node, 3)
 	r := f.newRoom(len(nodes))
 	for i := range nodes {
-		nodes[i] = startNodeOn(t, open(), presence.Options{Lease: shortLease})
+		nodes[i] = startNodeOn(t, openAt(t, store.URL()), presence.Options{Lease: shortLease})
 		nodes[i].open(r, i)
 	}
 	redistest.Eventually(t, "all are announced", func() bool { return len(r.told()) == len("+0 +1 +2") })
@@ -496,11 +513,7 @@ func TestWhatTheStoreLostIsStoredAgain(t *testing.T) {
 // What nothing changes is repeated without a write.
 func TestARepetitionWritesNothing(t *testing.T) {
 	store := redistest.StartFor(t)
-	db, err := redisdb.Open(store.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := openAt(t, store.URL())
 	f := newFixture(t, db)
 	n := f.startNode(presence.Options{Lease: time.Hour, RepeatAfter: time.Hour})
 	r := f.newRoom(2)

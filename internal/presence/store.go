@@ -63,6 +63,7 @@ type store struct {
 type renewal struct {
 	ended         bool     // the lease is over for good
 	shardsMissing bool     // the store has not all shards of the lease
+	lasting       int64    // leases that last, this one among them
 	over          []string // leases of other nodes that were not renewed in time
 }
 
@@ -76,7 +77,7 @@ func (st store) renew(ctx context.Context, lease string, lasts time.Duration, sh
 		return renewal{ended: true}, nil
 	}
 	v := redisdb.NewValues("the renewal of a lease", reply.Values)
-	r := renewal{shardsMissing: v.NextText() == "1"}
+	r := renewal{shardsMissing: v.NextText() == "1", lasting: v.NextInt()}
 	for v.Remaining() > 0 {
 		r.over = append(r.over, v.NextText())
 	}

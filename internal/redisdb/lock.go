@@ -29,12 +29,7 @@ func (db *DB) RunAsLeader(
 		}
 		return false, WrapError("lock "+lock, err)
 	}
-	// The lock must be released even after the caller's context has ended.
-	defer func() {
-		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), ioTimeout)
-		defer cancel()
-		_, _ = m.UnlockContext(release) // fails when the lease has expired: nothing is left to release
-	}()
+	defer releaseLock(ctx, m)
 
 	reply, err := db.RunScript(ctx, scripts.FencingTokenIssue, []string{lock, fence}, m.Value())
 	if err != nil {
@@ -51,6 +46,32 @@ func (db *DB) RunAsLeader(
 	leased, cancel := context.WithDeadline(ctx, m.Until())
 	defer cancel()
 	return true, work(leased, number)
+}
+
+// releaseRetryDelay is the time between two attempts to release a lock.
+const releaseRetryDelay = 50 * time.Millisecond
+
+// releaseLock releases a lock, also after the caller's context has ended. While the store cannot be
+// reached it tries again until the lease is over, unless that context has ended: else nobody could
+// lead in what is left of the lease when the store is back.
+func releaseLock(ctx context.Context, m *redsync.Mutex) {
+	for {
+		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), ioTimeout)
+		released, err := m.UnlockContext(attempt)
+		cancel()
+		var taken *redsync.ErrTaken
+		if released || errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(releaseRetryDelay, time.Until(m.Until()))):
+		}
+		if !time.Now().Before(m.Until()) {
+			return
+		}
+	}
 }
 
 // TryAcquire takes a name for a time that nobody has taken; it reports whether it did. value must

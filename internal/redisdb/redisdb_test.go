@@ -212,6 +212,45 @@ func TestThereIsOneLeaderAndFencesGrow(t *testing.T) {
 	})
 }
 
+// A store that takes no writes for a while is what a Cluster in a failover is.
+func TestALockIsReleasedWhenTheStoreIsBack(t *testing.T) {
+	server := redistest.StartFor(t)
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	direct := redistest.Dial(t, server)
+	requireReplicas := func(n string) {
+		t.Helper()
+		if err := direct.ConfigSet(t.Context(), "min-replicas-to-write", n).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const lease = time.Hour
+	ended := make(chan error, 1)
+	go func() {
+		_, err := db.RunAsLeader(t.Context(), "{l:x}:lock", "{l:x}:fence", lease, func(context.Context, int64) error {
+			requireReplicas("1")
+			return nil
+		})
+		ended <- err
+	}()
+	redistest.Eventually(t, "the lock cannot be released", func() bool {
+		return strings.Contains(direct.Info(t.Context(), "errorstats").Val(), "errorstat_NOREPLICAS")
+	})
+	if direct.Exists(t.Context(), "{l:x}:lock").Val() != 1 {
+		t.Fatal("the lock is gone")
+	}
+	requireReplicas("0")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if direct.Exists(t.Context(), "{l:x}:lock").Val() != 0 {
+		t.Error("the lock lasts until its lease is over")
+	}
+}
+
 func TestAScriptRunsOncePerCallOfAPipeline(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		for _, known := range []bool{false, true} {

@@ -21,6 +21,9 @@ const (
 	// a second, and one of them takes some 250 bytes. Those that wait are sent at once.
 	relayInterval = time.Second / 110
 	maxRelayQueue = 64 // more than are under way in a room
+	// maxRelayBurst is how many messages of a room are sent at once. A queue that is filled as fast as
+	// it is read would never be empty, and the room speak faster than its sockets may hear.
+	maxRelayBurst = 16
 )
 
 func newRelaySender(w *world) *relaySender {
@@ -51,7 +54,7 @@ func relayIn(roomID string, members []*socket, queue <-chan []byte) error {
 			if err := s.writeFrame(opText, append(append([]byte(head), payload...), "}}"...)); err != nil {
 				return err
 			}
-			if len(queue) == 0 {
+			if len(queue) == 0 || n == maxRelayBurst {
 				waitUntil(began.Add(n * relayInterval))
 				break
 			}
