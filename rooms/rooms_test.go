@@ -742,8 +742,8 @@ func TestAListReadsWhatItShowsAndScansABoundedNumber(t *testing.T) {
 	db := redistest.Single(t)
 	f := newFixture(t, db)
 	a, stranger := f.newPlayer(100_000), f.newPlayer(0)
-	made := time.Now().UnixMilli()
 	paid := must(t)(f.service.Create(t.Context(), a, f.paidRoom("3", 2), noKey)).RoomID
+	made := time.Now().UnixMilli()
 	// Within one millisecond the order of ids is random.
 	redistest.Eventually(t, "a later millisecond", func() bool { return time.Now().UnixMilli() > made+1 })
 	const free = 650
