@@ -2,9 +2,11 @@ package leaderboards
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -118,5 +120,81 @@ func BenchmarkSeasonChange(b *testing.B) {
 		reportMS(b, slices.Max(after), "ms-longest-in-the-second")
 		reportMS(b, slices.Max(after)-slices.Max(before), "ms-over")
 		reportMS(b, differences[changes/2], "ms-over-in-the-median-change")
+	}
+}
+
+// longestPing returns the longest time that a PING takes while do runs, and how long that was.
+func longestPing(b *testing.B, server *redistest.Server, do func()) (longest, whole time.Duration) {
+	client := redistest.Dial(b, server)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	ping := func() time.Duration {
+		began := time.Now()
+		if err := client.Ping(b.Context()).Err(); err != nil {
+			b.Error(err)
+		}
+		return time.Since(began)
+	}
+	ping() // connects
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				longest = max(longest, ping())
+			}
+		}
+	}()
+	began := time.Now()
+	do()
+	whole = time.Since(began)
+	close(stop)
+	<-stopped
+	return longest, whole
+}
+
+// timeOf returns the mean time in µs of a command since the store began.
+func (s *storeBench) timeOf(command string) float64 {
+	s.b.Helper()
+	text, err := s.db.Client.Info(s.b.Context(), "commandstats").Result()
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	var calls, sum int
+	_, line, _ := strings.Cut(text, "cmdstat_"+command+":")
+	if _, err := fmt.Sscanf(line, "calls=%d,usec=%d,", &calls, &sum); err != nil {
+		s.b.Fatal(err)
+	}
+	return float64(sum) / float64(calls)
+}
+
+func waitFor(d time.Duration) { <-time.After(d) }
+
+// BenchmarkRemoval reports the longest PING while a season that is not kept is removed, until the
+// store has freed it, beside the longest one in as much time without it. Both depend on what else
+// the machine does, the mean time of a command of the removal less so.
+func BenchmarkRemoval(b *testing.B) {
+	for b.Loop() {
+		f, s := newBoardBench(b, Definition{KeepSeasons: new(int64(0))})
+		if _, err := f.EndSeason(b.Context(), f.server(), f.gameID, "top", 1); err != nil {
+			b.Fatal(err)
+		}
+		full := s.info("memory", "used_memory")
+		removal, whole := longestPing(b, s.server, func() {
+			if _, err := f.sweepGame(b.Context(), f.gameID); err != nil {
+				b.Fatal(err)
+			}
+			redistest.Eventually(b, "the season is freed", func() bool {
+				return s.info("memory", "lazyfree_pending_objects") == 0
+			})
+		})
+		freed := full - s.info("memory", "used_memory")
+		control, _ := longestPing(b, s.server, func() { waitFor(whole) })
+		reportMS(b, whole, "ms-until-freed")
+		reportMS(b, control, "ms-longest-PING-without")
+		reportMS(b, removal, "ms-longest-PING-meanwhile")
+		b.ReportMetric(s.timeOf("unlink"), "µs/UNLINK")
+		b.ReportMetric(freed/float64(*benchEntries), "bytes-freed/entry")
 	}
 }
