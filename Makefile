@@ -100,6 +100,10 @@ bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle 
 	go run ./tests/cost -time
 	go test ./internal/leaderboards -run '^$$' -bench . -benchtime 1x -entries 1000000
 
+.PHONY: bench-long
+bench-long: servers ## Remove a season of ten million entries; takes minutes and 3 GB of memory
+	go test ./internal/leaderboards -run '^$$' -bench Removal -benchtime 1x -entries 10000000 -timeout 60m
+
 .PHONY: hostile
 hostile: servers ## Let one guest do its worst for a minute while others play for money
 	go test ./tests/hostile -count=1 -v -timeout 10m -attack 60s -baseline 20s -ratio 1.5

@@ -1,6 +1,6 @@
 -- prize_pay: pays the next lines of a plan, and behind the last one returns what is left of the
 -- pool to where it came from, or changes nothing.
--- INCLUDES  clock amounts balance end_room
+-- INCLUDES  clock amounts balance
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 plan  3 totals  4 ledger  then wallet and lines of each of the users but 0,
 --           the house; where the line has an asset also inventory and asset
@@ -19,7 +19,6 @@ local wanted = {}
 for user in string.gmatch(users, '%d+') do wanted[#wanted + 1] = user end
 if state == 'PAID' or cursor and tonumber(cursor) >= next_line + #wanted and #wanted > 0 then return 'ok' end
 if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end
-reject_strings(1, #KEYS)
 
 -- Everything is read and computed before the first write. A player may have several lines, so the
 -- last of them is found by token and user.
@@ -85,13 +84,27 @@ end
 if of_house ~= '0' then postings[#postings + 1] = ';h:' .. of_house end
 
 if #postings > 0 then
-  redis.call('RPUSH', ledger_key,
-    now .. '|' .. nonce .. '|' .. token .. '|prize|' .. source .. '|p:-' .. sum .. table.concat(postings))
+  lists[#lists + 1] = ledger_key
+  entries[#lists] =
+    now .. '|' .. nonce .. '|' .. token .. '|prize|' .. source .. '|p:-' .. sum .. table.concat(postings)
+end
+-- A list that SET has spoiled fails before any money has moved, and what was appended is taken back.
+-- To ask for the types of all keys first costs a sixteenth of a hundred payouts. No command behind
+-- this can fail: the other keys were read.
+local appended = 0
+local is_appended, failure = pcall(function()
+  for i = 1, #lists do
+    redis.call('RPUSH', lists[i], entries[i])
+    appended = i
+  end
+end)
+if not is_appended then
+  for i = 1, appended do redis.call('RPOP', lists[i]) end
+  error(failure, 0)
 end
 if burnt then redis.call('HSET', totals_key, 'minted:' .. token, burnt) end
 for _, pieces in ipairs(owned_keys) do redis.call('HSET', pieces[1], pieces[2], pieces[3]) end
 for i = 1, count do
-  redis.call('RPUSH', lists[i], entries[i])
   redis.call('HSET', wallets[i], codes[i], frees[i] .. '|' .. helds[i] .. limits[i], ':seq', numbers[i])
   redis.call(publish, lists[i], entries[i])
 end

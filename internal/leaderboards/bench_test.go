@@ -18,13 +18,14 @@ import (
 
 // storeBench sends commands to a store of its own and reads how much CPU time its main thread took.
 type storeBench struct {
-	b     *testing.B
-	db    *redisdb.DB
-	shard keys.BoardShard
+	b      *testing.B
+	server *redistest.Server
+	db     *redisdb.DB
+	at     seasonShard // where scores go
 }
 
 // benchEntries is how many entries the board has.
-var benchEntries = flag.Int64("entries", 200_000, "entries of the leaderboard of BenchmarkStore")
+var benchEntries = flag.Int64("entries", 200_000, "entries of the leaderboards of benchmarks")
 
 const (
 	benchPlain  = "plain" // a sorted set with a score for each player
@@ -74,19 +75,26 @@ func (s *storeBench) cost(n int, send func(p redis.Pipeliner, i int)) float64 {
 
 // submit adds a run of board_submit. What adds up has a receipt for each call.
 func (s *storeBench) submit(p redis.Pipeliner, userID, score int64, operator Operator) {
-	names := s.season().entryKeys(userID, "", "")
+	names := s.at.entryKeys(userID, "", "")
 	nonce, fingerprint := "n0nce"+strconv.FormatUint(uint64(rand.Uint32N(900)+100), 10), ""
 	if operator == Sum {
 		fingerprint = "bench"
-		names = append(names, keys.BoardReceipt(s.shard, "server:1", strconv.FormatUint(rand.Uint64(), 36)))
+		names = append(names, keys.BoardReceipt(s.at.BoardShard, "server:1", strconv.FormatUint(rand.Uint64(), 36)))
 	}
 	p.EvalSha(s.b.Context(), scripts.BoardSubmit.SHA, names, nonce, fingerprint, 60_000, userID, 1, "", "desc",
 		string(operator), score, "", "", "", "", "", "", "", "", "", "", 0, 0, 1)
 }
 
-// season returns where the board has its entries.
-func (s *storeBench) season() seasonShard {
-	return seasonShard{s.shard, 1, 1, bucketsFor(*benchEntries)}
+// spreadScore returns the score of the i-th entry; no two are equal.
+func spreadScore(i int) int64 { return int64(i) * 7919 % *benchEntries * 10 }
+
+// fill gives as many players an entry as the benchmarks want.
+func (s *storeBench) fill() {
+	s.b.Helper()
+	if err := s.db.Client.ScriptLoad(s.b.Context(), scripts.BoardSubmit.Source).Err(); err != nil {
+		s.b.Fatal(err)
+	}
+	s.cost(int(*benchEntries), func(p redis.Pipeliner, i int) { s.submit(p, int64(i+1), spreadScore(i), Best) })
 }
 
 // BenchmarkStore reports what the store pays for the calls of a board, as multiples of a plain ZADD
@@ -98,27 +106,22 @@ func BenchmarkStore(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = db.Close() })
-	s := &storeBench{b, db, keys.NewBoardShard(1, "top", 0)}
+	s := &storeBench{b, server, db, seasonShard{keys.NewBoardShard(1, "top", 0), 1, 1, bucketsFor(*benchEntries)}}
 	ctx := b.Context()
-	if err := db.Client.ScriptLoad(ctx, scripts.BoardSubmit.Source).Err(); err != nil {
-		b.Fatal(err)
-	}
 	entries := int(*benchEntries)
 	empty := s.info("memory", "used_memory")
-	score := func(i int) int64 { return int64(i) * 7919 % *benchEntries * 10 }
-	s.cost(entries, func(p redis.Pipeliner, i int) { s.submit(p, int64(i+1), score(i), Best) })
+	s.fill()
 	bytes := (s.info("memory", "used_memory") - empty) / float64(entries)
 	s.cost(entries, func(p redis.Pipeliner, i int) {
-		p.ZAdd(ctx, benchPlain, redis.Z{Score: float64(score(i)), Member: i + 1})
+		p.ZAdd(ctx, benchPlain, redis.Z{Score: float64(spreadScore(i)), Member: i + 1})
 	})
 	member := func(i int) string {
 		d := Definition{Order: Descending}
-		return encodeMember(&d, score(i), 0, time.UnixMilli(0), int64(i+1))
+		return encodeMember(&d, spreadScore(i), 0, time.UnixMilli(0), int64(i+1))
 	}
 	s.cost(entries, func(p redis.Pipeliner, i int) {
 		p.ZAdd(ctx, keys.BoardRank(keys.NewBoardShard(1, "wide", i%benchShards), 1), redis.Z{Member: member(i)})
 	})
-	at := s.season()
 	const calls = 100_000
 	other := func(i int) int64 { return rand.Int64N(*benchEntries) * 10 }
 	player := func() int64 { return 1 + rand.Int64N(*benchEntries) }
@@ -136,7 +139,7 @@ func BenchmarkStore(b *testing.B) {
 			{"sum", func(p redis.Pipeliner, i int) { s.submit(p, player(), 1+rand.Int64N(1000), Sum) }},
 			{"into-the-first-100", func(p redis.Pipeliner, i int) { best++; s.submit(p, player(), best, Last) }},
 			{"own-rank", func(p redis.Pipeliner, i int) {
-				p.ZLexCount(ctx, at.rankKey(), "-", "("+member(rand.IntN(entries)))
+				p.ZLexCount(ctx, s.at.rankKey(), "-", "("+member(rand.IntN(entries)))
 			}},
 			{"own-rank-over-8-shards", func(p redis.Pipeliner, i int) {
 				m := member(rand.IntN(entries))
@@ -145,13 +148,13 @@ func BenchmarkStore(b *testing.B) {
 				}
 			}},
 			{"top-100", func(p redis.Pipeliner, i int) {
-				p.ZRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "-", Max: "+", Count: 100})
+				p.ZRangeByLex(ctx, s.at.rankKey(), &redis.ZRangeBy{Min: "-", Max: "+", Count: 100})
 			}},
 			{"around", func(p redis.Pipeliner, i int) {
 				m := member(rand.IntN(entries))
-				p.ZLexCount(ctx, at.rankKey(), "-", "("+m)
-				p.ZRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "[" + m, Max: "+", Count: 6})
-				p.ZRevRangeByLex(ctx, at.rankKey(), &redis.ZRangeBy{Min: "-", Max: "(" + m, Count: 5})
+				p.ZLexCount(ctx, s.at.rankKey(), "-", "("+m)
+				p.ZRangeByLex(ctx, s.at.rankKey(), &redis.ZRangeBy{Min: "[" + m, Max: "+", Count: 6})
+				p.ZRevRangeByLex(ctx, s.at.rankKey(), &redis.ZRangeBy{Min: "-", Max: "(" + m, Count: 5})
 			}},
 			{"PING", func(p redis.Pipeliner, i int) { p.Ping(ctx) }},
 			{"ZRANK", func(p redis.Pipeliner, i int) { p.ZRank(ctx, benchPlain, fmt.Sprint(player())) }},

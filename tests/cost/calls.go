@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/idempotency"
@@ -51,7 +52,7 @@ func (r row) title() string {
 func callRows() []row {
 	var rows []row
 	for _, keyed := range []bool{false, true} {
-		for _, c := range calls {
+		for _, c := range slices.Concat(calls, competitionCalls) {
 			if c.keyUse == withAndWithoutKey || keyed == (c.keyUse == alwaysKeyed) {
 				rows = append(rows, row{c, keyed})
 			}
@@ -69,6 +70,8 @@ type stage struct {
 	bigRooms       []string // room ids
 	consensusRooms []string // room ids
 	receipts       []idempotency.Receipt
+
+	competitionStage
 }
 
 // newStage returns the stage of n calls of each row.

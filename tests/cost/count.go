@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,8 +193,8 @@ func (c *counter) readInfo(ctx context.Context) (info, error) {
 	return info{values["total_commands_processed"], values["total_connections_received"], values["aof_current_size"]}, err
 }
 
-// countRows counts every row with n calls.
-func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
+// countRows counts with n calls every row whose title matches.
+func countRows(ctx context.Context, aof bool, n int, only *regexp.Regexp) (map[string]cost, error) {
 	c, err := startCounter(ctx, aof)
 	if c != nil {
 		defer c.stop()
@@ -217,6 +218,9 @@ func countRows(ctx context.Context, aof bool, n int) (map[string]cost, error) {
 	costs := map[string]cost{}
 	s := newStage(f, n+warmUps)
 	for _, r := range callRows() {
+		if !only.MatchString(r.title()) {
+			continue
+		}
 		s.keyed = r.keyed
 		if costs[r.title()], err = c.countRow(ctx, s, r, n); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.title(), err)

@@ -40,6 +40,8 @@ type fixture struct {
 	assets   *assets.Service
 	gold     wallet.Token
 	sword    assets.Asset
+
+	competitions
 }
 
 func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error) {
@@ -50,8 +52,9 @@ func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error)
 	f := &fixture{db: db, gameID: gameID, recorder: &recorder{}}
 	db.Client.AddHook(f.recorder)
 	f.wallet = wallet.New(db, f, wallet.Options{})
-	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64})
+	f.rooms = rooms.New(db, f.wallet, f, f, rooms.Options{Shards: 64, KeyedHash: keyedHash})
 	f.assets = assets.New(db, f.wallet, assets.Options{})
+	f.startCompetitions(db)
 	f.gold, err = f.wallet.CreateToken(ctx, operator, wallet.TokenDefinition{
 		Code: "GOLD", Name: "Gold", Metadata: wallet.Metadata{AssetName: "67", PolicyID: "ab", Decimals: "2"},
 	})
@@ -71,7 +74,9 @@ func newFixture(ctx context.Context, url string, gameID int64) (*fixture, error)
 func (f *fixture) Game(context.Context, int64) (int64, error) { return f.gameID, nil }
 
 func (f *fixture) Find(_ context.Context, id int64) (games.Game, error) {
-	return games.Game{ID: id, Settings: games.DefaultSettings()}, nil
+	settings := games.DefaultSettings()
+	settings.Boards = f.feeds
+	return games.Game{ID: id, Settings: settings}, nil
 }
 
 func (f *fixture) CreatedAt(context.Context, int64) (time.Time, error) { return time.Now(), nil }

@@ -4,6 +4,7 @@
 //
 //	go run ./tests/cost             # or: make cost
 //	go run ./tests/cost -update     # writes the ceilings: what it measures and 5 % more
+//	go run ./tests/cost -only prize # only rows with such titles, if they need no others; not sizes
 //	go run ./tests/cost -time       # or: make bench; times instead, beside a floor script
 //
 // A verb of a domain runs up to its script, which is held back and then sent alone, so that nothing
@@ -17,7 +18,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"regexp"
 
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
@@ -25,10 +28,11 @@ import (
 func main() {
 	n := flag.Int("calls", 60, "how many calls of a row are counted")
 	update := flag.Bool("update", false, "write the ceilings and docs/cost.md instead of comparing with them")
+	only := flag.String("only", "", "a regular expression for the titles of the calls to count; the others, and sizes, are left out")
 	timed := flag.Bool("time", false, "measure CPU time under load, sizes and the spread of games over a Cluster")
 	flag.Parse()
 	redisdb.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	do := func(ctx context.Context) error { return run(ctx, *n, *update) }
+	do := func(ctx context.Context) error { return run(ctx, *n, *only, *update) }
 	if *timed {
 		do = printLoad
 	}
@@ -38,17 +42,22 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, n int, update bool) error {
-	measured, err := measure(ctx, n)
+func run(ctx context.Context, n int, only string, update bool) error {
+	ceilings, err := readCeilings()
+	if err != nil {
+		return err
+	}
+	measured, err := measure(ctx, n, only)
 	if err != nil {
 		return err
 	}
 	if update {
-		return errors.Join(writeCeilings(measured), writeDocument(measured.ceilings()))
-	}
-	ceilings, err := readCeilings()
-	if err != nil {
-		return err
+		updated := measured.ceilings()
+		if only != "" { // the others keep theirs
+			maps.Copy(ceilings.Calls, updated.Calls)
+			updated = ceilings
+		}
+		return errors.Join(writeCeilings(updated), writeDocument(updated))
 	}
 	exceeded := compare(os.Stdout, measured, ceilings)
 	if len(exceeded) > 0 {
@@ -77,21 +86,28 @@ func printLoad(ctx context.Context) error {
 	return nil
 }
 
-// measure measures everything.
-func measure(ctx context.Context, n int) (figures, error) {
-	sizes, err := measureSizes(ctx)
+// measure measures everything, or the calls whose titles match.
+func measure(ctx context.Context, n int, only string) (figures, error) {
+	titles, err := regexp.Compile(only)
 	if err != nil {
 		return figures{}, err
 	}
-	withoutAOF, err := countRows(ctx, false, n)
+	all := figures{Calls: map[string]callFigures{}}
+	if only == "" {
+		sizes, err := measureSizes(ctx)
+		if err != nil {
+			return figures{}, err
+		}
+		all.Sizes = sizes
+	}
+	withoutAOF, err := countRows(ctx, false, n, titles)
 	if err != nil {
 		return figures{}, err
 	}
-	withAOF, err := countRows(ctx, true, n)
+	withAOF, err := countRows(ctx, true, n, titles)
 	if err != nil {
 		return figures{}, err
 	}
-	all := figures{Calls: map[string]callFigures{}, Sizes: sizes}
 	for title, c := range withoutAOF {
 		all.Calls[title] = callFigures{
 			KIr: c.kIr, KIrWithAOF: withAOF[title].kIr, AOFBytes: withAOF[title].aofBytes,

@@ -412,7 +412,7 @@ var mutants = []mutant{
 	},
 	{
 		"a key that SET spoiled stops a payment in its middle", "prize_pay",
-		"reject_strings(1, #KEYS)", "", spoiled,
+		"  for i = 1, appended do redis.call('RPOP', lists[i]) end\n", "", spoiled,
 	},
 	{
 		"a source is voided while it is paid", "prize_void",
