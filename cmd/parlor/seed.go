@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
@@ -16,6 +17,7 @@ import (
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
@@ -47,6 +49,14 @@ var (
 	}
 	seededScores = map[string]leaderboards.ScoreInput{"ada": "1250", "bob": "980", "cleo": "1100"}
 
+	// seededTournament can be joined for as long as anybody looks at an example. When its time comes
+	// with fewer players than two, it is cancelled and the fee goes back.
+	seededTournament = tournaments.CreateInput{
+		Name: "Open cup", Format: tournaments.FormatElimination, EntryFee: "2.50", Payout: []int{7_000, 3_000},
+		MaxEntrants: 8,
+	}
+	seededRegistration = 30 * 24 * time.Hour
+
 	seededPlayers  = []string{"ada", "bob", "cleo"}
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
 )
@@ -58,6 +68,7 @@ type seedResult struct {
 	stakeTokenID int64  // id of a token of which every player has some
 	players      []seededPlayer
 	board        string // key of a leaderboard
+	tournament   tournaments.Tournament
 }
 
 type seededPlayer struct {
@@ -70,8 +81,8 @@ func (p seededPlayer) tokenVariable() string { return strings.ToUpper(p.name) + 
 
 var operator = principal.Caller{Role: principal.Operator}
 
-// seed creates a game with tokens, assets, players and a leaderboard, or what is missing of it. It
-// is idempotent. origins are the origins of a new game.
+// seed creates a game with tokens, assets, players, a leaderboard and a tournament, or what is
+// missing of it. It is idempotent. origins are the origins of a new game.
 func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error) {
 	var s seedResult
 	for _, t := range seededTokens {
@@ -117,7 +128,44 @@ func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error
 		return s, fmt.Errorf("seed the leaderboard: %w", err)
 	}
 	s.board = seededBoard.Board
+	if s.tournament, err = d.seedTournament(ctx, s.game.ID, s.stakeTokenID); err != nil {
+		return s, fmt.Errorf("seed the tournament: %w", err)
+	}
 	return s, nil
+}
+
+// seedTournament returns the example tournament, and creates another one when the last has ended or
+// is about to.
+func (d domains) seedTournament(ctx context.Context, game, token int64) (tournaments.Tournament, error) {
+	last, err := d.findTournament(ctx, game, seededTournament.Name)
+	if err != nil || last.ID != 0 && !last.Status.Ended() && last.Status != tournaments.Cancelling {
+		return last, err
+	}
+	in := seededTournament
+	in.EntryTokenID, in.StartsAt = token, new(time.Now().Add(seededRegistration))
+	// The receipt makes two seeds at once one.
+	receipt := idempotency.Receipt{KeyDigest: fmt.Sprintf("seed:tournament:%d", last.ID), Fingerprint: "seed"}
+	result, err := d.tours.Create(ctx, operator, game, in, receipt)
+	return result.Tournament, err
+}
+
+// findTournament returns the newest tournament with a name, without an id when there is none.
+func (d domains) findTournament(ctx context.Context, game int64, name string) (tournaments.Tournament, error) {
+	query := tournaments.ListQuery{GameID: game, Limit: wire.MaxPageSize}
+	for {
+		page, next, err := d.tours.List(ctx, operator, query)
+		if err != nil {
+			return tournaments.Tournament{}, err
+		}
+		for _, t := range page {
+			if t.Name == name {
+				return t, nil
+			}
+		}
+		if query.After = next; next == 0 {
+			return tournaments.Tournament{}, nil
+		}
+	}
 }
 
 // seedBoard creates the leaderboard, with a score of each player who has none in its season.
@@ -209,7 +257,7 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 func seedCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "seed", Args: cobra.NoArgs,
-		Short: "Create an example game with tokens, assets, three players and a leaderboard, where they are missing",
+		Short: "Create an example game with tokens, assets, players, a leaderboard and a tournament, where they are missing",
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := loadSettings(c, config.ModeTool, "redis-url", "signing-key")
 			if err != nil {
@@ -233,6 +281,7 @@ func seedCommand() *cobra.Command {
 				_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
 			}
 			_, _ = fmt.Fprintf(out, "leaderboard %q\n", example.board)
+			_, _ = fmt.Fprintf(out, "tournament %d %q\n", example.tournament.ID, example.tournament.Name)
 			return nil
 		},
 	}
