@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -11,12 +12,10 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -259,31 +258,26 @@ func seedCommand() *cobra.Command {
 		Use: "seed", Args: cobra.NoArgs,
 		Short: "Create an example game with tokens, assets, players, a leaderboard and a tournament, where they are missing",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.ModeTool, "redis-url", "signing-key")
-			if err != nil {
+			return withDomains(c, func(d domains) error {
+				example, err := d.seed(c.Context())
+				if err == nil {
+					example.print(c.OutOrStdout())
+				}
 				return err
-			}
-			db, err := redisdb.Open(s.RedisURL.Reveal())
-			if err != nil {
-				return err
-			}
-			defer func() { _ = db.Close() }()
-			example, err := newDomains(db, nil, s, config.ModeTool).seed(c.Context())
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			_, _ = fmt.Fprintf(out, "game %d %q\n", example.game.ID, example.game.Name)
-			if example.serverKey != "" {
-				_, _ = fmt.Fprintf(out, "server key, shown this once: %s\n", example.serverKey)
-			}
-			for _, p := range example.players {
-				_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
-			}
-			_, _ = fmt.Fprintf(out, "leaderboard %q\n", example.board)
-			_, _ = fmt.Fprintf(out, "tournament %d %q\n", example.tournament.ID, example.tournament.Name)
-			return nil
+			}, "signing-key")
 		},
 	}
 	return settingFlags(c, "redis-url", "signing-key", "config")
+}
+
+func (s *seedResult) print(out io.Writer) {
+	_, _ = fmt.Fprintf(out, "game %d %q\n", s.game.ID, s.game.Name)
+	if s.serverKey != "" {
+		_, _ = fmt.Fprintf(out, "server key, shown this once: %s\n", s.serverKey)
+	}
+	for _, p := range s.players {
+		_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
+	}
+	_, _ = fmt.Fprintf(out, "leaderboard %q\n", s.board)
+	_, _ = fmt.Fprintf(out, "tournament %d %q\n", s.tournament.ID, s.tournament.Name)
 }

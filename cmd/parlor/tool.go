@@ -20,9 +20,10 @@ func withStore(c *cobra.Command, work func(context.Context, *redisdb.DB) error) 
 	return withDomains(c, func(d domains) error { return work(c.Context(), d.db) })
 }
 
-// withDomains calls work with the domains on the store of the settings, for a tool.
-func withDomains(c *cobra.Command, work func(d domains) error) error {
-	s, err := loadSettings(c, config.ModeTool, "redis-url")
+// withDomains calls work with the domains on the store of the settings, for a tool. more are the
+// settings that it needs beside the store.
+func withDomains(c *cobra.Command, work func(d domains) error, more ...string) error {
+	s, err := loadSettings(c, config.ModeTool, append([]string{"redis-url"}, more...)...)
 	if err != nil {
 		return err
 	}

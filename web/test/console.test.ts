@@ -430,6 +430,7 @@ describe("an operator", () => {
     expect((await api("GET", `/api/v1/admin/users/${user.id}`, node.adminKey)).user.suspended.reason).toBe("a test");
 
     await goTo("trail", "Trail");
+    await page.getByRole("button", { name: "Show more" }).click();
     await page.getByRole("row", { name: /operator:1 openConsoleSession/ }).waitFor();
     await page.getByLabel("About").fill(`user:${user.id}`);
     await page.keyboard.press("Enter");

@@ -85,8 +85,8 @@ function App() {
         ) : <span class="grow" />}
         <div class="who">
           {signedIn.value && session.value
-            ? <><span class="muted" title={`The trail names you operator:${session.value.operator}`}>
-                operator {session.value.operator}, until {formatClock(session.value.expiresAt)}</span>
+            ? <><span class="muted" title={`Until ${formatClock(session.value.expiresAt)}. The trail names you operator:${session.value.operator}`}>
+                operator {session.value.operator}<span class="until">, until {formatClock(session.value.expiresAt)}</span></span>
               <button type="button" onClick={() => void signOut()}>Sign out</button></>
             : null}
           <ThemeButton />

@@ -44,6 +44,21 @@ export function GameSelect({ value, first, onChange }: { value: string; first?: 
   );
 }
 
+/** Chooses a status, "" for any. */
+export function StatusSelect({ statuses, value, onChange }: {
+  statuses: string[]; value: string; onChange: (status: string) => void;
+}) {
+  return (
+    <p class="field">
+      <label for="status">Status</label>
+      <select id="status" value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        <option value="">Any</option>
+        {statuses.map((s) => <option key={s} value={s}>{s}</option>)}
+      </select>
+    </p>
+  );
+}
+
 export function RoomsScreen() {
   const [game, setGame] = useState("");
   const [status, setStatus] = useState("");
@@ -69,13 +84,7 @@ export function RoomsScreen() {
       <div class="head"><h1>Rooms</h1></div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <GameSelect value={game} onChange={setGame} />
-        <p class="field">
-          <label for="status">Status</label>
-          <select id="status" value={status} onChange={(event) => setStatus(event.currentTarget.value)}>
-            <option value="">Any</option>
-            {statuses.map((s) => <option key={s} value={s}>{s}</option>)}
-          </select>
-        </p>
+        <StatusSelect statuses={statuses} value={status} onChange={setStatus} />
         <p class="field check">
           <label><input type="checkbox" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} /> Live</label>
         </p>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { withQuery } from "./api";
-import { GameSelect, tokenAmount } from "./rooms";
+import { GameSelect, StatusSelect, tokenAmount } from "./rooms";
 import type { Entrant, Match, Standing, Token, Tournament } from "./types";
 import {
   type Act, ActButton, Badge, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time, usePages, useRead, useTokens,
@@ -58,7 +58,7 @@ function create(game: string, tokens: Token[], then: () => void): Act {
       { name: "token", label: "Token", type: "select", options: [{ value: "", text: "none: free, without a prize" }, ...own.map((t) => ({ value: String(t.id), text: t.tokenId }))] },
       { name: "fee", label: "Fee", type: "number", value: "0" },
       { name: "prize", label: "Added prize", type: "number", hint: "Nothing: the fees are the pot" },
-      { name: "from", label: "The added prize comes from", type: "select", options: [{ value: "house", text: "the house" }, { value: "mint", text: "new units" }] },
+      { name: "from", label: "The added prize comes from", type: "select", options: [{ value: "house", text: "the house" }, { value: "mint", text: "new units, made for it" }] },
       { name: "parts", label: "Parts of the pot by place", value: "100", required: true, hint: "Percent, with commas: 70, 30" },
     ],
     method: "POST", path: listPath(game),
@@ -88,13 +88,7 @@ export function TournamentsScreen() {
       </div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <GameSelect value={game} first onChange={setGame} />
-        <p class="field">
-          <label for="status">Status</label>
-          <select id="status" value={status} onChange={(event) => setStatus(event.currentTarget.value)}>
-            <option value="">Any</option>
-            {statuses.map((s) => <option key={s} value={s}>{s}</option>)}
-          </select>
-        </p>
+        <StatusSelect statuses={statuses} value={status} onChange={setStatus} />
       </form>
       <ProblemNote problem={list.problem} retry={list.reload} />
       {game === "" ? <p class="empty">Tournaments belong to a game: choose one.</p> : (
@@ -180,7 +174,7 @@ export function TournamentScreen({ id }: { id: string }) {
         ...(t.checkInOpensAt ? [["Checked in", t.checkedIn], ["Check-in opens", <Time at={t.checkInOpensAt} />]] as [string, preact.ComponentChildren][] : []),
         ["Fee", amountIn(t, t.entryFeeAmount)],
         ...(t.entryToken ? [
-          ["Pot", <>{amountIn(t, t.potAmount)}{t.addedPrize ? <>, {amountIn(t, t.addedPrizeAmount)} of it added from {t.addedPrize.from === "house" ? "the house" : "new units"}</> : null}</>],
+          ["Pot", <>{amountIn(t, t.potAmount)}{t.addedPrize ? <>, {amountIn(t, t.addedPrizeAmount)} of it {t.addedPrize.from === "house" ? "from the house" : "newly made"}</> : null}</>],
           ["Parts by place", t.payout.map(percent).join(", ")], ["Rake", t.status === "FINISHED" ? amountIn(t, t.rakeAmount) : percent(t.rakeBps)],
         ] as [string, preact.ComponentChildren][] : []),
         ["Registration opens", <Time at={t.registrationOpensAt} />],
