@@ -106,7 +106,7 @@ func TestTheSeededTournamentEndsWithTooFewPlayersAndIsMadeAnew(t *testing.T) {
 		t.Errorf("while it is open, seed prints:\n%s", out)
 	}
 	n.admin(t, http.StatusOK, http.MethodPost, "games/1/tournaments/1/start", nil)
-	redistest.Eventually(t, "the tournament is cancelled", func() bool { return n.tournamentStatus(t, "1") == "CANCELLED" })
+	redistest.Eventually(t, "it is cancelled", func() bool { return n.tournamentStatus(t, "1") == "CANCELLED" })
 	n.expectTool(t, `.*status +CANCELLED, undersubscribed\n.*`, "tournaments", "show", "1", "--game", "1")
 	n.expectTool(t, `.*GOLD +300 +300 +0 +0 +0 +0 *\n.*balanced\n`, "audit", "--deep")
 	for range 2 {

@@ -14,7 +14,8 @@
 //	CHECK_IN     ──▶ CHECK_IN      join leave check_in
 //	             ──▶ RUNNING       start
 //	             ──▶ CANCELLING    start cancel
-//	RUNNING      ──▶ RUNNING       settle pair report join leave attempt (settle: who did not check in)
+//	RUNNING      ──▶ RUNNING       settle (who did not check in)
+//	             ──▶ RUNNING       pair report join leave attempt
 //	             ──▶ SETTLING      advance (every match of the last round is decided)
 //	             ──▶ CANCELLING    cancel (staff; at endsAt)
 //	SETTLING     ──▶ SETTLING      settle (the fees go to the prizes)

@@ -331,6 +331,7 @@ describe("an operator", () => {
     await page.keyboard.press("Enter");
     await dialog.getByRole("alert").getByText("sum to 100").waitFor();
     await dialog.getByLabel("Parts of the pot").fill("70, 30");
+    if (shots) await page.screenshot({ path: join(shots, "tournament-open.png") });
     expect(await findViolations(page)).toEqual([]);
     await page.keyboard.press("Enter");
     await page.getByText("The tournament is open.").waitFor();

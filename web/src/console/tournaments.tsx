@@ -24,6 +24,11 @@ const reasons: Record<string, string> = {
   expired: "not decided in time",
 };
 
+const matchReasons: Record<string, string> = {
+  played: "the game", walkover: "the other one did not come", double_forfeit: "nobody came", bye: "no opponent",
+  disqualified: "the other one is disqualified", resolved: "staff",
+};
+
 const listPath = (game: number | string) => `/api/v1/admin/games/${encodeURIComponent(game)}/tournaments`;
 
 const amountIn = (t: Tournament, units: string) => tokenAmount(t.entryToken, units);
@@ -215,10 +220,10 @@ export function TournamentScreen({ id }: { id: string }) {
             { head: "Status", cell: (m) => <StatusBadge status={m.status} /> },
             { head: "Room", cell: (m) => m.roomId ? <RoomLink id={m.roomId} /> : "–" },
             { head: "Winner", cell: (m) => m.winnerId ? <PlayerLink id={m.winnerId} name={nameOf(m.winnerId)} /> : "–" },
-            { head: "Decided by", cell: (m) => m.reason?.replaceAll("_", " ") ?? "–" },
+            { head: "Decided by", cell: (m) => m.reason ? matchReasons[m.reason] ?? m.reason : "–" },
             { head: "Deadline", cell: (m) => <Time at={m.deadline} /> },
-            { head: "Act", cell: (m) => running && m.status !== "DECIDED" && m.players.length > 0
-              ? <ActButton label="Decide…" act={resolve(path, m, nameOf, reload)} /> : null },
+            ...(running ? [{ head: "Act", cell: (m: Match) => m.status !== "DECIDED" && m.players.length > 0
+              ? <ActButton label="Decide…" act={resolve(path, m, nameOf, reload)} /> : null }] : []),
           ]} />
           <More more={matches.more} />
         </Section>
@@ -231,8 +236,8 @@ export function TournamentScreen({ id }: { id: string }) {
           { head: "Seed", num: true, cell: (e) => e.seed ?? "–" },
           { head: "Joined", cell: (e) => <Time at={e.joinedAt} /> },
           ...(t.checkInOpensAt ? [{ head: "Checked in", cell: (e: Entrant) => <Time at={e.checkedInAt} /> }] : []),
-          { head: "Act", cell: (e) => (running || beforeStart.includes(t.status)) && e.status !== "disqualified"
-            ? <ActButton label="Disqualify…" act={disqualify(path, e, t.status, reload)} /> : null },
+          ...(running || beforeStart.includes(t.status) ? [{ head: "Act", cell: (e: Entrant) => e.status !== "disqualified"
+            ? <ActButton label="Disqualify…" act={disqualify(path, e, t.status, reload)} /> : null }] : []),
         ]} />
         <More more={entrants.more} />
       </Section>
