@@ -90,18 +90,12 @@ func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry
 	e, err := decodeEnded(roomID, entry)
 	isForGood := err != nil // what cannot be read now never can
 	if err == nil {
-		i := slices.IndexFunc(st.consumers, func(c consumer) bool { return strings.HasPrefix(e.Feeds, c.prefix) })
-		if i < 0 {
-			return fmt.Errorf("nobody takes rooms with the feeds %q", e.Feeds)
-		}
-		bounded, cancel := context.WithTimeout(ctx, applyTimeout)
-		err = st.consumers[i].apply(bounded, e)
-		cancel()
+		err = st.apply(ctx, e)
 		isForGood = apierror.IsFinal(err)
 	}
 	parked := ""
 	if isForGood {
-		parked = entry + "\t" + err.Error()
+		parked = entry + parkedSeparator + err.Error()
 	} else if err != nil {
 		return fmt.Errorf("apply room %s: %w", roomID, err)
 	}
@@ -116,6 +110,17 @@ func (st *store) applyEntry(ctx context.Context, shard keys.Shard, roomID, entry
 			"entry", parked)
 	}
 	return reply.Err(scripts.OutboxClose)
+}
+
+// apply gives a room to its consumer.
+func (st *store) apply(ctx context.Context, e Ended) error {
+	i := slices.IndexFunc(st.consumers, func(c consumer) bool { return strings.HasPrefix(e.Feeds, c.prefix) })
+	if i < 0 {
+		return fmt.Errorf("nobody takes rooms with the feeds %q", e.Feeds)
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	return st.consumers[i].apply(ctx, e)
 }
 
 // applyGames applies what waits in the outboxes of games, and of the free shards, and returns the

@@ -98,12 +98,20 @@ func (f *fixture) startTour(settings values) {
 	f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
 }
 
+// openCheckIn brings a tournament of players to CHECK_IN.
+func (f *fixture) openCheckIn(settings values, users ...int) {
+	f.t.Helper()
+	all := values{"checks_in": 2, "min": 1}
+	maps.Copy(all, settings)
+	f.newTour(all)
+	f.joinTour(users...)
+	f.tour(scripts.TourOpen, nil).want(scripts.OK)
+}
+
 // checkInTour starts a tournament with check-in in which 7 is there, and 8 and 9 are not.
 func (f *fixture) checkInTour(noCheckIn string) {
 	f.t.Helper()
-	f.newTour(values{"checks_in": 2, "no_check_in": noCheckIn, "min": 1})
-	f.joinTour(7, 8, 9)
-	f.tour(scripts.TourOpen, nil).want(scripts.OK)
+	f.openCheckIn(values{"no_check_in": noCheckIn}, 7, 8, 9)
 	f.tour(scripts.TourCheckIn, nil).want(scripts.OK)
 	f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
 }
@@ -188,6 +196,10 @@ var tourExamples = []example{
 		f.joinTour(1, 2, 3)
 		return f.tour(scripts.TourJoin, nil)
 	}},
+	{scripts.TourJoin, "during the check-in", "ok", func(f *fixture) call {
+		f.openCheckIn(nil, 8)
+		return f.tour(scripts.TourJoin, nil)
+	}},
 	{scripts.TourJoin, "a second time", "ok", func(f *fixture) call {
 		f.newTour(nil)
 		f.joinTour(7)
@@ -203,9 +215,7 @@ var tourExamples = []example{
 		return f.tour(scripts.TourJoin, nil)
 	}},
 	{scripts.TourJoin, "back after the fee was returned", "ok", func(f *fixture) call {
-		f.newTour(values{"checks_in": 2, "no_check_in": "refund", "min": 1, "late_rounds": 1})
-		f.joinTour(7, 8)
-		f.tour(scripts.TourOpen, nil).want(scripts.OK)
+		f.openCheckIn(values{"no_check_in": "refund", "late_rounds": 1}, 7, 8)
 		f.tour(scripts.TourCheckIn, values{"user": 8}).want(scripts.OK)
 		f.tour(scripts.TourStart, values{"holder": ""}).want(scripts.OK)
 		f.tour(scripts.TourSettle, nil).want(scripts.OK)
@@ -264,6 +274,10 @@ var tourExamples = []example{
 		f.joinTour(7)
 		return f.tour(scripts.TourLeave, nil)
 	}},
+	{scripts.TourLeave, "during the check-in", "ok", func(f *fixture) call {
+		f.openCheckIn(nil, 7)
+		return f.tour(scripts.TourLeave, nil)
+	}},
 	{scripts.TourLeave, "after it", "ok", func(f *fixture) call {
 		f.startTour(nil)
 		return f.tour(scripts.TourLeave, nil)
@@ -300,9 +314,7 @@ var tourExamples = []example{
 	}},
 
 	{scripts.TourCheckIn, "in time", "ok", func(f *fixture) call {
-		f.newTour(values{"checks_in": 2})
-		f.joinTour(7)
-		f.tour(scripts.TourOpen, nil).want(scripts.OK)
+		f.openCheckIn(nil, 7)
 		return f.tour(scripts.TourCheckIn, nil)
 	}},
 	{scripts.TourCheckIn, "none", "tournament_not_found", func(f *fixture) call {
@@ -347,6 +359,19 @@ var tourExamples = []example{
 	{scripts.TourStart, "with too few players", "ok", func(f *fixture) call {
 		f.newTour(nil)
 		f.joinTour(7)
+		return f.tour(scripts.TourStart, values{"holder": ""})
+	}},
+	{scripts.TourStart, "with one who is there", "ok", func(f *fixture) call {
+		f.openCheckIn(nil, 7, 8)
+		f.tour(scripts.TourCheckIn, nil).want(scripts.OK)
+		return f.tour(scripts.TourStart, values{"holder": ""})
+	}},
+	{scripts.TourStart, "with nobody who is there", "ok", func(f *fixture) call {
+		f.openCheckIn(nil, 7, 8)
+		return f.tour(scripts.TourStart, values{"holder": ""})
+	}},
+	{scripts.TourStart, "before the registration", "ok", func(f *fixture) call {
+		f.tour(scripts.TourCreate, values{"settings": f.tourSettings(nil)}).want(scripts.OK)
 		return f.tour(scripts.TourStart, values{"holder": ""})
 	}},
 	{scripts.TourStart, "an older leader", "stale", func(f *fixture) call {
@@ -557,6 +582,18 @@ var tourExamples = []example{
 
 	{scripts.TourCancel, "by staff", "ok", func(f *fixture) call {
 		f.startTour(nil)
+		return f.tour(scripts.TourCancel, values{"holder": ""})
+	}},
+	{scripts.TourCancel, "before the registration", "ok", func(f *fixture) call {
+		f.tour(scripts.TourCreate, values{"settings": f.tourSettings(nil)}).want(scripts.OK)
+		return f.tour(scripts.TourCancel, values{"holder": ""})
+	}},
+	{scripts.TourCancel, "during the registration", "ok", func(f *fixture) call {
+		f.newTour(nil)
+		return f.tour(scripts.TourCancel, values{"holder": ""})
+	}},
+	{scripts.TourCancel, "during the check-in", "ok", func(f *fixture) call {
+		f.openCheckIn(nil, 7)
 		return f.tour(scripts.TourCancel, values{"holder": ""})
 	}},
 	{scripts.TourCancel, "cancelled before", "ok", func(f *fixture) call {

@@ -1,17 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/config"
-	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/leaderboards"
-	"github.com/parlor-games/parlor/internal/redisdb"
-	"github.com/parlor-games/parlor/internal/users"
-	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
 )
@@ -24,34 +19,17 @@ func boardsCommand() *cobra.Command {
 
 // boardsFlags adds the flags that both commands have.
 func boardsFlags(c *cobra.Command) *cobra.Command {
-	c.Flags().Int64("game", 0, "the id of the game")
 	c.Flags().Int64("season", 0, "the number of a season; 0 is the current one for top, all that are kept for verify")
-	c.Flags().Bool("json", false, "print JSON")
-	_ = c.MarkFlagRequired("game")
-	return settingFlags(c, "redis-url", "config")
+	return gameFlags(c)
 }
 
 // withBoards calls do with the leaderboards on the store of the settings.
 func withBoards(c *cobra.Command, do func(boards *leaderboards.Service, game, season int64) error) error {
-	game, _ := c.Flags().GetInt64("game")
 	season, _ := c.Flags().GetInt64("season")
-	if game < 1 || season < 0 {
-		return fmt.Errorf("--game must be the id of a game, and --season the number of a season")
+	if season < 0 {
+		return errors.New("--season must be the number of a season")
 	}
-	s, err := loadSettings(c, config.ModeTool, "redis-url")
-	if err != nil {
-		return err
-	}
-	db, err := redisdb.Open(s.RedisURL.Reveal())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	players := users.New(db)
-	registry := games.New(db, games.Options{
-		Validator: gameValidator{wallet.New(db, players, wallet.Options{})}, ReservedIssuer: auth.OwnIssuer,
-	})
-	return do(leaderboards.New(db, players, registry, leaderboards.Options{}), game, season)
+	return withGame(c, func(d domains, game int64) error { return do(d.boards, game, season) })
 }
 
 func boardsTopCommand() *cobra.Command {
@@ -59,8 +37,8 @@ func boardsTopCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "top board", Short: "Print the first entries of a leaderboard", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if limit < 1 || limit > wire.MaxPageSize {
-				return fmt.Errorf("--limit must be 1 to %d", wire.MaxPageSize)
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			segment, _ := c.Flags().GetString("segment")
 			asJSON, _ := c.Flags().GetBool("json")
@@ -78,7 +56,7 @@ func boardsTopCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().IntVarP(&limit, "limit", "n", limit, "how many entries")
+	addLimitFlag(c, &limit, "entries")
 	c.Flags().String("segment", "", "only the players of a segment, such as country:DE")
 	return boardsFlags(c)
 }

@@ -162,16 +162,15 @@ func (n *node) printExamples(out io.Writer, url, console string, s seedResult, t
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	link := func(name, address string) { line("#   %-8s %s", name, styled(colors, bold, address)) }
 	if n.db.Kind() == redisdb.KindEmbedded {
-		line("# Parlor runs. ALL DATA IS LOST when it ends; --redis-url keeps it. Click:")
+		line("# Parlor runs. ALL DATA IS LOST when it ends; --redis-url keeps it. Click a link, or paste the commands:")
 	} else {
-		line("# Parlor runs, on the store of --redis-url. Click:")
+		line("# Parlor runs, on the store of --redis-url. Click a link, or paste the commands:")
 	}
 	link("play", url+"/play")
 	link("console", console) // for one use
 	link("docs", url+"/docs")
 	link("API", url+"/openapi.yaml")
 	link("SDK", `<script src="`+url+`/sdk/v1.js"></script>`)
-	line("# Or paste:")
 	line("export URL=%s ADMIN_KEY=%s SERVER_KEY=%s  # of game %d, %q",
 		url, n.settings.AdminKeys[0].Reveal(), s.serverKey, s.game.ID, s.game.Name)
 	for i, p := range s.players {
@@ -183,6 +182,7 @@ func (n *node) printExamples(out io.Writer, url, console string, s seedResult, t
 	line(`curl -s $URL/api/v1/game-session/create %s --json '{"entryTokenId":%d,"roomEntry":2.5,"maxPlayers":2}'`,
 		bearer(ada.tokenVariable()), s.stakeTokenID)
 	line(`curl -s $URL/api/v1/leaderboards/%s/entries %s`, s.board, bearer(ada.tokenVariable()))
+	line(`curl -s $URL/api/v1/tournaments/%d %s`, s.tournament.ID, bearer(ada.tokenVariable()))
 	line(`curl -s $URL/api/v1/admin/audit %s`, bearer("ADMIN_KEY"))
 	line("# Events, as they happen:")
 }

@@ -53,7 +53,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	})
 	root.AddCommand(devCommand(), serveCommand(), initCommand(), configCommand(), consoleCommand(), tokenCommand(),
 		seedCommand(),
-		auditCommand(), boardsCommand(), storeCommand(), ledgerCommand(), backupCommand(), restoreCommand(), tailCommand(),
+		auditCommand(), boardsCommand(), tournamentsCommand(), roomsCommand(), storeCommand(), ledgerCommand(),
+		backupCommand(), restoreCommand(), tailCommand(),
 		healthcheckCommand(), versionCommand())
 	return exitStatus(root.ExecuteContext(ctx), stderr)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -40,7 +41,7 @@ type domains struct {
 	games  *games.Service
 	wallet *wallet.Service
 	assets *assets.Service
-	auth   *auth.Service
+	auth   *auth.Service // nil in a tool without signing keys
 	rooms  *rooms.Service
 	boards *leaderboards.Service
 	prizes *prizes.Service
@@ -57,7 +58,8 @@ func openArchive(s config.Settings) (*archive.Archive, error) {
 	return archive.Open(s.Archive, archive.S3Options{Endpoint: s.ArchiveEndpoint, Region: s.ArchiveRegion})
 }
 
-// newDomains returns the domains on a store.
+// newDomains returns the domains on a store. A tool that has no signing keys signs nobody in and
+// opens no rooms of matches.
 func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode config.Mode) domains {
 	isDev := mode == config.ModeDev
 	d := domains{
@@ -71,10 +73,14 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	})
 	d.users.RestrictAvatars(d.games)
 	d.assets = assets.New(db, d.wallet, assets.Options{ReceiptTTL: s.IdempotencyTTL})
-	d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
-		SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
-		AccessTTL: s.AccessTTL,
-	})
+	var keyedHash func(ctx context.Context, label, text string) ([]byte, error)
+	if len(s.SigningKeys) > 0 {
+		d.auth = auth.New(db, d.users, d.games, d.wallet, auth.Options{
+			SigningKeys: revealKeys(s.SigningKeys), AdminKeys: revealKeys(s.AdminKeys), AllowLoopbackIssuers: isDev,
+			AccessTTL: s.AccessTTL,
+		})
+		keyedHash = d.auth.KeyedHash
+	}
 	d.prizes = prizes.New(db, d.wallet)
 	d.boards = leaderboards.New(db, d.users, d.games, leaderboards.Options{
 		AdmitNew: d.memory.AdmitNew, Prizes: d.prizes,
@@ -85,7 +91,7 @@ func newDomains(db *redisdb.DB, old *archive.Archive, s config.Settings, mode co
 	}
 	d.rooms = rooms.New(db, d.wallet, d.users, d.games, rooms.Options{
 		Shards: s.RoomShards, Retention: s.RoomRetention, ReceiptTTL: s.IdempotencyTTL,
-		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney, KeyedHash: d.auth.KeyedHash,
+		AdmitNew: d.memory.AdmitNew, Quotas: quotas, CheckMoney: d.wallet.CheckMoney, KeyedHash: keyedHash,
 	})
 	d.rooms.SetConsumer(rooms.FeedsBoards, feedBoards(d.boards))
 	d.tours = tournaments.New(db, tournaments.Deps{

@@ -532,9 +532,12 @@ func TestDevPrintsCommandsThatWorkWhenPasted(t *testing.T) {
 			if strings.Contains(line, "leaderboards") && !strings.Contains(string(response), `"username":"ada"`) {
 				t.Errorf("the seeded scores are missing: %s", response)
 			}
+			if strings.Contains(line, "tournaments") && !strings.Contains(string(response), `"status":"REGISTRATION"`) {
+				t.Errorf("the seeded tournament is not open: %s", response)
+			}
 		}
 	}
-	if curls != 4 {
+	if curls != 5 {
 		t.Errorf("%d curl lines:\n%s", curls, all)
 	}
 	if !strings.Contains(all, "/console#link=") {
@@ -897,7 +900,10 @@ func TestSeedingIsIdempotentAndTheAuditFindsMadeMoney(t *testing.T) {
 }
 
 func TestToolsReportWhatTheyNeed(t *testing.T) {
-	for _, c := range []string{"audit", "seed", "boards top weekly --game 1", "boards verify --game 1"} {
+	for _, c := range []string{
+		"audit", "seed", "boards top weekly --game 1", "boards verify --game 1",
+		"tournaments list --game 1", "tournaments cancel 1 --game 1 --reason x", "rooms parked",
+	} {
 		if status, _, stderr := command(t, strings.Fields(c)...); status != config.ExitStatus ||
 			!strings.Contains(stderr, "PARLOR_REDIS_URL: is not set") {
 			t.Errorf("%s exits %d: %s", c, status, stderr)

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/assets"
 	"github.com/parlor-games/parlor/internal/auth"
-	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/games"
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/tournaments"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/internal/wire"
 	"github.com/spf13/cobra"
@@ -47,6 +48,14 @@ var (
 	}
 	seededScores = map[string]leaderboards.ScoreInput{"ada": "1250", "bob": "980", "cleo": "1100"}
 
+	// seededTournament can be joined for as long as anybody looks at an example. When its time comes
+	// with fewer players than two, it is cancelled and the fee goes back.
+	seededTournament = tournaments.CreateInput{
+		Name: "Open cup", Format: tournaments.FormatElimination, EntryFee: "2.50", Payout: []int{7_000, 3_000},
+		MaxEntrants: 8,
+	}
+	seededRegistration = 30 * 24 * time.Hour
+
 	seededPlayers  = []string{"ada", "bob", "cleo"}
 	seededBalances = map[string]wallet.AmountInput{"GOLD": "100.00", "GEM": "50"}
 )
@@ -58,6 +67,7 @@ type seedResult struct {
 	stakeTokenID int64  // id of a token of which every player has some
 	players      []seededPlayer
 	board        string // key of a leaderboard
+	tournament   tournaments.Tournament
 }
 
 type seededPlayer struct {
@@ -70,8 +80,8 @@ func (p seededPlayer) tokenVariable() string { return strings.ToUpper(p.name) + 
 
 var operator = principal.Caller{Role: principal.Operator}
 
-// seed creates a game with tokens, assets, players and a leaderboard, or what is missing of it. It
-// is idempotent. origins are the origins of a new game.
+// seed creates a game with tokens, assets, players, a leaderboard and a tournament, or what is
+// missing of it. It is idempotent. origins are the origins of a new game.
 func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error) {
 	var s seedResult
 	for _, t := range seededTokens {
@@ -117,7 +127,44 @@ func (d domains) seed(ctx context.Context, origins ...string) (seedResult, error
 		return s, fmt.Errorf("seed the leaderboard: %w", err)
 	}
 	s.board = seededBoard.Board
+	if s.tournament, err = d.seedTournament(ctx, s.game.ID, s.stakeTokenID); err != nil {
+		return s, fmt.Errorf("seed the tournament: %w", err)
+	}
 	return s, nil
+}
+
+// seedTournament returns the example tournament, and creates another one when the last has ended or
+// is about to.
+func (d domains) seedTournament(ctx context.Context, game, token int64) (tournaments.Tournament, error) {
+	last, err := d.findTournament(ctx, game, seededTournament.Name)
+	if err != nil || last.ID != 0 && !last.Status.Ended() && last.Status != tournaments.Cancelling {
+		return last, err
+	}
+	in := seededTournament
+	in.EntryTokenID, in.StartsAt = token, new(time.Now().Add(seededRegistration))
+	// The receipt makes two seeds at once one.
+	receipt := idempotency.Receipt{KeyDigest: fmt.Sprintf("seed:tournament:%d", last.ID), Fingerprint: "seed"}
+	result, err := d.tours.Create(ctx, operator, game, in, receipt)
+	return result.Tournament, err
+}
+
+// findTournament returns the newest tournament with a name, without an id when there is none.
+func (d domains) findTournament(ctx context.Context, game int64, name string) (tournaments.Tournament, error) {
+	query := tournaments.ListQuery{GameID: game, Limit: wire.MaxPageSize}
+	for {
+		page, next, err := d.tours.List(ctx, operator, query)
+		if err != nil {
+			return tournaments.Tournament{}, err
+		}
+		for _, t := range page {
+			if t.Name == name {
+				return t, nil
+			}
+		}
+		if query.After = next; next == 0 {
+			return tournaments.Tournament{}, nil
+		}
+	}
 }
 
 // seedBoard creates the leaderboard, with a score of each player who has none in its season.
@@ -209,32 +256,28 @@ func (d domains) seedPlayer(ctx context.Context, game int64, name string) (seede
 func seedCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "seed", Args: cobra.NoArgs,
-		Short: "Create an example game with tokens, assets, three players and a leaderboard, where they are missing",
+		Short: "Create an example game with tokens, assets, players, a leaderboard and a tournament, where they are missing",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := loadSettings(c, config.ModeTool, "redis-url", "signing-key")
-			if err != nil {
+			return withDomains(c, func(d domains) error {
+				example, err := d.seed(c.Context())
+				if err == nil {
+					example.print(c.OutOrStdout())
+				}
 				return err
-			}
-			db, err := redisdb.Open(s.RedisURL.Reveal())
-			if err != nil {
-				return err
-			}
-			defer func() { _ = db.Close() }()
-			example, err := newDomains(db, nil, s, config.ModeTool).seed(c.Context())
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			_, _ = fmt.Fprintf(out, "game %d %q\n", example.game.ID, example.game.Name)
-			if example.serverKey != "" {
-				_, _ = fmt.Fprintf(out, "server key, shown this once: %s\n", example.serverKey)
-			}
-			for _, p := range example.players {
-				_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
-			}
-			_, _ = fmt.Fprintf(out, "leaderboard %q\n", example.board)
-			return nil
+			}, "signing-key")
 		},
 	}
 	return settingFlags(c, "redis-url", "signing-key", "config")
+}
+
+func (s *seedResult) print(out io.Writer) {
+	_, _ = fmt.Fprintf(out, "game %d %q\n", s.game.ID, s.game.Name)
+	if s.serverKey != "" {
+		_, _ = fmt.Fprintf(out, "server key, shown this once: %s\n", s.serverKey)
+	}
+	for _, p := range s.players {
+		_, _ = fmt.Fprintf(out, "player %d %q\n", p.id, p.name)
+	}
+	_, _ = fmt.Fprintf(out, "leaderboard %q\n", s.board)
+	_, _ = fmt.Fprintf(out, "tournament %d %q\n", s.tournament.ID, s.tournament.Name)
 }

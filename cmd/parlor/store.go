@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"strings"
 	"text/tabwriter"
 
-	"github.com/parlor-games/parlor/internal/config"
 	"github.com/parlor-games/parlor/internal/history"
-	"github.com/parlor-games/parlor/internal/principal"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/trail"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -61,18 +57,18 @@ func storeAcceptCommand() *cobra.Command {
 			"It changes no balance and makes nothing up for what is missing: read `parlor store status`, and the log of\n" +
 			"the nodes, and keep them. Nodes go on within two seconds. The trail has who accepted what, and why.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			reason, _ := c.Flags().GetString("reason")
-			if strings.TrimSpace(reason) == "" {
-				return errors.New("--reason must say why the store is accepted as it is")
+			reason, err := readReason(c)
+			if err != nil {
+				return err
 			}
-			return withStore(c, func(ctx context.Context, db *redisdb.DB) error {
-				before, after, err := history.Accept(ctx, db)
+			return withDomains(c, func(d domains) error {
+				ctx := c.Context()
+				before, after, err := history.Accept(ctx, d.db)
 				if err != nil {
 					return err
 				}
-				trail.New(db, slog.Default()).Record(ctx, trail.Write{
-					Caller: principal.Caller{Role: principal.Operator}, Action: "acceptStore", Target: "store",
-					Before: before, Outcome: trail.Done, After: struct {
+				d.recordInTrail(ctx, nil, trail.Write{
+					Action: "acceptStore", Target: "store", Before: before, After: struct {
 						Installation string `json:"installation"`
 						Epoch        int64  `json:"epoch"`
 						Reason       string `json:"reason"`
@@ -84,22 +80,8 @@ func storeAcceptCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().String("reason", "", "why, for the trail")
+	addReasonFlag(c)
 	return settingFlags(c, "redis-url", "config")
-}
-
-// withStore opens the store of the settings for a tool.
-func withStore(c *cobra.Command, work func(context.Context, *redisdb.DB) error) error {
-	s, err := loadSettings(c, config.ModeTool, "redis-url")
-	if err != nil {
-		return err
-	}
-	db, err := redisdb.Open(s.RedisURL.Reveal())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	return work(c.Context(), db)
 }
 
 func printStatus(to io.Writer, s history.Status) error {

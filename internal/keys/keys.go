@@ -451,8 +451,8 @@ func RoomTurns(s Shard) string { return s.key("rooms:turns") }
 // packed as scripts.RoomEnd, until whoever waits for them has applied that.
 func RoomOutbox(s Shard) string { return s.key("rooms:outbox") }
 
-// ParkedRooms (hash of at most 1,000, no expiry) has what was refused for good from RoomOutbox:
-// the entry, a tab and the error.
+// ParkedRooms (hash of at most 1,000, no expiry) has what was refused for good from RoomOutbox,
+// until staff has it applied again: the entry, a tab and the error.
 func ParkedRooms(s Shard) string { return s.key("rooms:parked") }
 
 // RoomsFence (string, no expiry) is the fence of the newest leader of the sweep that changed

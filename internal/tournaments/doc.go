@@ -4,7 +4,8 @@
 // The states, and the scripts (tour_*.lua) by which a tournament gets from one to another:
 //
 //	             ──▶ ANNOUNCED     create
-//	ANNOUNCED    ──▶ REGISTRATION  open (at registrationOpensAt, when the added prize is there)
+//	ANNOUNCED    ──▶ ANNOUNCED     open (the added prize is there)
+//	             ──▶ REGISTRATION  open (at registrationOpensAt, with the added prize)
 //	             ──▶ CANCELLING    start cancel
 //	REGISTRATION ──▶ REGISTRATION  join leave
 //	             ──▶ CHECK_IN      open (at checkInOpensAt)
@@ -13,13 +14,16 @@
 //	CHECK_IN     ──▶ CHECK_IN      join leave check_in
 //	             ──▶ RUNNING       start
 //	             ──▶ CANCELLING    start cancel
-//	RUNNING      ──▶ RUNNING       settle (who did not check in), pair report join leave attempt
+//	RUNNING      ──▶ RUNNING       settle (who did not check in)
+//	             ──▶ RUNNING       pair report join leave attempt
 //	             ──▶ SETTLING      advance (every match of the last round is decided)
 //	             ──▶ CANCELLING    cancel (staff; at endsAt)
 //	SETTLING     ──▶ SETTLING      settle (the fees go to the prizes)
 //	             ──▶ FINISHED      advance (the prizes are paid)
 //	CANCELLING   ──▶ CANCELLING    settle (the fees go back)
 //	             ──▶ CANCELLED     advance (the added prize went back)
+//
+// A test compares this drawing with what the scripts do.
 //
 // A match is WAITING for its room, READY for its players, PLAYING, and DECIDED; a draw that is
 // played again makes it WAITING with the next attempt.

@@ -28,6 +28,10 @@ const (
 // leader that was replaced changes nothing.
 func (s *Service) Run(ctx context.Context) error { return s.work.Run(ctx) }
 
+// NameChanged names the games that this process has changed to the leader, which else looks at them
+// within a minute. It is for a process that does not Run.
+func (s *Service) NameChanged(ctx context.Context) error { return s.work.Name(ctx, nil) }
+
 // RunOnce does what is to be done now, unless another node does it.
 func (s *Service) RunOnce(ctx context.Context) error { return s.work.RunOnce(ctx) }
 

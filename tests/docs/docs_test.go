@@ -175,6 +175,9 @@ var expected = map[string][]string{
 	"web/src/docs/content/first-leaderboard.md": {
 		`"rank":1,"place":1,"user":\{"id":1,"username":"ada".*"score":61.75`, `"hidden":true`,
 	},
+	"web/src/docs/content/first-tournament.md": {
+		`"place":1,"user":\{"id":1,"username":"ada".*"payout":10.5,`, `"balanced":true`, `cancel +Cancel a tournament`,
+	},
 	"web/src/docs/content/recipes/duel.md": {`"status":"FINISHED"`, `"balanced":true`},
 	"web/src/docs/content/recipes/turn-based.md": {
 		`"stateKeys":\{"board\.":"host","moves\.":"owner"\}`, `"status":"FINISHED"`,

@@ -264,6 +264,137 @@ describe("an operator", () => {
     expect(items.map((a: any) => a.actor)).toEqual(["operator:1", "operator:1", "operator:1", "operator:1"]);
   });
 
+  test("approves the prizes of a season and voids those of the next, which the players get or do not", async () => {
+    const { adminKey, tokens } = node as { adminKey: string; tokens: Record<string, string> };
+    const goldOfAda = async () => (await api("GET", "/api/v1/user-balance/token-balances", tokens.ada!))
+      .balances.find((b: any) => b.tokenId === "GOLD").amount as string;
+    await api("POST", "/api/v1/admin/games/1/leaderboards", adminKey, {
+      board: "prized", name: "Prized", writers: "server", keepSeasons: 10,
+      prizes: { tokenId: "GOLD", pool: "7", from: "mint", table: [{ fromPlace: 1, toPlace: 1, prize: "5" }], reviewSeconds: 86_400 },
+    });
+    const before = BigInt(await goldOfAda());
+    await page.reload();
+    await goTo("leaderboards/1.prized", "Prized");
+    const dialog = page.getByRole("dialog");
+    const season = (n: number, status: string) =>
+      page.getByRole("region", { name: "Seasons" }).getByRole("row", { name: new RegExp(`^${n} ${status} `) });
+    const confirm = async (done: string) => {
+      await dialog.getByLabel("Reason").fill("a test");
+      await page.keyboard.press("Enter");
+      await page.getByText(done).waitFor();
+    };
+    /** Reads again until a season has a status: it is sealed in the background. */
+    const waitFor = (n: number, status: string) => expect.poll(async () => {
+      await page.getByRole("button", { name: "Read again" }).click();
+      return season(n, status).count();
+    }, { timeout: 15_000 }).toBe(1);
+    for (const n of [1, 2]) {
+      await api("POST", "/api/v1/leaderboards/prized/scores?gameId=1", adminKey, { userId: 1, score: 10 * n });
+      await page.getByRole("button", { name: "Read again" }).click();
+      await season(n, "OPEN").getByRole("button", { name: "End…" }).click();
+      await confirm("The season is over.");
+      await waitFor(n, "HELD");
+    }
+    expect(await findViolations(page)).toEqual([]);
+    await season(1, "HELD").getByRole("button", { name: "Approve…" }).click();
+    await dialog.getByText("The API call").click();
+    await dialog.getByText("/seasons/1/approve").waitFor();
+    await confirm("The prizes are approved.");
+    await waitFor(1, "PAID");
+    await season(2, "HELD").getByRole("button", { name: "Void…" }).click();
+    await confirm("The prizes are void.");
+    await expect.poll(async () => (await api("GET", "/api/v1/leaderboards/prized/seasons?gameId=1", adminKey))
+      .items.find((one: any) => one.season === 2).status).not.toBe("HELD");
+    expect(BigInt(await goldOfAda()) - before).toBe(500n); // once, of the first season
+    const { balanced, tokens: totals } = await api("GET", "/api/v1/admin/audit?gameId=1", adminKey);
+    // The pools: 2 of the first went back, all 7 of the second, and season 3 has its own.
+    expect([balanced, totals.find((one: any) => one.tokenId === "GOLD").prizesAmount]).toEqual([true, "700"]);
+    const { items } = await api("GET", "/api/v1/admin/trail?target=board:1.prized&limit=2", adminKey);
+    expect(items.map((a: any) => [a.action, a.after.reason])).toEqual([["voidSeason", "a test"], ["approveSeason", "a test"]]);
+  }, 60_000);
+
+  test("opens a tournament, starts it, decides a match and sees who is paid", async () => {
+    const { adminKey, tokens } = node as { adminKey: string; tokens: Record<string, string> };
+    const names = ["ada", "bob", "cleo"];
+    await goTo("tournaments", "Tournaments");
+    await page.getByRole("row", { name: /Open cup.*REGISTRATION.*0 of 8/ }).waitFor();
+    await page.getByRole("button", { name: "Open…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name", { exact: true }).fill("Console cup");
+    await dialog.getByLabel("Format").selectOption("single_elimination");
+    await dialog.getByLabel("Starts").fill(new Date(Date.now() + 86_400_000).toISOString().slice(0, 16));
+    await dialog.getByLabel("Token").selectOption({ label: "GOLD" });
+    await dialog.getByLabel("Fee").fill("2.5");
+    await dialog.getByLabel("Added prize", { exact: true }).fill("10");
+    await dialog.getByLabel("comes from").selectOption("mint");
+    await dialog.getByLabel("Parts of the pot").fill("70, 20");
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("alert").getByText("sum to 100").waitFor();
+    await dialog.getByLabel("Parts of the pot").fill("70, 30");
+    if (shots) await page.screenshot({ path: join(shots, "tournament-open.png") });
+    expect(await findViolations(page)).toEqual([]);
+    await page.keyboard.press("Enter");
+    await page.getByText("The tournament is open.").waitFor();
+    await page.getByRole("row", { name: /Console cup.*REGISTRATION.*0 of 8 2\.5 GOLD 10 GOLD/ }).getByRole("link").click();
+    await page.getByRole("heading", { level: 1, name: /Console cup.*REGISTRATION/ }).waitFor();
+    await page.getByText("Nobody has joined.").waitFor();
+    const id = Number(/\.(\d+)$/.exec(page.url())![1]);
+    const read = (part = "") => api("GET", `/api/v1/tournaments/${id}${part}?gameId=1`, adminKey);
+    for (const name of names) await api("POST", `/api/v1/tournaments/${id}/join`, tokens[name]!);
+    const players = page.getByRole("region", { name: "Players in the order of joining" });
+    await players.getByRole("row", { name: /cleo/ }).waitFor(); // by itself
+    await players.getByRole("row", { name: /cleo/ }).getByRole("button", { name: "Disqualify…" }).focus();
+    await page.keyboard.press("Enter");
+    await dialog.getByText("The fee goes back.").waitFor();
+    await dialog.getByRole("button", { name: "Disqualify" }).click();
+    await page.getByText("The player is disqualified.").waitFor();
+    await players.getByRole("row", { name: /cleo/ }).waitFor({ state: "detached" }); // before the start one is just gone
+
+    await page.getByRole("button", { name: "Start…" }).click();
+    await dialog.getByRole("button", { name: "Start it" }).click();
+    await page.getByRole("heading", { level: 1, name: /Console cup.*RUNNING/ }).waitFor();
+    const matches = page.getByRole("region", { name: "Matches of round 1" });
+    await matches.getByRole("row", { name: /^r1m1 .*(ada.* and bob|bob.* and ada).*READY/ }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    if (shots) await page.screenshot({ path: join(shots, "tournament-running.png"), fullPage: true });
+    await matches.getByRole("button", { name: "Decide…" }).focus();
+    await page.keyboard.press("Enter");
+    const bob = (await api("GET", "/api/v1/me", tokens.bob!)).id as number;
+    await dialog.getByLabel("Winner").selectOption(String(bob));
+    await dialog.getByText("The API call").click();
+    await dialog.getByText(`/tournaments/${id}/matches/r1m1/resolve`).waitFor();
+    await dialog.getByRole("button", { name: "Decide it" }).click();
+    await page.getByText("The match is decided.").waitFor();
+    await page.getByRole("heading", { level: 1, name: /Console cup.*FINISHED/ }).waitFor({ timeout: 15_000 });
+    const standings = page.getByRole("region", { name: "Standings" });
+    await standings.getByRole("row", { name: /^1 bob.* 10\.5 GOLD$/ }).waitFor();
+    await standings.getByRole("row", { name: /^2 ada.* 4\.5 GOLD$/ }).waitFor();
+    expect(await page.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
+    expect((await read("/standings")).items.map((s: any) => [s.user.id, s.amount]).slice(0, 2)).toEqual([[bob, "1050"], [1, "450"]]);
+    const { items } = await api("GET", `/api/v1/admin/trail?target=tournament:1.${id}&limit=10`, adminKey);
+    expect(items.map((a: any) => a.action)).toEqual(["resolveMatch", "startTournament", "disqualifyEntrant", "createTournament"]);
+    await goTo("trail", "Trail");
+    await page.getByRole("link", { name: `tournament:1.${id}` }).first().click();
+    await page.getByRole("heading", { level: 1, name: /Console cup/ }).waitFor();
+  }, 60_000);
+
+  test("cancels a tournament, and every fee goes back", async () => {
+    const open = { name: "Cup of rain", format: "swiss", maxEntrants: 4, entryTokenId: 1, entryFee: "1", startsAt: new Date(Date.now() + 86_400_000) };
+    const { tournamentId } = await api("POST", "/api/v1/admin/games/1/tournaments", node.adminKey, open);
+    await api("POST", `/api/v1/tournaments/${tournamentId}/join`, node.tokens.cleo!);
+    await goTo(`tournaments/1.${tournamentId}`, /Cup of rain.*REGISTRATION/);
+    await page.getByRole("button", { name: "Cancel…" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel it" }).click();
+    await page.getByText("The tournament is cancelled.").waitFor();
+    await page.getByRole("heading", { level: 1, name: /Cup of rain.*CANCELLED/ }).waitFor({ timeout: 15_000 });
+    await page.getByText("by the operator").waitFor();
+    await goTo("tournaments", "Tournaments");
+    await page.getByLabel("Status").selectOption("CANCELLED");
+    await expect.poll(() => page.getByRole("row").count()).toBe(2); // with the heads
+    await page.getByRole("row", { name: /Cup of rain.*CANCELLED/ }).waitFor();
+  }, 60_000);
+
   test("credits a player once, suspends the player and reads it in the trail", async () => {
     const { user } = await api("GET", "/api/v1/admin/users/3", node.adminKey);
     await goTo("players", "Players");
@@ -300,6 +431,7 @@ describe("an operator", () => {
     expect((await api("GET", `/api/v1/admin/users/${user.id}`, node.adminKey)).user.suspended.reason).toBe("a test");
 
     await goTo("trail", "Trail");
+    await page.getByRole("button", { name: "Show more" }).click();
     await page.getByRole("row", { name: /operator:1 openConsoleSession/ }).waitFor();
     await page.getByLabel("About").fill(`user:${user.id}`);
     await page.keyboard.press("Enter");
@@ -376,7 +508,7 @@ describe("an operator", () => {
     for (const [hash, heading, path] of [
       ["rooms", "Rooms", "/api/v1/admin/rooms"], ["disputes", "Disputes", "/api/v1/admin/rooms?status=DISPUTED"], ["players", "Players", "/api/v1/admin/users"], ["games", "Games", "/api/v1/admin/games"],
       ["tokens", "Tokens", "/api/v1/admin/tokens"], ["ledger", "Ledger", "/api/v1/admin/audit"], ["trail", "Trail", "/api/v1/admin/trail"],
-      ["nodes", "Nodes", "/api/v1/admin/nodes"],
+      ["nodes", "Nodes", "/api/v1/admin/nodes"], ["tournaments", "Tournaments", "/api/v1/tournaments?gameId=1"],
     ] as const) {
       await goTo(hash, heading);
       if (hash === "rooms") await page.getByText("API calls behind this screen").click(); // it stays open
@@ -391,6 +523,7 @@ describe("an operator", () => {
       ["rooms", "rooms", "Rooms"], ["room", `rooms/${room.roomId}`, "CREATED"], ["disputes", "disputes", "Disputes"], ["players", "players", "Players"], ["player", "players/3", "suspended"], ["limits", "players/2", "bob"],
       ["games", "games", "Games"], ["game", "games/1", "Arcade"], ["tokens", "tokens", "Tokens"], ["ledger", "ledger", "Ledger"],
       ["leaderboards", "leaderboards", "Leaderboards"], ["leaderboard", "leaderboards/1.weekly", "Best of the week"],
+      ["tournaments", "tournaments", "Tournaments"], ["tournament", "tournaments/1.2", "Console cup"],
       ["trail", "trail", "Trail"], ["nodes", "nodes", "Nodes"], ["dialog", "players/1", "ada"],
     ] as const) {
       await goTo(hash, new RegExp(heading));

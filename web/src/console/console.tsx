@@ -13,6 +13,7 @@ import { NodesScreen } from "./nodes";
 import { PlayerScreen, PlayersScreen } from "./players";
 import { RoomScreen, RoomsScreen } from "./rooms";
 import { TokensScreen } from "./tokens";
+import { TournamentScreen, TournamentsScreen } from "./tournaments";
 import { TrailScreen } from "./trail";
 import { ActDialog, Behind, outcome } from "./ui";
 
@@ -24,6 +25,7 @@ const screens = [
   { name: "disputes", text: "Disputes" },
   { name: "players", text: "Players" },
   { name: "leaderboards", text: "Leaderboards" },
+  { name: "tournaments", text: "Tournaments" },
   { name: "games", text: "Games" },
   { name: "tokens", text: "Tokens" },
   { name: "ledger", text: "Ledger" },
@@ -38,6 +40,7 @@ function Screen() {
     case "players": return id ? <PlayerScreen key={id} id={id} /> : <PlayersScreen />;
     case "games": return id ? <GameScreen key={id} id={id} /> : <GamesScreen />;
     case "leaderboards": return id ? <BoardScreen key={id} id={id} /> : <BoardsScreen />;
+    case "tournaments": return id ? <TournamentScreen key={id} id={id} /> : <TournamentsScreen />;
     case "tokens": return <TokensScreen />;
     case "ledger": return <LedgerScreen />;
     case "trail": return <TrailScreen />;
@@ -82,8 +85,8 @@ function App() {
         ) : <span class="grow" />}
         <div class="who">
           {signedIn.value && session.value
-            ? <><span class="muted" title={`The trail names you operator:${session.value.operator}`}>
-                operator {session.value.operator}, until {formatClock(session.value.expiresAt)}</span>
+            ? <><span class="muted" title={`Until ${formatClock(session.value.expiresAt)}. The trail names you operator:${session.value.operator}`}>
+                operator {session.value.operator}<span class="until">, until {formatClock(session.value.expiresAt)}</span></span>
               <button type="button" onClick={() => void signOut()}>Sign out</button></>
             : null}
           <ThemeButton />

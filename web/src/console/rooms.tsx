@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, Problem, withQuery } from "./api";
 import { DisputeActs, Reports } from "./disputes";
 import { formatBytes, formatClock } from "./format";
-import type { Game, Page, Presence, Room, RoomEvent, Shared } from "./types";
+import type { Game, Page, Presence, Room, RoomEvent, Shared, Token } from "./types";
 import {
   type Act, ActButton, Amount, Badge, type Column, Facts, More, PlayerLink, ProblemNote, RoomLink, Section, Table, Time,
   usePages, useRead,
@@ -11,10 +11,13 @@ import {
 const statuses = ["CREATED", "STARTED", "FINISHED", "CANCELLED", "DISPUTED"];
 export const hasEnded = (room: Room): boolean => room.status === "FINISHED" || room.status === "CANCELLED";
 
-export function roomAmount(room: Room, units: string | undefined) {
-  if (!room.entryToken) return <span class="muted">free</span>;
-  return <Amount units={units} decimals={Number(room.entryToken.metadata.decimals)} code={room.entryToken.tokenId} />;
+/** Shows an amount of a token, "free" without one. */
+export function tokenAmount(token: Token | null, units: string | undefined) {
+  if (!token) return <span class="muted">free</span>;
+  return <Amount units={units} decimals={Number(token.metadata.decimals)} code={token.tokenId} />;
 }
+
+export const roomAmount = (room: Room, units: string | undefined) => tokenAmount(room.entryToken, units);
 
 /** The act that cancels a room. */
 function cancelRoom(room: Room, then: () => void): Act {
@@ -36,6 +39,21 @@ export function GameSelect({ value, first, onChange }: { value: string; first?: 
       <select id="game" value={value} onChange={(event) => onChange(event.currentTarget.value)}>
         <option value="">All games</option>
         {games?.map((g) => <option key={g.id} value={g.id}>{g.name} #{g.id}</option>)}
+      </select>
+    </p>
+  );
+}
+
+/** Chooses a status, "" for any. */
+export function StatusSelect({ statuses, value, onChange }: {
+  statuses: string[]; value: string; onChange: (status: string) => void;
+}) {
+  return (
+    <p class="field">
+      <label for="status">Status</label>
+      <select id="status" value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        <option value="">Any</option>
+        {statuses.map((s) => <option key={s} value={s}>{s}</option>)}
       </select>
     </p>
   );
@@ -66,13 +84,7 @@ export function RoomsScreen() {
       <div class="head"><h1>Rooms</h1></div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <GameSelect value={game} onChange={setGame} />
-        <p class="field">
-          <label for="status">Status</label>
-          <select id="status" value={status} onChange={(event) => setStatus(event.currentTarget.value)}>
-            <option value="">Any</option>
-            {statuses.map((s) => <option key={s} value={s}>{s}</option>)}
-          </select>
-        </p>
+        <StatusSelect statuses={statuses} value={status} onChange={setStatus} />
         <p class="field check">
           <label><input type="checkbox" checked={live} onChange={(event) => setLive(event.currentTarget.checked)} /> Live</label>
         </p>

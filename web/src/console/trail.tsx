@@ -6,7 +6,7 @@ import { Badge, More, ProblemNote, Table, Time, usePages } from "./ui";
 /** What an act was about, as a link where there is a screen for it. */
 function Target({ text }: { text: string }) {
   const [kind, id] = text.split(":");
-  const screen = ({ user: "players", game: "games", room: "rooms" } as Record<string, string>)[kind ?? ""];
+  const screen = ({ user: "players", game: "games", room: "rooms", board: "leaderboards", tournament: "tournaments" } as Record<string, string>)[kind ?? ""];
   return screen && id ? <a href={`#/${screen}/${id}`}>{text}</a> : <span class="wrap">{text}</span>;
 }
 

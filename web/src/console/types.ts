@@ -61,6 +61,21 @@ export interface BoardEntry {
   rank: number; user: User; score: number; subscore: number | null; reachedAt: string; submissions: number; hidden?: boolean;
   evidence: { roomId?: string; url?: string; digest?: string } | null;
 }
+export interface Tournament {
+  tournamentId: number; gameId: number; name: string; format: string; status: string; reason: string | null; version: number;
+  entryToken: Token | null; entryFeeAmount: string; addedPrize: { from: string } | null; addedPrizeAmount: string;
+  potAmount: string; rakeAmount: string; rakeBps: number; payout: number[]; minEntrants: number; maxEntrants: number;
+  entrants: number; checkedIn: number; round: number; registrationOpensAt: string; checkInOpensAt: string | null;
+  startsAt: string; endsAt: string | null; startedAt: string | null; endedAt: string | null;
+}
+export interface Entrant { user: User; seed: number | null; joinedAt: string; checkedInAt: string | null; status: string }
+export interface Match {
+  matchId: string; players: { userId: number; seed: number }[]; status: string; roomId: string | null;
+  winnerId: number | null; reason: string | null; deadline: string | null;
+}
+export interface Standing {
+  place: number; user: User; points: number; wins: number; draws: number; losses: number; amount: string | null;
+}
 export interface Audit {
   balanced: boolean; checkedAt: string;
   tokens: ({ tokenId: string } & Record<`${AuditPart}Amount`, string>)[];

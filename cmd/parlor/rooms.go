@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/parlor-games/parlor/internal/trail"
+	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/parlor-games/parlor/rooms"
+	"github.com/spf13/cobra"
+)
+
+func roomsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "rooms", Short: "Look at rooms whose result a leaderboard or a tournament did not take"}
+	c.AddCommand(roomsParkedCommand())
+	return c
+}
+
+func roomsParkedCommand() *cobra.Command {
+	var retry string
+	c := &cobra.Command{
+		Use: "parked", Args: cobra.NoArgs,
+		Short: "Print the ended rooms that are parked, and why; --retry tries one again",
+		Long: "A room whose result its leaderboard or its tournament refuses is parked, so that no other room waits for\n" +
+			"it. parked prints each with the consumer that refused it (boards, or t.<tournament>.<match>.<attempt>),\n" +
+			"why, and when the room ended, which is moments before. After what is wrong was put right, --retry applies\n" +
+			"the result, once, however often it is tried. Nodes may go on serving. --room-shards must be that of the\n" +
+			"nodes.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			asJSON, _ := c.Flags().GetBool("json")
+			return withDomains(c, func(d domains) error {
+				if retry != "" {
+					return d.retryParked(c, retry, asJSON)
+				}
+				list, err := d.rooms.Parked(c.Context(), operator)
+				switch {
+				case err != nil:
+					return err
+				case asJSON:
+					return printJSON(c.OutOrStdout(), list)
+				default:
+					return printParked(c.OutOrStdout(), list)
+				}
+			})
+		},
+	}
+	c.Flags().StringVar(&retry, "retry", "", "the id of a parked room to apply again")
+	c.Flags().Bool("json", false, "print JSON")
+	return settingFlags(c, "redis-url", "room-shards", "config")
+}
+
+// retryParked applies a parked room again, and records that.
+func (d domains) retryParked(c *cobra.Command, roomID string, asJSON bool) error {
+	room, err := d.rooms.RetryParked(c.Context(), operator, roomID)
+	if room.RoomID != "" {
+		d.recordInTrail(c.Context(), err, trail.Write{
+			Action: "retryParkedRoom", Target: "room:" + room.RoomID, Before: room,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	d.nameTournaments(c.Context())
+	if asJSON {
+		return printJSON(c.OutOrStdout(), room)
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "applied: room %s\n", room.RoomID)
+	return err
+}
+
+func printParked(out io.Writer, list []rooms.ParkedRoom) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "room\tgame\tconsumer\tended\tproblem")
+	for _, r := range list {
+		game, feeds, ended := "-", "-", "-"
+		if r.GameID != 0 {
+			game, feeds, ended = fmt.Sprint(r.GameID), r.Feeds, wire.FormatTime(r.EndedAt)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.RoomID, game, feeds, ended, r.Problem)
+	}
+	return w.Flush()
+}

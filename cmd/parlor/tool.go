@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/config"
+	"github.com/parlor-games/parlor/internal/redisdb"
+	"github.com/parlor-games/parlor/internal/trail"
+	"github.com/parlor-games/parlor/internal/wire"
+	"github.com/spf13/cobra"
+)
+
+// withStore opens the store of the settings for a tool.
+func withStore(c *cobra.Command, work func(context.Context, *redisdb.DB) error) error {
+	return withDomains(c, func(d domains) error { return work(c.Context(), d.db) })
+}
+
+// withDomains calls work with the domains on the store of the settings, for a tool. more are the
+// settings that it needs beside the store.
+func withDomains(c *cobra.Command, work func(d domains) error, more ...string) error {
+	s, err := loadSettings(c, config.ModeTool, append([]string{"redis-url"}, more...)...)
+	if err != nil {
+		return err
+	}
+	db, err := redisdb.Open(s.RedisURL.Reveal())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	return work(newDomains(db, nil, s, config.ModeTool))
+}
+
+// gameFlags adds the flags of a tool that looks at one game.
+func gameFlags(c *cobra.Command) *cobra.Command {
+	c.Flags().Int64("game", 0, "the id of the game")
+	c.Flags().Bool("json", false, "print JSON")
+	_ = c.MarkFlagRequired("game")
+	return settingFlags(c, "redis-url", "config")
+}
+
+// withGame calls work with the domains and the game of a tool that has gameFlags.
+func withGame(c *cobra.Command, work func(d domains, game int64) error) error {
+	game, _ := c.Flags().GetInt64("game")
+	if game < 1 {
+		return errors.New("--game must be the id of a game")
+	}
+	return withDomains(c, func(d domains) error { return work(d, game) })
+}
+
+// addLimitFlag adds the flag for how many of something are printed.
+func addLimitFlag(c *cobra.Command, limit *int, what string) {
+	c.Flags().IntVarP(limit, "limit", "n", *limit, "how many "+what)
+}
+
+func checkLimit(limit int) error {
+	if limit < 1 || limit > wire.MaxPageSize {
+		return fmt.Errorf("--limit must be 1 to %d", wire.MaxPageSize)
+	}
+	return nil
+}
+
+// addReasonFlag adds the flag for why an operator does something.
+func addReasonFlag(c *cobra.Command) { c.Flags().String("reason", "", "why, for the trail") }
+
+// readReason returns why an operator does something.
+func readReason(c *cobra.Command) (string, error) {
+	reason, _ := c.Flags().GetString("reason")
+	if strings.TrimSpace(reason) == "" {
+		return "", errors.New("--reason must say why")
+	}
+	return reason, nil
+}
+
+// recordInTrail records what the operator changed by a command, as the node records what staff
+// changes by a request. What was refused is not recorded; of what failed halfway nobody knows
+// whether it has happened.
+func (d domains) recordInTrail(ctx context.Context, err error, w trail.Write) {
+	w.Caller, w.Outcome = operator, trail.Done
+	if err != nil {
+		if _, expected := apierror.As(err); expected && apierror.IsFinal(err) {
+			return
+		}
+		w.Outcome = trail.Unknown
+	}
+	trail.New(d.db, slog.Default()).Record(ctx, w)
+}
