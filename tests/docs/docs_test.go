@@ -377,7 +377,7 @@ func (r *reader) startServer(ctx context.Context, b block) {
 var (
 	namedCommand = regexp.MustCompile("`(?:bin/)?(make|parlor) ([a-z][a-z-]*)( [a-z]+)?[^`]*`")
 	makeTarget   = regexp.MustCompile(`(?m)^([a-z-]+):`)
-	subcommand   = regexp.MustCompile(`(?m)^  ([a-z]+)  +\S`)
+	subcommand   = regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`) // a name, and what the command does
 )
 
 // TestTheCommandsNamedInSentencesExist looks at `make …` and `parlor …` between the blocks.
