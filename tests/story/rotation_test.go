@@ -380,6 +380,7 @@ func (in *installationInUse) rotateServerKey() {
 
 // These are the steps of docs/deployment.md, for all kinds of keys at once.
 func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
+	t.Parallel()
 	const oldAdminKey, oldSigningKey = nodetest.AdminKey, nodetest.SigningKey
 	in := startInstallation(t, keySettings(oldAdminKey, oldSigningKey, "")...)
 	absent := in.signIn("Absent") // from before the rotation until after it
