@@ -121,7 +121,7 @@ func (in *installationInUse) work(name string, round func(n int) error) {
 	completed := new(atomic.Int64)
 	in.rounds = append(in.rounds, completed)
 	in.workers.Go(func() {
-		pace := time.NewTicker(50 * time.Millisecond) // within the limits of sockets
+		pace := time.NewTicker(200 * time.Millisecond) // within the limits of sockets, and of two cores
 		defer pace.Stop()
 		for n := 0; !in.stopping.Load(); n++ {
 			<-pace.C
