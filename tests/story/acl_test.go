@@ -63,6 +63,7 @@ func readSecret(t *testing.T, dir, name string) string {
 // With the users that an operator gets, a node does everything that it has to, and nothing is
 // refused on the way.
 func TestTheStoresUserMayDoWhatParlorNeedsAndNoMore(t *testing.T) {
+	t.Parallel()
 	secrets := deploySecrets(t)
 	// This test is a user as well, to read what was refused.
 	acl := readSecret(t, secrets, "redis_users.acl") + "\nuser test on >test ~* &* +@all\n"

@@ -371,7 +371,7 @@ func (f *fixture) wantFreshNodes(before *shop) {
 func purchasesUnderCut(t *testing.T) int64 {
 	text := os.Getenv("PARLOR_TEST_PURCHASES")
 	if text == "" {
-		return 3000
+		return 1000
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

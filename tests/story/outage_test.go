@@ -12,6 +12,7 @@ import (
 )
 
 func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
+	t.Parallel()
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	f := &fixture{t: t}
 	for i := range f.nodes {
@@ -90,6 +91,7 @@ func TestWithoutAStoreEveryPurchaseIsEitherDoneOrNot(t *testing.T) {
 }
 
 func TestANodeKilledUnderLoadLosesNoMoney(t *testing.T) {
+	t.Parallel()
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	db, err := redisdb.Open(store.URL())
 	if err != nil {

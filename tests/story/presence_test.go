@@ -33,6 +33,7 @@ func (c *socketClient) nextPresence() string {
 // one room.disconnected for each player, in time; and one room.connected for each when the frozen
 // node goes on, though it still believes that it had them all the time.
 func TestThePlayersOfANodeThatIsGoneAreAnnounced(t *testing.T) {
+	t.Parallel()
 	store := redistest.StartFor(t, "--appendonly", "yes")
 	f := &fixture{t: t}
 	for i := range f.nodes {

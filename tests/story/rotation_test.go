@@ -121,7 +121,7 @@ func (in *installationInUse) work(name string, round func(n int) error) {
 	completed := new(atomic.Int64)
 	in.rounds = append(in.rounds, completed)
 	in.workers.Go(func() {
-		pace := time.NewTicker(50 * time.Millisecond) // within the limits of sockets
+		pace := time.NewTicker(200 * time.Millisecond) // within the limits of sockets, and of two cores
 		defer pace.Stop()
 		for n := 0; !in.stopping.Load(); n++ {
 			<-pace.C
@@ -380,6 +380,7 @@ func (in *installationInUse) rotateServerKey() {
 
 // These are the steps of docs/deployment.md, for all kinds of keys at once.
 func TestEveryKeyRotatesWhileItIsUsedAndNothingFails(t *testing.T) {
+	t.Parallel()
 	const oldAdminKey, oldSigningKey = nodetest.AdminKey, nodetest.SigningKey
 	in := startInstallation(t, keySettings(oldAdminKey, oldSigningKey, "")...)
 	absent := in.signIn("Absent") // from before the rotation until after it

@@ -40,6 +40,7 @@ func (c *socketClient) mustRequest(messageType string, data map[string]any) map[
 }
 
 func TestASocketOutlivesItsTokenUntilTheLogout(t *testing.T) {
+	t.Parallel()
 	store := redistest.StartFor(t, "--appendonly", "yes", "--appendfsync", "always")
 	f := &fixture{t: t}
 	for i := range f.nodes {
