@@ -220,6 +220,10 @@ func (s *Server) ginHandler(rt *route) gin.HandlerFunc {
 	routeMetrics := s.requestMetrics.forRoute(rt)
 	return func(c *gin.Context) {
 		start := time.Now()
+		if conn := clientConnOf(c.Request); conn != nil {
+			conn.inChange.Store(true)
+			defer conn.inChange.Store(false)
+		}
 		s.requestMetrics.inFlight.Inc()
 		req := &request{Context: c, server: s, route: rt, requestID: requestID(c.Request), startedAt: start}
 		defer req.limitTime()()

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/config"
 	"golang.org/x/sync/errgroup"
 )
@@ -47,7 +48,7 @@ func (n *node) run(ctx context.Context, started func(public string) companions) 
 	group, workCtx := errgroup.WithContext(work)
 	publicServer, internalServer := newHTTPServer(n.apiServer, n.log), newHTTPServer(n.apiServer.InternalHandler(), n.log)
 	internalServer.WriteTimeout = profileTimeout
-	group.Go(func() error { return ignoreStop(publicServer.Serve(public)) })
+	group.Go(func() error { return ignoreStop(handlers.Serve(publicServer, public)) })
 	group.Go(func() error { return ignoreStop(internalServer.Serve(internal)) })
 	group.Go(func() error { return ignoreStop(n.hub.Run(workCtx)) })
 	group.Go(func() error { return ignoreStop(n.monitor.Run(workCtx)) })
