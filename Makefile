@@ -99,6 +99,7 @@ bench: servers ## Measure requests, saves, scripts, memory, deliveries and idle 
 	go run ./tests/bench
 	go run ./tests/cost -time
 	go test ./internal/leaderboards -run '^$$' -bench . -benchtime 1x -entries 1000000
+	go test ./rooms ./internal/prizes ./internal/tournaments -p 1 -run '^$$' -bench 'Finish|HundredPayouts|RoundOf1000' -benchtime 1x
 
 .PHONY: bench-long
 bench-long: servers ## Remove a season of ten million entries; takes minutes and 3 GB of memory

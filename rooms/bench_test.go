@@ -44,6 +44,40 @@ func BenchmarkJoin(b *testing.B) {
 	b.ReportMetric((f.storeTime(b)-before)/float64(b.N), "store-µs/op")
 }
 
+// BenchmarkFinish compares the end of a paid room that feeds a leaderboard with the end of one that
+// feeds nothing, and that with a PING of the same run.
+func BenchmarkFinish(b *testing.B) {
+	f := newFixture(b, redistest.Single(b))
+	ctx := b.Context()
+	host, guest := f.newPlayer(1_000_000_000), f.newPlayer(1_000_000_000)
+	const count, turns = 250, 4
+	finish := func() float64 { // µs of the store
+		ids := make([]string, count)
+		for i := range ids {
+			ids[i] = must(b)(f.service.Create(ctx, host, f.paidRoom("0.01", 2), noKey)).RoomID
+			must(b)(f.service.Join(ctx, guest, ids[i], noKey))
+			must(b)(f.service.Start(ctx, host, ids[i], noKey))
+		}
+		before := redistest.CPUTime(b, f.db)
+		for _, id := range ids {
+			must(b)(f.service.Finish(ctx, f.server(), id, firstOf(host, guest), noKey))
+		}
+		return (redistest.CPUTime(b, f.db) - before) / count
+	}
+	for b.Loop() {
+		var alone, feeding float64
+		for range turns { // by turns, so that the load of the machine is the same for both
+			f.settings.Boards = nil
+			alone += finish() / turns
+			f.feedBoards()
+			feeding += finish() / turns
+		}
+		b.ReportMetric(alone, "store-µs/finish")
+		b.ReportMetric(alone/redistest.PingTime(b, f.db), "finish/PING")
+		b.ReportMetric(feeding/alone, "feeding/finish")
+	}
+}
+
 // BenchmarkAppendJSON is the Room of the wire with eight seats.
 func BenchmarkAppendJSON(b *testing.B) {
 	f := newFixture(b, redistest.Single(b))

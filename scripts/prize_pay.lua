@@ -88,9 +88,9 @@ if #postings > 0 then
   entries[#lists] =
     now .. '|' .. nonce .. '|' .. token .. '|prize|' .. source .. '|p:-' .. sum .. table.concat(postings)
 end
--- A list that SET has spoiled fails before any money has moved, and what was appended is taken back.
--- To ask for the types of all keys first costs a sixteenth of a hundred payouts. No command behind
--- this can fail: the other keys were read.
+-- A list that SET has spoiled fails before any money has moved, and what was appended is taken
+-- back. To ask for the types of all keys first costs a sixteenth of a hundred payouts. No command
+-- behind this can fail: the other keys were read.
 local appended = 0
 local is_appended, failure = pcall(function()
   for i = 1, #lists do

@@ -12,7 +12,6 @@ import (
 	"github.com/parlor-games/parlor/internal/users"
 	"github.com/parlor-games/parlor/internal/wallet"
 	"github.com/parlor-games/parlor/rooms"
-	"github.com/redis/go-redis/v9"
 )
 
 // world is the players and the game of a room.
@@ -30,20 +29,8 @@ func (world) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
 
 func (world) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) { return nil, nil }
 
-// storeTime returns the µs of CPU time that the store has taken.
-func (f *fixture) storeTime(b *testing.B) float64 {
-	b.Helper()
-	sum := 0.
-	redistest.EachMaster(b, f.db, func(ctx context.Context, server *redis.Client) error {
-		info, err := redistest.ReadInfo(ctx, server)
-		sum += info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"]
-		return err
-	})
-	return sum * 1e6
-}
-
 // BenchmarkHundredPayouts compares what the store does for a hundred prizes of players who have won
-// before with a join of a paid room.
+// before with a join of a paid room and a PING of the same run.
 func BenchmarkHundredPayouts(b *testing.B) {
 	f := newFixture(b, redistest.Single(b))
 	ctx := b.Context()
@@ -75,13 +62,13 @@ func BenchmarkHundredPayouts(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		before := f.storeTime(b)
+		before := redistest.CPUTime(b, f.db)
 		for _, source := range sources {
 			if done, err := f.Pay(ctx, f.gameID, source); !done || err != nil {
 				b.Fatal(done, err)
 			}
 		}
-		pay := f.storeTime(b) - before
+		pay := redistest.CPUTime(b, f.db) - before
 		ids := make([]string, 10*rounds)
 		for i := range ids {
 			room, err := service.Create(ctx, host, rooms.CreateInput{
@@ -92,15 +79,16 @@ func BenchmarkHundredPayouts(b *testing.B) {
 			}
 			ids[i] = room.Room.RoomID
 		}
-		before = f.storeTime(b)
+		before = redistest.CPUTime(b, f.db)
 		for _, id := range ids {
 			if _, err := service.Join(ctx, guest, id, noReceipt); err != nil {
 				b.Fatal(err)
 			}
 		}
-		join := (f.storeTime(b) - before) / float64(len(ids))
+		join := (redistest.CPUTime(b, f.db) - before) / float64(len(ids))
 		b.ReportMetric(pay/rounds, "store-µs/100-payouts")
 		b.ReportMetric(join, "store-µs/join")
 		b.ReportMetric(pay/rounds/join, "joins")
+		b.ReportMetric(pay/rounds/redistest.PingTime(b, f.db), "100-payouts/PING")
 	}
 }

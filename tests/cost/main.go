@@ -28,7 +28,7 @@ import (
 func main() {
 	n := flag.Int("calls", 60, "how many calls of a row are counted")
 	update := flag.Bool("update", false, "write the ceilings and docs/cost.md instead of comparing with them")
-	only := flag.String("only", "", "a regular expression for the titles of the calls to count; the others, and sizes, are left out")
+	only := flag.String("only", "", "a regular expression for the titles of calls: only these are counted")
 	timed := flag.Bool("time", false, "measure CPU time under load, sizes and the spread of games over a Cluster")
 	flag.Parse()
 	redisdb.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))

@@ -47,6 +47,31 @@ func ReadInfo(ctx context.Context, server *redis.Client) (map[string]float64, er
 	return values, err
 }
 
+// CPUTime returns the CPU time in µs that the main threads of the store have taken.
+func CPUTime(t testing.TB, db *redisdb.DB) (us float64) {
+	t.Helper()
+	EachMaster(t, db, func(ctx context.Context, server *redis.Client) error {
+		info, err := ReadInfo(ctx, server)
+		us += (info["used_cpu_user_main_thread"] + info["used_cpu_sys_main_thread"]) * 1e6
+		return err
+	})
+	return us
+}
+
+// PingTime returns the CPU time in µs that the store takes for one PING, the unit in which
+// benchmarks report what a call takes.
+func PingTime(t testing.TB, db *redisdb.DB) float64 {
+	t.Helper()
+	const pings = 5000
+	before := CPUTime(t, db)
+	for range pings {
+		if err := db.Client.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return (CPUTime(t, db) - before) / pings
+}
+
 // Dump returns all strings and hashes of the store as text, for tests that search for what must not
 // be stored.
 func Dump(t testing.TB, db *redisdb.DB) string {
