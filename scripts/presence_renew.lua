@@ -5,8 +5,8 @@
 -- ARGV      1 id of the lease  2 lease_ms: how long it lasts  3 how many shards the node uses
 -- RETURNS   ok stale
 -- INVARIANT a lease that has ended does not last again
--- Behind ok follow 1 when the shards have to be stored again, else 0; how many leases last, this one
--- among them; and the ids of at most 100 leases that are over.
+-- Behind ok follow 1 when the shards have to be stored again, else 0; how many leases last, this
+-- one among them; and the ids of at most 100 leases that are over.
 local leases_key, shards_key = KEYS[1], KEYS[2]
 local lease, lease_ms, shards = ARGV[1], ARGV[2], ARGV[3]
 
