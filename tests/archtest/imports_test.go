@@ -40,7 +40,7 @@ var importTable = []importRow{
 	{"text", []string{"apierror"}, "one check for every line of text that a person types"},
 	{
 		"leader",
-		[]string{"keys", "redisdb", "scripts"},
+		[]string{"apierror", "keys", "redisdb", "scripts"},
 		"elects one node for the work of all games; the work is a domain's",
 	},
 	{"idempotency", foundation, "every domain leaves receipts, so receipts know no domain"},
