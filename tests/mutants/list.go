@@ -22,6 +22,7 @@ var (
 	matches  = killer{"./scripts", "TestExamples|TestAMatch"}
 	feeding  = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEveryEnd"}
 	counted  = killer{"./internal/leaderboards", "TestARoomCountsOnce"}
+	ordered  = killer{"./internal/leaderboards", "TestMembersAre|TestTheTimeOfAnEntry"}
 	winners  = killer{
 		"./internal/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
 	}
@@ -535,6 +536,28 @@ var mutants = []mutant{
 	{
 		"a room that comes twice counts twice", "board_submit",
 		"  if first then return first end\n", "", counted,
+	},
+
+	// Leaderboards.
+	{
+		"a sealed season takes a score", "board_submit",
+		"if season[1] or at <", "if at <", scripted,
+	},
+	{
+		"a season takes a score after its end", "board_submit",
+		" or to ~= '' and at >= tonumber(to)", "", scripted,
+	},
+	{
+		"an entry is older than one before it", "board_submit",
+		"local at = math.max(now_ms, tonumber(season[2] or '0'))", "local at = now_ms", ordered,
+	},
+	{
+		"the last is the first", "lib_board",
+		"return pack_bytes(order == 'asc'", "return pack_bytes(order ~= 'asc'", ordered,
+	},
+	{
+		"a season is sealed before its end", "board_seal",
+		"if math.max(now_ms, tonumber(season[2] or '0')) < tonumber(to) then return 'stale' end", "", scripted,
 	},
 
 	// Matches.
