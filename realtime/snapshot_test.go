@@ -290,6 +290,35 @@ func TestALostPositionIsReplacedByAFreshSnapshot(t *testing.T) {
 	}
 }
 
+// A failover may lose the newest events between the read of a snapshot and its use.
+func TestASnapshotOfALostHistoryIsReplaced(t *testing.T) {
+	db := redistest.Single(t)
+	topic := "{r1}:room:undone:events"
+	n := startNode(t, db, Options{SnapshotTTL: time.Nanosecond})
+	dial(t, n, "user=1").listen().subscribe(topic, "")
+	want := emit(t, db, topic, "x")
+	say := func(seq, position string) {
+		t.Helper()
+		if err := db.Client.HSet(t.Context(), stateKey(topic), "seq", seq, "position", position).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("9", "9-aaaaaaaa")
+	c := dial(t, n, "user=2").listen()
+	if mode, at := c.subscribe(topic, ""); mode != "snapshot" || at != "9-aaaaaaaa" {
+		t.Fatalf("the subscription began with a %s at %s", mode, at)
+	}
+	// The first replacements are of that history, too.
+	redistest.Eventually(t, "a replacement was read", func() bool { return n.Stats().Snapshots >= 4 })
+	say("1", want)
+	if e := c.next(); e.Type != "room.snapshot" || e.Position != want {
+		t.Fatalf("got %+v, want a snapshot at %s", e, want)
+	}
+	if next := emit(t, db, topic, "y"); c.next().Position != next {
+		t.Error("the next event did not follow")
+	}
+}
+
 func TestASubscriberThatIsAheadOfTheChannelStartsABackfill(t *testing.T) {
 	db := redistest.Single(t)
 	topic := "{r1}:room:ahead:events"

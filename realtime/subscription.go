@@ -265,9 +265,6 @@ func (cur *cursor) resolveStart(ctx context.Context) (SubscribeResult, error) {
 			return SubscribeResult{}, err
 		}
 		contained, ahead := t.contains(pos)
-		if ahead {
-			t.requestBackfill(false) // the channel is late, or has lost something
-		}
 		if !contained && !ahead && fresh {
 			// The event at this position is the oldest in the buffer, so its predecessor is not known. Read
 			// it.
@@ -328,6 +325,9 @@ func (c *Client) insertCursors(cursors []*cursor, reply []byte) (replaced []*cur
 		} else {
 			c.cursors = append(c.cursors, cur)
 		}
+		if _, ahead := cur.topic.contains(cur.pos); ahead {
+			c.verifyAhead(cur)
+		}
 		switch {
 		case reply != nil: // the cursor is activated when the reply is on its way
 		case cur.sub.HoldEvents > 0:
@@ -342,6 +342,20 @@ func (c *Client) insertCursors(cursors []*cursor, reply []byte) (replaced []*cur
 	}
 	c.flush()
 	return replaced, nil
+}
+
+// verifyAhead reads the list of a cursor that begins behind the newest event of the buffer. Then
+// the channel is late, or has lost something; or the snapshot is of a history that the store has
+// lost meanwhile, and is replaced. Client.mu must be held.
+func (c *Client) verifyAhead(cur *cursor) {
+	job := cur.topic.requestBackfill(false)
+	c.hub.startTask(func() {
+		ctx, cancel := c.contextUntilDone(c.hub.baseCtx)
+		defer cancel()
+		if job.wait(ctx) == nil {
+			c.notify(cur, true)
+		}
+	})
 }
 
 // activate lets the events of a cursor follow. Client.mu must be held.
@@ -463,15 +477,18 @@ func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 			c.hub.counters.snapshotFailures.Add(1)
 			return err
 		}
-		contained, ahead := cur.topic.contains(pos)
-		switch {
-		case ahead:
-			cur.topic.requestBackfill(false)
-		case !contained:
-			return errSnapshotOutdated
+		if _, ahead := cur.topic.contains(pos); ahead {
+			// The channel is late, or this is a history that the store has lost meanwhile: the list knows.
+			if err := cur.topic.requestBackfill(false).wait(ctx); err != nil {
+				return err
+			}
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		// A buffer that is replaced from here on finds the cursor (notify).
+		if contained, _ := cur.topic.contains(pos); !contained {
+			return errSnapshotOutdated
+		}
 		cur.pos, cur.snapshotFrame = pos, newFrame(opText, s.Frame)
 		c.resumeCursor(cur)
 		return nil

@@ -71,7 +71,12 @@ var mutants = []mutant{
 	},
 	{
 		"a leave without a key that is sent again is refused", "room_leave",
-		"if is_resend(marks, nonce) then return 'ok' end", "", model,
+		"if is_resend(marks, nonce) then return {'ok', nonce} end", "", model,
+	},
+	{
+		"a forfeit is taken for a stake that was given back", "room_leave",
+		"return is_open and 'ok' or {'ok', nonce}", "return 'ok'",
+		killer{"./tests/chaos", "TestWhatIsAcknowledgedIsInTheLedger"},
 	},
 	{
 		"a join without a key that is sent again, after a kick, takes a second stake", "room_join",
