@@ -12,38 +12,36 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clusterPipelines sends the pipelines of a Cluster, for go-redis 9.23 may run a command of them
-// twice at the same moment: a batch that has a redirection and then loses its connection gets the
-// redirected command two times into its next try, and two goroutines write the reply of one command
-// (docs/decisions/0008-automatic-pipelining.md). A transaction is still sent by go-redis.
+// clusterPipelines decides what of a Cluster's pipelines is sent again, for go-redis 9.23 may run a
+// command twice at the same moment: a batch that has a redirection and then loses its connection
+// gets the redirected command two times into its next try, and two goroutines write the reply of
+// one command (docs/decisions/0008-automatic-pipelining.md).
 type clusterPipelines struct{ cluster *redis.ClusterClient }
+
+// sentOnce is a command whose batch go-redis does not send again as a whole. It follows the
+// redirections of single commands.
+type sentOnce struct{ redis.Cmder }
+
+func (sentOnce) NoRetry() bool { return true }
 
 func (clusterPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
 func (clusterPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-// ProcessPipelineHook sends each master its part of a pipeline. What was redirected or lost its
-// master is sent again, in its order and one by one: go-redis then follows the redirections.
+// ProcessPipelineHook sends a pipeline once. What has lost its master then is sent again one by
+// one, in its order for each hash tag.
 func (p clusterPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		if commands[0].Name() == "multi" {
 			return next(ctx, commands)
 		}
-		parts := map[*redis.Client][]redis.Cmder{}
-		for _, command := range commands {
-			master, err := p.cluster.MasterForKey(ctx, firstKey(command))
-			if err != nil {
-				for _, command := range commands {
-					command.SetErr(err)
-				}
-				return err
-			}
-			parts[master] = append(parts[master], command)
+		once := make([]redis.Cmder, len(commands))
+		for i, command := range commands {
+			once[i] = sentOnce{command}
 		}
-		var sending sync.WaitGroup
-		for master, part := range parts {
-			sending.Go(func() { p.sendPart(ctx, master, part) })
+		if next(ctx, once) == nil {
+			return nil
 		}
-		sending.Wait()
+		p.sendLost(ctx, commands)
 		for _, command := range commands {
 			if err := command.Err(); err != nil {
 				return err
@@ -53,14 +51,9 @@ func (p clusterPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	}
 }
 
-func (p clusterPipelines) sendPart(ctx context.Context, master *redis.Client, part []redis.Cmder) {
-	pipeline := master.Pipeline()
-	_ = pipeline.BatchProcess(ctx, part...) // queues them
-	if _, err := pipeline.Exec(ctx); err == nil {
-		return
-	}
+func (p clusterPipelines) sendLost(ctx context.Context, commands []redis.Cmder) {
 	again := map[string][]redis.Cmder{} // by hash tag
-	for _, command := range part {
+	for _, command := range commands {
 		tag := hashTag(firstKey(command))
 		// A read behind a script that is sent again would show the time before it.
 		readBehind := command.Name() == "hgetall" && len(again[tag]) > 0
@@ -69,9 +62,9 @@ func (p clusterPipelines) sendPart(ctx context.Context, master *redis.Client, pa
 		}
 	}
 	var sending sync.WaitGroup
-	for _, commands := range again {
+	for _, lost := range again {
 		sending.Go(func() {
-			for _, command := range commands {
+			for _, command := range lost {
 				_ = p.cluster.Process(ctx, command) // each command has its own error
 			}
 		})

@@ -59,8 +59,8 @@ func releaseLock(ctx context.Context, m *redsync.Mutex) {
 		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), ioTimeout)
 		released, err := m.UnlockContext(attempt)
 		cancel()
-		var taken *redsync.ErrTaken
-		if released || errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) {
+		var failed *redsync.RedisError
+		if released || !errors.As(err, &failed) || !isOutage(failed.Err) {
 			return
 		}
 		select {

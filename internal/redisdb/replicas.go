@@ -109,13 +109,19 @@ func (h confirmHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (h confirmHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
+		// What go-redis sends again to another master has the commands of the first try.
+		commands = slices.DeleteFunc(slices.Clone(commands), isOwnCommand)
+		if len(commands) == 0 { // all of them have their replies, and go-redis panics without a command
+			return nil
+		}
 		tag := tagOfBatch(commands)
 		if tag == "" {
 			return next(ctx, commands)
 		}
-		write := redis.NewCmd(ctx, "eval", scripts.ProbeWrite.Source, 1, keys.Probe(tag), probeKeyTTL.Milliseconds())
+		write := probeWrite{redis.NewCmd(ctx, "eval", scripts.ProbeWrite.Source, 1, keys.Probe(tag),
+			probeKeyTTL.Milliseconds())}
 		write.SetFirstKeyPos(3)
-		wait := redis.NewIntCmd(ctx, "wait", h.replicas, confirmTimeout.Milliseconds())
+		wait := waitCommand{redis.NewIntCmd(ctx, "wait", h.replicas, confirmTimeout.Milliseconds())}
 		err := next(ctx, append(slices.Clip(commands), write, wait))
 		if write.Err() == nil && wait.Err() == nil && wait.Val() >= int64(h.replicas) {
 			h.of.confirmed.Add(1)
@@ -129,6 +135,20 @@ func (h confirmHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 		}
 		return err
 	}
+}
+
+// probeWrite and waitCommand are what the hook adds.
+type (
+	probeWrite  struct{ *redis.Cmd }
+	waitCommand struct{ *redis.IntCmd }
+)
+
+func isOwnCommand(command redis.Cmder) bool {
+	switch command.(type) {
+	case probeWrite, waitCommand:
+		return true
+	}
+	return false
 }
 
 // tagOfBatch returns the hash tag of the first script in a batch, "" for a batch without one.
