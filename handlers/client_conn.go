@@ -9,8 +9,7 @@ import (
 
 // clientConn is the connection of a client. net/http reads one byte of it while a request is
 // handled, to learn that the client goes away. A change goes on then (limitTime), so clientConn
-// spares it that read, and what interrupts it: 6 % of the CPU of a cycle of requests
-// (docs/cost.md).
+// spares it that read, and what interrupts it. docs/cost.md has the figures.
 type clientConn struct {
 	*net.TCPConn
 	inChange atomic.Bool // a change is handled: no other read of one byte can come
