@@ -274,9 +274,9 @@ func TestASilentStoreMakesNoStorm(t *testing.T) {
 				t.Errorf("%d attempts to connect within 250 ms", tries)
 			}
 			dials := connectionsAfter - connections
-			// Each kind of background work tries once or twice a second, and every try in vain costs its
-			// connection. The sockets must add next to nothing.
-			triesOfNodes := 10 * away.Seconds() * float64(nodes)
+			// Each kind of background work tries twice a second, and every try in vain costs its connection.
+			// The sockets must add next to nothing.
+			triesOfNodes := 15 * away.Seconds() * float64(nodes)
 			if perSocket > 15 || dials > triesOfNodes+100 {
 				t.Errorf("the store had %.1f commands for each socket, and %.0f connections", perSocket, dials)
 			}
