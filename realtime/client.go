@@ -234,12 +234,10 @@ func (c *Client) notify(cur *cursor, verify bool) {
 	if cur.removed || c.closeStarted {
 		return
 	}
-	if verify && !cur.paused {
-		if contained, _ := cur.topic.contains(cur.pos); !contained {
-			cur.snapshotFrame = nil
-			c.replaceWithSnapshot(cur, false, nil)
-			return
-		}
+	if verify && !cur.paused && cur.topic.refutes(cur.pos) {
+		cur.snapshotFrame = nil
+		c.replaceWithSnapshot(cur, false, nil)
+		return
 	}
 	c.markReady(cur)
 	c.flush()

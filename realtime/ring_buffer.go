@@ -33,6 +33,8 @@ type ringBuffer struct {
 	// conflicted is set when an event came whose number another event has. Nothing is appended until
 	// the list has been read.
 	conflicted bool
+	// listEmpty is set when the list was empty at the last read, and no event is known since.
+	listEmpty bool
 	// stateWhenEmpty is the newest snapshot's position while the list is empty. The list of a room
 	// that ended is dropped before the room is: its next event follows that position.
 	stateWhenEmpty position
@@ -87,6 +89,7 @@ func (b *ringBuffer) append(e entry, render renderFunc) appendResult {
 // far gets a snapshot.
 func (b *ringBuffer) push(e entry, render renderFunc) appendResult {
 	before := len(b.events)
+	b.listEmpty = false
 	b.events = render(b.events, e, true)
 	if len(b.events) == before {
 		b.base, b.events, b.byteCount = e.pos, nil, 0
@@ -149,6 +152,13 @@ func (b *ringBuffer) contains(pos position) bool {
 	return ok && known == pos
 }
 
+// refutes reports whether a state at pos is of a history that the list, as it was last read, does
+// not have. An empty list refutes no state that is newer than the buffer: the events of a room that
+// ended are dropped before the room is.
+func (b *ringBuffer) refutes(pos position) bool {
+	return !b.contains(pos) && !(b.listEmpty && pos.seq > b.head().seq)
+}
+
 // canResume reports whether a client that was at pos before it subscribed can continue from this
 // buffer. notBefore is the last position that is known elsewhere. An empty list proves nothing to
 // that client: its events may have been dropped.
@@ -199,10 +209,10 @@ func (b *ringBuffer) merge(read tail, render renderFunc) mergeResult {
 	run := contiguousTail(read.entries)
 	if !b.loaded {
 		b.reset(run, render)
-		b.completeSinceEmpty = len(run) == 0
+		b.completeSinceEmpty, b.listEmpty = len(run) == 0, len(run) == 0
 		return mergeOK
 	}
-	if len(run) == 0 {
+	if b.listEmpty = len(run) == 0; b.listEmpty {
 		b.conflicted = false
 		return mergeOK // the list has expired; the next event writes it again
 	}

@@ -241,3 +241,32 @@ func TestABackfilledRingBufferContainsOlderPositions(t *testing.T) {
 		t.Fatal("the buffer contains a position of another history")
 	}
 }
+
+func TestAnEmptyListRefutesNoNewerState(t *testing.T) {
+	h := &history{}
+	for range 5 {
+		h.append()
+	}
+	newer := position{h.head().seq + 1, 7}
+	older := position{h.head().seq, h.head().nonce + 1}
+	for _, content := range []string{"no event", "the events until the list was dropped"} {
+		b := newTestBuffer()
+		if content != "no event" {
+			b.merge(h.read(5))
+			if !b.refutes(newer) || b.refutes(h.head()) || !b.refutes(older) {
+				t.Fatal("a list that was read knows which states are of its history")
+			}
+		}
+		b.merge(tail{oldHead: b.head(), isLong: true, isAll: true})
+		if b.refutes(newer) {
+			t.Errorf("with %s, an empty list refutes the state of a room whose events were dropped", content)
+		}
+		if len(b.events) > 0 && !b.refutes(older) {
+			t.Error("a state whose number another event has is not refuted")
+		}
+		b.merge(h.read(5))
+		if !b.refutes(newer) {
+			t.Errorf("with %s, a list that ends before a state does not refute it", content)
+		}
+	}
+}

@@ -486,7 +486,7 @@ func (c *Client) supplySnapshot(cur *cursor, after *backfillJob) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		// A buffer that is replaced from here on finds the cursor (notify).
-		if contained, _ := cur.topic.contains(pos); !contained {
+		if cur.topic.refutes(pos) {
 			return errSnapshotOutdated
 		}
 		cur.pos, cur.snapshotFrame = pos, newFrame(opText, s.Frame)

@@ -258,6 +258,13 @@ func (t *topic) contains(pos position) (contained, ahead bool) {
 	return t.buffer.contains(pos), pos.seq > t.buffer.head().seq
 }
 
+// refutes reports whether a state at pos is of a history that the list does not have.
+func (t *topic) refutes(pos position) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.buffer.refutes(pos)
+}
+
 // canResume reports whether a client that was at pos before it subscribed can continue from the
 // buffer. If the list was empty, though the event at notBefore is known, it reads the list again.
 func (t *topic) canResume(ctx context.Context, pos, notBefore position) (bool, error) {

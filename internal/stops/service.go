@@ -3,6 +3,7 @@ package stops
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,8 @@ type Service struct {
 	db    *redisdb.DB
 	log   *slog.Logger
 	stops atomic.Pointer[[]Stop]
+
+	reading sync.Mutex // held while the stops are read: what was read later is kept
 }
 
 // New returns a service that knows of no stop until it runs.

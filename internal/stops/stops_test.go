@@ -8,7 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/keys"
@@ -117,5 +121,54 @@ func TestANodeThatCannotReadKeepsWhatItKnows(t *testing.T) {
 	do(t, db.Client.HSet(t.Context(), keys.MoneyStops(), "1:first", "never|x").Err())
 	if a.Read(t.Context()) == nil || a.Check(1) != nil {
 		t.Error("a stop that cannot be read is no error")
+	}
+}
+
+// heldReply holds the reply of the first HGETALL back until it is released.
+type heldReply struct {
+	arrived, release chan struct{}
+	holding          atomic.Bool
+}
+
+func (*heldReply) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*heldReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *heldReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == "hgetall" && h.holding.CompareAndSwap(false, true) {
+			close(h.arrived)
+			<-h.release
+		}
+		return err
+	}
+}
+
+// What was read before a stop was added must not replace what is known since.
+func TestAnOldReadDoesNotHideANewStop(t *testing.T) {
+	db, log := redistest.Single(t), &sharedLog{}
+	a := stops.New(db, slog.New(slog.NewTextHandler(log, nil)))
+	h := &heldReply{arrived: make(chan struct{}), release: make(chan struct{})}
+	db.Client.AddHook(h)
+	read, added := make(chan error, 1), make(chan error, 1)
+	go func() { read <- a.Read(t.Context()) }()
+	<-h.arrived
+	go func() { added <- a.Add(t.Context(), 1, "first", "x") }()
+	redistest.Eventually(t, "the stop is stored", func() bool {
+		return db.Client.HExists(t.Context(), keys.MoneyStops(), "1:first").Val()
+	})
+	select { // one that does not wait for the read that is under way ends within this time
+	case err := <-added:
+		added <- err
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(h.release)
+	do(t, <-read)
+	do(t, <-added)
+	if a.Check(1) == nil {
+		t.Error("the stop is not known after it was added")
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 // Read reads the stops once.
 func (s *Service) Read(ctx context.Context) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	fields, err := s.db.Client.HGetAll(ctx, keys.MoneyStops()).Result()
 	if err != nil {
 		return redisdb.WrapError("read the stopped games", err)
