@@ -300,7 +300,7 @@ func (h *Hub) dispatch(channel, payload string) {
 	default:
 		h.counters.backlogOverflows.Add(1)
 		if v, ok := h.topics.Load(channel); ok && !isEphemeral(payload) {
-			v.(*topic).requestBackfill(false)
+			v.(*topic).distrustChannel()
 		}
 	}
 }

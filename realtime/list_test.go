@@ -285,6 +285,39 @@ func TestAnEntryIsRenderedOnce(t *testing.T) {
 	}
 }
 
+// While the channel is away a failover may undo an event and another one take its number. What
+// follows it, and is heard before the list is read, must not be appended to the one that is gone.
+func TestNothingIsAppendedToAHistoryThatIsGone(t *testing.T) {
+	db := redistest.Single(t)
+	topics := []*topic{newTopic(New(db, Options{}), "{r1}:room:away:events")}
+	away := topics[0]
+	read := func() { away.hub.backfiller.backfill(t.Context(), topics) }
+	for range 2 {
+		emitWithoutPublish(t, db, away.name, testEvent)
+	}
+	away.distrustChannel()
+	read()
+	forkHistory(t, db, away.name, 1)
+	emitWithoutPublish(t, db, away.name, testEvent)
+	away.distrustChannel()
+	for range 3 * backfillMinEntries {
+		emitWithoutPublish(t, db, away.name, testEvent)
+		e, _ := parseEntry(db.Client.LIndex(t.Context(), away.name, -1).Val())
+		away.addEntry(e)
+	}
+	away.distrustChannel() // the connection ends again
+	read()
+	for i, text := range db.Client.LRange(t.Context(), away.name, 0, -1).Val() {
+		want, _ := parseEntry(text)
+		if got, known := away.buffer.positionAt(uint64(i) + 1); !known || got != want.pos {
+			t.Errorf("event %d is %v, want %v", i+1, got, want.pos)
+		}
+	}
+	if away.unverified != 0 || len(away.pendingEntries) > 0 {
+		t.Errorf("%d reads and %d events are waited for", away.unverified, len(away.pendingEntries))
+	}
+}
+
 func TestOnlyWhatMayBeNewIsRead(t *testing.T) {
 	h := &history{}
 	for range 300 {

@@ -527,7 +527,7 @@ func (c *pubsubConn) handleConfirmation(m *redis.Subscription) bool {
 		c.probeSubscribed.Store(true)
 	}
 	if t != nil {
-		t.requestBackfill(false)
+		t.distrustChannel()
 		t.live.Store(true)
 	}
 	return true

@@ -19,6 +19,7 @@ import (
 // backfillJob is one read of a topic's list, shared by all who requested it before it began.
 type backfillJob struct {
 	wholeTail bool // read the whole tail of the list, not only what follows the head
+	verifies  int  // how many calls of distrustChannel wait for it
 	done      chan struct{}
 	followUp  *backfillJob // requested while this one failed; finished together with it
 }
@@ -44,6 +45,17 @@ func (t *topic) requestBackfill(wholeTail bool) *backfillJob {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.requestBackfillLocked(wholeTail)
+}
+
+// distrustChannel is called when the channel may have lost messages. If the store lost events
+// meanwhile, the next message may follow one that the buffer does not have, with the number that
+// follows its own. So nothing is appended until the list has been compared with the buffer as it is
+// now.
+func (t *topic) distrustChannel() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.requestBackfillLocked(false).verifies++
+	t.unverified++
 }
 
 func (t *topic) requestBackfillLocked(wholeTail bool) *backfillJob {
@@ -249,6 +261,7 @@ func (r *backfillRead) apply(found []string) bool {
 	if r.wholeTail {
 		t.eventsNeededAt = t.lastActivity
 	}
+	t.unverified -= r.job.verifies
 	replaced := t.appendPending() || result == mergeReplaced
 	t.backfilling = false
 	queued := t.queuedJob != nil
@@ -268,6 +281,7 @@ func (r *backfillRead) requeue() {
 	r.backfilling = false
 	if r.queuedJob != nil {
 		r.job.wholeTail = r.job.wholeTail || r.queuedJob.wholeTail
+		r.job.verifies += r.queuedJob.verifies
 		last := r.job
 		for last.followUp != nil {
 			last = last.followUp

@@ -47,6 +47,7 @@ type topic struct {
 
 	queuedJob       *backfillJob // requested, not begun
 	backfilling     bool
+	unverified      int // reads to wait for before what the channel says is appended, see distrustChannel
 	failedBackfills int // in a row: reads that left a gap
 
 	batchMu          sync.Mutex
@@ -82,7 +83,11 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 	defer t.mu.Unlock()
 	t.lastActivity = time.Now()
 	t.eventsNeededAt = t.lastActivity
-	switch t.buffer.append(e, t.render) {
+	result := appendGap
+	if t.unverified == 0 {
+		result = t.buffer.append(e, t.render)
+	}
+	switch result {
 	case appendOK:
 		return true, false
 	case appendUnreadable:
@@ -106,6 +111,9 @@ func (t *topic) addEntry(e entry) (added, replaced bool) {
 // appendPending appends what arrived during a backfill. It requests another backfill if a gap is
 // left. It reports whether the buffer was replaced.
 func (t *topic) appendPending() (replaced bool) {
+	if t.unverified > 0 {
+		return false // the read that is queued calls it again
+	}
 	for i, e := range t.pendingEntries {
 		switch t.buffer.append(e, t.render) {
 		case appendUnreadable:
