@@ -16,13 +16,13 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // be on the wire, in storage, in the surface or of the browser. Any free short name will do; these make
 // the compressed files 66 bytes smaller than those that esbuild chooses, found by swapping at random.
 const internalNames = {
-  shelf: "V", http: "k", session: "m", socket: "j", syncClock: "D", onUser: "_", reportError: "d", fail: "A",
-  prefix: "h", options: "W", emit: "o", bearer: "y", freshToken: "R", refuse: "x", currentToken: "i", forget: "p",
-  onRenewed: "f", isUp: "M", ask: "U", buffered: "E", wake: "c", drop: "P", rest: "q", onUp: "g", onDown: "I",
-  onEvent: "H", onFailure: "z", sent: "e", timer: "w", frame: "$", reject: "l", resolve: "n", retries: "L",
-  emitter: "v", waits: "F", sharedVersion: "a", touched: "S", forgotten: "T", base: "N", heard: "B", live: "t",
-  busy: "b", whenDone: "r", isPersistent: "X", issuedAt: "s", endOfLife: "C", note: "G", flush: "K", catchUp: "J",
-  learn: "O", end: "u",
+  shelf: "U", http: "C", session: "j", socket: "D", syncClock: "B", onUser: "W", reportError: "u", fail: "J",
+  prefix: "L", options: "M", emit: "o", bearer: "m", freshToken: "A", refuse: "P", currentToken: "X",
+  forget: "K", isUp: "R", ask: "O", buffered: "_", wake: "f", drop: "E", rest: "V", onUp: "d", onDown: "F",
+  onEvent: "w", onFailure: "g", sent: "a", timer: "s", frame: "H", reject: "i", resolve: "r", retries: "z",
+  emitter: "I", waits: "h", sharedVersion: "t", forgotten: "b", base: "S", heard: "N", live: "e", busy: "T",
+  whenDone: "$", isPersistent: "k", note: "y", flush: "c", catchUp: "p",
+  end: "n",
 };
 
 async function bundle(entry, format) {
@@ -36,8 +36,8 @@ async function bundle(entry, format) {
   const { code } = await minify(result.outputFiles[0].text.replace(/\bconst /g, "let "), {
     ecma: 2020, module: format === "esm", toplevel: format !== "iife",
     compress: {
-      passes: 3, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true, unsafe: true, pure_getters: true,
-      reduce_funcs: false,
+      passes: 5, ecma: 2020, unsafe_arrows: true, inline: 1, hoist_funs: true, unsafe: true, pure_getters: true,
+      lhs_constants: false,
     },
     mangle: { toplevel: format !== "cjs" }, format: { ecma: 2020 },
   });

@@ -1,5 +1,5 @@
 import type { Context } from "./context.js";
-import { limitSize, need, ParlorError, queueFull } from "./errors.js";
+import { limitSize, need, ParlorError } from "./errors.js";
 import type { SendOptions } from "./types.js";
 
 const maxFrameBytes = 16 << 10;
@@ -51,7 +51,7 @@ export function createOutbox(c: Context) {
       } else if (queue.length || !transmit(text)) {
         const at = Date.now();
         if (queue.length >= maxQueued || queue.reduce((sum, q) => sum + q.size, size) > maxQueuedBytes ||
-          at - (queue[0]?.at ?? at) > maxWaitMs) throw queueFull();
+          at - (queue[0]?.at ?? at) > maxWaitMs) throw new ParlorError("queue_full");
         queue.push({ text, size, at });
         flush();
       }
