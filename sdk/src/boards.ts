@@ -84,7 +84,7 @@ export interface Boards {
   friends(board: string, query?: EntryQuery & { limit?: number }): Promise<BoardEntry[]>;
   /** The entry of one player, by default the own. Rejects with entry_not_found. */
   entry(board: string, userId?: number, query?: EntryQuery): Promise<BoardEntry>;
-  /** The own cohort, where the leaderboard has a league. Rejects with entry_not_found before the first score. */
+  /** The own cohort of a league. Rejects with entry_not_found before the first score of the season. */
   league(board: string, query?: { season?: number }): Promise<Cohort>;
   /** The seasons that have begun and are kept, newest first. */
   seasons(board: string, query?: PageQuery): Promise<Page<Season>>;

@@ -42,9 +42,9 @@ export function createOutbox(c: Context) {
   }
 
   return {
-    send(roomId: string, op: string, payload: unknown, { to, volatile }: SendOptions) {
+    send(roomId: string, op: string, payload: unknown, { to, volatile, latest }: SendOptions) {
       need(op && typeof op === "string", "needs a name");
-      const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to } });
+      const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to, latest } });
       const size = limitSize(text, maxFrameBytes);
       if (volatile) {
         if (!queue.length && c.socket.buffered() < maxBuffered) transmit(text);

@@ -186,6 +186,8 @@ export interface SendOptions {
   to?: number[];
   /** Drop it when it cannot be sent at once. */
   volatile?: boolean;
+  /** Of such messages with this name that wait for a slow player, only the newest is kept. */
+  latest?: boolean;
 }
 
 /**

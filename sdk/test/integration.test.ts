@@ -150,6 +150,9 @@ describe("a real node", () => {
     const message = same.once("message");
     room.send("move", { x: 3 });
     expect(await message).toMatchObject({ from: ada.user!.id, op: "move", payload: { x: 3 } });
+    const aim = same.once("message");
+    room.send("aim", [3, 4], { latest: true, to: [bob.user!.id] });
+    expect(await aim).toMatchObject({ op: "aim", payload: [3, 4] });
     await expect(ada.rooms.join(room.roomId)).resolves.toBe(room);
     await node.call(node.serverKey, "POST", "game-session/finish", {
       roomId: room.roomId, results: [{ userId: ada.user!.id, place: 1 }, { userId: bob.user!.id, place: 2 }],
