@@ -66,15 +66,13 @@ export function createBinaryLane(o: { WebSocket?: any } = {}): BinaryLane {
   }
 
   /** Learns the indexes of rooms from the reply to a subscription. */
-  function learnRooms(text: string, asked: Map<string, string>) {
+  function learnRooms(text: string) {
     const { replyTo, data } = JSON.parse(text);
-    for (const room of data?.rooms || [{ roomId: asked.get(replyTo), ...data }]) {
-      if (!room.roomId || !room.roomIndex) continue;
-      const roomId = room.roomId.toLowerCase();
-      indexes.set(roomId, room.roomIndex);
-      roomIds.set(room.roomIndex, roomId);
+    for (const { roomId, roomIndex } of (replyTo && data?.rooms) || []) {
+      if (!roomIndex) continue;
+      indexes.set(roomId.toLowerCase(), roomIndex);
+      roomIds.set(roomIndex, roomId.toLowerCase());
     }
-    asked.delete(replyTo);
   }
 
   /** Hands bytes to the listeners. Returns the text of a message that was sent as JSON. */
@@ -99,13 +97,8 @@ export function createBinaryLane(o: { WebSocket?: any } = {}): BinaryLane {
     if (!/\/realtime\?/.test(address)) return new Native(address);
     const native = new Native(address, [subprotocol]);
     native.binaryType = "arraybuffer";
-    const asked = new Map<string, string>(); // rooms, by the id of the message
     const facade: any = {
       send(text: string) {
-        if (text.includes('"room.subscribe"')) {
-          const { id, data } = JSON.parse(text);
-          if (id && data.roomId) asked.set(id, data.roomId);
-        }
         takePermit();
         native.send(text);
       },
@@ -125,7 +118,7 @@ export function createBinaryLane(o: { WebSocket?: any } = {}): BinaryLane {
     };
     native.onmessage = ({ data }: any) => {
       if (typeof data !== "string") data = receive(data);
-      else if (data.includes('"roomIndex"')) learnRooms(data, asked);
+      else if (data.includes('"roomIndex"')) learnRooms(data);
       if (data) facade.onmessage?.({ data });
     };
     return facade;

@@ -12,6 +12,8 @@ export type Leaderboard = Schemas["Leaderboard"];
 export type Season = Schemas["Season"];
 /** A player's entry. `rank` is the strict order; `place` is the same for equal entries where the board says so. */
 export type BoardEntry = Schemas["BoardEntry"];
+/** The players with whom a player shares a division of a league, best first. */
+export type Cohort = Schemas["Cohort"];
 /** What a score has changed. */
 export type SubmitResult = Schemas["SubmitResult"];
 /** The start of a play, where the rules of a leaderboard demand one for each score. */
@@ -82,6 +84,8 @@ export interface Boards {
   friends(board: string, query?: EntryQuery & { limit?: number }): Promise<BoardEntry[]>;
   /** The entry of one player, by default the own. Rejects with entry_not_found. */
   entry(board: string, userId?: number, query?: EntryQuery): Promise<BoardEntry>;
+  /** The own cohort of a league. Rejects with entry_not_found before the first score of the season. */
+  league(board: string, query?: { season?: number }): Promise<Cohort>;
   /** The seasons that have begun and are kept, newest first. */
   seasons(board: string, query?: PageQuery): Promise<Page<Season>>;
   /**
@@ -174,6 +178,7 @@ export function createBoards(parlor: Parlor): Boards {
     around: (board, query) => items(board, "/entries/around", query),
     friends: (board, query) => items(board, "/entries/friends", query),
     entry: async (board, userId = parlor.user?.id, query) => read(board, `/entries/${userId}`, query),
+    league: async (board, query) => read(board, "/league", query),
     seasons: async (board, query) => read(board, "/seasons", query),
     watch(board, fn, { top = 10, around = 0, signal } = {}) {
       path(board);

@@ -1,6 +1,6 @@
 import type { Context } from "./context.js";
 import { createEmitter, listen } from "./emitter.js";
-import { closed, isRefusal, ParlorError } from "./errors.js";
+import { isRefusal, ParlorError } from "./errors.js";
 import { createHttp, isOffline } from "./http.js";
 import { createAccount, createFriends } from "./people.js";
 import { createProgress } from "./progress.js";
@@ -16,22 +16,22 @@ import { createWallet } from "./wallet.js";
 /** Makes a client. It connects by itself from the next microtask on. */
 export function createClient(options: Options, base: string, onClose: () => void): Parlor {
   const emitter = createEmitter(report);
-  let clockOffset = -Infinity; // of the service, in ms
+  let clockOffset: number | undefined; // of the service, in ms
   let wasOnline = false;
   const outcome = deferred<Parlor>();
   const ready = outcome.whenDone();
   ready.catch(() => {}); // it is reported on the console as well
 
   const c = {
-    options, base, gameId: Number(options.gameId), state: "idle", user: null, reportError: report, fail,
+    options, base, state: "idle", user: null, reportError: report, fail,
     prefix: `parlor:${base}:${options.gameId}`,
     shelf: openStorage(options.storage),
     emit: emitter.emit,
-    time: () => Date.now() + (isFinite(clockOffset) ? clockOffset : 0),
+    time: () => Date.now() + (clockOffset || 0),
     syncClock(ms, exact) {
       const offset = ms - Date.now();
       // What was written earlier only shows that the service's clock is not behind it.
-      if (exact || offset > clockOffset) clockOffset = offset;
+      if (exact || offset > (clockOffset ?? -Infinity)) clockOffset = offset;
     },
     onUser({ id, username, avatar }: User) {
       const user = { id, username, avatar };
@@ -39,10 +39,6 @@ export function createClient(options: Options, base: string, onClose: () => void
       c.user = user;
       positions = {};
       c.shelf.isPersistent().then((is) => emitter.emit("user", { user, persistent: is || !!options.getToken }));
-    },
-    onRenewed(accessToken) {
-      // A service that does not know the message closes the socket when its token expires. It comes back.
-      if (c.socket.isUp()) c.socket.ask("auth.refresh", { accessToken }).catch(() => {});
     },
   } as Context;
   c.http = createHttp(c);
@@ -54,7 +50,7 @@ export function createClient(options: Options, base: string, onClose: () => void
   const { rooms, ...roomEvents } = createRooms(c);
   const { progress, ...saves } = createProgress(c);
   const { wallet, ...balances } = createWallet(c);
-  const { store, ...purchases } = createStore(c, balances.learn);
+  const { store, ...purchases } = createStore(c, balances.note);
 
   function report(e: any) {
     // What forbids this page is on the console in any case: it is for who wrote the page.
@@ -88,7 +84,7 @@ export function createClient(options: Options, base: string, onClose: () => void
       lost();
       const { origin } = globalThis.location || {};
       if (e.code === "offline" && origin && !isOffline() && !wasOnline && (await isThere())) {
-        const call = `PATCH /api/v1/admin/games/${c.gameId} {"origins": ["${origin}"]}`;
+        const call = `PATCH /api/v1/admin/games/${options.gameId} {"origins": ["${origin}"]}`;
         return fail(new ParlorError("forbidden", `${origin} needs ${call}`));
       }
       if (isRefusal(e) && e.status !== 401) fail(e);
@@ -155,7 +151,7 @@ export function createClient(options: Options, base: string, onClose: () => void
     c.socket.close();
     saves.close();
     roomEvents.close();
-    outcome.reject(closed());
+    outcome.reject(new ParlorError("closed"));
     emitter.end();
     onClose();
   }

@@ -8,7 +8,6 @@ import type { Options, State, User } from "./types.js";
 /** What the modules of one client share. */
 export interface Context {
   options: Options;
-  gameId: number;
   /** The address of the service, without a slash at its end. */
   base: string;
   /** Begins the name of everything that this client stores. */
@@ -29,6 +28,4 @@ export interface Context {
   syncClock(ms: number, exact?: boolean): void;
   /** Called when the player becomes known or changes. */
   onUser(user: User): void;
-  /** Called with a token that took the place of another. */
-  onRenewed(token: string): void;
 }

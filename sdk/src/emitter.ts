@@ -1,4 +1,4 @@
-import { aborted, closed, need, queueFull } from "./errors.js";
+import { need, ParlorError } from "./errors.js";
 import type { ListenOptions } from "./types.js";
 
 type Listener = (event: any) => unknown;
@@ -36,7 +36,7 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
         onEnd?.(e);
       },
     };
-    const abort = () => listener.end(aborted());
+    const abort = () => listener.end(new ParlorError("aborted"));
     const unlisten = listen(signal, "abort", abort);
     const off = () => {
       listeners.delete(listener);
@@ -61,7 +61,7 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
         wake();
       };
       const off = add("", (value) => {
-        if (unread.push(value) > maxUnread) finish(queueFull());
+        if (unread.push(value) > maxUnread) finish(new ParlorError("queue_full"));
         wake();
       }, o, finish);
       return (async function* () {
@@ -92,7 +92,7 @@ export function createEmitter(report: (e: unknown) => void): Emitter {
       return isHeard;
     },
     end() {
-      for (const listener of listeners) listener.end(closed());
+      for (const listener of listeners) listener.end(new ParlorError("closed"));
     },
   };
 }

@@ -39,12 +39,6 @@ export function problemError(base: string, problem: any, retryAfter?: string | n
 /** Reports whether the outcome of a failed call is certain: the service refused it. */
 export const isRefusal = (e: any): boolean => e instanceof ParlorError && e.status >= 400 && !e.retryable;
 
-export const offline = () => new ParlorError("offline");
-export const timeout = () => new ParlorError("timeout");
-export const queueFull = () => new ParlorError("queue_full");
-export const closed = () => new ParlorError("closed");
-export const aborted = () => new ParlorError("aborted");
-
 /** Throws a TypeError that names the fix, unless a call is right. */
 export function need(isRight: unknown, fix: string): asserts isRight {
   if (!isRight) throw new TypeError(fix);

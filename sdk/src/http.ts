@@ -1,6 +1,6 @@
 import type { Context } from "./context.js";
 import { listen } from "./emitter.js";
-import { aborted, closed, offline, ParlorError, problemError, timeout } from "./errors.js";
+import { ParlorError, problemError } from "./errors.js";
 import { jitter, randomHex, sleep } from "./random.js";
 
 const attemptTimeoutMs = 10_000;
@@ -24,8 +24,8 @@ export interface Call {
 /** Reports whether the browser says that there is no network. */
 export const isOffline = () => globalThis.navigator?.onLine === false;
 
-/** Returns what follows a path. A member that is undefined or null is left out. */
-const queryString = (query?: object): string =>
+/** Returns what follows the path of an address. A member that is undefined or null is left out. */
+export const queryString = (query?: object): string =>
   (query ? `?${new URLSearchParams(Object.entries(query).filter(([, value]) => value != null))}` : "");
 
 /**
@@ -54,7 +54,7 @@ export function createHttp(c: Context) {
       const problem = value?.code ? value : { code: "internal", status, retryable: status > 428 };
       throw problemError(c.base, problem, response.headers.get("Retry-After"));
     } catch (e) {
-      throw e instanceof ParlorError ? e : signal.aborted ? timeout() : offline();
+      throw e instanceof ParlorError ? e : signal.aborted ? new ParlorError("timeout") : new ParlorError("offline");
     } finally {
       clearTimeout(timer);
     }
@@ -66,8 +66,8 @@ export function createHttp(c: Context) {
     const isOwn = call.bearer === undefined; // the session's credential
     if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
     for (let n = 0, renewed = false; ;) {
-      if (c.state === "closed" && isOwn) throw closed();
-      if (call.signal?.aborted) throw aborted();
+      if (c.state === "closed" && isOwn) throw new ParlorError("closed");
+      if (call.signal?.aborted) throw new ParlorError("aborted");
       let token = call.bearer;
       try {
         token ??= await c.session.freshToken();
@@ -87,7 +87,7 @@ export function createHttp(c: Context) {
   }
 
   return (path: string, call: Call = {}): Promise<any> => {
-    const isAborted = new Promise((_, reject) => listen(call.signal, "abort", () => reject(aborted())));
+    const isAborted = new Promise((_, reject) => listen(call.signal, "abort", () => reject(new ParlorError("aborted"))));
     return Promise.race([repeat(path, call), isAborted]);
   };
 }

@@ -1,5 +1,5 @@
 import type { Context } from "./context.js";
-import { limitSize, need, ParlorError, queueFull } from "./errors.js";
+import { limitSize, need, ParlorError } from "./errors.js";
 import type { SendOptions } from "./types.js";
 
 const maxFrameBytes = 16 << 10;
@@ -42,16 +42,16 @@ export function createOutbox(c: Context) {
   }
 
   return {
-    send(roomId: string, op: string, payload: unknown, { to, volatile }: SendOptions) {
+    send(roomId: string, op: string, payload: unknown, { to, volatile, latest }: SendOptions) {
       need(op && typeof op === "string", "needs a name");
-      const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to } });
+      const text = JSON.stringify({ type: "room.send", data: { roomId, op, payload, to, latest } });
       const size = limitSize(text, maxFrameBytes);
       if (volatile) {
         if (!queue.length && c.socket.buffered() < maxBuffered) transmit(text);
       } else if (queue.length || !transmit(text)) {
         const at = Date.now();
         if (queue.length >= maxQueued || queue.reduce((sum, q) => sum + q.size, size) > maxQueuedBytes ||
-          at - (queue[0]?.at ?? at) > maxWaitMs) throw queueFull();
+          at - (queue[0]?.at ?? at) > maxWaitMs) throw new ParlorError("queue_full");
         queue.push({ text, size, at });
         flush();
       }

@@ -1,5 +1,5 @@
 import type { Context } from "./context.js";
-import { closed, limitSize, need, queueFull } from "./errors.js";
+import { limitSize, need, ParlorError } from "./errors.js";
 import { deferred, jitter, randomHex, sleep } from "./random.js";
 import { createSocket } from "./socket.js";
 import type { Progress, Saved } from "./types.js";
@@ -117,7 +117,7 @@ export function createProgress(c: Context) {
       need(text?.[0] === "{", "needs an object");
       limitSize(text, maxStateBytes);
       const slot = slots.get(check(name)) || {} as Slot;
-      if (slots.size >= maxSlots && !slots.has(name)) throw queueFull();
+      if (slots.size >= maxSlots && !slots.has(name)) throw new ParlorError("queue_full");
       slots.set(name, slot);
       const { whenDone, resolve, reject } = slot.next?.whenDone ? slot.next as Required<Save> : deferred<Saved>();
       const { merge }: any = o;
@@ -126,12 +126,10 @@ export function createProgress(c: Context) {
       return whenDone();
     },
     async load(slot) {
-      try {
-        return await ask("load", { slot: check(slot) });
-      } catch (e: any) {
-        if (e.code === "slot_not_found") return null;
-        throw e;
-      }
+      return ask("load", { slot: check(slot) }).catch((e) => {
+        if (e.code !== "slot_not_found") throw e;
+        return null;
+      });
     },
     list: () => ask("list", {}),
     history: async (slot) => ask("history", { slot: check(slot) }),
@@ -161,7 +159,7 @@ export function createProgress(c: Context) {
       socket.close();
       for (const { timer, busy, next } of slots.values()) {
         clearTimeout(timer);
-        if (!busy) next?.reject(closed());
+        if (!busy) next?.reject(new ParlorError("closed"));
       }
     },
   };

@@ -1,11 +1,11 @@
 import type { Context } from "./context.js";
 import { createEmitter, type Emitter } from "./emitter.js";
-import { isRefusal, need } from "./errors.js";
+import { isRefusal, need, problemError } from "./errors.js";
 import { createOutbox } from "./outbox.js";
-import { deferred } from "./random.js";
 import type { CallOptions, Room, RoomData, Rooms } from "./types.js";
 
-const maxSubscriptions = 16; // of one connection
+const maxSubscriptions = 16; // of one connection; at most as many as one room.subscribe may name
+const retryMs = 1000; // after which a subscription is asked for again
 const eventWaitMs = 5000; // how long a call waits for the events that it caused
 const maxMerges = 3;
 const maxCandidates = 5; // rooms that quick tries
@@ -20,8 +20,6 @@ interface Followed {
   /** What waits for an event. */
   waits: Set<() => void>;
   sharedVersion: number;
-  /** Rises with each call that gives the room. */
-  touched: number;
   /** Whether its events are no longer followed. */
   forgotten?: boolean;
 }
@@ -31,25 +29,26 @@ function applyChange(room: any, name: string, data: any, at: string) {
   const { reason, code, ...fields } = data; // of a player who left, of another room
   for (const field in fields) if (field in room) room[field] = fields[field];
   const { user, userId = user?.id } = data;
-  const isTheirs = (x: any) => (x.userId || x.id) === userId;
+  const isTheirs = (x: any) => x.userId === userId || x.id === userId;
   const seat = room.seats.find(isTheirs) || {};
-  const remove = (list: string) => room[list] = (room[list] || []).filter((x: any) => !isTheirs(x));
+  const remove = (list: string) => room[list] = room[list].filter((x: any) => !isTheirs(x));
   if (user) {
     remove("participants").push(user);
     remove("seats").push({ userId, state: "active", ready: false, joinedAt: at }); // it may have been reserved
   }
   if (name === "left") {
     remove("participants");
-    remove("presence");
     if (reason === "forfeited") seat.state = reason;
     else remove("seats");
   }
-  if (/connected/.test(name)) remove("presence").push({ connected: !data.graceUntil, ...fields });
+  if (/connected/.test(name)) room.presence = [{ connected: !data.graceUntil, ...fields }, ...room.presence || []];
+  room.presence &&= room.participants.map(({ id: userId }: any) => // in seating order, as a snapshot has it
+    room.presence.find((p: any) => p.userId === userId) || { userId, connected: false });
   if (name === "ready") seat.ready = data.ready;
   if (name === "hostChanged") room.host = room.participants.find(isTheirs) || room.host;
   if (name === "result") { // in seating order, as a snapshot has them
-    room.reportedBy = room.seats.filter((s: any) => s === seat || room.reportedBy.includes(s.userId))
-      .map((s: any) => s.userId);
+    room.reportedBy = room.seats.map((s: any) => s.userId)
+      .filter((id: any) => id === userId || room.reportedBy.includes(id));
   }
   if (data.newRoomId) room.rematchRoomId = data.newRoomId;
   if (name === "turn") room.turn = userId && { userId, deadline: data.deadline };
@@ -64,27 +63,27 @@ function applyChange(room: any, name: string, data: any, at: string) {
 }
 
 export function createRooms(c: Context) {
-  const known = new Map<string, Followed>();
+  const known = new Map<string, Followed>(); // the last one that a call gave is last
   const outbox = createOutbox(c);
-  let touches = 0;
 
   const post = (verb: string, body: object, o?: CallOptions) =>
     c.http(`game-session/${verb}`, { ...o, body });
   const read = (verb: string, query?: object) => c.http(`game-session/${verb}`, { query });
 
   /** Resolves when what `isThere` asks for was heard, or after a while. */
-  async function heard(f: Followed, isThere: () => boolean) {
-    const { whenDone, resolve } = deferred<unknown>();
-    const timer = setTimeout(resolve, eventWaitMs);
-    const check = () => {
-      if (f.forgotten || isThere()) resolve(0);
-    };
+  const heard = (f: Followed, isThere: () => boolean) => new Promise<void>((resolve) => {
+    const timer = setTimeout(done, eventWaitMs);
+    function done() {
+      clearTimeout(timer);
+      f.waits.delete(check);
+      resolve();
+    }
+    function check() {
+      if (f.forgotten || isThere()) done();
+    }
     f.waits.add(check);
     check();
-    await whenDone();
-    clearTimeout(timer);
-    f.waits.delete(check);
-  }
+  });
 
   function createRoom(roomId: string): Followed {
     const emitter = createEmitter(c.reportError);
@@ -100,14 +99,12 @@ export function createRooms(c: Context) {
       async set(patch: object, o: { delete?: string[] } = {}) {
         for (let n = 0; ; n++) {
           const version = f.sharedVersion;
-          try {
-            await c.socket.ask("room.state.set", { roomId, version, patch, ...o });
-            await heard(f, () => f.sharedVersion > version);
-            return version + 1;
-          } catch (e: any) {
+          const set = { roomId, version, patch, ...o };
+          const reply = await c.socket.ask("room.state.set", set).catch((e) => {
             if (e.code !== "version_conflict" || n >= maxMerges) throw e;
-            await heard(f, () => f.sharedVersion > version); // the event of who was first
-          }
+          });
+          await heard(f, () => f.sharedVersion > version); // the event of this change, or of who was first
+          if (reply) return reply.version;
         }
       },
     };
@@ -124,7 +121,7 @@ export function createRooms(c: Context) {
     };
     for (const verb of ["start", "leave", "cancel"]) methods[verb] = () => act(verb);
     // They are inherited, so that a copy and JSON have the fields of a room only.
-    const f: Followed = { live: Object.create(methods), emitter, waits: new Set(), sharedVersion: 0, touched: 0 };
+    const f: Followed = { live: Object.create(methods), emitter, waits: new Set(), sharedVersion: 0 };
     return f;
   }
 
@@ -140,26 +137,28 @@ export function createRooms(c: Context) {
 
   /** Returns the one object of a room and subscribes to it. `data` is how it was a moment ago. */
   async function follow(data: RoomData): Promise<Room> {
-    let f = known.get(data.roomId)!;
+    const { roomId, seq } = data;
+    let f = known.get(roomId)!;
     if (f) {
-      await heard(f, () => f.live.seq >= data.seq);
+      known.delete(roomId);
     } else {
-      f = createRoom(data.roomId);
+      f = createRoom(roomId);
       replace(f, data);
       makeSpace();
-      known.set(data.roomId, f);
-      subscribe(f);
+      subscribe([f]);
     }
-    f.touched = ++touches;
+    known.set(roomId, f);
+    await heard(f, () => f.live.seq >= seq);
     return f.live;
   }
 
   /** Stops following the room that matters least, when a connection cannot follow one more. */
   function makeSpace() {
     if (known.size < maxSubscriptions) return;
-    const rank = ({ live: room, touched }: Followed) =>
-      !room.finishedAt && room.participants.some((u: any) => u.id === c.user?.id) ? touched + 1e9 : touched;
-    const [least] = [...known.values()].sort((a, b) => rank(a) - rank(b));
+    const all = [...known.values()];
+    const isPlayed = ({ live: room }: Followed) =>
+      !room.finishedAt && room.participants.some((u: any) => u.id === c.user?.id);
+    const least = all.find((f) => !isPlayed(f)) || all[0];
     forget(least);
     if (c.socket.isUp()) c.socket.ask("room.unsubscribe", { roomId: least.live.roomId }).catch(() => {});
   }
@@ -170,23 +169,26 @@ export function createRooms(c: Context) {
     f.waits.forEach((check) => check());
   }
 
-  async function subscribe(f: Followed) {
-    if (f.busy || f.forgotten || !c.socket.isUp()) return; // onUp subscribes to all
-    f.busy = true;
-    const { roomId, position } = f.live;
-    try {
-      const { room } = await c.socket.ask("room.subscribe", { roomId, after: position });
+  /** Subscribes to rooms by one message, and later again to those for which that may help. */
+  async function subscribe(wanted: Followed[]) {
+    const list = wanted.filter((f) => !f.busy && !f.forgotten);
+    if (!list.length || !c.socket.isUp()) return; // onUp subscribes to all
+    const rooms = list.map((f) => {
+      f.busy = true;
+      return { roomId: f.live.roomId, after: f.live.position };
+    });
+    const reply = await c.socket.ask("room.subscribe", { rooms }).catch((error) => ({ error }));
+    const failed = list.filter((f, i) => {
+      const { room, error: problem } = reply.rooms?.[i] || {};
+      const error = problem ? problemError(c.base, problem) : reply.error;
       f.busy = false;
+      if (f.forgotten) return false;
       if (room) applySnapshot(f, room);
-    } catch (e: any) {
-      f.busy = false;
-      if (e.retryable) {
-        setTimeout(subscribe, e.retryAfterMs || 1000, f);
-      } else if (!f.forgotten) {
-        forget(f); // it is gone, or may not be seen any more
-        c.reportError(e);
-      }
-    }
+      if (!error || error.retryable) return error;
+      forget(f); // it is gone, or may not be seen any more
+      c.reportError(error);
+    });
+    if (failed.length) setTimeout(subscribe, retryMs, failed);
   }
 
   function applySnapshot(f: Followed, data: any) {
@@ -215,7 +217,7 @@ export function createRooms(c: Context) {
     if (name === "message") return f.emitter.emit(name, e);
     if (seq) {
       if (seq <= room.seq) return; // heard already
-      if (seq > room.seq + 1) return subscribe(f); // a hole: everything after the position again
+      if (seq > room.seq + 1) return subscribe([f]); // a hole: everything after the position again
       Object.assign(room, { seq, position });
     }
     if (name === "state") {
@@ -270,7 +272,7 @@ export function createRooms(c: Context) {
     rooms,
     onEvent,
     onUp() {
-      known.forEach(subscribe);
+      subscribe([...known.values()]);
       outbox.flush();
     },
     close() {

@@ -29,12 +29,12 @@ interface Stored {
 }
 
 /** Returns when a token was issued and expires, in ms of the service's clock. */
-function lifetime(token: string): { issuedAt: number; endOfLife: number } {
+function lifetime(token: string): [issuedAt: number, endOfLife: number] {
   try {
     const { exp, iat = exp - 900 } = JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
-    if (exp > 0) return { issuedAt: iat * 1000, endOfLife: exp * 1000 };
+    if (exp > 0) return [iat * 1000, exp * 1000];
   } catch {} // not a JWT: the service will refuse it when it has expired
-  return { issuedAt: 0, endOfLife: 1e16 };
+  return [0, 1e16];
 }
 
 export function createSession(c: Context): Session {
@@ -47,22 +47,24 @@ export function createSession(c: Context): Session {
 
   /** The part of a token's life that is left, in ms, without the last fifth if `early`. */
   function left(token: string, early: boolean) {
-    const { issuedAt, endOfLife } = lifetime(token);
+    const [issuedAt, endOfLife] = lifetime(token);
     return endOfLife - (early ? (endOfLife - issuedAt) / 5 : 0) - c.time();
   }
   const usable = (token: string, early: boolean) => token && token !== rejected && left(token, early) > 0;
 
   function adopt(token: string, user?: User) {
-    const isRenewal = access && access !== token;
+    // A service that does not know the message closes the socket when its token expires. It comes back.
+    if (access && access !== token && c.socket.isUp()) {
+      c.socket.ask("auth.refresh", { accessToken: token }).catch(() => {});
+    }
     access = token;
     if (user) c.onUser(user);
-    if (isRenewal) c.onRenewed(token);
     return token;
   }
 
   async function signIn(path: string, body: object): Promise<string> {
     const { accessToken, refreshToken, user } = await c.http(`auth/${path}`, { body, bearer: "", retries: 1 });
-    const { issuedAt } = lifetime(accessToken);
+    const [issuedAt] = lifetime(accessToken);
     if (issuedAt) c.syncClock(issuedAt);
     // A browser may show this to the next holder of the lock a moment late. It then refreshes the old
     // token once more, and the service gives it the same successor.
@@ -88,8 +90,8 @@ export function createSession(c: Context): Session {
       deviceSecret = randomHex(32);
       await c.shelf.set(deviceKey, deviceSecret); // before the request, whose reply may be lost
     }
-    const { username } = c.options;
-    return signIn("guest", { gameId: c.gameId, username, deviceSecret });
+    const { gameId, username } = c.options;
+    return signIn("guest", { gameId: +gameId, username, deviceSecret });
   }
 
   async function renew(): Promise<string> {

@@ -1,5 +1,6 @@
 import type { Context } from "./context.js";
-import { closed, offline, ParlorError, problemError, queueFull, timeout } from "./errors.js";
+import { ParlorError, problemError } from "./errors.js";
+import { queryString } from "./http.js";
 import { jitter } from "./random.js";
 
 const openTimeoutMs = 10_000;
@@ -48,14 +49,13 @@ interface Waiting {
 export function createSocket(c: Context, path: string, handlers: Handlers = {}): Socket {
   const isMain = path === "realtime";
   let ws: WebSocket | undefined;
-  let isUp = false;
+  let upSince = 0; // 0 while no frame can be sent
   let wanted = false;
   let opening = false;
   let attempts = 0;
   let nextId = 1;
   let reconnectAt = 0; // by the hint of a node that stops
   let retryTimer: any;
-  let calmTimer: any;
   let lifeTimer: any; // until the connection is open, is probed, or counts as dead
   let drainTimer: any;
   const waiting = new Map<string, Waiting>();
@@ -79,7 +79,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
     try {
       const { ticket } = await c.http("auth/ticket", { method: "POST", idempotencyKey: "", retries: 0 });
       if (!wanted) return;
-      const address = `${c.base.replace(/^http/, "ws")}/api/v1/${path}?protocol=1&ticket=${encodeURIComponent(ticket)}`;
+      const address = c.base.replace(/^http/, "ws") + "/api/v1/" + path + queryString({ protocol: 1, ticket });
       const own: WebSocket = ws = new (c.options.WebSocket || WebSocket)(address);
       unlessAlive(openTimeoutMs, down);
       own.onopen = () => isMain || opened();
@@ -94,9 +94,8 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
   }
 
   function opened() {
-    isUp = true;
+    upSince = Date.now();
     reconnectAt = 0;
-    calmTimer = setTimeout(() => { attempts = 0; }, calmMs);
     unlessAlive(silenceMs, probe);
     handlers.onUp?.();
     waiting.forEach((call) => call.sent || transmit(call));
@@ -104,17 +103,21 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
 
   /** Handles the end of a connection, or the reason why there is none. */
   function down(code: number, reason?: string) {
-    const wasUp = isUp;
-    isUp = false;
-    for (const timer of [calmTimer, lifeTimer, drainTimer]) clearTimeout(timer);
+    const wasUpSince = upSince;
+    upSince = 0;
+    clearTimeout(lifeTimer);
+    clearTimeout(drainTimer);
     if (ws) {
       ws.onopen = ws.onmessage = ws.onclose = null;
       ws.close();
       ws = undefined;
     }
-    waiting.forEach((call, id) => call.sent && settle(id)!.reject(offline()));
+    waiting.forEach((call, id) => call.sent && settle(id)!.reject(new ParlorError("offline")));
     if (code === 4001) c.session.refuse(c.session.currentToken());
-    if (wasUp) handlers.onDown?.();
+    if (wasUpSince) {
+      if (Date.now() - wasUpSince > calmMs) attempts = 0;
+      handlers.onDown?.();
+    }
     const end = code === 4403 ? "forbidden" : code === 4426 && "protocol_too_old";
     if (end) c.fail(new ParlorError(end, reason, { docs: `${c.base}/docs/close/${code}` }));
     else retry();
@@ -129,7 +132,7 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
   }
 
   function receive(text: any) {
-    if (isUp) unlessAlive(silenceMs, probe);
+    if (upSince) unlessAlive(silenceMs, probe);
     let frames: any;
     try {
       frames = JSON.parse(text);
@@ -175,35 +178,35 @@ export function createSocket(c: Context, path: string, handlers: Handlers = {}):
   }
 
   return {
-    isUp: () => isUp,
+    isUp: () => upSince > 0,
     ask: (type, data, id = `${nextId++}`) => new Promise((resolve, reject) => {
-      if (c.state === "closed") return reject(closed());
-      if (waiting.size >= maxWaiting) return reject(queueFull());
+      if (c.state === "closed") return reject(new ParlorError("closed"));
+      if (waiting.size >= maxWaiting) return reject(new ParlorError("queue_full"));
       const call: Waiting = {
         frame: JSON.stringify({ id, type, data }), sent: false, resolve, reject,
         timer: setTimeout(() => {
           settle(id);
-          reject(call.sent ? timeout() : offline());
-          if (call.sent && isUp) down(1006); // the reply is lost: so is the connection
+          reject(call.sent ? new ParlorError("timeout") : new ParlorError("offline"));
+          if (call.sent && upSince) down(1006); // the reply is lost: so is the connection
         }, replyTimeoutMs),
       };
       waiting.set(id, call);
       wanted = true;
-      if (isUp) transmit(call);
+      if (upSince) transmit(call);
       else open();
     }),
     send: (frame) => ws!.send(frame),
     buffered: () => ws?.bufferedAmount || 0,
     wake() {
       wanted = true;
-      if (isUp) probe();
+      if (upSince) probe();
       else open();
     },
     drop: () => down(1006),
     rest,
     close() {
       rest();
-      waiting.forEach((call, id) => settle(id)!.reject(closed()));
+      waiting.forEach((call, id) => settle(id)!.reject(new ParlorError("closed")));
     },
   };
 }

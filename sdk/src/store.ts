@@ -1,5 +1,5 @@
 import type { Context } from "./context.js";
-import { isRefusal, need, offline, ParlorError } from "./errors.js";
+import { isRefusal, need, ParlorError } from "./errors.js";
 import { isOffline } from "./http.js";
 import { randomHex } from "./random.js";
 import type { EntryToken, PendingPurchase, Purchase, Store } from "./types.js";
@@ -7,7 +7,7 @@ import type { EntryToken, PendingPurchase, Purchase, Store } from "./types.js";
 // The service keeps the outcome of a key for 24 hours. A purchase that is older might happen twice.
 const maxPendingMs = 23 * 3_600_000;
 
-export function createStore(c: Context, learn: (token: EntryToken) => void) {
+export function createStore(c: Context, note: (token: EntryToken) => void) {
   const prefix = `${c.prefix}:buy:`;
   const running = new Set<string>();
 
@@ -19,15 +19,17 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
   const remove = (key: string) => c.shelf.remove(prefix + key);
 
   /** Sends a purchase with its own key, so that it happens once however often it is sent. */
-  async function send({ key, assetId, quantity, expectedPrice }: PendingPurchase): Promise<Purchase> {
+  async function send(purchase: PendingPurchase): Promise<Purchase> {
+    const { key, assetId, quantity, expectedPrice } = purchase;
     running.add(key);
     try {
+      await c.shelf.set(prefix + key, purchase);
       const body = { quantity, expectedPrice };
       const call = { body, idempotencyKey: key };
-      const purchase = await c.http<Purchase>(`user-assets/add/game-asset/${assetId}`, call);
-      learn(purchase.entryToken);
+      const bought = await c.http<Purchase>(`user-assets/add/game-asset/${assetId}`, call);
+      note(bought.entryToken);
       await remove(key);
-      return purchase;
+      return bought;
     } catch (e: any) {
       if (isRefusal(e) && e.status !== 401) await remove(key); // an ended session says nothing about it
       throw e;
@@ -40,13 +42,9 @@ export function createStore(c: Context, learn: (token: EntryToken) => void) {
     assets: (query) => c.http("game-assets", { query }),
     async buy(assetId, { quantity = 1, expectedPrice } = {}) {
       need(Number.isInteger(assetId), "needs assetId");
-      if (isOffline()) throw offline(); // money does not wait
+      if (isOffline()) throw new ParlorError("offline"); // money does not wait
       await c.session.freshToken(); // the purchase has its player before its key
-      const key = randomHex(16);
-      const purchase = { key, assetId, quantity, expectedPrice, userId: c.user!.id, at: Math.round(c.time()) };
-      running.add(key);
-      await c.shelf.set(prefix + key, purchase);
-      return send(purchase);
+      return send({ key: randomHex(16), assetId, quantity, expectedPrice, userId: c.user!.id, at: c.time() });
     },
     owned: (query) => c.http("user-assets", { query }),
     pending,

@@ -1,22 +1,19 @@
 import type { Context } from "./context.js";
 import { ParlorError } from "./errors.js";
-import type { Balance, EntryToken, Wallet } from "./types.js";
+import type { Balance, EntryToken, Limits, Wallet } from "./types.js";
 
 export function createWallet(c: Context) {
-  const tokens = new Map<string, EntryToken>();
-  const known = new Map<string, string>(); // what was shown of a token, by its code
-  /** Remembers what a balance is. Returns whether it was another one. */
-  const note = ({ tokenId, amount, heldAmount }: Balance) => {
-    const text = `${amount} ${heldAmount}`;
-    const before = known.get(tokenId);
-    known.set(tokenId, text);
-    return before && before !== text;
+  const known = new Map<string, any>(); // tokens with what was shown of their balances, by code
+  /** Remembers a token or a balance. Returns whether the balance was another one. */
+  const note = (token: EntryToken | Balance) => {
+    const before = known.get(token.tokenId);
+    const now = { ...before, ...token };
+    known.set(token.tokenId, now);
+    return before?.amount && (before.amount !== now.amount || before.heldAmount !== now.heldAmount);
   };
-  const learn = (token: EntryToken) => tokens.set(token.tokenId, token);
 
   async function read(): Promise<Balance[]> {
     const { balances } = await c.http("user-balance/token-balances");
-    balances.forEach(learn);
     balances.filter(note).forEach((b: Balance) => c.emit("balance", b));
     return balances;
   }
@@ -32,22 +29,21 @@ export function createWallet(c: Context) {
     },
     ledger: (query) => c.http("user-balance/ledger", { query }),
     format(amount, tokenId) {
-      const token = tokens.get(tokenId);
-      if (!token) throw unknown(tokenId);
-      const decimals = +token.metadata.decimals;
+      const { metadata, tokenName } = known.get(tokenId) || {};
+      if (!metadata) throw unknown(tokenId);
+      const decimals = +metadata.decimals;
       let text = typeof amount === "number" ? amount.toFixed(decimals) : amount;
       if (decimals && !/[.]/.test(text)) { // minor units
         text = text.replace(/\d+/, (digits) => digits.padStart(decimals + 1, "0"));
         text = `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
       }
-      return `${text} ${token.tokenName}`;
+      return `${text} ${tokenName}`;
     },
-    limits: (body) => c.http("me/limits", body && { method: "PUT", body }),
+    limits: (body?: Limits): Promise<any> => c.http("me/limits", body && { method: "PUT", body }),
   };
 
   return {
     wallet,
-    learn,
     note,
     /** Emits the balances that changed while nobody listened. */
     async catchUp() {

@@ -168,6 +168,19 @@ describe("the leaderboards of a real node", () => {
     await expect(bob.boards.submit("weekly", "many")).rejects.toMatchObject({ code: "invalid_request" });
   }, 30_000);
 
+  it("have leagues", async () => {
+    const league = { size: 10, tiers: ["bronze", "silver"], promote: 1, relegate: 1 };
+    const made = { board: "duels", name: "Duels", writers: "players", league };
+    await node.call(node.adminKey, "POST", "admin/games/1/leaderboards", made);
+    const { client, boards } = await open("ada");
+    await expect(boards.league("duels")).rejects.toMatchObject({ code: "entry_not_found" });
+    await boards.submit("duels", 5);
+    expect(await boards.league("duels", { season: 1 })).toMatchObject({
+      season: 1, tier: "bronze", promote: 1, relegate: 1, entries: [{ rank: 1, user: { id: client.user!.id } }],
+    });
+    await expect(boards.league("weekly")).rejects.toMatchObject({ code: "invalid_request" });
+  }, 30_000);
+
   it("begin plays", async () => {
     const rules = { play: true, maxPlaySeconds: 60 };
     await node.call(node.adminKey, "POST", "admin/games/1/leaderboards", { board: "sprint", name: "Sprint", writers: "players", rules });

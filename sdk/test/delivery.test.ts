@@ -35,14 +35,10 @@ function happen(service: FakeService, room: FakeRoom, kind: string, n: number, d
   else service.ready(room, room.state.seats[0].userId, n % 2 > 0, deliver);
 }
 
-/**
- * What a page can show of a room. A snapshot names the players who never came, too, and events do
- * not; null and no turn are the same.
- */
+/** What a page can show of a room; null and no turn are the same. */
 function fieldsOf(room: any) {
-  const { turn, presence = [], ...fields } = JSON.parse(typeof room === "string" ? room : JSON.stringify(room));
-  const seen = presence.filter((p: any) => p.connected || p.graceUntil).sort((a: any, b: any) => a.userId - b.userId);
-  return { ...fields, turn: turn ?? null, presence: seen };
+  const { turn, ...fields } = JSON.parse(typeof room === "string" ? room : JSON.stringify(room));
+  return { ...fields, turn: turn ?? null };
 }
 
 describe("delivery", () => {
@@ -214,7 +210,7 @@ describe("delivery", () => {
     const back = { userId: bobId, connected: true };
     const turn = { userId: bobId, deadline };
     expect(heard.slice(0, 7)).toEqual([
-      ["connected", [here], undefined],
+      ["connected", [here, { userId: bobId, connected: false }], undefined],
       ["disconnected", [here, away], undefined],
       ["connected", [here, back], undefined],
       ["disconnected", [here, away], undefined],
@@ -225,6 +221,42 @@ describe("delivery", () => {
     expect(heard.slice(7)).toEqual([
       ["turn", [here], null], ["turn", [here], last], ["finished", undefined, undefined],
     ]);
+  });
+
+  it("presence, in seating order whoever comes, goes or leaves", async () => {
+    const service = new FakeService();
+    const client = openTab(service);
+    const room = await settle(client.rooms.create({ maxPlayers: 9 }));
+    await settle(client.ready);
+    await run(100);
+    const fake = service.rooms.get(room.roomId)!;
+    const ann = client.user!.id;
+    const [bob, cleo, dan] = [service.newUser("Bob"), service.newUser("Cleo"), service.newUser("Dan")];
+    const heard: [type: string, presence: any][] = [];
+    const truth: any[] = [];
+    room.on("change", () => heard.push(["change", room.presence]));
+    const steps = [
+      () => service.join(fake, bob),
+      () => service.join(fake, cleo),
+      () => service.connect(fake, cleo.id), // the last one first: it tells that the others are not connected
+      () => service.connect(fake, ann),
+      () => service.connect(fake, bob.id),
+      () => service.connect(fake, bob.id, service.time()),
+      () => service.join(fake, dan),
+      () => service.connect(fake, dan.id),
+      () => service.leave(fake, bob.id),
+      () => service.join(fake, bob), // at another place
+      () => service.connect(fake, bob.id),
+    ];
+    for (const step of steps) {
+      step();
+      truth.push(service.view(fake).presence);
+      await run(100);
+    }
+    expect(heard.map(([, presence]) => presence)).toEqual(truth);
+    expect(truth[1]).toBe(undefined); // nobody follows it yet
+    expect(truth.at(-1).map((p: any) => p.userId)).toEqual([ann, cleo.id, dan.id, bob.id]);
+    expect(room.participants.map((u) => u.id)).toEqual([ann, cleo.id, dan.id, bob.id]);
   });
 
   it("shared state", async () => {
@@ -245,5 +277,118 @@ describe("delivery", () => {
     expect(room.shared.value).toEqual(fake.shared.value);
     expect(same.shared.value).toEqual(fake.shared.value);
     expect(heard).toEqual([1, 2, 3]);
+  });
+});
+
+describe("subscriptions", () => {
+  /** Opens a client with rooms that it follows. */
+  async function openRooms(n: number) {
+    const service = new FakeService();
+    const client = openTab(service);
+    const errors: any[] = [];
+    client.on("error", (e) => errors.push(e));
+    await settle(client.ready);
+    const rooms = await settle(Promise.all(Array.from({ length: n }, () => client.rooms.create({ maxPlayers: 9 }))));
+    await run(1000);
+    const heard: string[] = [];
+    rooms.forEach((room, i) => {
+      for (const type of ["joined", "resynced"] as const) room.on(type, (e) => heard.push(`${i} ${type} ${e.seq}`));
+    });
+    return {
+      service, client, rooms, errors, heard,
+      fakes: rooms.map((room) => service.rooms.get(room.roomId)!),
+      /** The subscriptions that were asked for since the last call. */
+      asked: () => service.frames.splice(0).filter((f) => f.type === "room.subscribe").map((f) => f.data.rooms),
+      async reconnect(meanwhile = () => {}) {
+        for (const socket of [...service.sockets]) socket.end(1006);
+        meanwhile();
+        await run(16_000);
+      },
+    };
+  }
+
+  it("are one message after a connection, each from the position of its room", async () => {
+    const { service, rooms, fakes, heard, asked, reconnect } = await openRooms(3);
+    service.join(fakes[1], service.newUser());
+    await run(100);
+    const starts = fakes.map(({ state }) => ({ roomId: state.roomId, after: state.position }));
+    expect(starts.map((s) => s.after)).toEqual(["1-n", "2-n", "1-n"]);
+    asked();
+    await reconnect(() => {
+      for (const fake of fakes) service.join(fake, service.newUser());
+      fakes[2].oldest = fakes[2].state.seq; // its past is gone
+    });
+    expect(asked()).toEqual([starts]);
+    expect(heard).toEqual(["1 joined 2", "2 resynced 2", "0 joined 2", "1 joined 3"]);
+    expect(rooms.map((room) => room.participants.length)).toEqual([2, 3, 2]);
+    await reconnect();
+    expect(asked()).toEqual([fakes.map(({ state }) => ({ roomId: state.roomId, after: state.position }))]);
+    expect(heard).toHaveLength(4);
+  });
+
+  it("are never more than one message may name, the rooms of the last calls", async () => {
+    const { service, client, rooms, asked, reconnect } = await openRooms(18);
+    await settle(client.rooms.get(rooms[2].roomId)); // it counts as new
+    service.finish(service.rooms.get(rooms[9].roomId)!);
+    await run(100);
+    const last = await settle(client.rooms.create({ maxPlayers: 9 })); // instead of the one that has ended
+    await run(100);
+    asked();
+    await reconnect();
+    const followed = [...rooms.slice(3).filter((room) => room !== rooms[9]), rooms[2], last];
+    expect(asked().map((starts) => starts.map((s: any) => s.roomId))).toEqual([followed.map((room) => room.roomId)]);
+    expect(followed).toHaveLength(16);
+  });
+
+  it("of a room that is gone are reported once, and the other rooms go on", async () => {
+    const { service, rooms, fakes, errors, heard, asked, reconnect } = await openRooms(3);
+    asked();
+    await reconnect(() => {
+      service.rooms.delete(rooms[1].roomId);
+      service.join(fakes[0], service.newUser());
+    });
+    const docs = "https://api.example/docs/errors/room_not_found";
+    expect(errors).toMatchObject([{ name: "ParlorError", code: "room_not_found", status: 404, docs }]);
+    expect(asked()).toHaveLength(1);
+    service.join(fakes[2], service.newUser());
+    await run(100);
+    expect(heard).toEqual(["0 joined 2", "2 joined 2"]);
+    await reconnect();
+    expect(asked()).toMatchObject([[{ roomId: rooms[0].roomId, after: "2-n" }, { roomId: rooms[2].roomId }]]);
+    expect(errors).toHaveLength(1);
+  });
+
+  it("that may work later are asked for again, and only those", async () => {
+    const { service, rooms, fakes, errors, heard, asked, reconnect } = await openRooms(3);
+    const { roomId } = rooms[1];
+    let left = 3;
+    service.refusal = (_, room) => (room === roomId && left-- > 0 ? [503, "store_unavailable"] : undefined);
+    asked();
+    await reconnect(() => { for (const fake of fakes) service.join(fake, service.newUser()); });
+    expect(asked().map((starts) => starts.length)).toEqual([3, 1, 1, 1]);
+    expect(heard).toEqual(["0 joined 2", "2 joined 2", "1 joined 2"]);
+    expect(errors).toEqual([]);
+  });
+
+  it("are all asked for again by one message when it was refused", async () => {
+    const { service, fakes, errors, heard, asked, reconnect } = await openRooms(3);
+    let left = 2;
+    service.refusal = (type, room) =>
+      type === "room.subscribe" && !room && left-- > 0 ? [429, "rate_limited"] : undefined;
+    asked();
+    await reconnect(() => { for (const fake of fakes) service.join(fake, service.newUser()); });
+    expect(asked().map((starts) => starts.length)).toEqual([3, 3, 3]);
+    expect(heard).toEqual(["0 joined 2", "1 joined 2", "2 joined 2"]);
+    expect(errors).toEqual([]);
+  });
+
+  it("are not asked for again once the client is closed", async () => {
+    const { service, client, asked, reconnect } = await openRooms(1);
+    service.refusal = (_, room) => (room ? [503, "store_unavailable"] : undefined);
+    await reconnect();
+    expect(asked().length).toBeGreaterThan(3);
+    client.close();
+    await run(16_000);
+    expect(asked()).toEqual([]);
   });
 });

@@ -50,6 +50,8 @@ export class FakeService {
   /** Whether a frame is lost with the connection, before it had its effect or after. */
   loseFrame: (type: string) => "before" | "after" | undefined = () => undefined;
   failure: (method: string, path: string) => any = () => undefined;
+  /** Why a frame is refused, or a room that it names. */
+  refusal: (type: string, roomId?: string) => [status: number, code: string] | undefined = () => undefined;
   private readonly tickets = new Map<string, number>();
   private readonly refreshTokens = new Map<string, number>();
   private readonly sessions = new Set<string>();
@@ -374,6 +376,21 @@ export class FakeService {
         setTimeout(() => this.ended || this.handle(frame), 5);
       }
 
+      /** Returns how the subscription to a room begins, and the events that follow the reply. */
+      subscribe({ roomId, after }: any) {
+        const room = service.rooms.get(roomId);
+        const refused = service.refusal("room.subscribe", roomId) ?? (!room && [404, "room_not_found"] as const);
+        if (refused) return { outcome: { roomId, error: service.problem(...refused).body } };
+        this.rooms.add(roomId);
+        const seq = after ? Number(after.split("-")[0]) : -1;
+        const missed = room!.log.slice(seq);
+        if (seq >= room!.oldest) return { outcome: { roomId, mode: "resume", position: after }, missed };
+        service.snapshots++;
+        const view = service.view(room!);
+        const shared = { ...room!.shared };
+        return { outcome: { roomId, mode: "snapshot", position: view.position, room: { ...view, shared } } };
+      }
+
       handle({ id, type, data }: any) {
         const lost = service.loseFrame(type);
         if (lost === "before") return this.end(1006);
@@ -381,19 +398,14 @@ export class FakeService {
         const reply = (value: any) => this.say({ replyTo: id, ok: true, data: value });
         const refuse = (status: number, code: string, more?: object) =>
           this.say({ replyTo: id ?? null, ok: false, error: service.problem(status, code, more).body });
+        const refused = service.refusal(type);
+        if (refused) return refuse(...refused);
         const room = service.rooms.get(data?.roomId);
         if (type === "room.subscribe") {
-          if (!room) return refuse(404, "room_not_found");
-          this.rooms.add(data.roomId);
-          const seq = data.after ? Number(data.after.split("-")[0]) : -1;
-          if (seq >= room.oldest) {
-            reply({ mode: "resume", position: data.after });
-            for (const event of room.log.slice(seq)) this.say(event);
-          } else {
-            service.snapshots++;
-            const view = service.view(room);
-            reply({ mode: "snapshot", position: view.position, room: { ...view, shared: { ...room.shared } } });
-          }
+          if (!(data.rooms?.length <= 32)) return refuse(400, "invalid_request");
+          const outcomes = data.rooms.map((start: any) => this.subscribe(start));
+          reply({ rooms: outcomes.map((o: any) => o.outcome) });
+          for (const { missed = [] } of outcomes) for (const event of missed) this.say(event);
         } else if (type === "user.subscribe" && service.userStart) {
           reply(service.userStart);
         } else if (type === "room.unsubscribe") {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import WebSocket from "ws";
 import { createClient } from "../src/client.js";
 import { init } from "../src/index.js";
-import type { Options, Parlor } from "../src/types.js";
+import type { Options, Parlor, Room } from "../src/types.js";
 import { MemoryStorage } from "./fake_service.js";
 import { startNode, type RealNode } from "./node.js";
 
@@ -83,11 +83,7 @@ afterAll(async () => {
 
 /** Waits until a room of the SDK is that of the service: who is connected changes by itself. */
 async function wantSame(room: any, read: () => Promise<any>) {
-  const copy = (r: any) => {
-    const plain = JSON.parse(JSON.stringify(r));
-    plain.presence?.sort((a: any, b: any) => a.userId - b.userId); // the SDK has them in the order of events
-    return plain;
-  };
+  const copy = (r: any) => JSON.parse(JSON.stringify(r));
   await vi.waitFor(async () => {
     const truth = await read();
     expect(copy(room)).toEqual(copy(truth));
@@ -154,6 +150,9 @@ describe("a real node", () => {
     const message = same.once("message");
     room.send("move", { x: 3 });
     expect(await message).toMatchObject({ from: ada.user!.id, op: "move", payload: { x: 3 } });
+    const aim = same.once("message");
+    room.send("aim", [3, 4], { latest: true, to: [bob.user!.id] });
+    expect(await aim).toMatchObject({ op: "aim", payload: [3, 4] });
     await expect(ada.rooms.join(room.roomId)).resolves.toBe(room);
     await node.call(node.serverKey, "POST", "game-session/finish", {
       roomId: room.roomId, results: [{ userId: ada.user!.id, place: 1 }, { userId: bob.user!.id, place: 2 }],
@@ -229,6 +228,110 @@ describe("a real node", () => {
     expect(resynced).toEqual([]);
   }, 90_000);
 
+  it("asks for all its rooms by one message when it comes back, and misses nothing of any", async () => {
+    const asked: any[] = [];
+    let limits: any;
+    class Recorder extends WebSocket {
+      constructor(address: string) {
+        super(address);
+        this.addEventListener("message", ({ data }) => {
+          const { type, data: hello } = JSON.parse(String(data));
+          if (type === "hello") limits = hello.limits;
+        });
+      }
+
+      override send(text: any) {
+        const { type, data } = JSON.parse(text);
+        if (type === "room.subscribe") asked.push(data.rooms);
+        super.send(text);
+      }
+    }
+    const guest = open({ username: "Rooms", WebSocket: Recorder });
+    await guest.ready;
+    const rooms: Room[] = [];
+    for (let n = 0; n < 16; n++) rooms.push(await guest.rooms.create({ maxPlayers: 2 }));
+    expect(limits.roomsPerSubscribe).toBeGreaterThanOrEqual(rooms.length);
+    await waitFor(() => rooms.every((room) => room.presence?.[0].connected), "the guest is connected to each");
+    const heard: string[] = [];
+    rooms.forEach((room, n) => {
+      for (const type of ["joined", "resynced"] as const) room.on(type, () => heard.push(`${n} ${type}`));
+    });
+    relay.refuse = true;
+    relay.cut();
+    await waitFor(() => guest.state === "reconnecting", "the connection is lost");
+    const starts = rooms.map(({ roomId, position }) => ({ roomId, after: position }));
+    for (const { roomId } of rooms) await node.call(node.tokens.bob, "POST", "game-session/join", { roomId });
+    asked.length = 0;
+    relay.refuse = false;
+    await waitFor(() => heard.length >= rooms.length, "what happened meanwhile");
+    expect(asked).toEqual([starts]);
+    expect(heard.sort()).toEqual(rooms.map((_, n) => `${n} joined`).sort());
+    for (const room of rooms) expect(room.participants).toHaveLength(2);
+    for (const room of rooms) await room.cancel();
+  }, 60_000);
+
+  it("goes on in the other rooms when it may no longer see one", async () => {
+    const [host, friend] = [open({ username: "Host" }), open({ username: "Friend" })];
+    await Promise.all([host.ready, friend.ready]);
+    await host.friends.add(friend.user!.id);
+    await friend.friends.add(host.user!.id);
+    const secret = await host.rooms.create({ maxPlayers: 2, visibility: "private" });
+    const common = await host.rooms.create({ maxPlayers: 2 });
+    await friend.rooms.get(secret.roomId); // followed, without a seat
+    const seen = await friend.rooms.join(common.roomId);
+    await waitFor(() => seen.presence?.length === 2 && seen.presence.every((p) => p.connected), "both are connected");
+    const token = await host.account.token();
+    relay.refuse = true;
+    relay.cut();
+    await waitFor(() => friend.state === "reconnecting", "the connection is lost");
+    await node.call(token, "DELETE", `friends/${friend.user!.id}`);
+    relay.refuse = false;
+    await waitFor(() => failures.length > 0, "the error of the private room");
+    expect(failures.splice(0)).toMatchObject([{ name: "ParlorError", code: "room_not_found", status: 404 }]);
+    await waitFor(() => host.state === "online", "the host is back");
+    const ready = seen.once("ready");
+    await common.setReady();
+    expect(await ready).toMatchObject({ userId: host.user!.id, ready: true });
+  }, 60_000);
+
+  it("shows who is connected in the order of the participants, field by field", async () => {
+    const host = open({ username: "Host" });
+    const room = await host.rooms.create({ maxPlayers: 4 });
+    const ids = (list: any[] | undefined, key: "id" | "userId") => list?.map((x) => x[key]);
+    const disorder: unknown[] = [];
+    room.on("change", () => {
+      const [presence, participants] = [ids(room.presence, "userId"), ids(room.participants, "id")];
+      if (presence && presence.join() !== participants!.join()) disorder.push([presence, participants]);
+    });
+    const isHere = (id: number) => room.presence?.find((p) => p.userId === id)?.connected;
+    const want = (condition: () => boolean | undefined, what: string) => waitFor(() => !!condition(), what);
+    const truth = () => node.call(node.adminKey, "GET", `game-session/get?roomId=${room.roomId}`);
+    const players = [open({ username: "Second" }), open({ username: "Third" })];
+    await Promise.all(players.map((p) => p.ready));
+    const [second, third] = players.map((p) => p.user!.id);
+    for (const player of players) { // takes a seat, and follows the room only later
+      await node.call(await player.account.token(), "POST", "game-session/join", { roomId: room.roomId });
+    }
+    await players[1].rooms.join(room.roomId);
+    await want(() => isHere(third), "the last one comes first");
+    expect(ids(room.presence, "userId")).toEqual([host.user!.id, second, third]);
+    const seen = await players[0].rooms.join(room.roomId);
+    await want(() => isHere(second), "the second comes");
+    await wantSame(room, truth);
+    await seen.leave();
+    await waitFor(() => room.participants.length === 2, "the second leaves");
+    await wantSame(room, truth);
+    await players[0].rooms.join(room.roomId);
+    await want(() => isHere(second), "the second takes another seat");
+    expect(ids(room.presence, "userId")).toEqual([host.user!.id, third, second]);
+    players[1].close();
+    await want(() => isHere(third) === false, "the connection of the third is lost");
+    expect(room.presence![1]).toMatchObject({ userId: third, graceUntil: expect.any(String) });
+    await wantSame(room, truth);
+    await wantSame(seen, truth);
+    expect(disorder).toEqual([]);
+  }, 60_000);
+
   it("buys, saves, and keeps friends and the profile", async () => {
     const ada = as("ada");
     await ada.ready;
@@ -241,6 +344,15 @@ describe("a real node", () => {
     expect((await ada.store.owned()).items.map((o) => o.owned)).toEqual([1]);
     expect(await ada.store.pending()).toEqual([]);
     expect((await ada.wallet.ledger({ limit: 1 })).items).toHaveLength(1);
+    const bounds = await ada.wallet.limits({ tokenId: "GOLD", maxStake: "2.5", maxOpenRooms: 8 });
+    expect(bounds).toMatchObject({ maxStake: 2.5, maxStakeAmount: "250", maxOpenRooms: 8, pending: [] });
+    const looser = await ada.wallet.limits({ tokenId: "GOLD", maxStake: null });
+    expect(looser).toMatchObject({ maxStake: 2.5, pending: [{ limit: "maxStake", value: null }] });
+    const all = await ada.wallet.limits();
+    expect(all.excludedUntil).toBe(null);
+    expect(all.items.find(({ tokenId }) => tokenId === "GOLD")).toEqual(looser);
+    const tooMuch = ada.rooms.create({ maxPlayers: 2, entryTokenId: 1, roomEntry: 5 });
+    await expect(tooMuch).rejects.toMatchObject({ code: "stake_limit", status: 409 });
 
     expect(await ada.progress.load("main")).toBe(null);
     expect((await ada.progress.save("main", { level: 1 })).version).toBe(1);

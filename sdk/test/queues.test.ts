@@ -21,7 +21,7 @@ async function open(storage = new MemoryStorage()) {
 describe("messages", () => {
   it("are sent in order, also what waited for the connection", async () => {
     const { service, room, lose } = await open();
-    room.send("move", { n: 0 }, { to: [7] });
+    room.send("move", { n: 0 }, { to: [7], latest: true });
     await run(100);
     await lose();
     for (let n = 1; n < 5; n++) room.send("move", { n });
@@ -29,7 +29,8 @@ describe("messages", () => {
     service.reachable = true;
     await run(5000);
     expect(service.messages.map((m) => m.payload.n)).toEqual([0, 1, 2, 3, 4]);
-    expect(service.messages[0].to).toEqual([7]);
+    expect(service.messages[0]).toMatchObject({ to: [7], latest: true });
+    expect(service.messages[1]).not.toHaveProperty("latest");
   });
 
   it("wait in a bounded queue: 64, or 256 KB, or 10 s", async () => {

@@ -137,6 +137,12 @@ describe("Chromium", () => {
     await node.call(node.tokens.bob, "POST", "game-session/join", { roomId });
     await context.setOffline(false);
     await game.waitForFunction(() => (window as any).heard.length === 1);
+    // Who is connected, in the order of the participants: the player, again, and bob, who has no socket.
+    await game.waitForFunction(() => {
+      const { presence, participants } = (window as any).room;
+      return presence.map((p: any) => `${p.userId} ${p.connected}`).join() ===
+        participants.map((user: any, n: number) => `${user.id} ${n === 0}`).join();
+    });
     // The socket may end a moment before the browser says that it is offline, and an attempt to connect
     // fail a moment after it no longer says so: then the truth is "reconnecting".
     const states: string[] = await game.evaluate(() => (window as any).states);
