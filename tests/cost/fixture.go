@@ -151,6 +151,37 @@ func (f *fixture) fillSeats(ctx context.Context, seats, players int) (roomID str
 	return room.RoomID, nil
 }
 
+// makeOtherRooms makes the rooms that no row uses, of the players from the first one on.
+func (f *fixture) makeOtherRooms(ctx context.Context, first int) error {
+	for i := range roomSeats {
+		if err := f.credit(ctx, f.player(first+i), "100000", noReceipt); err != nil {
+			return err
+		}
+	}
+	for i := range otherOpenRooms + otherEndedRooms {
+		room, err := f.create(ctx, f.player(first+i%roomSeats), roomSeats, noReceipt)
+		if err != nil {
+			return err
+		}
+		if i < otherOpenRooms {
+			continue
+		}
+		for seat := 1; seat < roomSeats && err == nil; seat++ {
+			err = f.join(ctx, f.player(first+(i+seat)%roomSeats), room.RoomID, noReceipt)
+		}
+		if err == nil {
+			err = f.start(ctx, f.player(first+i%roomSeats), room.RoomID, noReceipt)
+		}
+		if err == nil {
+			err = f.finish(ctx, first, room.RoomID, noReceipt)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *fixture) leave(ctx context.Context, p principal.Caller, roomID string, rc idempotency.Receipt) error {
 	_, err := f.rooms.Leave(ctx, p, roomID, rc)
 	return err
