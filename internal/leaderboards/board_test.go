@@ -100,6 +100,7 @@ func TestFaultyDefinitionsAreRefusedWithTheField(t *testing.T) {
 		"schedule.timeZone":     {Schedule: &Schedule{Cron: "0 0 * * *", TimeZone: "Mars/Base"}},
 		"schedule.everySeconds": {Schedule: &Schedule{EverySeconds: 59}},
 		"graceSeconds":          {GraceSeconds: 86_401},
+		"startsAt":              {StartsAt: new(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC))},
 		"segments[0]":           {Segments: []string{"No"}},
 		"rules":                 {Rules: &Rules{}},
 		"rules.max": {
@@ -325,6 +326,8 @@ func TestALateResultCountsInItsSeason(t *testing.T) {
 		}
 		f.mustSend(2, "9", func(in *SubmitInput) { in.PlayedAt = &played })
 		f.mustSend(3, "7")
+		_, err = f.send(4, "9", func(in *SubmitInput) { in.PlayedAt = new(time.Unix(0, 0)) })
+		wantError(t, err, apierror.SeasonClosed, "")
 		past, now := userIDs(f.entries(Scope{Season: 1})), userIDs(f.entries(Scope{}))
 		if !slices.Equal(past, []int64{2, 1}) ||
 			!slices.Equal(now, []int64{3}) {

@@ -51,7 +51,11 @@ func (s *store) removeSeason(ctx context.Context, b *board, one *season) error {
 			}
 			names = append(names, cohorts...)
 		}
-		for bucket := range at.buckets {
+		buckets := at.buckets
+		if state[keys.BoardClockField] == "" { // no entry has ever come
+			buckets = 0
+		}
+		for bucket := range buckets {
 			names = append(names, keys.BoardEntries(at.BoardShard, at.season, bucket),
 				keys.BoardDetails(at.BoardShard, at.season, bucket))
 		}
