@@ -30,7 +30,7 @@ func (f Floors) Fill(t testing.TB) {
 	}
 	if int(count) != f.Members {
 		SendAll(t, f.DB, f.Members, 500, func(p redis.Cmdable, i int) {
-			p.ZAdd(t.Context(), plainSet, redis.Z{Score: rand.Float64(), Member: i})
+			p.ZAdd(t.Context(), plainSet, redis.Z{Score: float64(rand.IntN(10 * f.Members)), Member: i})
 		})
 	}
 }
@@ -42,7 +42,7 @@ func (f Floors) Compare(b *testing.B, call string, turns int, measure func() flo
 	f.Fill(b)
 	commands := map[string]func(p redis.Cmdable, i int){
 		"ZADD": func(p redis.Cmdable, _ int) {
-			p.ZAdd(b.Context(), plainSet, redis.Z{Score: rand.Float64(), Member: rand.IntN(f.Members)})
+			p.ZAdd(b.Context(), plainSet, redis.Z{Score: float64(rand.IntN(10 * f.Members)), Member: rand.IntN(f.Members)})
 		},
 		"ZRANK": func(p redis.Cmdable, _ int) {
 			p.ZRank(b.Context(), plainSet, strconv.Itoa(rand.IntN(f.Members)))
