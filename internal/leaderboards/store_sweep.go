@@ -26,8 +26,9 @@ func (s *store) seal(ctx context.Context, b *board, one *season) (bool, error) {
 	return sealed, nil
 }
 
-// keysAtOnce is how many keys one command removes.
-const keysAtOnce = 512
+// keysAtOnce is how many keys one command removes: buckets are freed at once, and 128 of them hold the
+// store for less than 0.1 ms.
+const keysAtOnce = 128
 
 // removeSeason removes all keys of a season. The store frees the large ones in the background:
 // UNLINK takes no longer for ten million entries than for ten.
