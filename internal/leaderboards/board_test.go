@@ -87,6 +87,19 @@ func TestScoresAreReadExactly(t *testing.T) {
 	}
 }
 
+func TestAScoreOfAnotherTypeIsRefusedWithTheField(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.create(Definition{})
+	for _, score := range []string{`null`, `""`, `true`, `[1]`, `{"a":1}`, `"1,5"`, `"NaN"`, `1e400`} {
+		var in SubmitInput
+		if err := wire.Unmarshal([]byte(`{"userId":1,"score":`+score+`}`), &in); err != nil {
+			t.Errorf("%s: %v", score, err)
+		}
+		_, err := f.Submit(t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{})
+		wantError(t, err, apierror.InvalidRequest, "score")
+	}
+}
+
 func TestFaultyDefinitionsAreRefusedWithTheField(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	for field, d := range map[string]Definition{
