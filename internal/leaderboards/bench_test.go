@@ -103,8 +103,8 @@ func memberOf(i int) string {
 	return encodeMember(&Definition{Order: Descending}, spreadScore(i), 0, time.UnixMilli(0), int64(i+1))
 }
 
-// BenchmarkStore reports what the calls of a board cost the store, as multiples of plain commands of
-// the same run, and the bytes of an entry. The first rows are the commands of a call, many in a
+// BenchmarkStore reports what the calls of a board cost the store, as multiples of plain commands
+// of the same run, and the bytes of an entry. The first rows are the commands of a call, many in a
 // round trip. The last ones are whole calls of the service, one after the other; what profiles of
 // players cost is not in them.
 func BenchmarkStore(b *testing.B) {

@@ -58,8 +58,10 @@ func (f *fixture) writeUntil(b *testing.B, until time.Time, nodes ...*Service) [
 func askUntil(b *testing.B, server *redistest.Server, until time.Time) map[string][]timed {
 	ctx := b.Context()
 	commands := map[string]func(c *redis.Client) error{
-		"PING":  func(c *redis.Client) error { return c.Ping(ctx).Err() },
-		"ZADD":  func(c *redis.Client) error { return c.ZAdd(ctx, "asked", redis.Z{Score: rand.Float64(), Member: 1}).Err() },
+		"PING": func(c *redis.Client) error { return c.Ping(ctx).Err() },
+		"ZADD": func(c *redis.Client) error {
+			return c.ZAdd(ctx, "asked", redis.Z{Score: rand.Float64(), Member: 1}).Err()
+		},
 		"ZRANK": func(c *redis.Client) error { return c.ZRank(ctx, "asked", "1").Err() },
 	}
 	var mu sync.Mutex

@@ -152,8 +152,8 @@ func TestAScheduleIsCheckedAtAnyTime(t *testing.T) {
 		}
 	}
 	for _, cron := range []string{
-		"* * * * *", "0 0 * * MON", "0 0 1,15 * *", "0 0 L * *", "0 0 29 2 *", "0 0 15W * *", "0 9-17/2 * * 1-5", "0 0 * * 5#3",
-		"30 6,18 * JAN,JUL 7",
+		"* * * * *", "0 0 * * MON", "0 0 1,15 * *", "0 0 L * *", "0 0 29 2 *", "0 0 15W * *", "0 9-17/2 * * 1-5",
+		"0 0 * * 5#3", "30 6,18 * JAN,JUL 7",
 	} {
 		var errs apierror.FieldErrors
 		(&Schedule{Cron: cron, TimeZone: "Europe/Berlin"}).check(&errs)
