@@ -250,11 +250,14 @@ func TestTheVersionOfTheFirstHundredRisesOnlyWithThem(t *testing.T) {
 		}{
 			{"behind the first hundred", f.score(899, values{"user": 110}), "100"},
 			{"unchanged in front", f.score(1, values{"user": 1}), "100"},
+			{"as good as the hundredth, and later", f.score(901, values{"user": 110}), "100"},
 			{"from behind into them", f.score(950, values{"user": 110}), "101"},
 			{"out of them", f.score(1, values{"user": 1, "operator": "last"}), "102"},
 			{"hidden in front", f.entry(scripts.BoardHide, values{"user": 2, "hide": 1}), "103"},
 			{"hidden behind", f.entry(scripts.BoardHide, values{"user": 109, "hide": 1}), "103"},
 			{"removed in front", f.entry(scripts.BoardRemove, values{"user": 3}), "104"},
+			{"shown again in front", f.entry(scripts.BoardHide, values{"user": 2, "hide": 0}), "105"},
+			{"shown again behind", f.entry(scripts.BoardHide, values{"user": 109, "hide": 0}), "105"},
 		} {
 			step.call.want(scripts.OK)
 			if top() != step.want {

@@ -19,15 +19,14 @@ local stored = string.find(flags, 's', 1, true) and redis.call('HGET', details_k
 if stored ~= segments then return {'stale', stored} end
 
 local member = key .. pack_bytes(tonumber(user), 6)
+count_top(season_key, rank_key, member)
 if hide == '1' then
-  count_top(season_key, redis.call('ZRANK', rank_key, member))
   redis.call('ZREM', rank_key, member)
   for i = 5, #KEYS do redis.call('ZREM', KEYS[i], member) end
   flags = flags .. 'h'
 else
   redis.call('ZADD', rank_key, '0', member)
   for i = 5, #KEYS do redis.call('ZADD', KEYS[i], '0', member) end
-  count_top(season_key, redis.call('ZRANK', rank_key, member))
   flags = string.gsub(flags, 'h', '')
 end
 redis.call('HINCRBY', season_key, 'hidden', hide == '1' and '1' or '-1')

@@ -19,7 +19,7 @@ local member = key .. pack_bytes(tonumber(user), 6)
 if string.find(flags, 'h', 1, true) then
   redis.call('HINCRBY', season_key, 'hidden', '-1')
 else
-  count_top(season_key, redis.call('ZRANK', rank_key, member))
+  count_top(season_key, rank_key, member)
   redis.call('ZREM', rank_key, member)
   for i = 5, #KEYS do redis.call('ZREM', KEYS[i], member) end
 end

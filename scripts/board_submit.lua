@@ -38,7 +38,8 @@ local function refuse(...) return save_receipt(receipt_key, fingerprint, ttl_ms,
 
 local season = redis.call('HMGET', season_key, 'state', 'clock')
 local now_ms, now = read_clock()
-local at = math.max(now_ms, tonumber(season[2] or '0'))
+local clock = tonumber(season[2] or '0')
+local at = math.max(now_ms, clock)
 if season[1] or at < tonumber(from) or to ~= '' and at >= tonumber(to) then return {'stale', nonce, now, ''} end
 
 local record = redis.call('HGET', entries_key, user)
@@ -122,17 +123,16 @@ if is_changed then
   local packed_sub = sub and pack_score(sub, sub_order) or '\16\0\0\0\0\0\0' -- as a subscore of 0
   key = pack_score(score, order) .. packed_sub .. pack_bytes(at, 6)
   member = key .. packed_user
-  local old_rank = old_member and not is_hidden and member > old_member and redis.call('ZRANK', rank_key, old_member)
+  if not is_hidden then
+    count_top(season_key, rank_key, old_member and is_before(old_member, member) and old_member or member)
+  end
   for i = first_segment - 1, not is_hidden and last_segment or 0 do
     local zset_key = i < first_segment and rank_key or KEYS[i]
     if old_member then redis.call('ZREM', zset_key, old_member) end
     redis.call('ZADD', zset_key, '0', member)
   end
-  redis.call('HSET', season_key, 'clock', string.format('%d', at))
-  if not is_hidden then
-    local rank = redis.call('ZRANK', rank_key, member)
-    count_top(season_key, old_rank and math.min(rank, old_rank) or rank)
-  end
+  -- Of many scores in a millisecond one sets the clock.
+  if at > clock then redis.call('HSET', season_key, 'clock', string.format('%d', at)) end
   if details ~= '' then
     redis.call('HSET', details_key, user, details)
     if not string.find(flags, 'd', 1, true) then flags = flags .. 'd' end

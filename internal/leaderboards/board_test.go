@@ -87,6 +87,19 @@ func TestScoresAreReadExactly(t *testing.T) {
 	}
 }
 
+func TestAScoreOfAnotherTypeIsRefusedWithTheField(t *testing.T) {
+	f := newFixture(t, redistest.Single(t))
+	f.create(Definition{})
+	for _, score := range []string{`null`, `""`, `true`, `[1]`, `{"a":1}`, `"1,5"`, `"NaN"`, `1e400`} {
+		var in SubmitInput
+		if err := wire.Unmarshal([]byte(`{"userId":1,"score":`+score+`}`), &in); err != nil {
+			t.Errorf("%s: %v", score, err)
+		}
+		_, err := f.Submit(t.Context(), f.server(), f.gameID, "top", in, idempotency.Receipt{})
+		wantError(t, err, apierror.InvalidRequest, "score")
+	}
+}
+
 func TestFaultyDefinitionsAreRefusedWithTheField(t *testing.T) {
 	f := newFixture(t, redistest.Single(t))
 	for field, d := range map[string]Definition{
@@ -100,6 +113,7 @@ func TestFaultyDefinitionsAreRefusedWithTheField(t *testing.T) {
 		"schedule.timeZone":     {Schedule: &Schedule{Cron: "0 0 * * *", TimeZone: "Mars/Base"}},
 		"schedule.everySeconds": {Schedule: &Schedule{EverySeconds: 59}},
 		"graceSeconds":          {GraceSeconds: 86_401},
+		"startsAt":              {StartsAt: new(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC))},
 		"segments[0]":           {Segments: []string{"No"}},
 		"rules":                 {Rules: &Rules{}},
 		"rules.max": {
@@ -325,6 +339,8 @@ func TestALateResultCountsInItsSeason(t *testing.T) {
 		}
 		f.mustSend(2, "9", func(in *SubmitInput) { in.PlayedAt = &played })
 		f.mustSend(3, "7")
+		_, err = f.send(4, "9", func(in *SubmitInput) { in.PlayedAt = new(time.Unix(0, 0)) })
+		wantError(t, err, apierror.SeasonClosed, "")
 		past, now := userIDs(f.entries(Scope{Season: 1})), userIDs(f.entries(Scope{}))
 		if !slices.Equal(past, []int64{2, 1}) ||
 			!slices.Equal(now, []int64{3}) {

@@ -194,6 +194,9 @@ func (d *Definition) check() error {
 	checkRange(&errs, "shards", int64(d.Shards), 1, maxShards)
 	checkRange(&errs, "graceSeconds", d.GraceSeconds, 0, maxGraceSeconds)
 	checkRange(&errs, "keepSeasons", *d.KeepSeasons, 0, maxKeepSeasons)
+	if d.StartsAt != nil && time.Until(*d.StartsAt) > maxSeasonSeconds*time.Second {
+		errs.Add("startsAt", "range", "must be within ten years")
+	}
 	if d.Subscore != nil {
 		checkWord(&errs, "subscore.order", d.Subscore.Order, Descending, Ascending)
 		checkWord(&errs, "subscore.operator", d.Subscore.Operator, Best, Last, Sum, Min, Max)

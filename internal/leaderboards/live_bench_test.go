@@ -9,7 +9,6 @@ import (
 	"github.com/parlor-games/parlor/internal/idempotency"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -19,7 +18,8 @@ const (
 
 // BenchmarkLive reports what watched boards cost the store: the share of its CPU time that ten
 // nodes with a hundred boards each take, while no board changes, and what one look at a board costs
-// and the reading of one whose first 100 entries have changed, beside a PING of the same run.
+// and a score with the reading of the first 100 entries that it has changed, beside plain commands
+// of the same run.
 func BenchmarkLive(b *testing.B) {
 	server := redistest.StartFor(b)
 	db, err := redisdb.Open(server.URL())
@@ -49,28 +49,22 @@ func BenchmarkLive(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	s := &storeBench{b: b, db: db}
 	const looks = 400
+	cpu := func(do func()) float64 { // µs of the store's main thread while do runs
+		before := redistest.CPUTime(b, db)
+		do()
+		return redistest.CPUTime(b, db) - before
+	}
+	// As many in a round trip as boards are looked at.
+	floors := redistest.Floors{DB: db, Members: 10_000, AtOnce: liveBoards}
 	for b.Loop() {
-		ping := s.costOf(func() { // as many in a round trip as boards are looked at
-			for range looks {
-				if _, err := db.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-					for range liveBoards {
-						p.Ping(ctx)
-					}
-					return nil
-				}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}) / looks / liveBoards
-		idle := s.costOf(func() {
+		idle := cpu(func() {
 			for range looks {
 				live.tick(ctx)
 			}
 		}) / looks / liveBoards
 		top := live.boards[boardID{1, "b0"}]
-		changed := s.costOf(func() {
+		changed := cpu(func() {
 			for n := range looks {
 				in := SubmitInput{UserID: 1, Score: ScoreInput(strconv.Itoa(1000 + n))}
 				if _, err := service.Submit(ctx, f.server(), 1, "b0", in, idempotency.Receipt{}); err != nil {
@@ -83,19 +77,7 @@ func BenchmarkLive(b *testing.B) {
 		}) / looks
 		share := idle * liveBoards * liveNodes * float64(time.Second/liveInterval) / 1e6
 		b.ReportMetric(share*100, "%-of-the-store")
-		b.ReportMetric(idle, "µs/look")
-		b.ReportMetric(idle/ping, "look/PING")
-		b.ReportMetric(changed/ping, "changed/PING")
+		floors.Compare(b, "look", 3, func() float64 { return idle })
+		floors.Compare(b, "score-and-reading", 3, func() float64 { return changed })
 	}
-}
-
-// costOf returns the microseconds of CPU time of the store's main thread while do runs.
-func (s *storeBench) costOf(do func()) float64 {
-	s.b.Helper()
-	cpu := func() float64 {
-		return s.info("cpu", "used_cpu_user_main_thread") + s.info("cpu", "used_cpu_sys_main_thread")
-	}
-	before := cpu()
-	do()
-	return (cpu() - before) * 1e6
 }

@@ -19,7 +19,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// people are the players of a test: every id is a player of its game.
+// maxPerson is the largest id of a player.
+const maxPerson = 999_999
+
+// people are the players of a test: every id up to maxPerson is a player of its game.
 type people struct {
 	gameID  int64
 	friends map[int64][]int64
@@ -27,7 +30,7 @@ type people struct {
 }
 
 func (p *people) Game(_ context.Context, userID int64) (int64, error) {
-	if userID >= 1_000_000 {
+	if userID > maxPerson {
 		return 0, apierror.UserNotFound
 	}
 	return p.gameID, nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/wire"
 )
 
@@ -36,14 +35,13 @@ func (s Score) MarshalJSONTo(e *jsontext.Encoder) error {
 // until the board is known, and with it the number of decimals. "" stands for a missing score.
 type ScoreInput string
 
-// UnmarshalJSON takes a JSON number or string as it is; toUnits checks it. It returns
-// invalid_request for other types.
+// UnmarshalJSON takes any JSON value: toUnits checks it, so that the error names the field. Null is
+// a missing score.
 func (s *ScoreInput) UnmarshalJSON(b []byte) error {
-	text := strings.Trim(string(b), `"`)
-	if len(b) == 0 || b[0] != '"' && b[0] != '-' && (b[0] < '0' || b[0] > '9') || text == "" {
-		return apierror.InvalidRequest.WithReason("must be a number or a decimal string")
+	*s = ScoreInput(strings.Trim(string(b), `"`))
+	if *s == "null" {
+		*s = ""
 	}
-	*s = ScoreInput(text)
 	return nil
 }
 

@@ -3,6 +3,9 @@ package leaderboards
 import (
 	"testing"
 	"time"
+
+	"github.com/parlor-games/parlor/internal/apierror"
+	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
 func at(t *testing.T, text string) time.Time {
@@ -92,6 +95,70 @@ func TestSeasonsAreStoredAhead(t *testing.T) {
 	for i, s := range added {
 		if s.number != int64(i+2) || s.opens != int64(i+1)*60_000 || s.closes != s.opens+60_000 || s.graceMS != 5_000 {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A definition may allow far more entries than ever come, and the buckets of every season are named
+// when it is removed.
+func TestTheBucketsOfAllShardsAreBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		d    Definition
+		want int64 // of a shard
+	}{
+		"any number of entries":        {Definition{Shards: 1}, minBuckets},
+		"few entries":                  {Definition{Shards: 1, MaxEntries: new(int64(10))}, minBuckets},
+		"a million entries":            {Definition{Shards: 1, MaxEntries: new(int64(1e6))}, 1_000_000 / recordsPerBucket},
+		"as many as there may be":      {Definition{Shards: 1, MaxEntries: new(int64(1e9))}, maxBuckets},
+		"the same on as many shards":   {Definition{Shards: maxShards, MaxEntries: new(int64(1e9))}, maxBuckets / maxShards},
+		"a million entries on as many": {Definition{Shards: maxShards, MaxEntries: new(int64(1e6))}, minBuckets},
+	} {
+		if got := test.d.bucketsAhead(); got != test.want {
+			t.Errorf("%s: %d buckets; want %d", name, got, test.want)
+		}
+	}
+}
+
+func TestASeasonWithoutEntriesIsRemovedByFewCommands(t *testing.T) {
+	db := redistest.Single(t)
+	f := newFixture(t, db)
+	f.create(Definition{KeepSeasons: new(int64(0)), MaxEntries: new(int64(1e9))})
+	if _, err := f.EndSeason(t.Context(), f.server(), f.gameID, "top", 1); err != nil {
+		t.Fatal(err)
+	}
+	sent := redistest.CountCommands(db)
+	if _, err := f.sweepGame(t.Context(), f.gameID); err != nil {
+		t.Fatal(err)
+	}
+	if got := sent.Load(); got > 30 {
+		t.Errorf("%d commands", got)
+	}
+	if page, _, err := f.ListSeasons(t.Context(), f.server(), f.gameID, "top", 0, 10); err != nil || len(page) != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// Whether a schedule is accepted does not depend on the time at which it is defined.
+func TestAScheduleIsCheckedAtAnyTime(t *testing.T) {
+	for _, cron := range []string{
+		"0 0 1-30,99 * *", "0 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24 * * *", "*/0 * * * *",
+		"0-59,60 * * * *", "0 0 30 2 *", "0 0 99W * *", "@daily", "0 0 * * * 2030", "0 0 * *", "0 0 * * 0-6,x",
+		"0 0 1,L,,2 * *", "0 0 * 1-12,13 *", "", "* * * * *; *",
+	} {
+		var errs apierror.FieldErrors
+		(&Schedule{Cron: cron, TimeZone: "UTC"}).check(&errs)
+		if errs.Err() == nil {
+			t.Errorf("%q is accepted", cron)
+		}
+	}
+	for _, cron := range []string{
+		"* * * * *", "0 0 * * MON", "0 0 1,15 * *", "0 0 L * *", "0 0 29 2 *", "0 0 15W * *", "0 9-17/2 * * 1-5",
+		"0 0 * * 5#3", "30 6,18 * JAN,JUL 7",
+	} {
+		var errs apierror.FieldErrors
+		(&Schedule{Cron: cron, TimeZone: "Europe/Berlin"}).check(&errs)
+		if err := errs.Err(); err != nil {
+			t.Errorf("%q: %v", cron, err)
 		}
 	}
 }

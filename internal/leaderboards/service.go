@@ -198,7 +198,7 @@ func (s *Service) bucketsOfNext(ctx context.Context, b *board, nowMS int64) (int
 		return 0, err
 	}
 	shards := int64(r.definition.Shards)
-	return max(bucketsFor(counts[0]/shards), bucketsFor(r.definition.maxEntriesPerShard())), nil
+	return max(bucketsFor(counts[0]/shards), r.definition.bucketsAhead()), nil
 }
 
 // create is Create for a board of any key.
@@ -224,7 +224,7 @@ func (s *Service) create(
 	}
 	b := &board{
 		gameID: gameID, key: d.Board, definitions: map[int64]*Definition{1: &d},
-		bucketsOfNext: bucketsFor(d.maxEntriesPerShard()),
+		bucketsOfNext: d.bucketsAhead(),
 	}
 	first := season{
 		number: 1, opens: now, graceMS: d.GraceSeconds * 1000, definition: 1, buckets: b.bucketsOfNext,

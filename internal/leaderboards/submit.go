@@ -83,7 +83,7 @@ type attempt struct {
 	writer   Writer
 	userID   int64
 	in       SubmitInput
-	playedMS int64 // 0: now
+	playedMS int64 // at least 1; 0: now
 	details  string
 	segments string
 	caller   string // of the receipt
@@ -197,7 +197,7 @@ func (a *attempt) check(d *Definition) error {
 		errs.Add("userId", "required", "must be a player")
 	}
 	if a.in.PlayedAt != nil {
-		a.playedMS = a.in.PlayedAt.UnixMilli()
+		a.playedMS = max(a.in.PlayedAt.UnixMilli(), 1)
 	}
 	needsPlay := isPlayer && d.Rules != nil && d.Rules.Play
 	switch {

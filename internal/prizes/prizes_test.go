@@ -345,6 +345,21 @@ func TestPrizesInAssetsAreAddedToWhatThePlayerOwns(t *testing.T) {
 	})
 }
 
+func TestAPlayerWithTwoLinesGetsBoth(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		f := newFixture(t, db)
+		f.mustFund(900, Mint)
+		f.mustPlan(
+			Line{UserID: 7, Place: 1, Units: 500}, Line{UserID: 8, Place: 2, Units: 100}, Line{UserID: 7, Place: 3, Units: 300},
+		)
+		f.mustPay()
+		if f.spendable(7) != 800 || f.spendable(8) != 100 {
+			t.Errorf("%d and %d", f.spendable(7), f.spendable(8))
+		}
+		f.wantBooks(900, 900, 0, 0)
+	})
+}
+
 func TestLongPlansArePaidInSteps(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
 		f := newFixture(t, db)

@@ -22,7 +22,9 @@ var (
 	matches  = killer{"./scripts", "TestExamples|TestAMatch"}
 	feeding  = killer{"./rooms", "TestRoomsAgreeWithTheModel|TestEveryEnd"}
 	counted  = killer{"./internal/leaderboards", "TestARoomCountsOnce"}
+	first100 = killer{"./scripts", "TestTheVersionOfTheFirstHundred"}
 	ordered  = killer{"./internal/leaderboards", "TestMembersAre|TestTheTimeOfAnEntry"}
+	twice    = killer{"./internal/prizes", "TestAPlayerWithTwoLines"}
 	winners  = killer{
 		"./internal/prizes", "TestPrizesAgreeWithTheModel$|TestAPoorHouse|TestWhatAServer|TestASpoiled|TestAVoided",
 	}
@@ -414,7 +416,7 @@ var mutants = []mutant{
 	},
 	{
 		"the second line of a player forgets the first", "prize_pay",
-		"    of_token[user], seqs[user] = count, seq\n", "    seqs[user] = seq\n", winners,
+		"    of_token[user], seqs[user] = count, seq\n", "    seqs[user] = seq\n", twice,
 	},
 	{
 		"a key that SET spoiled stops a payment in its middle", "prize_pay",
@@ -554,11 +556,19 @@ var mutants = []mutant{
 	},
 	{
 		"an entry is older than one before it", "board_submit",
-		"local at = math.max(now_ms, tonumber(season[2] or '0'))", "local at = now_ms", ordered,
+		"local at = math.max(now_ms, clock)", "local at = now_ms", ordered,
 	},
 	{
 		"the last is the first", "lib_board",
 		"return pack_bytes(order == 'asc'", "return pack_bytes(order ~= 'asc'", ordered,
+	},
+	{
+		"a change among the first 100 makes no new version of them", "lib_board",
+		"if not hundredth or not is_before(hundredth, member) then", "if not hundredth then", first100,
+	},
+	{
+		"who reaches the score of the hundredth later makes a new version", "lib_board",
+		"    x, y = string.byte(a, i), string.byte(b, i)\n", "    break\n", first100,
 	},
 	{
 		"a season is sealed before its end", "board_seal",
@@ -689,7 +699,8 @@ var mutants = []mutant{
 	},
 	{
 		"fees that leave the escrow are in no pool", "tour_settle",
-		"    redis.call('HINCRBY', prize_key, 'pool', units)\n", "", tours,
+		"    redis.call('HINCRBY', prize_key, 'pool', units)\n", "",
+		killer{"./internal/tournaments", "TestTwoPlayers"}, // on nodes that are killed it would never end
 	},
 	{
 		"a tournament is finished while fees are held", "tour_advance",

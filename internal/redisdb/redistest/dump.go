@@ -58,20 +58,6 @@ func CPUTime(t testing.TB, db *redisdb.DB) (us float64) {
 	return us
 }
 
-// PingTime returns the CPU time in µs that the store takes for one PING, the unit in which
-// benchmarks report what a call takes.
-func PingTime(t testing.TB, db *redisdb.DB) float64 {
-	t.Helper()
-	const pings = 5000
-	before := CPUTime(t, db)
-	for range pings {
-		if err := db.Client.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return (CPUTime(t, db) - before) / pings
-}
-
 // Dump returns all strings and hashes of the store as text, for tests that search for what must not
 // be stored.
 func Dump(t testing.TB, db *redisdb.DB) string {

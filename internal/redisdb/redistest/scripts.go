@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 
@@ -17,6 +18,7 @@ func replaceScripts() error {
 	if dir == "" {
 		return nil
 	}
+	_ = flag.Set("rapid.shrinktime", "0s") // where there is such a flag: any failure will do, however large
 	for name, s := range scripts.All() {
 		loaded, err := scripts.Load(os.DirFS(dir), name)
 		if err != nil {
