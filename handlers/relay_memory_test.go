@@ -70,9 +70,9 @@ func (s *wireSocket) readUntil(t testing.TB, text []byte) {
 }
 
 // maxRelayBytes is how much the node may allocate for a message to three players: one message at a
-// time, so that nothing is shared with others. It was 5,900 when each message was read, decoded and
+// time, so that nothing is shared with others. It was 3,700 when each message was read, decoded and
 // published in memory of its own.
-const maxRelayBytes = 3_000
+const maxRelayBytes = 2_000
 
 // How much a relayed message allocates decides how often a node under load collects garbage, which
 // delays everything else (docs/performance.md).
