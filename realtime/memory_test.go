@@ -68,7 +68,7 @@ func TestWhatADeliveryAllocates(t *testing.T) {
 				t.Fatal("the event is not the next one")
 			}
 			changed.notifyCursors(replaced)
-		}, 700},
+		}, 1000},
 		"a message": {texts, func() func(m channelMessage) {
 			var batch ephemeralBatch
 			return func(m channelMessage) {

@@ -268,20 +268,23 @@ func (r *realtimeBench) measureLatency() error {
 	r.head("B2", fmt.Sprintf("time from send to receipt at %s deliveries a second; the relay at half of its most",
 		writeNumber(r.options.rate)))
 	for _, s := range r.options.shapes {
-		systems := slices.DeleteFunc(slices.Clone(latencySystems), func(system string) bool {
-			return system != floorGorilla && system != floorCoalescing && !slices.Contains(r.options.systems, system)
-		})
-		if err := r.measureLatencyAt(s, r.options.rate, systems, ""); err != nil {
-			return err
+		isNamed := func(system string) bool { return slices.Contains(r.options.systems, system) }
+		if slices.ContainsFunc(latencySystems, isNamed) {
+			systems := slices.DeleteFunc(slices.Clone(latencySystems), func(system string) bool {
+				return system != floorGorilla && system != floorCoalescing && !isNamed(system)
+			})
+			if err := r.measureLatencyAt(s, r.options.rate, systems, ""); err != nil {
+				return err
+			}
 		}
-		if !slices.Contains(r.options.systems, systemRelay) {
+		if !isNamed(systemRelay) {
 			continue
 		}
 		rate, origin, err := r.relayRate(s)
 		if err != nil {
 			return err
 		}
-		systems = []string{floorGorilla, floorCoalescing, systemRelay}
+		systems := []string{floorGorilla, floorCoalescing, systemRelay}
 		if err := r.measureLatencyAt(s, rate, systems, "at "+writeNumber(rate)+", "+origin); err != nil {
 			return err
 		}
