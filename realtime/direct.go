@@ -9,10 +9,12 @@ import (
 )
 
 // directConn is the connection of a socket beneath gorilla and melody, which keep the handshake and
-// control frames. It takes messages out of what is read (direct_read.go). The hub writes its own frames past them: without waiting, in the
-// goroutine that has the frame, as long as the kernel has room. The rest of a frame that does not
-// fit is written by a goroutine that is made for it; whatever comes meanwhile waits behind it. So
-// the bytes of two frames never mix, and neither a worker nor melody waits for a slow client.
+// control frames. It takes messages out of what is read (direct_read.go).
+//
+// The hub writes its own frames past them: without waiting, in the goroutine that has the frame, as
+// long as the kernel has room. The rest of a frame that does not fit is written by a goroutine that
+// is made for it; whatever comes meanwhile waits behind it. So the bytes of two frames never mix,
+// and neither a worker nor melody waits for a slow client.
 //
 // Lock order: Client.mu before directConn.mu.
 type directConn struct {

@@ -217,7 +217,8 @@ type inboundMessage struct {
 	class   int             // of the pool; 0: none
 }
 
-// The memory of messages is used again. Each pool has messages of twice the bytes of the one before.
+// The memory of messages is used again. Each pool has messages of twice the bytes of the one
+// before.
 const (
 	smallestMessageBits = 9  // 512 bytes
 	largestMessageBits  = 12 // readChunkBytes

@@ -50,8 +50,8 @@ func dialRaw(t *testing.T, n *testNode) (*testClient, net.Conn) {
 	return c, raw
 }
 
-// Messages that the hub reads itself, and those that it leaves to gorilla, keep their order, however
-// their bytes arrive.
+// Messages that the hub reads itself, and those that it leaves to gorilla, keep their order,
+// however their bytes arrive.
 func TestMessagesArriveWholeAndInOrderHoweverTheyAreCut(t *testing.T) {
 	n := startNode(t, redistest.Single(t), Options{},
 		Limits{MaxFrameBytes: 128 << 10, FramesPerSecond: 1 << 20, BurstFrames: 1 << 20})

@@ -200,8 +200,8 @@ var publishBuffers = sync.Pool{New: func() any { return new(publishBuffer) }}
 // maxPublishBufferBytes bounds what is kept: most messages are small.
 const maxPublishBufferBytes = 4 << 10
 
-// publishToChannel publishes a message on the topic's channel without adding it to the list. After an
-// error, the payload must not be changed: it may be sent later.
+// publishToChannel publishes a message on the topic's channel without adding it to the list. After
+// an error, the payload must not be changed: it may be sent later.
 func (h *Hub) publishToChannel(ctx context.Context, channel string, payload []byte) error {
 	_, err := h.db.Publish(ctx, channel, payload).Result()
 	return redisdb.WrapError("publish", err)

@@ -3,6 +3,7 @@ package realtime
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,8 +40,8 @@ func (p *directPair) discardFrame(t *testing.T) {
 	}
 }
 
-// What an event or a message allocates on its way from the channel to four clients. It is mostly the
-// frame of an event, which stays in the topic's buffer. The frame of a message does not stay.
+// What an event or a message allocates on its way from the channel to four clients: of an event
+// mostly its frame, which stays in the topic's buffer. The frame of a message does not stay.
 func TestWhatADeliveryAllocates(t *testing.T) {
 	h := New(redistest.Single(t), Options{})
 	room := newTopic(h, "{r1}:room:00000000-0000-8000-8000-000000000000:events")
@@ -52,9 +53,10 @@ func TestWhatADeliveryAllocates(t *testing.T) {
 	var entries, texts []channelMessage
 	now := time.Now().UnixMilli()
 	for i := range 2 * messages {
-		entry := fmt.Sprintf("%d-%08d|%s|%d|%s", i+1, i+1, testEvent, now, valuesOf(testEvent, "200 bytes of a document"))
+		values := valuesOf(testEvent, strings.Repeat("x", 190))
+		entry := fmt.Sprintf("%d-%08d|%s|%d|%s", i+1, i+1, testEvent, now, values)
 		entries = append(entries, channelMessage{room.name, entry})
-		m := EphemeralMessage{senderID: "sender", seq: uint64(i + 1), Text: []byte(`{"type":"room.message","data":{"op":"m"}}`)}
+		m := EphemeralMessage{senderID: "sender", seq: uint64(i + 1), Text: []byte(`{"type":"room.message","op":"m"}`)}
 		texts = append(texts, channelMessage{room.name, string(m.appendPayload(nil))})
 	}
 	for name, c := range map[string]struct {
@@ -68,7 +70,7 @@ func TestWhatADeliveryAllocates(t *testing.T) {
 				t.Fatal("the event is not the next one")
 			}
 			changed.notifyCursors(replaced)
-		}, 1000},
+		}, 1200},
 		"a message": {texts, func() func(m channelMessage) {
 			var batch ephemeralBatch
 			return func(m channelMessage) {

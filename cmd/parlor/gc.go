@@ -24,8 +24,8 @@ const (
 	// maxGCHeadroomBytes allows. With thousands of sockets on one processor, messages are late for a
 	// tenth of a second in each collection.
 	gcInterval = 10 * time.Second
-	// gcLoadInterval is how often the load is measured. The headroom doubles once in this time at most,
-	// so that a storm of connections, which is over in a second or two, leaves no large heap.
+	// gcLoadInterval is how often the load is measured. The headroom doubles once in this time at
+	// most, so that a storm of connections, which is over in a second or two, leaves no large heap.
 	gcLoadInterval = 5 * time.Second
 )
 
@@ -114,8 +114,8 @@ func (p *gcPacer) followLoad(every time.Duration, ended <-chan struct{}) {
 	}
 }
 
-// nextHeadroom returns the headroom after a time in which so many bytes were allocated: one of a few
-// steps, because each change of the percentage stops the world.
+// nextHeadroom returns the headroom after a time in which so many bytes were allocated: one of a
+// few steps, because each change of the percentage stops the world.
 func nextHeadroom(headroom, allocated uint64, in time.Duration) uint64 {
 	inGCInterval := uint64(float64(allocated) * gcInterval.Seconds() / in.Seconds())
 	next := uint64(minGCHeadroomBytes)

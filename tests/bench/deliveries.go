@@ -259,8 +259,8 @@ func (r *realtimeBench) measureDeliveries() error {
 	return nil
 }
 
-// latencySystems are what B2 measures at the rate of -rate, in this order: first what all are compared
-// with, and the floor that has a store in its path, whatever -systems names.
+// latencySystems are what B2 measures at the rate of -rate, in this order: first what all are
+// compared with, and the floor that has a store in its path, whatever -systems names.
 var latencySystems = []string{floorGorilla, floorCoalescing, floorRaw, floorNaive, systemEvents}
 
 // measureLatency is B2: how late messages are at a fixed rate.
@@ -323,8 +323,9 @@ const (
 	saturationUnderway = 16 // messages in each room
 )
 
-// relayRate returns the rate at which B2 measures the relay, in deliveries a second, and where it is
-// from: -relayrate, or half of the most that B1 has shown in this run, or that a short load shows now.
+// relayRate returns the rate at which B2 measures the relay, in deliveries a second, and where it
+// is from: -relayrate, or half of the most that B1 has shown in this run, or that a short load
+// shows now.
 func (r *realtimeBench) relayRate(s shape) (rate float64, origin string, err error) {
 	if r.options.relayRate > 0 {
 		return r.options.relayRate, "as -relayrate says", nil
