@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
@@ -335,12 +336,12 @@ func unsubscribeFromRoom(
 }
 
 type sendInput struct {
-	RoomID   string       `json:"roomId"`
-	Op       string       `json:"op"`
-	Payload  wire.RawJSON `json:"payload"`
-	Encoding string       `json:"encoding"` // events.EncodingBase64 of a payload that is bytes; "" for JSON
-	To       *[]int64     `json:"to"`       // user ids; absent: all participants
-	Latest   bool         `json:"latest"`   // of those that wait for a slow client, only the newest of the op is kept
+	RoomID   string    `json:"roomId"`
+	Op       string    `json:"op"`
+	Payload  rawMember `json:"payload"`
+	Encoding string    `json:"encoding"` // events.EncodingBase64 of a payload that is bytes; "" for JSON
+	To       *[]int64  `json:"to"`       // user ids; absent: all participants
+	Latest   bool      `json:"latest"`   // of those that wait for a slow client, only the newest of the op is kept
 }
 
 func (in *sendInput) Validate() error {
@@ -348,7 +349,7 @@ func (in *sendInput) Validate() error {
 }
 
 // decodeBytes returns the payload of a message whose payload is bytes, nil for JSON.
-func (in *sendInput) decodeBytes() ([]byte, error) {
+func (in *sendInput) decodeBytes(payloadJSON wire.RawJSON) ([]byte, error) {
 	switch in.Encoding {
 	case "":
 		return nil, nil
@@ -360,7 +361,7 @@ func (in *sendInput) decodeBytes() ([]byte, error) {
 		return nil, apierror.InvalidRequest.WithField("op", "format", "must be a number up to 65535 for bytes")
 	}
 	var text string
-	if err := wire.Unmarshal(in.Payload, &text); err != nil {
+	if err := wire.Unmarshal(payloadJSON, &text); err != nil {
 		return nil, apierror.InvalidRequest.WithField("payload", "type", "must be a string in base64")
 	}
 	payload, err := base64.StdEncoding.DecodeString(text)
@@ -375,11 +376,12 @@ func (in *sendInput) decodeBytes() ([]byte, error) {
 func sendMessage(
 	ctx context.Context, s *clientHandler, client *realtime.Client, m *message, in *sendInput,
 ) (any, error) {
-	payload, err := in.decodeBytes()
+	payloadJSON := in.Payload.in(m.dataJSON)
+	payload, err := in.decodeBytes(payloadJSON)
 	if err != nil {
 		return nil, err
 	}
-	input := rooms.MessageInput{RoomID: in.RoomID, Op: in.Op, Payload: in.Payload, To: in.To}
+	input := rooms.MessageInput{RoomID: in.RoomID, Op: in.Op, Payload: payloadJSON, To: in.To}
 	if payload != nil {
 		input.Payload, input.Bytes = nil, payload
 	}
@@ -393,15 +395,27 @@ func sendMessage(
 // relay sends a message to the participants that may get it.
 func (s *clientHandler) relay(ctx context.Context, client *realtime.Client, in rooms.MessageInput, latest bool) error {
 	hub := s.server.RealtimeHub
+	memory := eventMemory.Get().(*[]byte)
+	defer eventMemory.Put(memory)
+	in.Memory = (*memory)[:0]
 	outgoing, err := s.server.Rooms.AuthorizeMessage(ctx, s.caller, in, hub)
 	if err != nil || len(outgoing.Recipients) == 0 {
 		return err
+	}
+	if outgoing.Event != nil && cap(outgoing.Event) <= maxKeptEventBytes {
+		*memory = outgoing.Event
 	}
 	return hub.BroadcastEphemeral(ctx, outgoing.Topic, client, realtime.EphemeralMessage{
 		Recipients: outgoing.Recipients, ExceptUserID: s.caller.UserID, SenderUserID: s.caller.UserID,
 		Text: outgoing.Event, Bytes: in.Bytes, Op: in.Op, Latest: latest,
 	})
 }
+
+// eventMemory is where events of relayed messages are encoded; it is used again.
+var eventMemory = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxKeptEventBytes bounds the memory that is kept: most messages are small.
+const maxKeptEventBytes = 4 << 10
 
 // binaryMessageType is the type of a message in a binary frame, for logs.
 const binaryMessageType = "room.send"

@@ -65,10 +65,27 @@ type clientHandler struct {
 
 // message is a frame from the client.
 type message struct {
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	DataJSON wire.RawJSON `json:"data"`
+	ID   string    `json:"id"`
+	Type string    `json:"type"`
+	Data rawMember `json:"data"`
+
+	dataJSON wire.RawJSON // a part of the frame, which is there only while the message is handled
 }
+
+// rawMember is where the value of a member is in what is decoded. It saves the copy that a
+// wire.RawJSON makes, for each message.
+type rawMember struct{ start, end int64 }
+
+// UnmarshalJSONFrom is called only when the member is there.
+func (r *rawMember) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := d.ReadValue()
+	r.end = d.InputOffset()
+	r.start = r.end - int64(len(value))
+	return err
+}
+
+// in returns the value in what was decoded, empty when the member is absent.
+func (r rawMember) in(decoded []byte) wire.RawJSON { return wire.RawJSON(decoded[r.start:r.end]) }
 
 // replyTo returns the id for the reply: null when the message has none.
 func (m *message) replyTo() *string {
@@ -360,6 +377,7 @@ func parseMessage(raw []byte) (message, error) {
 	if err := wire.UnmarshalStrict(raw, &m); err != nil {
 		return message{ID: idOfInvalidFrame(raw)}, fromDecodeError(err)
 	}
+	m.dataJSON = m.Data.in(raw)
 	invalid := requireMembers(member{"type", m.Type != ""})
 	if len(m.ID) > maxMessageIDBytes {
 		invalid = apierror.InvalidRequest.WithField("id", "range", "may have at most 128 bytes")
@@ -390,11 +408,11 @@ func decodeDataThen[T any](
 ) messageHandler {
 	return func(ctx context.Context, s *clientHandler, client *realtime.Client, m *message) (any, error) {
 		in := new(T)
-		if len(m.DataJSON) > 0 {
-			if m.DataJSON.Kind() != '{' {
+		if len(m.dataJSON) > 0 {
+			if m.dataJSON.Kind() != '{' {
 				return nil, apierror.InvalidRequest.WithField("data", "type", "must be an object")
 			}
-			if err := wire.UnmarshalStrict(m.DataJSON, in); err != nil {
+			if err := wire.UnmarshalStrict(m.dataJSON, in); err != nil {
 				return nil, fromDecodeError(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/parlor-games/parlor/realtime"
 )
 
@@ -24,6 +25,9 @@ func ReplyTo(raw []byte) []byte {
 	s := &clientHandler{server: &Server{log: slog.New(slog.DiscardHandler)}, routePath: "/fuzz", endpoint: endpoint}
 	return s.handleFrame(context.Background(), nil, raw).encode()
 }
+
+// MarshalJSONTo lets decodeOnly return what it has decoded.
+func (r rawMember) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteToken(jsontext.Null) }
 
 func decodeOnly[T any]() messageType {
 	decode := func(_ context.Context, _ *clientHandler, _ *realtime.Client, _ *message, in *T) (any, error) {

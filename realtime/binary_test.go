@@ -62,7 +62,7 @@ func TestBinaryFramesThatWaitAreWrittenTogether(t *testing.T) {
 	cur := &cursor{client: c, topic: newTopic(c.hub, "room"), active: true, number: 1}
 	for i := range 10 {
 		m := EphemeralMessage{isBinary: true, Bytes: fmt.Append(nil, i), Op: "1", senderID: "a"}
-		c.enqueueEphemeral(cur, &m)
+		c.enqueueEphemeral(cur, &m, new(ephemeralBatch))
 	}
 	c.outbox = append(c.outbox, outboundMessage{frame: newFrame(opText, []byte("{}")), batchable: true})
 	c.writesEnabled = true

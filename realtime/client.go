@@ -61,8 +61,8 @@ type Client struct {
 	writeStartTick    int64                    // when the first of them was begun
 	outbox            []outboundMessage
 	outboxBytes       int
-	flushPending      bool // a worker calls flushEphemeral at the end of its batch
-	writesEnabled     bool // frames may be written
+	flushedWith       *ephemeralBatch // of the worker that calls flushEphemeral at its end; nil: none does
+	writesEnabled     bool            // frames may be written
 	cursors           []*cursor
 	states            map[string]any // topic of a state → variant
 	lastNumber        uint16         // of a cursor
@@ -83,11 +83,14 @@ type Client struct {
 
 	frameLimiter *rate.Limiter // of frames from the client; owned by the goroutine that reads
 
-	inboxMu      sync.Mutex
-	inboxCalls   []func()
-	inboxBytes   int
-	inboxRunning bool
-	inboxGroup   sync.WaitGroup
+	handleInbox func() // runInbox; made once, because it is started for every message
+
+	inboxMu               sync.Mutex
+	inboxFirst, inboxLast *inboundMessage // wait for their handler; nil: none
+	inboxCount            int             // of those that wait
+	inboxBytes            int             // of those that wait, and of the one that is handled
+	inboxRunning          bool
+	inboxGroup            sync.WaitGroup
 }
 
 // outboundMessage is a frame for one socket.
@@ -152,13 +155,13 @@ func (c *Client) isOutboxFullForEphemeral(frameBytes int) bool {
 	return len(c.outbox) >= maxOutboxFrames/2 || c.outboxBytes+frameBytes > maxOutboxBytes/2
 }
 
-// enqueueEphemeral queues an ephemeral message, or drops it when too much is queued. It reports
-// whether the caller must call flushEphemeral.
-func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage) (mustFlush bool) {
+// enqueueEphemeral queues an ephemeral message, or drops it when too much is queued. The client is
+// flushed with the batch.
+func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage, batch *ephemeralBatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closeStarted || !cur.active || cur.removed {
-		return false
+		return
 	}
 	var replaces replaceKey
 	if m.Latest {
@@ -179,9 +182,14 @@ func (c *Client) enqueueEphemeral(cur *cursor, m *EphemeralMessage) (mustFlush b
 		c.outboxBytes += len(frame)
 		c.hub.counters.ephemeralDeliveries.Add(1)
 	}
-	mustFlush = !c.flushPending
-	c.flushPending = true
-	return mustFlush
+	switch c.flushedWith {
+	case batch:
+	case nil:
+		c.flushedWith = batch
+		batch.clients = append(batch.clients, c)
+	default:
+		batch.shared = true
+	}
 }
 
 // dropReplaced drops the message that a newer one replaces, if it still waits, and gives back what
@@ -198,13 +206,15 @@ func (c *Client) dropReplaced(key replaceKey) {
 	}
 }
 
-// flushEphemeral writes what enqueueEphemeral has queued.
-func (c *Client) flushEphemeral() {
+// flushEphemeral writes what enqueueEphemeral has queued. It reports whether nothing refers to the
+// frames any more: what a directConn has no room for, it copies.
+func (c *Client) flushEphemeral() (allWritten bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.flushPending = false
+	c.flushedWith = nil
 	c.flush()
 	c.noteFlushed()
+	return len(c.outbox) == 0 && c.directConn != nil
 }
 
 func ephemeralCost(bytes int) time.Duration {

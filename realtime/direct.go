@@ -8,17 +8,25 @@ import (
 	"time"
 )
 
-// directConn is the connection of a socket beneath gorilla and melody, which keep the handshake,
-// reading and control frames. The hub writes its own frames past them: without waiting, in the
-// goroutine that has the frame, as long as the kernel has room. The rest of a frame that does not
-// fit is written by a goroutine that is made for it; whatever comes meanwhile waits behind it. So
-// the bytes of two frames never mix, and neither a worker nor melody waits for a slow client.
+// directConn is the connection of a socket beneath gorilla and melody, which keep the handshake and
+// control frames. It takes messages out of what is read (direct_read.go).
+//
+// The hub writes its own frames past them: without waiting, in the goroutine that has the frame, as
+// long as the kernel has room. The rest of a frame that does not fit is written by a goroutine that
+// is made for it; whatever comes meanwhile waits behind it. So the bytes of two frames never mix,
+// and neither a worker nor melody waits for a slow client.
 //
 // Lock order: Client.mu before directConn.mu.
 type directConn struct {
 	net.Conn
 	raw    syscall.RawConn
 	client *Client
+
+	// Owned by the goroutine that reads.
+	readInto func(fd uintptr) (done bool) // reads into chunk; made once
+	readErr  error                        // of the last read
+	chunk    *readChunk                   // what was read and is not handled; nil: nothing
+	passedOn int64                        // bytes at the front that gorilla gets
 
 	mu        sync.Mutex
 	writeInto func(fd uintptr) // writes what it can of input; made once, because it is called for every frame
@@ -48,7 +56,7 @@ func newDirectConn(conn net.Conn, c *Client) *directConn {
 		return nil
 	}
 	d := &directConn{Conn: conn, raw: raw, client: c}
-	d.writeInto = d.writeToFile
+	d.writeInto, d.readInto = d.writeToFile, d.readFromFile
 	return d
 }
 

@@ -31,6 +31,11 @@ type directPair struct {
 // newDirectPair returns a connection whose kernel buffers are small.
 func newDirectPair(t *testing.T, o Options) *directPair {
 	t.Helper()
+	return newDirectPairOf(t, New(redistest.Single(t), o))
+}
+
+func newDirectPairOf(t *testing.T, h *Hub) *directPair {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +51,6 @@ func newDirectPair(t *testing.T, o Options) *directPair {
 	}
 	_ = dialled.(*net.TCPConn).SetReadBuffer(16 << 10)
 	_ = accepted.(*net.TCPConn).SetWriteBuffer(16 << 10)
-	h := New(redistest.Single(t), o)
 	c := &Client{hub: h, socketKind: h.NewSocketKind(Limits{}), done: make(chan struct{})}
 	p := &directPair{directConn: newDirectConn(accepted, c), client: dialled.(*net.TCPConn)}
 	p.reader = bufio.NewReader(p.client)

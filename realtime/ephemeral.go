@@ -2,11 +2,11 @@ package realtime
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/redisdb"
@@ -49,48 +49,44 @@ type EphemeralMessage struct {
 	seq            uint64 // ascending per sender, so that a message that was published twice is delivered once
 }
 
-// encode returns the message as a channel payload.
-func (m *EphemeralMessage) encode() string {
-	var b strings.Builder
-	b.Grow(len(m.senderID) + len(m.Op) + len(m.Text) + 12*len(m.Recipients) + 48)
-	b.WriteString(ephemeralPrefix)
-	b.WriteString(m.senderID)
-	b.WriteByte('.')
-	b.WriteString(strconv.FormatUint(m.seq, 10))
+// appendPayload appends the message as a channel payload.
+func (m *EphemeralMessage) appendPayload(b []byte) []byte {
+	b = append(b, ephemeralPrefix...)
+	b = append(b, m.senderID...)
+	b = strconv.AppendUint(append(b, '.'), m.seq, 10)
 	switch {
 	case m.isBinary:
-		b.WriteString("." + markBinary)
+		b = append(b, "."+markBinary...)
 		if m.Latest {
-			b.WriteString(markLatest)
+			b = append(b, markLatest...)
 		}
-		fmt.Fprintf(&b, ".%s.%d.%d", m.Op, m.SenderUserID, m.sentAt.UnixMilli())
+		b = append(append(b, '.'), m.Op...)
+		b = strconv.AppendInt(append(b, '.'), m.SenderUserID, 10)
+		b = strconv.AppendInt(append(b, '.'), m.sentAt.UnixMilli(), 10)
 	case m.Latest:
-		b.WriteString("." + markLatest + ".")
-		b.WriteString(url.QueryEscape(m.Op))
+		b = append(b, "."+markLatest+"."...)
+		b = append(b, url.QueryEscape(m.Op)...)
 	}
-	b.WriteByte('|')
+	b = append(b, '|')
 	if m.ExceptUserID != 0 && len(m.Recipients) > 0 {
-		b.WriteString(strconv.FormatInt(-m.ExceptUserID, 10))
-		b.WriteByte(',')
+		b = append(strconv.AppendInt(b, -m.ExceptUserID, 10), ',')
 	}
-	var number [20]byte
 	for i, user := range m.Recipients {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.Write(strconv.AppendInt(number[:0], user, 10))
+		b = strconv.AppendInt(b, user, 10)
 	}
-	b.WriteByte('|')
+	b = append(b, '|')
 	if m.isBinary {
-		b.Write(m.Bytes)
-	} else {
-		b.Write(m.Text)
+		return append(b, m.Bytes...)
 	}
-	return b.String()
+	return append(b, m.Text...)
 }
 
 // parseEphemeral parses a payload that begins with ephemeralPrefix, all of it but the recipients.
-func parseEphemeral(payload string) (m EphemeralMessage, ok bool) {
+// The frame of a text is made in frames.
+func parseEphemeral(payload string, frames *frameMemory) (m EphemeralMessage, ok bool) {
 	header, rest, ok1 := strings.Cut(strings.TrimPrefix(payload, ephemeralPrefix), "|")
 	recipients, body, ok2 := strings.Cut(rest, "|")
 	sender, number, ok3 := strings.Cut(header, ".")
@@ -115,7 +111,7 @@ func parseEphemeral(payload string) (m EphemeralMessage, ok bool) {
 	if m.isBinary {
 		m.Bytes = []byte(body)
 	} else {
-		m.frame = newFrame(opText, []byte(body))
+		m.frame = frames.addText(body)
 	}
 	return m, true
 }
@@ -186,19 +182,57 @@ func isEphemeral(payload string) bool { return strings.HasPrefix(payload, epheme
 func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, m EphemeralMessage) error {
 	m.senderID, m.seq = from.id, from.ephemeralSeq.Add(1)
 	m.isBinary, m.sentAt = m.Text == nil, time.Now()
-	return h.publishToChannel(ctx, topic, m.encode())
+	b := publishBuffers.Get().(*publishBuffer)
+	b.payload = m.appendPayload(b.payload[:0])
+	err := h.publishToChannel(ctx, topic, b.payload)
+	if err == nil && cap(b.payload) <= maxPublishBufferBytes { // else it may still have to be sent
+		publishBuffers.Put(b)
+	}
+	return err
 }
 
-// publishToChannel publishes a message on the topic's channel without adding it to the list.
-func (h *Hub) publishToChannel(ctx context.Context, channel, payload string) error {
+// publishBuffer is the memory of a payload that is published. It is used again: the payload is else
+// most of what a message allocates before it is in the store.
+type publishBuffer struct{ payload []byte }
+
+var publishBuffers = sync.Pool{New: func() any { return new(publishBuffer) }}
+
+// maxPublishBufferBytes bounds what is kept: most messages are small.
+const maxPublishBufferBytes = 4 << 10
+
+// publishToChannel publishes a message on the topic's channel without adding it to the list. After
+// an error, the payload must not be changed: it may be sent later.
+func (h *Hub) publishToChannel(ctx context.Context, channel string, payload []byte) error {
 	_, err := h.db.Publish(ctx, channel, payload).Result()
 	return redisdb.WrapError("publish", err)
 }
 
-// deliverEphemeral queues a message at the clients that it is for, and adds those to toFlush that
-// were not to be flushed yet. It drops a message that was published twice, which happens when the
-// reply to the first publish was lost.
-func (t *topic) deliverEphemeral(m EphemeralMessage, toFlush []*Client) []*Client {
+// ephemeralBatch is what a worker has queued at clients and not written yet.
+type ephemeralBatch struct {
+	clients []*Client   // to be flushed
+	frames  frameMemory // of the messages
+	shared  bool        // another worker flushes a client that has one of the frames
+}
+
+// flush writes what is queued. If nothing is left, the memory of the frames is used again: the
+// frame of a message is else the largest part of what its delivery allocates.
+func (b *ephemeralBatch) flush() {
+	allWritten := !b.shared
+	for i, c := range b.clients {
+		allWritten = c.flushEphemeral() && allWritten
+		b.clients[i] = nil
+	}
+	b.clients, b.shared = b.clients[:0], false
+	if allWritten {
+		b.frames.reuse()
+	} else {
+		b.frames = frameMemory{}
+	}
+}
+
+// deliverEphemeral queues a message at the clients that it is for. It drops a message that was
+// published twice, which happens when the reply to the first publish was lost.
+func (t *topic) deliverEphemeral(m EphemeralMessage, batch *ephemeralBatch) {
 	t.mu.Lock()
 	if t.lastEphemeralSeqs == nil || len(t.lastEphemeralSeqs) > 1024 {
 		t.lastEphemeralSeqs = map[string]uint64{}
@@ -206,7 +240,7 @@ func (t *topic) deliverEphemeral(m EphemeralMessage, toFlush []*Client) []*Clien
 	last, known := t.lastEphemeralSeqs[m.senderID]
 	if last >= m.seq || !t.resolveRecipients(&m) {
 		t.mu.Unlock()
-		return toFlush
+		return
 	}
 	if !known {
 		m.senderID = strings.Clone(m.senderID) // it is a part of the whole payload
@@ -215,11 +249,10 @@ func (t *topic) deliverEphemeral(m EphemeralMessage, toFlush []*Client) []*Clien
 	cursors := t.listCursorsLocked()
 	t.mu.Unlock()
 	for _, cur := range cursors {
-		if m.isFor(cur.client) && cur.client.enqueueEphemeral(cur, &m) {
-			toFlush = append(toFlush, cur.client)
+		if m.isFor(cur.client) {
+			cur.client.enqueueEphemeral(cur, &m, batch)
 		}
 	}
-	return toFlush
 }
 
 // keptRecipientsBytes is from how many bytes on the text of a list of recipients is not parsed

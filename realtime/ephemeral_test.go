@@ -14,7 +14,7 @@ import (
 
 // parseWhole parses a payload with its recipients.
 func parseWhole(payload string) (EphemeralMessage, bool) {
-	m, ok := parseEphemeral(payload)
+	m, ok := parseEphemeral(payload, new(frameMemory))
 	if !ok {
 		return m, false
 	}
@@ -42,7 +42,7 @@ func TestAnEphemeralMessageIsParsedAsItWasEncoded(t *testing.T) {
 			sentAt: time.UnixMilli(1),
 		},
 	} {
-		payload := m.encode()
+		payload := string(m.appendPayload(nil))
 		if got, ok := parseWhole(payload); !ok || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s is parsed as %+v, %v; want %+v", payload, got, ok, m)
 		}
@@ -70,7 +70,7 @@ func TestTheSameRecipientsAreParsedOnce(t *testing.T) {
 	room := newTopic(New(redistest.Single(t), Options{}), "room")
 	message := EphemeralMessage{senderID: "abc", seq: 1, Recipients: users, ExceptUserID: 1007, Text: []byte("{}")}
 	resolve := func() []int64 {
-		m, _ := parseEphemeral(message.encode())
+		m, _ := parseEphemeral(string(message.appendPayload(nil)), new(frameMemory))
 		if !room.resolveRecipients(&m) {
 			t.Fatal("the recipients cannot be parsed")
 		}
@@ -98,7 +98,7 @@ func TestOfWaitingMessagesOnlyTheLatestIsKept(t *testing.T) {
 	c, cur := newWaitingClient(t)
 	send := func(sender, op string, latest bool, text string) {
 		m := EphemeralMessage{senderID: sender, Op: op, Latest: latest, frame: newFrame(opText, []byte(text))}
-		c.enqueueEphemeral(cur, &m)
+		c.enqueueEphemeral(cur, &m, new(ephemeralBatch))
 	}
 	for i := range 100 { // more than may wait
 		n := fmt.Sprint(i)
@@ -130,7 +130,7 @@ func TestReplacedMessagesAreNotPaidFor(t *testing.T) {
 	c, cur := newWaitingClient(t)
 	frame := newFrame(opText, []byte(strings.Repeat("x", 8<<10)))
 	for range 10 * ephemeralBurstBytes / len(frame) {
-		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, frame: frame})
+		c.enqueueEphemeral(cur, &EphemeralMessage{senderID: "a", Op: "pos", Latest: true, frame: frame}, new(ephemeralBatch))
 	}
 	if s := c.hub.Stats(); s.EphemeralLimited != 0 || len(c.outbox) != 1 {
 		t.Errorf("%d messages were dropped and %d wait; want one that waits", s.EphemeralLimited, len(c.outbox))

@@ -78,6 +78,15 @@ func (m *frameMemory) add(opcode byte, payload []byte) frame {
 	return m.from(start)
 }
 
+func (m *frameMemory) addText(payload string) frame {
+	start := m.reserve(maxHeaderBytes + len(payload))
+	m.free = append(appendHeader(m.free, opText, len(payload)), payload...)
+	return m.from(start)
+}
+
+// reuse allows the last piece to be used again. No frame in it may be in use.
+func (m *frameMemory) reuse() { m.free = m.free[:0] }
+
 func (m *frameMemory) copy(f frame) frame {
 	start := m.reserve(len(f))
 	m.free = append(m.free, f...)

@@ -308,7 +308,7 @@ func (h *Hub) dispatch(channel, payload string) {
 // runWorker handles the messages of some topics, in order.
 func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 	var changed []*topic
-	var toFlush []*Client // have an ephemeral message
+	var ephemeral ephemeralBatch
 	for {
 		var m channelMessage
 		select {
@@ -319,7 +319,7 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 		changed = changed[:0]
 		for n := 1; ; n++ {
 			if isEphemeral(m.payload) {
-				toFlush = h.handleEphemeral(m, toFlush)
+				h.handleEphemeral(m, &ephemeral)
 			} else if t, replaced := h.handleMessage(m); t != nil {
 				if !t.mustNotify {
 					changed = append(changed, t)
@@ -336,11 +336,7 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 			}
 			break
 		}
-		for i, c := range toFlush {
-			toFlush[i] = nil
-			c.flushEphemeral()
-		}
-		toFlush = toFlush[:0]
+		ephemeral.flush()
 		for i, t := range changed {
 			replaced := t.mustVerify
 			changed[i], t.mustNotify, t.mustVerify = nil, false, false
@@ -349,19 +345,16 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 	}
 }
 
-// handleEphemeral queues an ephemeral message at its clients. It returns toFlush with the clients
-// that have to be flushed in addition.
-func (h *Hub) handleEphemeral(m channelMessage, toFlush []*Client) []*Client {
+// handleEphemeral queues an ephemeral message at its clients.
+func (h *Hub) handleEphemeral(m channelMessage, batch *ephemeralBatch) {
 	h.counters.channelMessages.Add(1)
 	v, ok := h.topics.Load(m.channel)
 	if !ok {
-		return toFlush
+		return
 	}
-	message, ok := parseEphemeral(m.payload)
-	if !ok {
-		return toFlush
+	if message, ok := parseEphemeral(m.payload, &batch.frames); ok {
+		v.(*topic).deliverEphemeral(message, batch)
 	}
-	return v.(*topic).deliverEphemeral(message, toFlush)
 }
 
 // handleMessage handles one event. It returns the topic if that has a new event, else nil, and
@@ -385,8 +378,6 @@ func (h *Hub) handleMessage(m channelMessage) (changed *topic, replaced bool) {
 	return t, replaced
 }
 
-// runJanitor evicts topics without subscribers, compares silent topics with their lists, closes
-// clients that stopped reading, and asks again whether subscribers are authorized.
 func (h *Hub) runJanitor(ctx context.Context) {
 	ticker := time.NewTicker(h.janitorInterval)
 	defer ticker.Stop()
@@ -395,22 +386,28 @@ func (h *Hub) runJanitor(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			pause := newPauser(ctx, int(h.counters.topics.Load()))
-			h.topics.Range(func(_, v any) bool {
-				h.maintainTopic(v.(*topic), now)
-				return pause.after()
-			})
-			h.crew.endIdle(now.Add(-crewIdleTime))
-			tick := h.janitorTick.Add(1)
-			clients := h.listClients()
-			pause = newPauser(ctx, len(clients))
-			for _, c := range clients {
-				c.closeIfStalled(tick)
-				c.reauthorizeDue(now)
-				if !pause.after() {
-					break
-				}
-			}
+			h.maintain(ctx, now)
+		}
+	}
+}
+
+// maintain evicts topics without subscribers, compares silent topics with their lists, closes
+// clients that stopped reading, and asks again whether subscribers are authorized.
+func (h *Hub) maintain(ctx context.Context, now time.Time) {
+	pause := newPauser(ctx, int(h.counters.topics.Load()))
+	h.topics.Range(func(_, v any) bool {
+		h.maintainTopic(v.(*topic), now)
+		return pause.after()
+	})
+	h.crew.endIdle(now.Add(-crewIdleTime))
+	tick := h.janitorTick.Add(1)
+	clients := h.listClients()
+	pause = newPauser(ctx, len(clients))
+	for _, c := range clients {
+		c.closeIfStalled(tick)
+		c.reauthorizeDue(now)
+		if !pause.after() {
+			break
 		}
 	}
 }

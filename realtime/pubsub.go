@@ -423,7 +423,7 @@ func (c *pubsubConn) probeIfSilent(ctx context.Context, now time.Time) bool {
 		ctx, cancel := context.WithTimeout(ctx, o.ProbeTimeout)
 		defer cancel()
 		// An error needs no handling: then the probe does not arrive.
-		_ = c.manager.hub.publishToChannel(ctx, c.probeChannel, strconv.FormatInt(sent, 10))
+		_ = c.manager.hub.publishToChannel(ctx, c.probeChannel, strconv.AppendInt(nil, sent, 10))
 	})
 	return true
 }

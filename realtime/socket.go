@@ -48,7 +48,8 @@ type SocketKind struct {
 //
 // OnOpen and OnMessage of one socket are called one after the other, on a goroutine of their own.
 // Frames that came in before the socket closed are still handled. A panic closes the socket with
-// 1011. The context ends with the hub.
+// 1011. The context ends with the hub. What is passed as raw must not be kept: its memory is used
+// again.
 type ClientOptions struct {
 	UserID    int64     // the player's id
 	ExpiresAt time.Time // when the socket is closed with 4001, unless SetExpiry replaces it; zero: never
@@ -90,7 +91,7 @@ func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 	m.Config.WriteWait = slowGraceFactor * h.options.WriteTimeout
 	m.Config.PingPeriod = h.options.PingInterval
 	m.Config.PongWait = h.options.PongTimeout
-	m.Upgrader.ReadBufferSize = 512 // larger frames bypass the buffer
+	m.Upgrader.ReadBufferSize = 128 // room for a control frame; most messages are read past it (directConn.Read)
 	m.Upgrader.WriteBufferSize = 4096
 	m.Upgrader.WriteBufferPool = &writeBufferPool
 	m.Upgrader.HandshakeTimeout = handshakeTimeout
@@ -101,10 +102,12 @@ func (h *Hub) NewSocketKind(limits Limits) *SocketKind {
 	s := &SocketKind{hub: h, limits: limits, melody: m, clientCountByUser: map[int64]int{}}
 	m.HandleConnect(func(ms *melody.Session) { s.callRecovering(ms, s.onConnect) })
 	m.HandleMessage(func(ms *melody.Session, raw []byte) {
-		s.callRecovering(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, true) })
+		s.callRecovering(ms, func(c *Client, _ *melody.Session) {
+			s.onMessage(c, &inboundMessage{payload: raw, isText: true})
+		})
 	})
 	m.HandleMessageBinary(func(ms *melody.Session, raw []byte) {
-		s.callRecovering(ms, func(c *Client, ms *melody.Session) { s.onFrame(c, ms, raw, false) })
+		s.callRecovering(ms, func(c *Client, _ *melody.Session) { s.onMessage(c, &inboundMessage{payload: raw}) })
 	})
 	m.HandleSentMessage(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
 	m.HandleSentMessageBinary(func(ms *melody.Session, _ []byte) { clientOf(ms).onFrameSent() })
@@ -144,6 +147,7 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 		frameLimiter: rate.NewLimiter(rate.Limit(s.limits.FramesPerSecond), s.limits.BurstFrames),
 		binary:       s.limits.Binary && wantsBinary(r),
 	}
+	c.handleInbox = c.runInbox
 	if err := s.hub.addClient(c); err != nil {
 		return err
 	}
@@ -225,7 +229,7 @@ func (s *SocketKind) onConnect(c *Client, ms *melody.Session) {
 	ms.Request = nil
 	conn := ms.WebsocketConnection()
 	conn.SetPingHandler(func(data string) error {
-		s.extendReadDeadline(c, conn)
+		s.extendReadDeadline(c)
 		if !c.frameLimiter.Allow() {
 			c.Close(CloseRateLimited, "rate limited")
 			return nil
@@ -248,42 +252,42 @@ func (s *SocketKind) onConnect(c *Client, ms *melody.Session) {
 	}
 	c.mu.Unlock()
 	if c.options.OnOpen != nil {
-		c.enqueueInbox(0, func() {
+		c.enqueueInbox(&inboundMessage{call: func() {
 			c.options.OnOpen(s.hub.baseCtx, c)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.enableWrites()
-		})
+		}})
 	}
 }
 
 // extendReadDeadline makes any frame prove that the client is alive. melody accepts only pongs as
 // proof.
-func (s *SocketKind) extendReadDeadline(c *Client, conn *websocket.Conn) {
+func (s *SocketKind) extendReadDeadline(c *Client) {
 	c.mu.Lock()
-	closing := c.closeStarted
+	closing, session := c.closeStarted, c.melodySession
 	c.mu.Unlock()
 	if !closing {
-		_ = conn.SetReadDeadline(time.Now().Add(s.hub.options.PongTimeout))
+		_ = session.WebsocketConnection().SetReadDeadline(time.Now().Add(s.hub.options.PongTimeout))
 	}
 }
 
-// onFrame is called on the goroutine that reads the socket, so it must not block.
-func (s *SocketKind) onFrame(c *Client, ms *melody.Session, raw []byte, text bool) {
-	s.extendReadDeadline(c, ms.WebsocketConnection())
+// onMessage is called on the goroutine that reads the socket, so it must not block. It must not
+// allocate either (see directConn.Read).
+func (s *SocketKind) onMessage(c *Client, m *inboundMessage) {
+	s.extendReadDeadline(c)
 	s.hub.counters.framesReceived.Add(1)
-	handle := c.options.OnMessage
-	if !text {
-		handle = c.options.OnBinary
-	}
 	switch {
 	case !c.frameLimiter.Allow():
 		c.Close(CloseRateLimited, "rate limited")
-	case !text && (handle == nil || !c.binary):
-		c.options.OnRefused(c, raw, apierror.InvalidRequest.WithReason("frames must be text"))
-	case !c.enqueueInbox(len(raw), func() { handle(s.hub.baseCtx, c, raw) }):
-		c.options.OnRefused(c, raw, apierror.RateLimited.WithReason("too many frames wait for their turn"))
+	case !m.isText && (c.options.OnBinary == nil || !c.binary):
+		c.options.OnRefused(c, m.payload, apierror.InvalidRequest.WithReason("frames must be text"))
+	case !c.enqueueInbox(m):
+		c.options.OnRefused(c, m.payload, apierror.RateLimited.WithReason("too many frames wait for their turn"))
+	default:
+		return
 	}
+	m.release()
 }
 
 // onError is called by melody, sometimes in the middle of a write, so it must not close or write.
@@ -350,26 +354,26 @@ func (s *SocketKind) performCloseHandshake(conn *websocket.Conn, done, flushed <
 	}
 }
 
-// enqueueInbox queues the handling of a frame of size bytes. It returns false when too much is
-// queued.
-func (c *Client) enqueueInbox(size int, handle func()) bool {
+// enqueueInbox queues a message for its handler. It returns false when too much is queued.
+func (c *Client) enqueueInbox(m *inboundMessage) bool {
 	c.inboxMu.Lock()
 	defer c.inboxMu.Unlock()
 	maxBytes := maxInboxFullFrames * int(c.socketKind.limits.MaxFrameBytes)
-	if len(c.inboxCalls) >= maxInboxFrames || c.inboxBytes > 0 && c.inboxBytes+size > maxBytes {
+	if c.inboxCount >= maxInboxFrames || c.inboxBytes > 0 && c.inboxBytes+len(m.payload) > maxBytes {
 		return false
 	}
-	c.inboxBytes += size
-	c.inboxCalls = append(c.inboxCalls, func() {
-		handle()
-		c.inboxMu.Lock()
-		c.inboxBytes -= size
-		c.inboxMu.Unlock()
-	})
+	c.inboxCount++
+	c.inboxBytes += len(m.payload)
+	if c.inboxLast == nil {
+		c.inboxFirst = m
+	} else {
+		c.inboxLast.next = m
+	}
+	c.inboxLast = m
 	if !c.inboxRunning {
 		c.inboxRunning = true
 		c.inboxGroup.Add(1)
-		c.hub.crew.start(c.runInbox)
+		c.hub.crew.start(c.handleInbox)
 	}
 	return true
 }
@@ -377,19 +381,37 @@ func (c *Client) enqueueInbox(size int, handle func()) bool {
 // runInbox handles what is queued and returns.
 func (c *Client) runInbox() {
 	defer c.inboxGroup.Done()
+	handledBytes := 0
 	for {
 		c.inboxMu.Lock()
-		if len(c.inboxCalls) == 0 {
-			c.inboxRunning, c.inboxCalls = false, nil
+		c.inboxBytes -= handledBytes
+		m := c.inboxFirst
+		if m == nil {
+			c.inboxRunning = false
 			c.inboxMu.Unlock()
 			return
 		}
-		handle := c.inboxCalls[0]
-		c.inboxCalls = c.inboxCalls[1:]
+		c.inboxCount--
+		if c.inboxFirst = m.next; c.inboxFirst == nil {
+			c.inboxLast = nil
+		}
 		c.inboxMu.Unlock()
 		if !c.closedByPolicy() {
-			c.callHandler(handle)
+			c.callHandler(func() { c.handleMessage(m) })
 		}
+		handledBytes = len(m.payload)
+		m.release()
+	}
+}
+
+func (c *Client) handleMessage(m *inboundMessage) {
+	switch {
+	case m.call != nil:
+		m.call()
+	case m.isText:
+		c.options.OnMessage(c.hub.baseCtx, c, m.payload)
+	default:
+		c.options.OnBinary(c.hub.baseCtx, c, m.payload)
 	}
 }
 

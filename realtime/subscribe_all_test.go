@@ -106,9 +106,9 @@ func TestAPanicOfOneSubscriptionClosesItsSocketOnly(t *testing.T) {
 	client := n.clientOf(1)
 	failing := n.at("{r1}:room:panic:events", "")
 	failing.Authorize = func(context.Context) error { panic("requested by the test") }
-	client.enqueueInbox(0, func() {
+	client.enqueueInbox(&inboundMessage{call: func() {
 		_ = n.subscribeAll(context.Background(), client, n.at("{r1}:room:calm:events", ""), failing)
-	})
+	}})
 	if code := c.waitCloseCode(); code != CloseInternal {
 		t.Errorf("closed with %d", code)
 	}

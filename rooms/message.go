@@ -25,6 +25,7 @@ type MessageInput struct {
 	Payload wire.RawJSON // any JSON value of at most 8 KiB; nil: null
 	Bytes   []byte       // instead of Payload: at most 8 KiB; nil: none
 	To      *[]int64     // user ids of the recipients; nil: all participants
+	Memory  []byte       // to which Message.Event is appended; nil: memory of its own
 }
 
 // Message is a room.message event, ready to be broadcast. It is not stored.
@@ -77,7 +78,7 @@ func (s *Service) AuthorizeMessage(
 	}
 	m := Message{Topic: at.eventTopic, Recipients: recipients}
 	if in.Bytes == nil {
-		m.Event = events.AppendMessage(nil, events.Message{
+		m.Event = events.AppendMessage(in.Memory, events.Message{
 			RoomID: at.roomID, At: time.Now(), From: caller.UserID, Op: in.Op, Payload: in.Payload,
 		})
 	}

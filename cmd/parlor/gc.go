@@ -1,11 +1,11 @@
 package main
 
 import (
-	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"time"
 
 	"github.com/parlor-games/parlor/internal/config"
 )
@@ -15,26 +15,37 @@ const (
 	// node that keeps little would otherwise be collected at every few MiB, which costs a tenth of
 	// its CPU.
 	minGCHeadroomBytes = 32 << 20
-	// maxGCPercent bounds the percentage for a tiny heap: the runtime never collects a heap below
-	// 4 MiB times the percentage, which is minGCHeadroomBytes here.
-	maxGCPercent = 800
+	// maxGCHeadroomBytes is how much it may grow under a load that lasts, in bytes.
+	maxGCHeadroomBytes = 128 << 20
+	// smallestHeapBytes times the percentage is the smallest heap that the runtime collects, in bytes.
+	smallestHeapBytes = 4 << 20
+
+	// gcInterval is the time between two collections that a load gets, as far as
+	// maxGCHeadroomBytes allows. With thousands of sockets on one processor, messages are late for a
+	// tenth of a second in each collection.
+	gcInterval = 10 * time.Second
+	// gcLoadInterval is how often the load is measured. The headroom doubles once in this time at
+	// most, so that a storm of connections, which is over in a second or two, leaves no large heap.
+	gcLoadInterval = 5 * time.Second
 )
 
 // gcPacer sets the percentage by which the heap grows before it is collected, after each
-// collection, from the size of the live heap. A fixed percentage is either too small for a node
-// with an empty heap, or makes one with many sockets take twice the memory that it needs.
+// collection, from the size of the live heap and from how much is allocated. A fixed percentage is
+// either too small for a node with an empty heap, or makes one with many sockets take twice the
+// memory that it needs.
 type gcPacer struct {
 	minPercent int
 
 	mu             sync.Mutex
-	currentPercent int // in effect
+	headroomBytes  uint64 // how much the heap may grow
+	currentPercent int    // in effect
 	stopped        bool
 }
 
-// startGCPacing applies the settings of the garbage collector. It returns a function that restores
-// the ones before.
-func startGCPacing(s config.Settings) (stop func()) {
-	p := &gcPacer{minPercent: s.GCPercent}
+// startGCPacing applies the settings of the garbage collector, and measures the load that often. It
+// returns a function that restores the settings before.
+func startGCPacing(s config.Settings, every time.Duration) (stop func()) {
+	p := &gcPacer{minPercent: s.GCPercent, headroomBytes: minGCHeadroomBytes}
 	previousLimit := debug.SetMemoryLimit(-1) // reads it
 	if s.MemoryLimitMiB > 0 {
 		debug.SetMemoryLimit(int64(s.MemoryLimitMiB) << 20)
@@ -42,7 +53,12 @@ func startGCPacing(s config.Settings) (stop func()) {
 	p.currentPercent = p.percentFor(liveHeapBytes())
 	previousPercent := debug.SetGCPercent(p.currentPercent)
 	p.adjustAfterNextGC()
+	ended := make(chan struct{})
+	var following sync.WaitGroup
+	following.Go(func() { p.followLoad(every, ended) })
 	return func() {
+		close(ended)
+		following.Wait()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.stopped = true
@@ -58,29 +74,71 @@ func (p *gcPacer) adjustAfterNextGC() {
 	runtime.AddCleanup(new(sentinel), (*gcPacer).adjust, p)
 }
 
-// adjust sets the percentage for the heap that the last collection left.
+// adjust is called after each collection.
 func (p *gcPacer) adjust() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return
 	}
+	p.applyLocked()
+	p.adjustAfterNextGC()
+}
+
+// applyLocked sets the percentage for the heap that the last collection left. gcPacer.mu must be
+// held.
+func (p *gcPacer) applyLocked() {
 	if percent := p.percentFor(liveHeapBytes()); percent != p.currentPercent {
 		p.currentPercent = percent
 		debug.SetGCPercent(percent)
 	}
-	p.adjustAfterNextGC()
+}
+
+// followLoad adapts the headroom to how much is allocated, until ended is closed. When a load has
+// ended, the heap is collected as soon as it is larger than it should be now.
+func (p *gcPacer) followLoad(every time.Duration, ended <-chan struct{}) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for before := allocatedBytes(); ; {
+		select {
+		case <-ended:
+			return
+		case <-ticker.C:
+		}
+		now := allocatedBytes()
+		p.mu.Lock()
+		p.headroomBytes = nextHeadroom(p.headroomBytes, now-before, every)
+		p.applyLocked()
+		p.mu.Unlock()
+		before = now
+	}
+}
+
+// nextHeadroom returns the headroom after a time in which so many bytes were allocated: one of a
+// few steps, because each change of the percentage stops the world.
+func nextHeadroom(headroom, allocated uint64, in time.Duration) uint64 {
+	inGCInterval := uint64(float64(allocated) * gcInterval.Seconds() / in.Seconds())
+	next := uint64(minGCHeadroomBytes)
+	for next < inGCInterval && next < 2*headroom && next < maxGCHeadroomBytes {
+		next *= 2
+	}
+	return next
 }
 
 // percentFor returns the percentage for a live heap of so many bytes.
 func (p *gcPacer) percentFor(live uint64) int {
-	forHeadroom := 100 * float64(minGCHeadroomBytes) / math.Max(1, float64(live))
-	return max(p.minPercent, int(math.Min(forHeadroom, maxGCPercent)))
+	percent := 100 * float64(p.headroomBytes) / float64(max(live, smallestHeapBytes))
+	return max(p.minPercent, int(percent))
 }
 
 // liveHeapBytes returns the size of what the last collection found in use.
-func liveHeapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+func liveHeapBytes() uint64 { return readMetric("/gc/heap/live:bytes") }
+
+// allocatedBytes returns how much was allocated on the heap so far.
+func allocatedBytes() uint64 { return readMetric("/gc/heap/allocs:bytes") }
+
+func readMetric(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }

@@ -22,7 +22,7 @@ type companions = []func(context.Context) error
 // It calls started with the public address once requests are accepted there, and runs what that
 // returns.
 func (n *node) run(ctx context.Context, started func(public string) companions) error {
-	defer startGCPacing(n.settings)()
+	defer startGCPacing(n.settings, gcLoadInterval)()
 	public, err := n.listenPublic()
 	if err != nil {
 		return err

@@ -278,6 +278,48 @@ func TestRunReportsTheRestWhenItEnds(t *testing.T) {
 	})
 }
 
+// What else the node and the store do would wait for a thousand callers at once.
+func TestManyCallersAreReportedInPartsWithPauses(t *testing.T) {
+	const callers, mostInOne = 1024, 64
+	db := redistest.Single(t)
+	var mu sync.Mutex
+	var first, last time.Time // pipelines with reports
+	largest, reports := 0, 0
+	redistest.ObserveCommands(db, func(commands []redis.Cmder) {
+		n := 0
+		for _, cmd := range commands {
+			if args := cmd.Args(); len(args) > 1 && args[1] == scripts.RateLimitTake.SHA {
+				n++
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if n > 0 && first.IsZero() {
+			first = time.Now()
+		}
+		if n > 0 {
+			last = time.Now()
+		}
+		largest, reports = max(largest, n), reports+n
+	})
+	l := startLimiter(t, db, auth.DefaultLimits())
+	for i := range callers {
+		if _, err := l.Allow(t.Context(), auth.ClassRead, "u"+strconv.Itoa(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	redistest.Eventually(t, "all are reported", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return reports >= callers
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if took := last.Sub(first); largest > mostInOne || took < 50*time.Millisecond {
+		t.Errorf("%d reports in %v, with %d in one pipeline; want %d at most", reports, took, largest, mostInOne)
+	}
+}
+
 func TestABusyOrRefusedCallerCostsFewRoundTrips(t *testing.T) {
 	db := redistest.Single(t)
 	sent := redistest.CountCommands(db)

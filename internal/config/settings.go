@@ -102,7 +102,7 @@ var docs = map[string]string{
 		"sending requests first.",
 	"drain-timeout": "How long running requests may take to end after that.",
 	"gc-percent": "How much the live heap grows, in percent, before the garbage collector runs: less saves memory, more " +
-		"saves CPU. A small heap may always grow by 32 MiB.",
+		"saves CPU. A small heap may always grow by 32 MiB, and by 128 MiB under a load that lasts.",
 	"memory-limit-mib": "Memory in MiB above which the garbage collector runs more often, whatever gc-percent is; about " +
 		"nine tenths of what a container may use. 0: no limit but that of GOMEMLIMIT.",
 	"pprof": "on or off: /debug/pprof/ on the internal address. A profile can show what a request contains.",

@@ -141,15 +141,16 @@ func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) P
 }
 
 // publish queues a message to a channel. A sharded command is routed by its channel.
-func (p AutoPipeline) publish(ctx context.Context, name, channel, message string) Pending[int64] {
+func (p AutoPipeline) publish(ctx context.Context, name, channel string, message []byte) Pending[int64] {
 	command := redis.NewIntCmd(ctx, name, channel, message)
 	command.SetFirstKeyPos(1)
 	return Pending[int64]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
 // Publish queues a message to a channel, for one round trip with what others have queued. The
-// result is the number of subscribers on the server that got it.
-func (db *DB) Publish(ctx context.Context, channel, message string) Pending[int64] {
+// result is the number of subscribers on the server that got it. The message must not be changed
+// before there is a result, and not after an error either: it may be sent later.
+func (db *DB) Publish(ctx context.Context, channel string, message []byte) Pending[int64] {
 	return db.AutoPipelined.publish(ctx, db.PublishCommand, channel, message)
 }
 

@@ -13,7 +13,8 @@ import (
 // of go-redis, whose queue wakes a goroutine for each command and sets a timer for each batch: a
 // cycle of requests cost the node a tenth less CPU (docs/decisions/0008-automatic-pipelining.md).
 type batchQueue struct {
-	client redis.UniversalClient
+	client   redis.UniversalClient
+	pipeline redis.Pipeliner // of the client, for all batches; owned by send
 
 	mu      sync.Mutex
 	batches []*batch // not sent yet; only the last one may grow
@@ -87,10 +88,12 @@ func (q *batchQueue) start() {
 // after its caller has gone. timeLimit ends each batch.
 func (q *batchQueue) send() {
 	ctx := context.Background()
+	if q.pipeline == nil {
+		q.pipeline = q.client.Pipeline()
+	}
 	for b := q.take(); b != nil; b = q.take() {
-		pipeline := q.client.Pipeline()
-		_ = pipeline.BatchProcess(ctx, b.commands...) // queues them
-		_, _ = pipeline.Exec(ctx)                     // each command has its own error
+		_ = q.pipeline.BatchProcess(ctx, b.commands...) // queues them
+		_, _ = q.pipeline.Exec(ctx)                     // each command has its own error
 		close(b.done)
 	}
 }

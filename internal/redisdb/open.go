@@ -241,7 +241,7 @@ func newDB(newClient func() redis.UniversalClient, kind Kind) (*DB, error) {
 
 // addHooks makes a client keep what this package promises of its commands.
 func addHooks(client redis.UniversalClient) {
-	client.AddHook(timeLimit{}) // the first one is around the others
+	client.AddHook(timeLimit{&sharedLimit{}}) // the first one is around the others
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		client.AddHook(clusterPipelines{cluster})
 	}

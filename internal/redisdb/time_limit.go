@@ -2,13 +2,15 @@ package redisdb
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // timeLimit ends a command or a pipeline after commandTimeout, with all its tries: those of
 // go-redis add up to several times the limit of a single one.
-type timeLimit struct{}
+type timeLimit struct{ shared *sharedLimit }
 
 func (timeLimit) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -20,10 +22,35 @@ func (timeLimit) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (timeLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (l timeLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
+		if ctx == context.Background() { // of a batchQueue
+			return next(l.shared.context(), commands)
+		}
 		ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 		defer cancel()
 		return next(ctx, commands)
 	}
+}
+
+// sharedLimit makes contexts that the batches of a moment share: a context and its timer for each
+// were an eighth of what a relayed message allocated.
+type sharedLimit struct {
+	mu     sync.Mutex
+	ctx    context.Context
+	cancel context.CancelFunc // of ctx; never called, because others still use it: it ends by its deadline
+	madeAt time.Time
+}
+
+const limitSharedFor = 100 * time.Millisecond
+
+// context returns a context that ends after commandTimeout, or up to limitSharedFor earlier.
+func (l *sharedLimit) context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); l.ctx == nil || now.Sub(l.madeAt) >= limitSharedFor {
+		l.madeAt = now
+		l.ctx, l.cancel = context.WithTimeout(context.Background(), commandTimeout)
+	}
+	return l.ctx
 }

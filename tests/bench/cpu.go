@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -84,4 +86,33 @@ func residentKB(pid int) (int64, error) {
 	fields := strings.Fields(string(text))
 	pages, err := strconv.ParseInt(fields[1], 10, 64)
 	return pages * int64(os.Getpagesize()) / 1024, err
+}
+
+// heapUse is what a node has allocated on its heap, and how often garbage was collected, so far.
+type heapUse struct{ allocatedBytes, collections float64 }
+
+// readHeapUse reads the metrics of a node; without an address it returns nothing.
+func readHeapUse(url string) (u heapUse, err error) {
+	if url == "" {
+		return u, nil
+	}
+	response, err := http.Get(url)
+	if err != nil {
+		return u, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		switch name {
+		case "go_memstats_alloc_bytes_total":
+			u.allocatedBytes, err = strconv.ParseFloat(value, 64)
+		case "go_gc_duration_seconds_count":
+			u.collections, err = strconv.ParseFloat(value, 64)
+		}
+		if err != nil {
+			return u, err
+		}
+	}
+	return u, lines.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,6 +34,7 @@ type target struct {
 	system  string
 	fanout  *fanout
 	pid     int
+	metrics string // URL of a node's; "" for none
 	stop    func()
 	sockets [][]*socket
 }
@@ -51,7 +53,7 @@ func (r *realtimeBench) newNodeTarget(system string, s shape, slow int) (*target
 	if err != nil {
 		return nil, err
 	}
-	t := &target{system: system, pid: b.nodePID}
+	t := &target{system: system, pid: b.nodePID, metrics: "http://" + b.internalAddress + "/metrics"}
 	w, err := b.newWorld(s, 0)
 	if err == nil {
 		err = w.openSockets(b.nodeAddress)
@@ -177,6 +179,11 @@ func (r *realtimeBench) measureLoad(t *target, load func(stop <-chan struct{})) 
 	waitDuring(o.warm)
 	f.latency.reset()
 	deliveries, frames := f.total()
+	messages := f.publishedTotal()
+	heapBefore, err := readHeapUse(t.metrics)
+	if err != nil {
+		return result{}, err
+	}
 	before, err := readUsage(t.pid, r.redis.Pid())
 	if err != nil {
 		return result{}, err
@@ -187,6 +194,11 @@ func (r *realtimeBench) measureLoad(t *target, load func(stop <-chan struct{})) 
 		return result{}, err
 	}
 	deliveriesAfter, framesAfter := f.total()
+	messages = f.publishedTotal() - messages
+	heap, err := readHeapUse(t.metrics)
+	if err != nil {
+		return result{}, err
+	}
 	p50, p99 := f.latency.quantile(0.50), f.latency.quantile(0.99)
 	close(stop)
 	<-ended
@@ -198,6 +210,11 @@ func (r *realtimeBench) measureLoad(t *target, load func(stop <-chan struct{})) 
 		NodeCores: node.Seconds() / wall.Seconds(), EventsPerFrame: n / float64(framesAfter-frames),
 		StoreMicros: float64(store.Microseconds()) / n, P50: millis(p50), P99: millis(p99),
 		OtherCores: other.Seconds() / wall.Seconds(), Lost: lost,
+	}
+	if t.metrics != "" {
+		m.AllocatedBytes = (heap.allocatedBytes - heapBefore.allocatedBytes) / float64(max(1, messages))
+		m.Collections = int(heap.collections - heapBefore.collections)
+		m.Text = fmt.Sprintf("%.0f bytes of heap a message, %d collections", m.AllocatedBytes, m.Collections)
 	}
 	// The next measurement begins without what this one left behind.
 	for room := range f.shape.rooms {
@@ -242,69 +259,95 @@ func (r *realtimeBench) measureDeliveries() error {
 	return nil
 }
 
+// latencySystems are what B2 measures at the rate of -rate, in this order: first what all are
+// compared with, and the floor that has a store in its path, whatever -systems names.
+var latencySystems = []string{floorGorilla, floorCoalescing, floorRaw, floorNaive, systemEvents}
+
 // measureLatency is B2: how late messages are at a fixed rate.
 func (r *realtimeBench) measureLatency() error {
-	r.head("B2", fmt.Sprintf("time from send to receipt at %s deliveries a second", writeNumber(r.options.rate)))
+	r.head("B2", fmt.Sprintf("time from send to receipt at %s deliveries a second; the relay at half of its most",
+		writeNumber(r.options.rate)))
 	for _, s := range r.options.shapes {
-		floor := 0.0
-		for _, system := range allSystems {
-			if !slices.Contains(r.options.systems, system) {
-				continue
-			}
-			t, err := r.newTarget(system, s)
-			if err != nil {
-				return fmt.Errorf("B2, %s, %s: %w", system, s, err)
-			}
-			m, err := r.measureLoad(t, func(stop <-chan struct{}) { t.fanout.atRate(r.options.rate, stop) })
-			t.stop()
-			if err != nil {
+		isNamed := func(system string) bool { return slices.Contains(r.options.systems, system) }
+		if slices.ContainsFunc(latencySystems, isNamed) {
+			systems := slices.DeleteFunc(slices.Clone(latencySystems), func(system string) bool {
+				return system != floorGorilla && system != floorCoalescing && !isNamed(system)
+			})
+			if err := r.measureLatencyAt(s, r.options.rate, systems, ""); err != nil {
 				return err
 			}
-			if m.Bench = "B2"; system == floorGorilla {
-				floor = m.P99
-			}
-			if floor > 0 {
-				m.Ratio = m.P99 / floor
-			}
-			r.add(m)
 		}
-		if err := r.measureRelayLatency(s); err != nil {
+		if !isNamed(systemRelay) {
+			continue
+		}
+		rate, origin, err := r.relayRate(s)
+		if err != nil {
+			return err
+		}
+		systems := []string{floorGorilla, floorCoalescing, systemRelay}
+		if err := r.measureLatencyAt(s, rate, systems, "at "+writeNumber(rate)+", "+origin); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measureRelayLatency measures the relay at half of what B1 has shown in this run, and gorilla at
-// the same rate.
-func (r *realtimeBench) measureRelayLatency(s shape) error {
+// measureLatencyAt measures systems at one rate, gorilla first and then coalescing.
+func (r *realtimeBench) measureLatencyAt(s shape, rate float64, systems []string, text string) error {
+	p99 := map[string]float64{}
+	for _, system := range systems {
+		t, err := r.newTarget(system, s)
+		if err != nil {
+			return fmt.Errorf("B2, %s, %s: %w", system, s, err)
+		}
+		m, err := r.measureLoad(t, func(stop <-chan struct{}) { t.fanout.atRate(rate, stop) })
+		t.stop()
+		if err != nil {
+			return err
+		}
+		p99[system] = m.P99
+		m.Bench, m.Ratio = "B2", m.P99/p99[floorGorilla]
+		notes := []string{text, "", m.Text}
+		if withStore := p99[floorCoalescing]; withStore > 0 && system != floorCoalescing {
+			notes[1] = fmt.Sprintf("p99 %.2f of coalescing", m.P99/withStore)
+		}
+		m.Text = strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
+		r.add(m)
+	}
+	return nil
+}
+
+const (
+	// saturationTime is how long B2 finds out how much the relay can make, after as long to warm up.
+	saturationTime     = 5 * time.Second
+	saturationUnderway = 16 // messages in each room
+)
+
+// relayRate returns the rate at which B2 measures the relay, in deliveries a second, and where it
+// is from: -relayrate, or half of the most that B1 has shown in this run, or that a short load
+// shows now.
+func (r *realtimeBench) relayRate(s shape) (rate float64, origin string, err error) {
+	if r.options.relayRate > 0 {
+		return r.options.relayRate, "as -relayrate says", nil
+	}
 	most := 0.0
 	for _, m := range r.results {
 		if m.Bench == "B1" && m.System == systemRelay && m.Shape == s.String() {
 			most = max(most, m.PerSecond)
 		}
 	}
-	if most == 0 {
-		return nil
+	if most > 0 {
+		return most / 2, "half of its most in B1", nil
 	}
-	floor := 0.0
-	for _, system := range []string{floorGorilla, systemRelay} {
-		t, err := r.newTarget(system, s)
-		if err != nil {
-			return err
-		}
-		m, err := r.measureLoad(t, func(stop <-chan struct{}) { t.fanout.atRate(most/2, stop) })
-		t.stop()
-		if err != nil {
-			return err
-		}
-		if m.Bench, m.Text = "B2", "at half of the relay's most"; system == floorGorilla {
-			floor = m.P99
-		}
-		m.Ratio = m.P99 / floor
-		r.add(m)
+	t, err := r.newTarget(systemRelay, s)
+	if err != nil {
+		return 0, "", fmt.Errorf("B2, %s, %s: %w", systemRelay, s, err)
 	}
-	return nil
+	defer t.stop()
+	short := *r
+	short.options.warm, short.options.runTime = saturationTime, saturationTime
+	m, err := short.measureLoad(t, func(stop <-chan struct{}) { t.fanout.saturate(saturationUnderway, stop) })
+	return m.PerSecond / 2, "half of its most in 5 seconds", err
 }
 
 // newNode starts a node on the store, which it empties before.

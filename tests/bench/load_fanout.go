@@ -90,6 +90,13 @@ func (f *fanout) total() (deliveries, frames int64) {
 	return deliveries, f.frames.Load()
 }
 
+func (f *fanout) publishedTotal() (messages int64) {
+	for i := range f.published {
+		messages += f.published[i].Load()
+	}
+	return messages
+}
+
 // missing returns how many deliveries of a room are under way.
 func (f *fanout) missing(room int) int64 {
 	return f.published[room].Load()*int64(f.receivers) - f.delivered[room].Load() - f.writtenOff[room].Load()

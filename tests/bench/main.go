@@ -35,7 +35,9 @@ func main() {
 	shapes := flag.String("shapes", "1x1000,100x10,1000x4", "B1, B2: rooms x sockets of each, also 1x10000")
 	systems := flag.String("systems", strings.Join(allSystems, ","), "B1, B2: what is measured")
 	underway := flag.String("underway", "16,1", "B1: messages under way in each room")
-	flag.Float64Var(&o.rate, "rate", 20_000, "B2: deliveries a second")
+	flag.Float64Var(&o.rate, "rate", 20_000, "B2: deliveries a second, but of the relay")
+	flag.Float64Var(&o.relayRate, "relayrate", 0,
+		"B2: deliveries a second of the relay; 0: half of what it makes at most, in B1 if that is measured before")
 	flag.BoolVar(&o.pinned, "pin", true, "B1 to B10: the node has a processor of its own, if there are several")
 	flag.StringVar(&o.binary, "binary", "", "B1 to B10: measure this build of parlor instead of the sources'")
 	flag.StringVar(&o.against, "against", "", "B5: another build of parlor, for the ratio to it")
@@ -101,6 +103,7 @@ type options struct {
 	systems       []string // what is measured
 	underway      []int    // messages under way in each room
 	rate          float64  // deliveries a second
+	relayRate     float64  // the same of the relay; 0: half of its most
 	pinned        bool     // the node has a processor of its own
 	binary        string   // the node; "" for one of the sources
 	storeURL      string   // for nodes and floors; "" for that of the store

@@ -26,11 +26,13 @@ type result struct {
 	NodeCores      float64 `json:"nodeCores,omitzero"`
 	P50            float64 `json:"p50Ms,omitzero"`
 	P99            float64 `json:"p99Ms,omitzero"`
-	StoreMicros    float64 `json:"storeMicros,omitzero"` // CPU of the store for each delivery
-	OtherCores     float64 `json:"otherCores"`           // busy with what is not of the bench
-	Lost           int64   `json:"lost"`                 // deliveries
-	SlopeKB        float64 `json:"slopeKB,omitzero"`     // resident memory of one more player
-	Text           string  `json:"text,omitzero"`        // what has no column
+	StoreMicros    float64 `json:"storeMicros,omitzero"`    // CPU of the store for each delivery
+	OtherCores     float64 `json:"otherCores"`              // busy with what is not of the bench
+	Lost           int64   `json:"lost"`                    // deliveries
+	SlopeKB        float64 `json:"slopeKB,omitzero"`        // resident memory of one more player
+	AllocatedBytes float64 `json:"allocatedBytes,omitzero"` // of the node's heap, for each message
+	Collections    int     `json:"collections,omitzero"`    // of the node's garbage, in the measured time
+	Text           string  `json:"text,omitzero"`           // what has no column
 }
 
 // realtimeBench measures what sockets cost: B1 to B10.
