@@ -42,7 +42,7 @@ var (
 type store struct {
 	db             *redisdb.DB
 	freeShardCount int // for free rooms
-	receiptTTL     time.Duration
+	receiptTTLMS   int64
 	maxSeats       int // of a player in the rooms of a shard that have not ended; 0 for any number
 	maxOpenRooms   int // that a player made on a shard and that have not ended; 0 for any number
 	disputeTimeout time.Duration
@@ -75,7 +75,7 @@ const (
 
 func newStore(db *redisdb.DB, freeShardCount int, receiptTTL time.Duration, ledgerChanged func(int64)) *store {
 	st := &store{
-		db: db, freeShardCount: freeShardCount, receiptTTL: receiptTTL, ledgerChanged: ledgerChanged,
+		db: db, freeShardCount: freeShardCount, receiptTTLMS: receiptTTL.Milliseconds(), ledgerChanged: ledgerChanged,
 		checkMoney:      func(int64) error { return nil },
 		sharedKeysCache: cache.New[sharedKeysID, *sharedKeys]("room_keys", sharedKeysCacheSize, 0),
 		endedRooms:      cache.New[creatorID, string]("ended_rooms", endedRoomsCacheSize, time.Hour),
@@ -178,7 +178,9 @@ func (c command) playerText() string {
 // args returns the arguments of a script: those that every room script has first, and its own.
 func (st *store) args(c command, own ...any) []any {
 	list := make([]any, 0, 4+len(own))
-	list = append(list, st.db.PublishCommand, c.nonce, c.receipt.Fingerprint, st.receiptTTL.Milliseconds())
+	// A pointer is no allocation, as the value in an interface is: 279 instead of 287 for a room with
+	// a join and two leaves (BenchmarkCreateJoinLeave).
+	list = append(list, &st.db.PublishCommand, c.nonce, c.receipt.Fingerprint, &st.receiptTTLMS)
 	return append(list, own...)
 }
 
