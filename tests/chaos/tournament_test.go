@@ -371,7 +371,7 @@ func (c *cup) check(b books, stored map[string][]string) {
 
 var settingsLayout = redisdb.PackedLayout{
 	Name: "the settings of a room", Separator: '|',
-	Names: scripts.RoomSettings.Names,
+	Names: scripts.RoomSettings.Names, LastMayLack: scripts.RoomSettings.LastMayLack,
 }
 
 // matchRooms returns the rooms of all matches by what they feed.
