@@ -394,11 +394,12 @@ var mutants = []mutant{
 	},
 	{
 		"lines that are paid stay to be paid", "prize_pay",
-		"'next', string.format('%d', next_line), 'paid'", "'next', cursor, 'paid'", winners,
+		"state, cursor = is_last and 'PAID' or state, string.format('%d', next_line)",
+		"state = is_last and 'PAID' or state", winners,
 	},
 	{
 		"the prize of one player goes to another", "prize_pay",
-		"if user ~= wanted[i] then return 'stale' end", "", scripted,
+		"if table.concat(lines, ',') ~= ARGV[6] then return 'stale' end", "", scripted,
 	},
 	{
 		"a plan that was spoiled pays more than its pool", "prize_pay",
