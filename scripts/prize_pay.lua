@@ -8,17 +8,14 @@
 --           lines follow  6 lines: these, with commas between them
 -- RETURNS   ok stale
 -- INVARIANT a line is paid once, in its order; the account of a source that is PAID is empty
--- After ok follow the number of lines that are paid now, and the state. Stale means that others
--- have paid meanwhile, or that the lines are not those of the plan.
+-- Stale means that others have paid meanwhile, or that the lines are not those of the plan.
 local prize_key, plan_key, totals_key, ledger_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, nonce, source, next_line, wanted = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local stored = redis.call('HMGET', prize_key, 'state', 'next', 'lines', 'pool', 'paid', 'token', 'decimals', 'from',
   'funded')
 local state, cursor, pool, paid, token, decimals = stored[1], stored[2], stored[4], stored[5], stored[6], stored[7]
-if state == 'PAID' or cursor and tonumber(cursor) >= next_line + wanted and wanted > 0 then
-  return {'ok', cursor, state}
-end
+if state == 'PAID' or cursor and tonumber(cursor) >= next_line + wanted and wanted > 0 then return 'ok' end
 if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end
 -- The keys are those of the lines that the caller has read.
 local lines = wanted > 0 and redis.call('LRANGE', plan_key, ARGV[4], string.format('%d', next_line + wanted - 1)) or {}
@@ -70,7 +67,7 @@ for _, line in ipairs(lines) do
     if units ~= '0' then postings[#postings + 1] = ';w' .. user .. ':' .. units end
   end
 end
-sum = add_amounts(sum, string.format('%d', small))
+sum = sum == '0' and string.format('%d', small) or add_amounts(sum, string.format('%d', small))
 next_line, paid = next_line + #lines, add_amounts(paid, sum)
 local is_last, burnt = next_line == tonumber(stored[3]), nil
 if not has_at_least(pool, paid) then return 'stale' end
@@ -113,6 +110,6 @@ for i = 1, count do
   redis.call('HSET', wallets[i], codes[i], frees[i] .. '|' .. helds[i] .. limits[i], ':seq', numbers[i])
   redis.call(publish, lists[i], entries[i])
 end
-state, cursor = is_last and 'PAID' or state, string.format('%d', next_line)
-redis.call('HSET', prize_key, 'next', cursor, 'paid', paid, 'state', state)
-return {'ok', cursor, state}
+state = is_last and 'PAID' or state
+redis.call('HSET', prize_key, 'next', string.format('%d', next_line), 'paid', paid, 'state', state)
+return 'ok'

@@ -128,8 +128,8 @@ func (s store) planFrom(ctx context.Context, gameID int64, source string, lines 
 	return reply.Err(scripts.PrizePlan)
 }
 
-// pay pays the next lines of a plan, and returns the prizes as they are then. It returns errStale
-// when others have paid the lines meanwhile.
+// pay pays the next lines of a plan, and returns how far the prizes are at least then, without
+// PaidUnits. It returns errStale when others have paid some of the lines meanwhile.
 func (s store) pay(ctx context.Context, gameID int64, p Prize) (Prize, error) {
 	lines, err := s.db.Client.LRange(ctx, keys.PrizePlan(gameID, p.Source),
 		int64(p.Next), int64(p.Next+s.linesAtOnce-1)).Result()
@@ -166,9 +166,10 @@ func (s store) pay(ctx context.Context, gameID int64, p Prize) (Prize, error) {
 	case reply.Status != scripts.OK:
 		return p, reply.Err(scripts.PrizePay)
 	}
-	v := redisdb.NewValues("paid prizes", reply.Values)
-	p.Next, p.State = int(v.NextInt()), State(v.NextText())
-	return p, v.Err()
+	if p.Next += len(lines); p.Next >= p.Lines {
+		p.State = StatePaid
+	}
+	return p, nil
 }
 
 var errBadLine = errors.New("it does not have its form")

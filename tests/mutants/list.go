@@ -394,8 +394,7 @@ var mutants = []mutant{
 	},
 	{
 		"lines that are paid stay to be paid", "prize_pay",
-		"state, cursor = is_last and 'PAID' or state, string.format('%d', next_line)",
-		"state = is_last and 'PAID' or state", winners,
+		"'next', string.format('%d', next_line), 'paid'", "'next', cursor, 'paid'", winners,
 	},
 	{
 		"the prize of one player goes to another", "prize_pay",
