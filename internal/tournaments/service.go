@@ -605,8 +605,8 @@ func (s *Service) Entrants(
 	return list, next, nil
 }
 
-// setPlace sets what a player has reached once that is decided. r is nil for who never played and in
-// a score tournament.
+// setPlace sets what a player has reached once that is decided. r is nil for who never played and
+// in a score tournament.
 func (e *Entrant) setPlace(t *tour, r *result, paid payout) {
 	if !t.hasPlaces() {
 		return

@@ -31,8 +31,8 @@ type cupSize struct {
 
 // TestTournamentsEndAndPayOnceWhileNodesAreKilled kills one node after the other, every two
 // seconds, while bots play tournaments of every format over HTTP. One bot in five never comes to a
-// match, in the short form to none of the first round, and sends no score. Every tournament must end, each attempt of a match must
-// have one room, and every unit must be where the standings say.
+// match, in the short form to none of the first round, and sends no score. Every tournament must
+// end, each attempt of a match must have one room, and every unit must be where the standings say.
 func TestTournamentsEndAndPayOnceWhileNodesAreKilled(t *testing.T) {
 	t.Parallel() // with failovers, which mostly wait
 	var small []cupSize
