@@ -185,8 +185,8 @@ var validBodies = []struct {
 			`"matchTimeoutSeconds":60,"draws":"half","noCheckIn":"refund","visibility":"public","metadata":{}}`, false,
 	},
 	{"POST " + gameTournaments + "/<tour>/start", "server", `{}`, true},
-	{"POST " + gameTournaments + "/<tour>/cancel", "server", `{}`, true},
-	{"POST " + gameTournaments + "/<tour>/entrants/<bob>/disqualify", "server", `{}`, true},
+	{"POST " + gameTournaments + "/<tour>/cancel", "server", `{"reason":"a flood"}`, true},
+	{"POST " + gameTournaments + "/<tour>/entrants/<bob>/disqualify", "server", `{"reason":"a bot"}`, true},
 	{"POST " + gameTournaments + "/<match>/matches/r1m1/resolve", "server", `{"winnerId":<bob>}`, false},
 }
 

@@ -363,12 +363,12 @@ func (s *Server) routes() []route {
 		},
 		{
 			post, adminTournament + "/cancel", staff, auth.ClassAdmin, byStoredResponse, true,
-			withoutBody(s.cancelTournament),
+			withOptionalBody(s.cancelTournament),
 			append(slices.Clone(tournamentErrors), apierror.TournamentClosed, apierror.VersionConflict),
 		},
 		{
 			post, adminTournament + "/entrants/{userId}/disqualify", staff, auth.ClassAdmin, byReceipt, true,
-			withoutBody(s.disqualifyEntrant), entrantErrors,
+			withOptionalBody(s.disqualifyEntrant), entrantErrors,
 		},
 		{
 			post, adminTournament + "/matches/{matchId}/resolve", staff, auth.ClassAdmin, byStoredResponse, true,

@@ -9,6 +9,7 @@ import (
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/auth"
 	"github.com/parlor-games/parlor/internal/tournaments"
+	"github.com/parlor-games/parlor/internal/wire"
 )
 
 // tournamentAddress is a tournament in the path, and the query for further parameters.
@@ -187,7 +188,12 @@ func (s *Server) startTournament(r *request) (response, error) {
 	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
 }
 
-func (s *Server) cancelTournament(r *request) (response, error) {
+// tournamentReasonInput may say why staff changes something in a tournament; the trail keeps it.
+type tournamentReasonInput struct {
+	Reason string `json:"reason,omitzero"`
+}
+
+func (s *Server) cancelTournament(r *request, _ *tournamentReasonInput) (response, error) {
 	at, err := r.checkedTournamentAddress()
 	if err != nil {
 		return response{}, err
@@ -196,7 +202,7 @@ func (s *Server) cancelTournament(r *request) (response, error) {
 	return okResponse(&result.Tournament), err // without an ETag, which a stored response has not
 }
 
-func (s *Server) disqualifyEntrant(r *request) (response, error) {
+func (s *Server) disqualifyEntrant(r *request, _ *tournamentReasonInput) (response, error) {
 	at, err := r.checkedTournamentAddress()
 	if err != nil {
 		return response{}, err
@@ -247,7 +253,13 @@ func tournamentTargetOf(r *request, body any) string {
 func (w *staffWrite) describeTournamentWrite(body any) (before, after any) {
 	switch b := body.(type) {
 	case *tournaments.Tournament:
-		return changedMembers(w.before, b)
+		before, after = changedMembers(w.before, b)
+		if in, ok := w.input.(*tournamentReasonInput); ok && in.Reason != "" {
+			if members, ok := after.(map[string]wire.RawJSON); ok {
+				members["reason"], _ = wire.Marshal(in.Reason) // says more than "operator", which the actor is
+			}
+		}
+		return before, after
 	case *tournaments.Match:
 		return nil, map[string]any{"matchId": b.ID, "winnerId": b.WinnerID, "status": b.Status}
 	}

@@ -210,13 +210,13 @@ var staffWriteCases = []struct {
 	},
 	{
 		operation: "POST /api/v1/admin/games/{gameId}/tournaments/{tournamentId}/cancel", as: "operator",
-		path: gameTournaments + "/<tour>/cancel", target: "tournament:<game>.<tour>", before: `"status":"REGISTRATION"`,
-		after: `"status":"CANCELLING"`, invalid: `{"x":1}`,
+		path: gameTournaments + "/<tour>/cancel", body: `{"reason":"a flood"}`, target: "tournament:<game>.<tour>",
+		before: `"status":"REGISTRATION"`, after: `"reason":"a flood","`, invalid: `{"x":1}`,
 	},
 	{
 		operation: "POST /api/v1/admin/games/{gameId}/tournaments/{tournamentId}/entrants/{userId}/disqualify",
-		as:        "server", path: gameTournaments + "/<tour>/entrants/<bob>/disqualify",
-		target: "tournament:<game>.<tour>", before: `"entrants":2`, after: `"entrants":1`, invalid: `{"x":1}`,
+		as:        "server", path: gameTournaments + "/<tour>/entrants/<bob>/disqualify", body: `{"reason":"a bot"}`,
+		target: "tournament:<game>.<tour>", before: `"entrants":2`, after: `"reason":"a bot"`, invalid: `{"x":1}`,
 	},
 	{
 		operation: "POST /api/v1/admin/games/{gameId}/tournaments/{tournamentId}/matches/{matchId}/resolve",

@@ -30,6 +30,28 @@ func TestTheOrderOfPackedValues(t *testing.T) {
 	}
 }
 
+// Builds before feeds wrote no such value, and nodes of both read each other's rooms during an
+// upgrade. TestEveryEndOfARoomIsAppliedOnce ends rooms that are stored so, by every script.
+func TestARoomWithoutFeedsIsStoredAsOlderBuildsStoreIt(t *testing.T) {
+	n := roomDraft{
+		gameID: 2, token: wallet.Token{Code: "GOLD", Decimals: 3}, entry: 4, maxPlayers: 6, minPlayers: 5,
+		visibility: Public, retention: 10 * time.Second,
+	}
+	older := "4|GOLD|3|6|2|11|public|0|0|5|0|0|0|10000"
+	if settings, _ := n.encode(11); settings != older {
+		t.Errorf("settings %q, want %q", settings, older)
+	}
+	for text, want := range map[string]string{older: "", older + "|": "", older + "|boards": "boards"} {
+		r := Room{feeds: "other"}
+		if err := r.decodeSettings(text); err != nil || r.feeds != want || r.Entry != 4 || r.MinPlayers != 5 {
+			t.Errorf("%q is decoded as %+v, %v", text, r, err)
+		}
+	}
+	if err := new(Room).decodeSettings("4|GOLD|3|6|2|11|public|0|0|5|0|0|0"); err == nil {
+		t.Error("a text without keep_ms was decoded")
+	}
+}
+
 func testProfile(id int) string { return fmt.Sprintf(`{"id":%d,"username":"a|b","avatar":null}`, id) }
 
 func storedRoom(seats int) map[string]string {

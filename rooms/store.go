@@ -30,6 +30,7 @@ const eventsRetention = 10 * time.Minute
 var (
 	settingsLayout = redisdb.PackedLayout{
 		Name: "the settings of a room", Separator: '|', Names: scripts.RoomSettings.Names,
+		LastMayLack: scripts.RoomSettings.LastMayLack,
 	}
 	liveLayout     = redisdb.PackedLayout{Name: "the state of a room", Separator: '|', Names: scripts.RoomLive.Names}
 	seatLayout     = redisdb.PackedLayout{Name: "a seat of a room", Separator: '|', Names: scripts.RoomSeat.Names}

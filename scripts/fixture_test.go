@@ -116,7 +116,6 @@ var argAliases = map[string]string{
 	"digest of the whole plan":                        "digest",
 	"lines of the whole plan":                         "line_count",
 	"lines before these":                              "before",
-	"users of the lines that follow":                  "users",
 	"most entries that are not folded":                "most_entries",
 
 	"version that the caller read":        "read_version",

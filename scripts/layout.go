@@ -21,6 +21,9 @@ import (
 type Layout struct {
 	Name  string   // as scripts write it: "room_live"
 	Names []string // of the values
+	// LastMayLack means that texts of older builds end before the last value and its "|". It is
+	// read as "" there, and an empty one is not written: so older and newer nodes read each other.
+	LastMayLack bool
 }
 
 // The layouts. A value that is added stands before the last one only where the last may contain
@@ -29,9 +32,9 @@ var (
 	// RoomSettings is what never changes in a room, as far as scripts read it. Booleans are 0 and 1;
 	// match, idle, age and keep are milliseconds. feeds is who waits for the end of the room: ""
 	// nobody, "boards" the leaderboards of its game, "t.<tournament>.<match>.<attempt>" a match.
-	// creator is 0 in the room of a match.
+	// creator is 0 in the room of a match. Rooms of builds before 2026-11-22 have no feeds.
 	RoomSettings = defineLayout("room_settings", "entry", "token", "decimals", "max_players", "game", "creator",
-		"visibility", "friends_only", "auto_start", "min_players", "match_ms", "idle_ms", "age_ms", "keep_ms", "feeds")
+		"visibility", "friends_only", "auto_start", "min_players", "match_ms", "idle_ms", "age_ms", "keep_ms", "feeds?")
 	// RoomLive is what changes with a room: seq and nonce are the position of the last event; active,
 	// reserved and ready count seats; host is a user id; changed is the time of the last change.
 	RoomLive = defineLayout("room_live", "status", "version", "seq", "nonce", "pot", "active", "reserved", "ready", "host",
@@ -83,9 +86,13 @@ var (
 
 var layouts = map[string]Layout{}
 
+// defineLayout returns a layout. "?" behind the last name means that the value may lack.
 func defineLayout(name string, names ...string) Layout {
-	layouts[name] = Layout{Name: name, Names: names}
-	return layouts[name]
+	l := Layout{Name: name, Names: names}
+	last := &l.Names[len(names)-1]
+	*last, l.LastMayLack = strings.CutSuffix(*last, "?")
+	layouts[name] = l
+	return l
 }
 
 // pattern returns the Lua pattern, quoted, that captures the wanted values.
@@ -103,6 +110,9 @@ func (l Layout) pattern(wanted []string) (string, error) {
 		value := "[^|]*"
 		if i == len(l.Names)-1 {
 			value = ".*"
+			if l.LastMayLack {
+				b.WriteByte('?') // behind the "|"
+			}
 		}
 		if name == wanted[found] {
 			value = "(" + value + ")"
@@ -146,8 +156,8 @@ func expandCall(m []string) (string, error) {
 		return strings.Join(layout.Names, " .. '|' .. "), nil
 	}
 	i := slices.Index(layout.Names, m[5])
-	if i < 0 {
-		return "", fmt.Errorf("the layout %s has no %s", layout.Name, m[5])
+	if i < 0 || layout.LastMayLack && i == len(layout.Names)-1 {
+		return "", fmt.Errorf("the layout %s has no %s that every text has", layout.Name, m[5])
 	}
 	value := "[^|]*"
 	if i == len(layout.Names)-1 {

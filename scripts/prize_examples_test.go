@@ -50,10 +50,22 @@ func (f *fixture) planned(lines ...any) call {
 	return f.newCall(scripts.PrizePlan, values{"line_count": len(lines), "digest": digest}, lines...)
 }
 
-// pay returns the call that pays the next lines, of these users.
+// pay returns the call that pays the next lines of the plan, as if they were of these users.
 func (f *fixture) pay(next int, users string) call {
-	plan := strings.Join(f.list(keys.PrizePlan(f.id, "board:top:1")), " ")
-	return f.newCall(scripts.PrizePay, values{"next": next, "users": users, "plan": plan})
+	plan := f.list(keys.PrizePlan(f.id, "board:top:1"))
+	var lines []string
+	for i, user := range strings.FieldsFunc(users, func(r rune) bool { return r == ',' }) {
+		line := user + ":1:1::"
+		if next+i < len(plan) {
+			_, rest, _ := strings.Cut(plan[next+i], ":")
+			line = user + ":" + rest
+		}
+		lines = append(lines, line)
+	}
+	return f.newCall(scripts.PrizePay, values{
+		"next": next, "users": users, "plan": strings.Join(plan, " "), "count": len(lines),
+		"lines": strings.Join(lines, ","),
+	})
 }
 
 // prepareAsset makes the asset 5, which has no stock.

@@ -4,50 +4,53 @@
 -- FLAGS     allow-oom
 -- KEYS      1 prize  2 plan  3 totals  4 ledger  then wallet and lines of each of the users but 0,
 --           the house; where the line has an asset also inventory and asset
--- ARGV      1 publish command  2 nonce  3 source  4 next: lines that are paid  5 users of the lines
---           that follow
+-- ARGV      1 publish command  2 nonce  3 source  4 next: lines that are paid  5 count: how many
+--           lines follow  6 lines: these, with commas between them
 -- RETURNS   ok stale
 -- INVARIANT a line is paid once, in its order; the account of a source that is PAID is empty
--- Stale means that others have paid meanwhile, or that the users are not those of the lines.
+-- Stale means that others have paid meanwhile, or that the lines are not those of the plan.
 local prize_key, plan_key, totals_key, ledger_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local publish, nonce, source, next_line, users = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local publish, nonce, source, next_line, wanted = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local stored = redis.call('HMGET', prize_key, 'state', 'next', 'lines', 'pool', 'paid', 'token', 'decimals', 'from',
   'funded')
 local state, cursor, pool, paid, token, decimals = stored[1], stored[2], stored[4], stored[5], stored[6], stored[7]
-local wanted = {}
-for user in string.gmatch(users, '%d+') do wanted[#wanted + 1] = user end
-if state == 'PAID' or cursor and tonumber(cursor) >= next_line + #wanted and #wanted > 0 then return 'ok' end
+if state == 'PAID' or cursor and tonumber(cursor) >= next_line + wanted and wanted > 0 then return 'ok' end
 if state ~= 'PLANNED' or tonumber(cursor) ~= next_line then return 'stale' end
+-- The keys are those of the lines that the caller has read.
+local lines = wanted > 0 and redis.call('LRANGE', plan_key, ARGV[4], string.format('%d', next_line + wanted - 1)) or {}
+if table.concat(lines, ',') ~= ARGV[6] then return 'stale' end
 
 -- Everything is read and computed before the first write. A player may have several lines, so the
 -- last of them is found by token and user.
 local _, now = read_clock()
 local head, tail = '-' .. nonce .. '|user.prize|' .. now .. '|', '|prize|' .. source .. '|'
+local head_of_token = token and head .. token .. '|' .. decimals .. '|' -- a source of assets alone has no token
 local key, count, seqs, last_of, inventories, owned_keys = 5, 0, {}, {}, {}, {}
 local wallets, lists, codes, frees, helds, limits, numbers, entries = {}, {}, {}, {}, {}, {}, {}, {}
-local postings, of_house, sum = {}, '0', '0'
-local last_line = string.format('%d', next_line + #wanted - 1)
-local lines = #wanted > 0 and redis.call('LRANGE', plan_key, ARGV[4], last_line) or {}
-for i, line in ipairs(lines) do
-  local user, place, units, asset, quantity = string.match(line, '^(%d+):(%d+):(%d+):(%d*):(%d*)$')
-  if user ~= wanted[i] then return 'stale' end
-  sum = add_amounts(sum, units)
+local postings, of_house, sum, small = {}, '0', '0', 0
+for _, line in ipairs(lines) do
+  local user, place, units, asset = string.match(line, '^(%d+):(%d+):(%d+):(.*)$')
+  if #units <= 13 then small = small + units else sum = add_amounts(sum, units) end -- small is exact: it is below 1e15
   if user == '0' then
     of_house = add_amounts(of_house, units)
   else
-    local wallet_key, code, places, owned = KEYS[key], token, decimals, ''
+    local wallet_key, code, start, won = KEYS[key], token, head_of_token, '||'
     count, wallets[count + 1], lists[count + 1] = count + 1, wallet_key, KEYS[key + 1]
     key = key + 2
-    if asset ~= '' then
+    if asset ~= ':' then
+      local id, quantity = string.match(asset, '^(%d+):(%d+)$')
       local inventory_key, priced = KEYS[key], redis.call('HMGET', KEYS[key + 1], 'token', 'decimals')
       key = key + 2
-      if units == '0' then code, places = priced[1], priced[2] end -- no unit moves, as in a purchase of what is free
+      if units == '0' then -- no unit moves, as in a purchase of what is free
+        code, start = priced[1], head .. priced[1] .. '|' .. priced[2] .. '|'
+      end
       local pieces = inventories[inventory_key] or {}
       inventories[inventory_key] = pieces
-      owned = string.format('%d', (pieces[asset] or redis.call('HGET', inventory_key, asset) or 0) + quantity)
-      pieces[asset] = owned
-      owned_keys[#owned_keys + 1] = {inventory_key, asset, owned}
+      local owned = string.format('%d', (pieces[id] or redis.call('HGET', inventory_key, id) or 0) + quantity)
+      pieces[id] = owned
+      owned_keys[#owned_keys + 1] = {inventory_key, id, owned}
+      won = id .. '|' .. quantity .. '|' .. owned
     end
     local of_token = last_of[code] or {}
     last_of[code] = of_token
@@ -60,12 +63,11 @@ for i, line in ipairs(lines) do
     free, seq = add_amounts(free, units), string.format('%d', (seqs[user] or seq) + 2)
     of_token[user], seqs[user] = count, seq
     codes[count], frees[count], helds[count], limits[count], numbers[count] = code, free, held, limited, seq
-    entries[count] = seq .. head .. code .. '|' .. places .. '|' .. units .. '|' .. free .. '|' .. held .. tail ..
-      place .. '|' .. asset .. '|' .. quantity .. '|' .. owned
+    entries[count] = seq .. start .. units .. '|' .. free .. '|' .. held .. tail .. place .. '|' .. won
     if units ~= '0' then postings[#postings + 1] = ';w' .. user .. ':' .. units end
   end
 end
-if #lines < #wanted then return 'stale' end
+sum = sum == '0' and string.format('%d', small) or add_amounts(sum, string.format('%d', small))
 next_line, paid = next_line + #lines, add_amounts(paid, sum)
 local is_last, burnt = next_line == tonumber(stored[3]), nil
 if not has_at_least(pool, paid) then return 'stale' end

@@ -14,10 +14,13 @@ import (
 )
 
 var (
-	roomSettings = redisdb.PackedLayout{Name: "the settings", Separator: '|', Names: scripts.RoomSettings.Names}
-	roomState    = redisdb.PackedLayout{Name: "the state", Separator: '|', Names: scripts.RoomState.Names}
-	roomTurn     = redisdb.PackedLayout{Name: "the turn", Separator: '|', Names: scripts.RoomTurn.Names}
-	roomSeat     = redisdb.PackedLayout{Name: "a seat", Separator: '|', Names: scripts.RoomSeat.Names}
+	roomSettings = redisdb.PackedLayout{
+		Name: "the settings", Separator: '|', Names: scripts.RoomSettings.Names,
+		LastMayLack: scripts.RoomSettings.LastMayLack,
+	}
+	roomState = redisdb.PackedLayout{Name: "the state", Separator: '|', Names: scripts.RoomState.Names}
+	roomTurn  = redisdb.PackedLayout{Name: "the turn", Separator: '|', Names: scripts.RoomTurn.Names}
+	roomSeat  = redisdb.PackedLayout{Name: "a seat", Separator: '|', Names: scripts.RoomSeat.Names}
 )
 
 // checkRooms compares what a shard stores about its rooms: the counts of a room with its seats, its

@@ -2,6 +2,7 @@ package prizes
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -30,11 +31,13 @@ func (world) RecentProfile(_ context.Context, id int64) (users.Profile, error) {
 func (world) AreFriends(context.Context, int64, ...int64) (map[int64]bool, error) { return nil, nil }
 
 // BenchmarkHundredPayouts compares what the store does for a hundred prizes of players who have won
-// before with a join of a paid room and plain commands of the same run.
+// before with a join of a paid room and plain commands of the same run. They take turns, and the
+// ratios are medians: a neighbour that takes the machine for a while spoils some passes and not the
+// ratios.
 func BenchmarkHundredPayouts(b *testing.B) {
 	f := newFixture(b, redistest.Single(b))
 	ctx := b.Context()
-	const rounds = 200
+	const passes, payments, joins = 9, 100, 1000 // payments and joins of a pass
 	credit := func(user int64) principal.Caller {
 		if _, err := f.wallets.Credit(ctx, operator, wallet.CreditInput{
 			UserID: user, TokenCode: f.gold.Code, Amount: "100000", Reason: "test",
@@ -51,25 +54,28 @@ func BenchmarkHundredPayouts(b *testing.B) {
 	w := world{players{f.gameID}}
 	service := rooms.New(f.db, f.wallets, w, w, rooms.Options{Shards: 1})
 	host, guest := credit(1), credit(2)
-	for range b.N {
-		sources := make([]string, rounds)
-		for i := range sources {
-			sources[i] = "tour:" + strconv.Itoa(b.N*rounds+i+1)
-			if ok, err := f.Fund(ctx, f.gameID, sources[i], f.gold, 10_000, Mint, "op"); !ok || err != nil {
-				b.Fatal(ok, err)
-			}
-			if err := f.Plan(ctx, f.gameID, sources[i], lines); err != nil {
+	sources := 0
+	measure := func(n int, call func(i int) error) float64 {
+		before := redistest.CPUTime(b, f.db)
+		for i := range n {
+			if err := call(i); err != nil {
 				b.Fatal(err)
 			}
 		}
-		before := redistest.CPUTime(b, f.db)
-		for _, source := range sources {
-			if done, err := f.Pay(ctx, f.gameID, source); !done || err != nil {
-				b.Fatal(done, err)
+		return (redistest.CPUTime(b, f.db) - before) / float64(n)
+	}
+	pass := func() (pay, join float64) {
+		names, ids := make([]string, payments), make([]string, joins)
+		for i := range names {
+			sources++
+			names[i] = "tour:" + strconv.Itoa(sources)
+			if ok, err := f.Fund(ctx, f.gameID, names[i], f.gold, 10_000, Mint, "op"); !ok || err != nil {
+				b.Fatal(ok, err)
+			}
+			if err := f.Plan(ctx, f.gameID, names[i], lines); err != nil {
+				b.Fatal(err)
 			}
 		}
-		pay := redistest.CPUTime(b, f.db) - before
-		ids := make([]string, 10*rounds)
 		for i := range ids {
 			room, err := service.Create(ctx, host, rooms.CreateInput{
 				EntryTokenID: f.gold.ID, RoomEntry: "0.01", MaxPlayers: 8,
@@ -79,16 +85,31 @@ func BenchmarkHundredPayouts(b *testing.B) {
 			}
 			ids[i] = room.Room.RoomID
 		}
-		before = redistest.CPUTime(b, f.db)
-		for _, id := range ids {
-			if _, err := service.Join(ctx, guest, id, noReceipt); err != nil {
-				b.Fatal(err)
+		pay = measure(payments, func(i int) error {
+			done, err := f.Pay(ctx, f.gameID, names[i])
+			if err == nil && !done {
+				b.Fatal("the prizes are not paid")
 			}
-		}
-		join := (redistest.CPUTime(b, f.db) - before) / float64(len(ids))
-		b.ReportMetric(join, "store-µs/join")
-		b.ReportMetric(pay/rounds/join, "joins")
+			return err
+		})
+		join = measure(joins, func(i int) error {
+			_, err := service.Join(ctx, guest, ids[i], noReceipt)
+			return err
+		})
+		return pay, join
+	}
+	for range b.N {
+		var joined, ratios []float64
 		floors := redistest.Floors{DB: f.db, Members: 10_000, AtOnce: 1}
-		floors.Compare(b, "100-payouts", 1, func() float64 { return pay / rounds })
+		floors.Compare(b, "100-payouts", passes, func() float64 {
+			pay, join := pass()
+			joined, ratios = append(joined, join), append(ratios, pay/join)
+			return pay
+		})
+		b.ReportMetric(median(joined), "store-µs/join")
+		b.ReportMetric(median(ratios), "joins")
+		b.ReportMetric(slices.Max(ratios), "joins-worst-pass")
 	}
 }
+
+func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }

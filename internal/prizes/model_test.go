@@ -127,7 +127,8 @@ func (m *model) newLeader(s *modelSource) func() bool {
 				m.must(err)
 				return prize.State == StatePlanned
 			}
-			m.must(m.store.pay(ctx, m.gameID, prize))
+			_, err := m.store.pay(ctx, m.gameID, prize)
+			m.must(err)
 			return true
 		}
 	default:

@@ -168,25 +168,14 @@ func (s *Service) Pay(ctx context.Context, gameID int64, source string) (done bo
 	}
 	code := ""
 	defer func() { s.wallets.MintChanged(gameID, code) }()
-	for stale := 0; stale < maxAttempts; {
+	for range maxAttempts {
 		prize, err := s.store.read(ctx, gameID, source)
-		if err != nil {
-			return false, err
-		}
 		code = prize.TokenCode
-		switch prize.State {
-		case StatePaid, StateVoid:
-			return prize.State == StatePaid, nil
-		case StatePlanned:
-		default:
-			return false, nil
+		for err == nil && prize.State == StatePlanned {
+			prize, err = s.store.pay(ctx, gameID, prize)
 		}
-		err = s.store.pay(ctx, gameID, prize)
-		switch {
-		case errors.Is(err, errStale):
-			stale++
-		case err != nil:
-			return false, err
+		if !errors.Is(err, errStale) {
+			return err == nil && prize.State == StatePaid, err
 		}
 	}
 	return false, apierror.VersionConflict

@@ -128,26 +128,25 @@ func (s store) planFrom(ctx context.Context, gameID int64, source string, lines 
 	return reply.Err(scripts.PrizePlan)
 }
 
-// pay pays the next lines of a plan. It returns errStale when others have paid them meanwhile.
-func (s store) pay(ctx context.Context, gameID int64, p Prize) error {
+// pay pays the next lines of a plan, and returns how far the prizes are at least then, without
+// PaidUnits. It returns errStale when others have paid some of the lines meanwhile.
+func (s store) pay(ctx context.Context, gameID int64, p Prize) (Prize, error) {
 	lines, err := s.db.Client.LRange(ctx, keys.PrizePlan(gameID, p.Source),
 		int64(p.Next), int64(p.Next+s.linesAtOnce-1)).Result()
 	if err != nil {
-		return redisdb.WrapError("read the plan of "+p.Source, err)
+		return p, redisdb.WrapError("read the plan of "+p.Source, err)
 	}
 	if len(lines) == 0 && p.Next < p.Lines {
-		return fmt.Errorf("the plan of %s ends before line %d of %d", p.Source, p.Next, p.Lines)
+		return p, fmt.Errorf("the plan of %s ends before line %d of %d", p.Source, p.Next, p.Lines)
 	}
 	names := []string{
 		keys.Prize(gameID, p.Source), keys.PrizePlan(gameID, p.Source), keys.Totals(gameID), keys.Ledger(gameID),
 	}
-	users := make([]string, len(lines))
 	for i, line := range lines {
 		user, asset, err := parseLine(line)
 		if err != nil {
-			return fmt.Errorf("read line %d of the plan of %s: %w", p.Next+i, p.Source, err)
+			return p, fmt.Errorf("read line %d of the plan of %s: %w", p.Next+i, p.Source, err)
 		}
-		users[i] = strconv.FormatInt(user, 10)
 		if user == 0 {
 			continue
 		}
@@ -158,14 +157,19 @@ func (s store) pay(ctx context.Context, gameID int64, p Prize) error {
 		}
 	}
 	reply, err := s.db.RunScript(ctx, scripts.PrizePay, names,
-		s.db.PublishCommand, idempotency.NewNonce(), p.Source, p.Next, strings.Join(users, ","))
+		s.db.PublishCommand, idempotency.NewNonce(), p.Source, p.Next, len(lines), strings.Join(lines, ","))
 	switch {
 	case err != nil:
-		return err
+		return p, err
 	case reply.Status == scripts.Stale:
-		return errStale
+		return p, errStale
+	case reply.Status != scripts.OK:
+		return p, reply.Err(scripts.PrizePay)
 	}
-	return reply.Err(scripts.PrizePay)
+	if p.Next += len(lines); p.Next >= p.Lines {
+		p.State = StatePaid
+	}
+	return p, nil
 }
 
 var errBadLine = errors.New("it does not have its form")

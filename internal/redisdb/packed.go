@@ -15,6 +15,9 @@ type PackedLayout struct {
 	Name      string // what is packed, for errors: "the settings of a room"
 	Separator byte
 	Names     []string // of the values, in their order
+	// LastMayLack means that a text may end before the separator of the last value, which is ""
+	// then. Join writes texts so.
+	LastMayLack bool
 }
 
 const maxPackedValues = 24
@@ -32,10 +35,14 @@ func (p *PackedLayout) Join(values ...PackedValue) string {
 		if at < 0 || len(values) != len(p.Names) {
 			panic("redisdb: " + p.Name + " lack the value " + name + ", or have others")
 		}
+		value := &values[at]
+		if p.LastMayLack && i == len(p.Names)-1 && !value.isNumber && value.text == "" {
+			break
+		}
 		if i > 0 {
 			b = append(b, p.Separator)
 		}
-		if value := &values[at]; value.isNumber {
+		if value.isNumber {
 			b = strconv.AppendInt(b, value.number, 10)
 		} else {
 			b = append(b, value.text...)
@@ -65,6 +72,10 @@ func (p *PackedLayout) Split(text string) PackedRecord {
 	last := len(p.Names) - 1
 	for i := range last {
 		end := strings.IndexByte(text, p.Separator)
+		if end < 0 && p.LastMayLack && i == last-1 {
+			r.values[i] = text
+			return r
+		}
 		if end < 0 {
 			r.fail(fmt.Errorf("%d values, want %d", i+1, len(p.Names)))
 			return r

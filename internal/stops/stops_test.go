@@ -160,10 +160,13 @@ func TestAnOldReadDoesNotHideANewStop(t *testing.T) {
 	redistest.Eventually(t, "the stop is stored", func() bool {
 		return db.Client.HExists(t.Context(), keys.MoneyStops(), "1:first").Val()
 	})
-	select { // one that does not wait for the read that is under way ends within this time
+	// One that does not wait for the read that is under way ends within this time.
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	select {
 	case err := <-added:
 		added <- err
-	case <-time.After(50 * time.Millisecond):
+	case <-soon.Done():
 	}
 	close(h.release)
 	do(t, <-read)

@@ -235,6 +235,19 @@ func decodePayouts(text string) ([]payout, error) {
 	return payouts, nil
 }
 
+// payoutsByUser returns what is paid of the pot, none before SETTLING.
+func (t *tour) payoutsByUser() (map[int64]payout, error) {
+	list, err := decodePayouts(t.payouts)
+	byUser := make(map[int64]payout, len(list))
+	for _, p := range list {
+		byUser[p.userID] = p
+	}
+	return byUser, err
+}
+
+// hasPlaces reports whether the places are final and the payouts known.
+func (t *tour) hasPlaces() bool { return t.status == Settling || t.status == Finished }
+
 // prizeLines returns the plan by which the pot is paid.
 func (t *tour) prizeLines() ([]prizes.Line, error) {
 	payouts, err := decodePayouts(t.payouts)

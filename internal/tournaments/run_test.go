@@ -2,6 +2,7 @@ package tournaments
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -79,6 +80,61 @@ func TestTwoPlayersOfWhomOneWins(t *testing.T) {
 		list := f.standings(id)
 		if len(list) != 2 || list[0].User.ID != 2 || list[0].Wins != 1 || *list[0].Units != 285 || list[1].Place != 2 {
 			t.Errorf("%+v", list)
+		}
+	})
+}
+
+// Nobody reads off a status who has won: the winner of a bracket never was out.
+func TestTheEntrantsOfATournamentThatIsOverHavePlaceAndPrize(t *testing.T) {
+	onBothStores(t, func(t *testing.T, f *fixture) {
+		entrants := func(id int64) (texts []string) {
+			list, _, err := f.Entrants(t.Context(), operator, f.gameID, id, "", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range list {
+				text := fmt.Sprintf("%d %s", e.User.ID, e.Status)
+				if e.Place != nil {
+					text += fmt.Sprintf(" %d", *e.Place)
+				}
+				if e.Units != nil {
+					text += fmt.Sprintf(" %d of %d", *e.Units, e.Payout.Units)
+				}
+				texts = append(texts, text)
+			}
+			return texts
+		}
+		id := f.create(f.swiss(func(in *CreateInput) {
+			in.Format, in.Payout, in.Seeding = FormatElimination, []int{6000, 4000}, SeedByJoined
+		}))
+		f.enter(id, 1, 2, 3, 4)
+		if got := entrants(id); got[0] != "1 joined" {
+			t.Errorf("before the start: %v", got)
+		}
+		if _, err := f.Start(t.Context(), operator, f.gameID, id, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+		f.lead()
+		f.win(f.match(id, 1), 1)
+		f.win(f.match(id, 2), 2)
+		if got := entrants(id); !slices.Equal(got, []string{"1 playing", "2 playing", "3 out", "4 out"}) {
+			t.Errorf("after the first round: %v", got)
+		}
+		f.lead()
+		f.win(f.match(id, 1), 2)
+		f.leadUntil(t, id, Finished)
+		want := []string{"1 out 2 380 of 380", "2 joined 1 570 of 570", "3 out 3 0 of 0", "4 out 3 0 of 0"}
+		if got := entrants(id); !slices.Equal(got, want) {
+			t.Errorf("after the end: %v; want %v", got, want)
+		}
+
+		cancelled := f.start(f.swiss(nil), 5, 6)
+		if _, err := f.Cancel(t.Context(), operator, f.gameID, cancelled, idempotency.Receipt{}); err != nil {
+			t.Fatal(err)
+		}
+		f.leadUntil(t, cancelled, Cancelled)
+		if got := entrants(cancelled); !slices.Equal(got, []string{"5 joined", "6 joined"}) {
+			t.Errorf("of a cancelled one: %v", got)
 		}
 	})
 }

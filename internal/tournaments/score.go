@@ -3,12 +3,13 @@ package tournaments
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/leaderboards"
 	"github.com/parlor-games/parlor/internal/principal"
-	"github.com/parlor-games/parlor/internal/wallet"
 )
 
 // Boards keeps the scores of score tournaments. *leaderboards.Service implements it.
@@ -170,22 +171,36 @@ func (s *Service) scoreEntries(
 	return entries, next, nil
 }
 
-// scoreStandings is Standings of a score tournament: the entries of its board.
+// scoreStandings is Standings of a score tournament: the entries of its board that are of entrants.
+// A cursor is the last place and the cursor of the board, with a colon between them: places count
+// entrants alone, as those that are paid do.
 func (s *Service) scoreStandings(
-	ctx context.Context, t *tour, paid map[int64]wallet.Units, cursor string, limit int,
+	ctx context.Context, t *tour, paid map[int64]payout, cursor string, limit int,
 ) (list []Standing, next string, err error) {
-	entries, next, err := s.scoreEntries(ctx, t, cursor, limit)
+	number, boardCursor, _ := strings.Cut(cursor, ":")
+	last, err := parseCursor(number)
+	if err != nil {
+		return nil, "", err
+	}
+	entries, boardCursor, err := s.scoreEntries(ctx, t, boardCursor, limit)
 	if errors.Is(err, apierror.BoardNotFound) {
 		return []Standing{}, "", nil
+	}
+	if err != nil {
+		return nil, "", err
 	}
 	list = make([]Standing, 0, len(entries))
 	for _, e := range entries {
 		if !e.isOfEntrant {
 			continue
 		}
-		one := Standing{Place: int(e.Rank), User: e.User, Points: e.Score}
-		one.setPayout(t, paid[e.User.ID])
+		last++
+		one := Standing{Place: int(last), User: e.User, Points: e.Score}
+		one.setPayout(t, paid[e.User.ID].units)
 		list = append(list, one)
 	}
-	return list, next, err
+	if boardCursor != "" {
+		next = strconv.FormatInt(last, 10) + ":" + boardCursor
+	}
+	return list, next, nil
 }

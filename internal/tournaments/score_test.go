@@ -1,6 +1,8 @@
 package tournaments
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,6 +86,31 @@ func TestAScoreTournamentPaysTheBestScores(t *testing.T) {
 		v := f.leadUntil(t, id, Finished)
 		if v.PotUnits != 1000 || v.RakeUnits != 50 {
 			t.Errorf("%+v", v)
+		}
+		// Player 9, who never entered, and player 3, who is disqualified, are in front of them on the
+		// board. They have no place, on any page, and take none.
+		var places []string
+		for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+			page, next, err := f.Standings(t.Context(), operator, f.gameID, id, cursor, 1)
+			if err != nil || pages > 4 {
+				t.Fatal(pages, err)
+			}
+			for _, s := range page {
+				places = append(places, fmt.Sprintf("%d: %d %s", s.Place, s.User.ID, *s.Units))
+			}
+			cursor = next
+		}
+		if want := []string{"1: 2 665", "2: 1 285"}; !slices.Equal(places, want) {
+			t.Errorf("the standings are %v; want %v", places, want)
+		}
+		for _, cursor := range []string{"x", "-1:x", "1:x", "x:"} {
+			_, _, err := f.Standings(t.Context(), operator, f.gameID, id, cursor, 1)
+			wantCode(t, err, apierror.InvalidRequest)
+		}
+		entrants, _, err := f.Entrants(t.Context(), operator, f.gameID, id, "", 10)
+		if err != nil || *entrants[0].Place != 2 || *entrants[1].Place != 1 || *entrants[1].Units != 665 ||
+			entrants[2].Place != nil || *entrants[2].Units != 0 || entrants[2].Status != EntrantDisqualified {
+			t.Errorf("%+v, %v", entrants, err)
 		}
 		f.wantBalance(2, 750+665, 0) // 70 % of 950
 		f.wantBalance(1, 750+285, 0)

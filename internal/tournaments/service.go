@@ -574,6 +574,10 @@ func (s *Service) Entrants(
 	if err != nil {
 		return nil, "", err
 	}
+	payouts, err := t.payoutsByUser()
+	if err != nil {
+		return nil, "", err
+	}
 	list = make([]Entrant, 0, len(stored))
 	for i := range stored {
 		e := &stored[i]
@@ -592,12 +596,28 @@ func (s *Service) Entrants(
 			(t.cursor == t.entrants || e.state == EntrantCheckedIn) {
 			one.Status = EntrantPlaying
 		}
+		one.setPlace(t, table.byUser[e.userID], payouts[e.userID])
 		list = append(list, one)
 	}
 	if len(stored) == limit {
 		next = strconv.FormatInt(last, 10)
 	}
 	return list, next, nil
+}
+
+// setPlace sets what a player has reached once that is decided. r is nil for who never played and
+// in a score tournament.
+func (e *Entrant) setPlace(t *tour, r *result, paid payout) {
+	if !t.hasPlaces() {
+		return
+	}
+	e.Payout, e.Units = &wallet.Amount{Units: paid.units, Decimals: t.decimals}, &paid.units
+	switch {
+	case r != nil:
+		e.Place = &r.Place
+	case paid.place > 0:
+		e.Place = &paid.place
+	}
 }
 
 // parseCursor returns the number that a cursor is, 0 for "".

@@ -47,13 +47,9 @@ func (s *Service) Standings(
 	if err != nil {
 		return nil, "", err
 	}
-	payouts, err := decodePayouts(t.payouts)
+	paid, err := t.payoutsByUser()
 	if err != nil {
 		return nil, "", err
-	}
-	paid := make(map[int64]wallet.Units, len(payouts))
-	for _, p := range payouts {
-		paid[p.userID] = p.units
 	}
 	if t.definition.Format == FormatScore {
 		return s.scoreStandings(ctx, t, paid, cursor, limit)
@@ -79,7 +75,7 @@ func (s *Service) Standings(
 			Place: r.Place, User: profiles[r.UserID], Points: halfPoints(r.HalfPoints), Wins: r.Wins, Draws: r.Draws,
 			Losses: r.Losses, Tiebreaks: r.tiebreaks(t.definition.Format),
 		}
-		list[i].setPayout(t, paid[r.UserID])
+		list[i].setPayout(t, paid[r.UserID].units)
 	}
 	if last < len(table.results) {
 		next = formatCursor(last)
@@ -89,7 +85,7 @@ func (s *Service) Standings(
 
 // setPayout sets what a player gets once that is decided.
 func (st *Standing) setPayout(t *tour, units wallet.Units) {
-	if t.status == Settling || t.status == Finished {
+	if t.hasPlaces() {
 		st.Payout, st.Units = &wallet.Amount{Units: units, Decimals: t.decimals}, &units
 	}
 }

@@ -274,6 +274,11 @@ type Entrant struct {
 	JoinedAt    time.Time     `json:"joinedAt"`
 	CheckedInAt *time.Time    `json:"checkedInAt"`
 	Status      EntrantStatus `json:"status"`
+	// What the player has reached; nil before SETTLING, and Place for a player without one: who never
+	// played, and in a score tournament who is not paid.
+	Place  *int           `json:"place"`
+	Payout *wallet.Amount `json:"payout"`
+	Units  *wallet.Units  `json:"amount,string"`
 }
 
 // Match is one match of a round.

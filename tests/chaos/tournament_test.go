@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,24 +30,25 @@ type cupSize struct {
 }
 
 // TestTournamentsEndAndPayOnceWhileNodesAreKilled kills one node after the other, every two
-// seconds, while bots play tournaments over HTTP. One bot in five never comes to a match, in the
-// short form to none of the first round. Every tournament must end, each attempt of a match must
-// have one room, and every unit must be where the standings say.
+// seconds, while bots play tournaments of every format over HTTP. One bot in five never comes to a
+// match, in the short form to none of the first round, and sends no score. Every tournament must
+// end, each attempt of a match must have one room, and every unit must be where the standings say.
 func TestTournamentsEndAndPayOnceWhileNodesAreKilled(t *testing.T) {
 	t.Parallel() // with failovers, which mostly wait
 	var small []cupSize
 	for _, players := range []int{2, 3, 7, 64} {
-		small = append(small, cupSize{"swiss", players, 0, 5}, cupSize{"single_elimination", players, 0, 5})
+		small = append(small, cupSize{"swiss", players, 0, 5}, cupSize{"single_elimination", players, 0, 5},
+			cupSize{"score", players, 0, 0}, cupSize{"round_robin", min(players, 16), 0, 5})
 	}
 	durable := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 	t.Run("single", func(t *testing.T) {
 		store := redistest.StartFor(t, durable...)
-		playCups(t, store.URL(), pick([]cupSize{{"swiss", 7, 2, 5}}, small))
+		playCups(t, store.URL(), pick([]cupSize{{"swiss", 7, 2, 5}, {"round_robin", 3, 0, 5}, {"score", 5, 0, 0}}, small))
 	})
 	if !*long {
 		return
 	}
-	t.Run("cluster", func(t *testing.T) {
+	startCluster := func(t *testing.T) (url string) {
 		url, servers, err := redistest.StartCluster(durable...)
 		for _, s := range servers {
 			t.Cleanup(s.Remove)
@@ -54,12 +56,12 @@ func TestTournamentsEndAndPayOnceWhileNodesAreKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		playCups(t, url, small)
-	})
-	t.Run("1,000 players", func(t *testing.T) {
-		store := redistest.StartFor(t, durable...)
-		playCups(t, store.URL(), []cupSize{{"swiss", 1_000, 0, 10}})
-	})
+		return url
+	}
+	large := []cupSize{{"swiss", 1_000, 0, 10}}
+	t.Run("cluster", func(t *testing.T) { playCups(t, startCluster(t), small) })
+	t.Run("1,000 players", func(t *testing.T) { playCups(t, redistest.StartFor(t, durable...).URL(), large) })
+	t.Run("1,000 players on a cluster", func(t *testing.T) { playCups(t, startCluster(t), large) })
 }
 
 // cupFee and cupPrize are minor units: what each player pays, and what is added.
@@ -75,9 +77,11 @@ type cup struct {
 	players []httpPlayer
 	calls   chan struct{} // holds a value for each match that is being played
 
+	scores  int                 // that a node took
 	matches map[string]cupMatch // by match id
 	rooms   map[string]string   // of each attempt "t.<tournament>.<match>.<attempt>" that a bot was called to
 	round   int
+	order   []int64         // players, best first
 	paid    map[int64]int64 // units by player
 }
 
@@ -140,11 +144,11 @@ func playCups(t *testing.T, url string, sizes []cupSize) {
 	if err != nil || !deep.Balanced || !deep.HeldCounted || len(deep.Differences) > 0 {
 		t.Fatalf("the deep audit returns %+v, %v", deep, err)
 	}
-	rounds, decided, names := 0, map[string]int{}, []string(nil)
+	rounds, scores, decided, names := 0, 0, map[string]int{}, []string(nil)
 	stored := matchRooms(t, observer.db)
 	for _, c := range cups {
 		c.check(b, stored)
-		rounds += c.round
+		rounds, scores = rounds+c.round, scores+c.scores
 		names = append(names, fmt.Sprintf("%s of %d", c.format, len(c.players)))
 		for _, m := range c.matches {
 			decided[m.reason]++
@@ -154,8 +158,8 @@ func playCups(t *testing.T, url string, sizes []cupSize) {
 	for _, rooms := range stored {
 		attempts += len(rooms)
 	}
-	report(t, "%s: %d nodes killed in %v, %d rounds, %v, %d rooms for %d attempts of matches, delta %d",
-		strings.Join(names, ", "), kills, took, rounds, decided, attempts, len(stored), b.delta())
+	report(t, "%s: %d nodes killed in %v, %d rounds, %v, %d rooms for %d attempts of matches, %d scores, delta %d",
+		strings.Join(names, ", "), kills, took, rounds, decided, attempts, len(stored), scores, b.delta())
 }
 
 // play opens the tournament, lets the bots enter and play, and reads what has become of it.
@@ -163,6 +167,9 @@ func (c *cup) play(ctx context.Context, random func(n int) int) {
 	c.open(ctx)
 	var bots sync.WaitGroup
 	defer bots.Wait()
+	if c.format == "score" {
+		c.playForScores(ctx)
+	}
 	pace := time.NewTicker(100 * time.Millisecond)
 	defer pace.Stop()
 	for ctx.Err() == nil {
@@ -195,17 +202,25 @@ func (c *cup) play(ctx context.Context, random func(n int) int) {
 	}
 	for _, one := range c.readList(ctx, "standings?") {
 		units, _ := strconv.ParseInt(fmt.Sprint(one["amount"]), 10, 64)
-		c.paid[integer(one["user"].(map[string]any)["id"])] = units
+		user := integer(one["user"].(map[string]any)["id"])
+		c.paid[user] = units
+		c.order = append(c.order, user)
 	}
 }
 
 // open makes the tournament, lets every bot enter, and begins.
 func (c *cup) open(ctx context.Context) {
 	admin := fmt.Sprintf("/api/v1/admin/games/%d/tournaments", gameID)
+	after := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	body := map[string]any{
 		"name": c.name, "format": c.format, "maxEntrants": c.cupSize.players, "entryTokenId": c.tokenID, "entryFee": 2.5,
-		"addedPrize": map[string]any{"amount": 10, "from": "mint"}, "rakeBps": 1_000, "noShowSeconds": c.noShow,
-		"startsAt": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "matchTimeoutSeconds": 20,
+		"addedPrize": map[string]any{"amount": 10, "from": "mint"}, "rakeBps": 1_000, "startsAt": after(time.Hour),
+	}
+	if c.format == "score" {
+		body["attempts"], body["board"] = 10, map[string]any{"order": "desc", "operator": "best"}
+		body["startsAt"], body["endsAt"] = after(pick(5*time.Second, 30*time.Second)), after(pick(9*time.Second, time.Minute))
+	} else {
+		body["noShowSeconds"], body["matchTimeoutSeconds"] = c.noShow, 20
 	}
 	if c.rounds > 0 {
 		body["rounds"] = c.rounds
@@ -221,9 +236,42 @@ func (c *cup) open(ctx context.Context) {
 			c.t.Errorf("the join of player %d returned %s", p.id, r)
 		}
 	}
-	start := fmt.Sprintf("%s/%d/start", admin, c.id)
-	if r, _ := c.send(ctx, 0, start, nodetest.AdminKey, nil, c.name); r.Status != 200 && ctx.Err() == nil {
-		c.t.Errorf("the start returned %s", r)
+	// The key of a node that died may be in use for a while; to start twice is to start once.
+	start, status := fmt.Sprintf("%s/%d/start", admin, c.id), http.StatusConflict
+	for try := 0; status == http.StatusConflict && ctx.Err() == nil; try++ {
+		r, _ := c.send(ctx, try, start, nodetest.AdminKey, nil, fmt.Sprintf("%s-%d", c.name, try))
+		if status = r.Status; status != http.StatusOK && r.Body["code"] != "request_in_progress" && ctx.Err() == nil {
+			c.t.Errorf("the start returned %s", r)
+			return
+		}
+	}
+}
+
+// playForScores lets the bots who come play twice in a score tournament. The first score is the
+// better one, and the last player has the best.
+func (c *cup) playForScores(ctx context.Context) {
+	board := fmt.Sprintf("/api/v1/leaderboards/tour-%d/scores", c.id)
+	for i, p := range c.players {
+		if i%5 == 2 { // does not come
+			continue
+		}
+		for attempt := range 2 {
+			var taken nodetest.Response
+			for try := 0; taken.Status != http.StatusOK && ctx.Err() == nil; try++ {
+				key := fmt.Sprintf("%s-%d-%d-%d", c.name, i, attempt, try)
+				// The node may have died behind the play, so that its key is in use for a while.
+				play, _ := c.send(ctx, i+try, c.path+"/attempts", p.token, nil, key)
+				if play.Status != http.StatusCreated {
+					continue
+				}
+				score := map[string]any{"score": 10*i + 5 - attempt, "playId": play.Body["playId"]}
+				if taken, _ = c.send(ctx, i+try, board, p.token, score, key); taken.Status != http.StatusOK && ctx.Err() == nil {
+					c.t.Errorf("%s: the score of player %d returned %s", c.name, p.id, taken)
+					return
+				}
+			}
+		}
+		c.scores++
 	}
 }
 
@@ -335,7 +383,14 @@ func (c *cup) check(b books, stored map[string][]string) {
 			c.t.Errorf("%s: player %d has %+v; by the standings %+v", c.name, p.id, got, want)
 		}
 	}
-	if len(c.paid) != len(c.players) || sum != pot-pot/10 {
+	placed := len(c.players)
+	if c.format == "score" {
+		placed = c.scores
+		if !slices.IsSortedFunc(c.order, func(a, b int64) int { return cmp.Compare(b, a) }) {
+			c.t.Errorf("%s: later players have better scores, and the standings are %v", c.name, c.order)
+		}
+	}
+	if len(c.paid) != placed || sum != pot-pot/10 {
 		c.t.Errorf("%s: %d players are in the standings, and %d of a pot of %d are paid", c.name, len(c.paid), sum, pot)
 	}
 	plays := map[string]bool{}
@@ -371,7 +426,7 @@ func (c *cup) check(b books, stored map[string][]string) {
 
 var settingsLayout = redisdb.PackedLayout{
 	Name: "the settings of a room", Separator: '|',
-	Names: scripts.RoomSettings.Names,
+	Names: scripts.RoomSettings.Names, LastMayLack: scripts.RoomSettings.LastMayLack,
 }
 
 // matchRooms returns the rooms of all matches by what they feed.

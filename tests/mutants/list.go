@@ -400,7 +400,7 @@ var mutants = []mutant{
 	},
 	{
 		"the prize of one player goes to another", "prize_pay",
-		"if user ~= wanted[i] then return 'stale' end", "", scripted,
+		"if table.concat(lines, ',') ~= ARGV[6] then return 'stale' end", "", scripted,
 	},
 	{
 		"a plan that was spoiled pays more than its pool", "prize_pay",

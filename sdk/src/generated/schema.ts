@@ -682,8 +682,20 @@ export interface components {
             seed: number | null;
             joinedAt: components["schemas"]["Time"];
             checkedInAt: (string & components["schemas"]["Time"]) | null;
-            /** @enum {string} */
+            /**
+             * @description Nobody is playing once the tournament is over; place and payout say how it went
+             * @enum {string}
+             */
             status: "joined" | "checked_in" | "playing" | "out" | "disqualified";
+            /**
+             * @description Null before SETTLING and for who never played; of a score tournament only of those who are
+             * paid
+             */
+            place: number | null;
+            /** @description null before SETTLING */
+            payout: number | null;
+            /** @description Minor units */
+            amount: string | null;
         };
         Match: {
             /** @example r2m5 */

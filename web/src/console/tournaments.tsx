@@ -29,6 +29,9 @@ const matchReasons: Record<string, string> = {
   disqualified: "the other one is disqualified", resolved: "staff",
 };
 
+const reasonField = [{ name: "reason", label: "Reason", required: true, hint: "For the trail" }];
+const reasonBody = ({ reason }: Record<string, string>) => ({ reason });
+
 const listPath = (game: number | string) => `/api/v1/admin/games/${encodeURIComponent(game)}/tournaments`;
 
 const amountIn = (t: Tournament, units: string) => tokenAmount(t.entryToken, units);
@@ -126,6 +129,7 @@ function TournamentActs({ t, path, then }: { t: Tournament; path: string; then: 
       {waits || t.status === "RUNNING" ? <ActButton label="Cancel…" act={act("cancel", {
         title: "Cancel the tournament", danger: true, button: "Cancel it",
         says: "Every fee goes back, and the added prize to where it came from. This cannot be undone.", done: "The tournament is cancelled.",
+        fields: reasonField, body: reasonBody,
       })} /> : null}
     </>
   );
@@ -146,6 +150,7 @@ const disqualify = (path: string, e: Entrant, status: string, then: () => void):
   title: "Disqualify the player", danger: true, button: "Disqualify",
   says: <><b>{e.user.username}</b> #{e.user.id} is out for good and gets no prize. {beforeStart.includes(status) ? "The fee goes back." : "The fee stays in the pot."}</>,
   method: "POST", path: `${path}/entrants/${e.user.id}/disqualify`, done: "The player is disqualified.", then,
+  fields: reasonField, body: reasonBody,
 });
 
 export function TournamentScreen({ id }: { id: string }) {
@@ -233,6 +238,10 @@ export function TournamentScreen({ id }: { id: string }) {
         <Table label="Players in the order of joining" items={entrants.value} id={(e) => e.user.id} empty="Nobody has joined." columns={[
           { head: "Player", cell: (e) => <PlayerLink id={e.user.id} name={e.user.username} /> },
           { head: "Status", cell: (e) => <StatusBadge status={e.status} /> },
+          ...(t.endedAt || t.status === "SETTLING" ? [
+            { head: "Place", num: true, cell: (e: Entrant) => e.place ?? "–" },
+            { head: "Prize", num: true, cell: (e: Entrant) => e.amount === null ? "–" : amountIn(t, e.amount) },
+          ] : []),
           { head: "Seed", num: true, cell: (e) => e.seed ?? "–" },
           { head: "Joined", cell: (e) => <Time at={e.joinedAt} /> },
           ...(t.checkInOpensAt ? [{ head: "Checked in", cell: (e: Entrant) => <Time at={e.checkedInAt} /> }] : []),

@@ -68,7 +68,10 @@ export interface Tournament {
   entrants: number; checkedIn: number; round: number; registrationOpensAt: string; checkInOpensAt: string | null;
   startsAt: string; endsAt: string | null; startedAt: string | null; endedAt: string | null;
 }
-export interface Entrant { user: User; seed: number | null; joinedAt: string; checkedInAt: string | null; status: string }
+export interface Entrant {
+  user: User; seed: number | null; joinedAt: string; checkedInAt: string | null; status: string;
+  place: number | null; amount: string | null;
+}
 export interface Match {
   matchId: string; players: { userId: number; seed: number }[]; status: string; roomId: string | null;
   winnerId: number | null; reason: string | null; deadline: string | null;
