@@ -871,8 +871,20 @@ interface components {
             seed: number | null;
             joinedAt: components["schemas"]["Time"];
             checkedInAt: (string & components["schemas"]["Time"]) | null;
-            /** @enum {string} */
+            /**
+             * @description Nobody is playing once the tournament is over; place and payout say how it went
+             * @enum {string}
+             */
             status: "joined" | "checked_in" | "playing" | "out" | "disqualified";
+            /**
+             * @description Null before SETTLING and for who never played; of a score tournament only of those who are
+             * paid
+             */
+            place: number | null;
+            /** @description null before SETTLING */
+            payout: number | null;
+            /** @description Minor units */
+            amount: string | null;
         };
         Match: {
             /** @example r2m5 */
@@ -2438,9 +2450,18 @@ interface RoomQuery extends PageQuery {
     maxEntry?: string | number;
     hasSeat?: boolean;
 }
-/** What a player set themselves as bounds. Amounts are decimals of the token. */
+/** The bounds that a player has set for stakes of a token. Null is none. */
+type TokenLimits = Schemas["TokenLimits"];
+/** All bounds of a player. Until `excludedUntil` the player takes part in no paid room. */
+interface OwnLimits extends Page<TokenLimits> {
+    excludedUntil: string | null;
+}
+/**
+ * A change of the bounds for a token. Amounts are decimals of it. A member that is absent stays as it
+ * is, null removes a bound.
+ */
 interface Limits {
-    tokenId?: string;
+    tokenId: string;
     maxStake?: number | string | null;
     maxOpenRooms?: number | null;
     maxLoss24h?: number | string | null;
@@ -2552,6 +2573,8 @@ interface SendOptions {
     to?: number[];
     /** Drop it when it cannot be sent at once. */
     volatile?: boolean;
+    /** Of such messages with this name that wait for a slow player, only the newest is kept. */
+    latest?: boolean;
 }
 /**
  * A room whose fields change in place, in the order of events and before listeners run. The
@@ -2656,8 +2679,10 @@ interface Wallet {
      * point is minor units, such as `amount`. Throws token_not_found before the token was seen.
      */
     format(amount: number | string, tokenId: string): string;
-    /** Reads the player's own bounds; with `change`, tightens them at once or loosens them after 24 h. */
-    limits(change?: Limits): Promise<Limits>;
+    /** Reads the player's own bounds, of each token that they have. */
+    limits(): Promise<OwnLimits>;
+    /** Tightens a bound at once, or loosens it after 24 h. Rejects with token_not_found, self_excluded. */
+    limits(change: Limits): Promise<TokenLimits>;
 }
 /** What the game sells. */
 interface Store {

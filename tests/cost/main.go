@@ -25,8 +25,8 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb"
 )
 
-// defaultCalls is how many calls of a row are counted. Redis has Lua collect garbage in each 50th call
-// of a script, for some 2,000 kIr: with another number some rows would have one such call more.
+// defaultCalls is how many calls of a row are counted. Redis has Lua collect garbage in each 50th
+// call of a script, for some 2,000 kIr: with another number some rows would have one such call more.
 const defaultCalls = 50
 
 func main() {
