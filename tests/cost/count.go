@@ -24,8 +24,8 @@ import (
 const warmUps = 5
 
 // Beside the rooms of the rows there are so many others that Redis stores the indexes as it does in
-// a busy installation (zset-max-listpack-entries is 128), and need not enlarge their tables while it
-// is counted: it does so bit by bit in whichever calls come next, which is 20 to 60 kIr in each.
+// a busy installation (zset-max-listpack-entries is 128), and need not enlarge their tables while
+// it is counted: it does so bit by bit in whichever calls come next, which is 20 to 60 kIr in each.
 const (
 	otherOpenRooms  = 540 // in tables of 1,024; the rows make some 270
 	otherEndedRooms = 600 // the same; with those that are open, in tables of 2,048

@@ -26,7 +26,8 @@ import (
 )
 
 // defaultCalls is how many calls of a row are counted. Redis has Lua collect garbage in each 50th
-// call of a script, for some 2,000 kIr: with another number some rows would have one such call more.
+// call of a script, for some 2,000 kIr: with another number some rows would have one such call
+// more.
 const defaultCalls = 50
 
 func main() {
