@@ -346,6 +346,7 @@ describe("an operator", () => {
     await players.getByRole("row", { name: /cleo/ }).getByRole("button", { name: "Disqualify…" }).focus();
     await page.keyboard.press("Enter");
     await dialog.getByText("The fee goes back.").waitFor();
+    await dialog.getByLabel("Reason").fill("two accounts");
     await dialog.getByRole("button", { name: "Disqualify" }).click();
     await page.getByText("The player is disqualified.").waitFor();
     await players.getByRole("row", { name: /cleo/ }).waitFor({ state: "detached" }); // before the start one is just gone
@@ -369,10 +370,12 @@ describe("an operator", () => {
     const standings = page.getByRole("region", { name: "Standings" });
     await standings.getByRole("row", { name: /^1 bob.* 10\.5 GOLD$/ }).waitFor();
     await standings.getByRole("row", { name: /^2 ada.* 4\.5 GOLD$/ }).waitFor();
+    await players.getByRole("row", { name: /^bob.* 1 10\.5 GOLD/ }).waitFor();
     expect(await page.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
     expect((await read("/standings")).items.map((s: any) => [s.user.id, s.amount]).slice(0, 2)).toEqual([[bob, "1050"], [1, "450"]]);
     const { items } = await api("GET", `/api/v1/admin/trail?target=tournament:1.${id}&limit=10`, adminKey);
     expect(items.map((a: any) => a.action)).toEqual(["resolveMatch", "startTournament", "disqualifyEntrant", "createTournament"]);
+    expect(items[2].after).toMatchObject({ reason: "two accounts" });
     await goTo("trail", "Trail");
     await page.getByRole("link", { name: `tournament:1.${id}` }).first().click();
     await page.getByRole("heading", { level: 1, name: /Console cup/ }).waitFor();
@@ -385,6 +388,7 @@ describe("an operator", () => {
     await goTo(`tournaments/1.${tournamentId}`, /Cup of rain.*REGISTRATION/);
     await page.getByRole("button", { name: "Cancel…" }).focus();
     await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByLabel("Reason").fill("it rains");
     await page.getByRole("dialog").getByRole("button", { name: "Cancel it" }).click();
     await page.getByText("The tournament is cancelled.").waitFor();
     await page.getByRole("heading", { level: 1, name: /Cup of rain.*CANCELLED/ }).waitFor({ timeout: 15_000 });
