@@ -3,7 +3,7 @@
 -- FLAGS     allow-oom
 -- KEYS      1 tour  2 due  3 fence
 -- ARGV      1 nonce  2 fence of the leader ('' for staff)  3 tournament id  4 why: operator,
---           server, or expired, which waits for its time
+--           server, unplayed, or expired, which waits for its time
 -- RETURNS   ok stale tournament_not_found tournament_closed
 -- INVARIANT what is being settled is not cancelled
 -- Stale means that the leader has a successor.

@@ -88,7 +88,7 @@ var (
 		"pot, potAmount, rake, rakeAmount, payouts: [{userId, place, payout, amount}], version")
 	TournamentCancelled = define("tournament.cancelled", ToTournament, "the tournament ended without a result; every fee "+
 		"was returned",
-		"reason: operator|server|undersubscribed|expired, version")
+		"reason: operator|server|undersubscribed|expired|unplayed, version")
 )
 
 // The events to one player.

@@ -265,6 +265,9 @@ func (d *Definition) checkWriters(errs *apierror.FieldErrors) {
 	if d.Rules != nil && !slices.Contains(d.Writers, WriterPlayers) {
 		errs.Add("rules", "range", "are for scores of players, whom writers does not name")
 	}
+	if d.Rules == nil && d.Prizes != nil && slices.Contains(d.Writers, WriterPlayers) {
+		errs.Add("rules", "required", "must bound the scores that players send for a prize")
+	}
 }
 
 func (d *Definition) checkSegments(errs *apierror.FieldErrors) {

@@ -78,7 +78,8 @@
 // room. A prize is no payout of a stake: it does not lessen a player's losses.
 //
 // The pot is divided by the functions that rooms use. Who is disqualified gets nothing. With nobody
-// to pay, the rake is the pot.
+// to pay, or when nobody has come to any match, every fee goes back: the house has a part of a
+// result only.
 //
 // Who leaves after the start keeps points and place, and the fee stays in the pot. Who comes back
 // in a round in which players may join late pays no second fee and keeps byes and points; a missed

@@ -185,11 +185,11 @@ type payout struct {
 	units  wallet.Units
 }
 
-// splitPot divides the pot, less the rake, among players by their places, best first; with nobody
-// to pay, all of it is the rake. Shares and ties are those of rooms.
+// splitPot divides the pot, less the rake, among players by their places, best first. Shares and
+// ties are those of rooms.
 func splitPot(pot wallet.Units, rakeBps int, bps []int, places []payout) (payouts []payout, rake wallet.Units) {
-	if len(places) == 0 || pot == 0 {
-		return nil, pot
+	if pot == 0 {
+		return nil, 0
 	}
 	rake = wallet.ApplyBps(pot, rakeBps)
 	numbers := make([]int, len(places))
@@ -205,7 +205,11 @@ func splitPot(pot wallet.Units, rakeBps int, bps []int, places []payout) (payout
 }
 
 // settleTour ends the play of a tournament, whose places are those of the players who may be paid.
+// With nobody to pay every fee goes back: the house has a rake of a result only.
 func (s *Service) settleTour(ctx context.Context, by lead, t *tour, places []payout) error {
+	if len(places) == 0 {
+		return s.store.cancel(ctx, by, t.gameID, t.id, Unplayed)
+	}
 	pot := t.escrow + t.definition.AddedPrizeUnits()
 	payouts, rake := splitPot(pot, t.definition.RakeBps, t.definition.Payout, places)
 	return s.store.advance(ctx, by, t, Settling, rake, encodePayouts(payouts))

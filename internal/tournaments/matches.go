@@ -92,6 +92,7 @@ type field struct {
 	contestants []contestant
 	seeds       []int64 // user ids in the order of their seeds
 	decided     []outcome
+	isPlayed    bool // somebody has come to a match
 }
 
 // readField returns the field of a tournament. Before the first round it draws the seeds; later it
@@ -134,6 +135,7 @@ func (s *Service) readField(ctx context.Context, t *tour) (field, error) {
 	for i := range matches {
 		if matches[i].isDecided() {
 			f.decided = append(f.decided, outcomeOf(&matches[i]))
+			f.isPlayed = f.isPlayed || *matches[i].Reason != Bye && *matches[i].Reason != DoubleForfeit
 		}
 	}
 	slices.SortFunc(f.decided, func(a, b outcome) int {
@@ -170,7 +172,11 @@ func (s *Service) beginRound(ctx context.Context, by lead, t *tour) error {
 	d := &t.definition
 	isLeft := d.Format != FormatElimination && f.playing() < 2
 	if t.round >= roundsFor(d, len(f.seeds)) || isLeft {
-		return s.settleTour(ctx, by, t, placesOf(rankPlayers(d.Format, f.contestants, f.decided)))
+		var places []payout
+		if f.isPlayed { // else the draw alone would decide who is paid
+			places = placesOf(rankPlayers(d.Format, f.contestants, f.decided))
+		}
+		return s.settleTour(ctx, by, t, places)
 	}
 	pairs := pairRound(d.Format, t.round+1, f.contestants, f.decided)
 	seedOf := make(map[int64]int, len(f.seeds))

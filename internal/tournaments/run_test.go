@@ -509,13 +509,42 @@ func TestATournamentWhoseEveryPlayerVanishedEnds(t *testing.T) {
 					}
 					f.lead()
 				}
-				if v := f.get(id); v.Status != Finished {
-					t.Errorf("%+v", v)
-				}
-				f.check()
+				f.wantUnplayed(id, 1, 2, 3, 4, 5)
 			})
 		})
 	}
+}
+
+// wantUnplayed requires that a tournament ended without a result and every fee is back: the draw
+// alone must not decide who is paid, and the house has no part of what nobody won.
+func (f *fixture) wantUnplayed(id int64, userIDs ...int64) {
+	f.t.Helper()
+	if v := f.get(id); v.Status != Cancelled || *v.CancelReason != Unplayed || v.RakeUnits != 0 {
+		f.t.Errorf("%+v", v)
+	}
+	for _, userID := range userIDs {
+		f.wantBalance(userID, 1000, 0)
+	}
+	if h := f.total(house); h != 0 {
+		f.t.Errorf("the house has %d", h)
+	}
+	f.check()
+}
+
+func TestATournamentWhosePlayersAreAllDisqualifiedPaysNobody(t *testing.T) {
+	onBothStores(t, func(t *testing.T, f *fixture) {
+		id := f.start(f.swiss(func(in *CreateInput) { in.Format = FormatElimination }), 1, 2)
+		m := f.match(id, 1)
+		for _, userID := range []int64{1, 2} {
+			if _, err := f.Disqualify(t.Context(), operator, f.gameID, id, userID, idempotency.Receipt{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, err := f.Resolve(t.Context(), operator, f.gameID, id, m.ID, 1, idempotency.Receipt{})
+		wantCode(t, err, apierror.InvalidRequest) // who is out cannot win
+		f.leadUntil(t, id, Cancelled)
+		f.wantUnplayed(id, 1, 2)
+	})
 }
 
 func TestATournamentThatIsNotOverAtItsEndExpires(t *testing.T) {

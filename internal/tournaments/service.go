@@ -697,6 +697,13 @@ func (s *Service) Resolve(
 		case !m.has(winnerID):
 			return Match{}, false, apierror.InvalidRequest.WithField("winnerId", "unknown", "does not play in this match")
 		}
+		states, err := s.store.readStates(ctx, t, []Match{m})
+		if err != nil {
+			return Match{}, false, err
+		}
+		if states[winnerID] == EntrantOut || states[winnerID] == EntrantDisqualified {
+			return Match{}, false, apierror.InvalidRequest.WithField("winnerId", "out", "is out of the tournament")
+		}
 		err = s.store.report(ctx, byStaff, t, decision(&m, winnerID, ResolvedByHand))
 		if errors.Is(err, errStale) {
 			continue

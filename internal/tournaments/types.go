@@ -63,6 +63,7 @@ const (
 	CancelledByServer   CancelReason = "server"
 	Undersubscribed     CancelReason = "undersubscribed" // too few players at the start
 	Expired             CancelReason = "expired"         // not decided at endsAt
+	Unplayed            CancelReason = "unplayed"        // nobody came to any match, or nobody is left to be paid
 )
 
 // EntrantStatus is the state of one player in a tournament.

@@ -840,7 +840,7 @@ interface components {
              * @description Why it was cancelled
              * @enum {string|null}
              */
-            reason: "operator" | "server" | "undersubscribed" | "expired" | null;
+            reason: "operator" | "server" | "undersubscribed" | "expired" | "unplayed" | null;
             /**
              * Format: int64
              * @description Rises by one with every change
@@ -2238,7 +2238,7 @@ interface components {
         };
         TournamentCancelledData: {
             /** @enum {string} */
-            reason: "operator" | "server" | "undersubscribed" | "expired";
+            reason: "operator" | "server" | "undersubscribed" | "expired" | "unplayed";
             /**
              * Format: int64
              * @description Of the room

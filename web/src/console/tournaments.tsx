@@ -21,7 +21,7 @@ const formats: Record<string, string> = {
 };
 const reasons: Record<string, string> = {
   operator: "by the operator", server: "by the game's server", undersubscribed: "too few players at the start",
-  expired: "not decided in time",
+  expired: "not decided in time", unplayed: "nobody played",
 };
 
 const matchReasons: Record<string, string> = {
