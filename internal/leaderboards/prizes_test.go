@@ -203,7 +203,8 @@ func TestPrizesAreCheckedWhenABoardIsDefined(t *testing.T) {
 		if !errors.Is(err, apierror.InvalidRequest) || len(e.FieldErrors) != 1 || e.FieldErrors[0].Field != tt.fields {
 			t.Errorf("%s: %v", name, err)
 		}
-	}	_, err := f.Create(t.Context(), operator, f.gameID, Definition{
+	}
+	_, err = f.Create(t.Context(), operator, f.gameID, Definition{
 		Board: "top", Name: "Top", Prizes: table(row(1, 1, "1")), Writers: Writers{WriterPlayers},
 	})
 	wantError(t, err, apierror.InvalidRequest, "rules") // any player could send the best score that there is
