@@ -77,7 +77,7 @@ screenshots: build modules chromium ## Take the pictures of the README again
 	@cd web && npm run --silent screenshots
 
 .PHONY: check
-check: modules ## Check format, vet, staticcheck, types, architecture rules (line width included) and built files
+check: servers modules ## Check format, vet, staticcheck, types, architecture rules (line width included) and built files
 	@unformatted="$$($(GOFUMPT) -l .)"; test -z "$$unformatted" || { echo "not formatted (run make format):"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
