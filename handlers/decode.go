@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -105,8 +106,8 @@ func fromDecodeError(err error) error {
 	switch {
 	case errors.As(err, &semantic):
 		field := fieldPath(semantic.JSONPointer)
-		if apiErr, ok := apierror.As(semantic.Err); ok { // of a type that decodes itself
-			return apiErr.WithField(field, "format", apiErr.Detail)
+		if _, ok := apierror.As(semantic.Err); ok { // of a type that decodes itself
+			return apierror.InField(field, semantic.Err)
 		}
 		code, message := describeMismatch(semantic)
 		return apierror.InvalidRequest.WithField(field, code, message)
@@ -145,6 +146,9 @@ func describeMismatch(err *json.SemanticError) (code, message string) {
 	goType := err.GoType
 	for goType.Kind() == reflect.Pointer {
 		goType = goType.Elem()
+	}
+	if goType == reflect.TypeFor[time.Time]() {
+		return "type", "must be a time as a string, such as 2030-01-31T18:00:00Z"
 	}
 	switch goType.Kind() {
 	case reflect.String:
@@ -284,8 +288,9 @@ func (q *query) afterID() int64 {
 
 // pathID returns the positive integer in the path. Anything else names nothing, so it is notFound.
 func (r *request) pathID(name string, notFound *apierror.Error) (int64, error) {
-	n, err := strconv.ParseInt(r.Param(name), 10, 64)
-	if err != nil || n < 1 {
+	text := r.Param(name)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || text[0] == '0' || text[0] == '+' { // one address for each thing
 		return 0, notFound
 	}
 	return n, nil

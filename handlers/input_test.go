@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parlor-games/parlor/handlers"
 	"github.com/parlor-games/parlor/internal/wire"
@@ -292,8 +293,8 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"POST /api/v1/auth/link", "ann", `{}`, "400 invalid_request deviceSecret"},
 		{"PUT /api/v1/me/limits", "ann", `{}`, "400 invalid_request tokenId"},
 		{"PUT /api/v1/me/limits", "ann", `{"tokenId":"NONE","maxStake":1}`, "404 token_not_found"},
-		{"PUT /api/v1/me/limits", "ann", `{"tokenId":"GOLD","maxStake":0.0000000001}`, "400 invalid_amount"},
-		{"PUT /api/v1/me/limits", "ann", `{"tokenId":"GOLD","maxLoss24h":-1}`, "400 invalid_amount"},
+		{"PUT /api/v1/me/limits", "ann", `{"tokenId":"GOLD","maxStake":0.0000000001}`, "400 invalid_amount maxStake"},
+		{"PUT /api/v1/me/limits", "ann", `{"tokenId":"GOLD","maxLoss24h":-1}`, "400 invalid_amount maxLoss24h"},
 		{
 			"PUT /api/v1/me/limits", "ann", `{"tokenId":"GOLD","maxOpenRooms":-1,"excludedUntil":"2020-01-01T00:00:00Z"}`,
 			"400 invalid_request maxOpenRooms excludedUntil",
@@ -303,11 +304,29 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"POST /api/v1/admin/games/999999/accept-audit", "operator", `{"reason":"x"}`, "404 game_not_found"},
 		{"PUT /api/v1/admin/users/<ann>/limits", "operator", `{"tokenId":"NONE"}`, "404 token_not_found"},
 		{"PUT /api/v1/admin/users/999999/limits", "operator", `{"tokenId":"GOLD"}`, "404 user_not_found"},
-		{"PATCH /api/v1/me", "ann", `{"username":"\u0000","avatar":"no address"}`, "400 invalid_request username avatar"},
+		{
+			"PATCH /api/v1/me", "ann", `{"username":"\u0000","avatar":"no address"}`,
+			"400 invalid_request username avatar",
+		},
 		{"POST /api/v1/friends/<ann>", "ann", "", "400 invalid_request userId"},
 		{"POST /api/v1/friends/x", "ann", "", "404 user_not_found"},
 		{"POST /api/v1/friends/0", "ann", "", "404 user_not_found"},
 		{"POST /api/v1/friends/99999999999999999999", "ann", "", "404 user_not_found"},
+
+		{
+			"POST " + gameTournaments, "operator", `{"name":"x","format":"swiss","maxEntrants":4,"startsAt":5}`,
+			"400 invalid_request startsAt",
+		},
+		{
+			"POST " + gameTournaments, "operator", `{"name":"x","format":"swiss","maxEntrants":4,` +
+				`"startsAt":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `","entryTokenId":<gold>,"entryFee":-1}`,
+			"400 invalid_amount entryFee",
+		},
+		{"GET /api/v1/tournaments/01", "ann", "", "404 tournament_not_found"},
+		{
+			"POST " + gameTournaments + "/1/matches/r1m1/resolve", "server", `{"winnerId":-1}`,
+			"400 invalid_request winnerId",
+		},
 
 		{"POST " + session + "create", "ann", `{}`, "400 invalid_request maxPlayers"},
 		{"POST " + session + "create", "ann", `{"maxPlayers":2,"minPlayers":3,"visibility":"secret","tie":"x","payout":[1],` +
@@ -315,20 +334,29 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"POST " + session + "create", "ann", `{"maxPlayers":"2"}`, "400 invalid_request maxPlayers"},
 		{"POST " + session + "create", "ann", `{"maxPlayers":2,"payout":["x"]}`, "400 invalid_request payout[0]"},
 		{"POST " + session + "create", "ann", `{"gameId":999,"maxPlayers":2}`, "404 game_not_found"},
-		{"POST " + session + "create", "ann", `{"entryTokenId":999,"roomEntry":1,"maxPlayers":2}`, "404 token_not_found"},
+		{
+			"POST " + session + "create", "ann", `{"entryTokenId":999,"roomEntry":1,"maxPlayers":2}`,
+			"404 token_not_found",
+		},
 		{
 			"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":1.001,"maxPlayers":2}`,
-			"400 invalid_amount",
+			"400 invalid_amount roomEntry",
 		},
-		{"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":-1,"maxPlayers":2}`, "400 invalid_amount"},
-		{"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":0,"maxPlayers":2}`, "400 invalid_amount"},
+		{
+			"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":-1,"maxPlayers":2}`,
+			"400 invalid_amount roomEntry",
+		},
+		{
+			"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":0,"maxPlayers":2}`,
+			"400 invalid_amount roomEntry",
+		},
 		{
 			"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":90071992547409.92,"maxPlayers":2}`,
-			"400 invalid_amount",
+			"400 invalid_amount roomEntry",
 		},
 		{
 			"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":"1e400","maxPlayers":2}`,
-			"400 invalid_amount",
+			"400 invalid_amount roomEntry",
 		},
 		{
 			"POST " + session + "create", "ann", `{"entryTokenId":<gold>,"roomEntry":true,"maxPlayers":2}`,
@@ -366,7 +394,10 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"POST " + session + "state", "ann", `{"roomId":"<room>","patch":{"a":1}}`, "403 forbidden"},
 		{"POST " + session + "turn", "ann", `{"userId":<bob>,"seconds":30}`, "400 invalid_request roomId"},
 		{"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>}`, "400 invalid_request seconds"},
-		{"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>,"seconds":0}`, "400 invalid_request seconds"},
+		{
+			"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":<bob>,"seconds":0}`,
+			"400 invalid_request seconds",
+		},
 		{
 			"POST " + session + "turn", "ann", `{"roomId":"<room>","userId":0,"seconds":86401}`,
 			"400 invalid_request seconds userId",
@@ -412,7 +443,7 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"GET " + session + "list?mine=true", "server", "", "400 invalid_request mine"},
 		{"GET " + session + "list?cursor=x", "ann", "", "400 invalid_request cursor"},
 		{"GET " + session + "list?status=OPEN", "ann", "", "400 invalid_request status"},
-		{"GET " + session + "list?maxEntry=much", "ann", "", "400 invalid_amount"},
+		{"GET " + session + "list?maxEntry=much", "ann", "", "400 invalid_amount maxEntry"},
 		{"GET " + session + "list?gameId=999", "ann", "", "404 game_not_found"},
 		{"GET /api/v1/user-balance/ledger?cursor=x&limit=x", "ann", "", "400 invalid_request cursor limit"},
 		{"GET /api/v1/user-balance/ledger?tokenId=NONE", "ann", "", "404 token_not_found"},
@@ -420,7 +451,10 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"quantity":0}`, "400 invalid_request quantity"},
 		{"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"quantity":"1"}`, "400 invalid_request quantity"},
 		{"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"quantity":1.5}`, "400 invalid_request quantity"},
-		{"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"expectedPrice":7.505}`, "400 invalid_amount"},
+		{
+			"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"expectedPrice":7.505}`,
+			"400 invalid_amount expectedPrice",
+		},
 		{
 			"POST /api/v1/user-assets/add/game-asset/<asset>", "ann", `{"expectedPrice":[7.5]}`,
 			"400 invalid_amount expectedPrice",
@@ -475,12 +509,18 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		{"GET " + admin + "games/x", "operator", "", "404 game_not_found"},
 		{"GET " + admin + "games?cursor=0", "operator", "", "400 invalid_request cursor"},
 		{"POST " + admin + "games/<game>/assets", "server", `{}`, "400 invalid_request name tokenId price"},
-		{"POST " + admin + "games/<game>/assets", "server", `{"name":"x","tokenId":"NONE","price":1}`, "404 token_not_found"},
+		{
+			"POST " + admin + "games/<game>/assets", "server", `{"name":"x","tokenId":"NONE","price":1}`,
+			"404 token_not_found",
+		},
 		{
 			"POST " + admin + "games/<game>/assets", "server", `{"name":"x","tokenId":"GOLD","price":-1,"stock":-1}`,
 			"400 invalid_request stock",
 		},
-		{"PATCH " + admin + "games/<game>/assets/<asset>", "server", `{"tokenId":"GEM"}`, "400 invalid_request tokenId"},
+		{
+			"PATCH " + admin + "games/<game>/assets/<asset>", "server", `{"tokenId":"GEM"}`,
+			"400 invalid_request tokenId",
+		},
 		{"PATCH " + admin + "games/<game>/assets/999", "server", `{}`, "404 asset_not_found"},
 		{
 			"POST " + admin + "tokens", "operator", `{"tokenId":"no code","metadata":{"decimals":"19","assetName":"xyz"}}`,
@@ -501,11 +541,20 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 		},
 		{
 			"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":0,"reason":"x"}`,
-			"400 invalid_amount",
+			"400 invalid_amount amount",
 		},
-		{"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1}`, "400 invalid_request reason"},
-		{"POST " + admin + "users/<ann>/credit", "operator", `{"amount":1,"reason":"x"}`, "400 invalid_request tokenId"},
-		{"POST " + admin + "users/<ann>/debit", "operator", `{"tokenId":"GOLD","reason":"x"}`, "400 invalid_request amount"},
+		{
+			"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"GOLD","amount":1}`,
+			"400 invalid_request reason",
+		},
+		{
+			"POST " + admin + "users/<ann>/credit", "operator", `{"amount":1,"reason":"x"}`,
+			"400 invalid_request tokenId",
+		},
+		{
+			"POST " + admin + "users/<ann>/debit", "operator", `{"tokenId":"GOLD","reason":"x"}`,
+			"400 invalid_request amount",
+		},
 		{
 			"POST " + admin + "users/<ann>/credit", "operator", `{"tokenId":"NONE","amount":1,"reason":"x"}`,
 			"404 token_not_found",
@@ -569,9 +618,18 @@ func TestAnInvalidRequestNamesTheField(t *testing.T) {
 			"400 invalid_request prizes.table[0].gameAssetId",
 		},
 		{"POST /api/v1/leaderboards/top/scores", "server", `{}`, "400 invalid_request score userId"},
-		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":"NaN"}`, "400 invalid_request score"},
-		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1e400}`, "400 invalid_request score"},
-		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":true}`, "400 invalid_request score"},
+		{
+			"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":"NaN"}`,
+			"400 invalid_request score",
+		},
+		{
+			"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1e400}`,
+			"400 invalid_request score",
+		},
+		{
+			"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":true}`,
+			"400 invalid_request score",
+		},
 		{"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":1.5}`, "400 invalid_request score"},
 		{
 			"POST /api/v1/leaderboards/top/scores", "server", `{"userId":<ann>,"score":4503599627370496}`,

@@ -600,6 +600,14 @@ func validate(in any) error {
 	return nil
 }
 
+// requireID returns invalid_request for a member that is missing or is no id.
+func requireID(name string, id int64) error {
+	if id < 0 {
+		return apierror.InvalidRequest.WithField(name, "range", "must be a positive integer")
+	}
+	return requireMembers(member{name, id > 0})
+}
+
 // member is a member of a request that must be there.
 type member struct {
 	name  string

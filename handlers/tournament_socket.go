@@ -20,7 +20,7 @@ type tournamentInput struct {
 
 // Validate returns invalid_request without a tournament.
 func (in *tournamentInput) Validate() error {
-	return requireMembers(member{"tournamentId", in.TournamentID > 0})
+	return requireID("tournamentId", in.TournamentID)
 }
 
 // tournamentSubscribedData is where a subscription begins, and the data of tournament.snapshot.

@@ -222,7 +222,7 @@ type resolveMatchInput struct {
 
 // Validate returns invalid_request without a winner.
 func (in *resolveMatchInput) Validate() error {
-	return requireMembers(member{"winnerId", in.WinnerID > 0})
+	return requireID("winnerId", in.WinnerID)
 }
 
 func (s *Server) resolveMatch(r *request, in *resolveMatchInput) (response, error) {

@@ -103,7 +103,7 @@ func (s *Service) prepareEntry(
 		if err == nil && amount.Sign() > 0 {
 			fieldErrors.Add("entryTokenId", "required", "is required with an entry")
 		}
-		return err
+		return apierror.InField("roomEntry", err)
 	}
 	token, err := s.wallets.TokenByID(ctx, n.gameID, in.EntryTokenID)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Service) prepareEntry(
 	}
 	n.token, n.entryTokenJSON = token, string(wallet.AppendToken(make([]byte, 0, 256), token))
 	if n.entry, err = in.RoomEntry.ToPositiveUnits(token.Decimals); err != nil {
-		return err
+		return apierror.InField("roomEntry", err)
 	}
 	if n.entry > wallet.MaxUnits/wallet.Units(max(in.MaxPlayers, 1)) {
 		return apierror.InvalidAmount.WithReason("the entries of %d players are more than %d minor units",

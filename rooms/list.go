@@ -235,7 +235,7 @@ func (s *Service) parseQuery(ctx context.Context, q ListQuery) (listFilter, erro
 	if q.MaxEntry != "" {
 		var err error
 		if filter.maxEntry, err = parseDecimal(q.MaxEntry); err != nil {
-			return listFilter{}, err
+			return listFilter{}, apierror.InField("maxEntry", err)
 		}
 	}
 	if q.EntryTokenID != 0 {

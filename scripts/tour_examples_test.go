@@ -467,6 +467,17 @@ var tourExamples = []example{
 		f.beginRound(1).with(values{"holder": 9}).want(scripts.OK)
 		return f.reportMatch("DECIDED", nil)
 	}},
+	{scripts.TourReport, "staff names who is disqualified", "stale", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		f.tour(scripts.TourLeave, values{"new_state": "disqualified"}).want(scripts.OK)
+		return f.reportMatch("DECIDED", values{"why_it_is_decided": "resolved"})
+	}},
+	{scripts.TourReport, "staff names who plays", "ok", func(f *fixture) call {
+		f.startTour(nil)
+		f.beginRound(1).want(scripts.OK)
+		return f.reportMatch("DECIDED", values{"why_it_is_decided": "resolved"})
+	}},
 	{scripts.TourReport, "none", "tournament_not_found", func(f *fixture) call { return f.reportMatch("READY", nil) }},
 	{scripts.TourReport, "being settled", "tournament_closed", func(f *fixture) call {
 		f.settleTour()

@@ -2,7 +2,7 @@
 -- again, or it is decided; or changes nothing.
 -- INCLUDES  clock event tour
 -- FLAGS     allow-oom
--- KEYS      1 tour  2 events  3 matches  4 due  5 fence
+-- KEYS      1 tour  2 events  3 matches  4 due  5 fence  6 entrants
 -- ARGV      1 publish  2 nonce  3 fence of the leader ('' outside of the leader's work)
 --           4 tournament id  5 match id  6 attempt to which it happened  7 status that the match
 --           must have ('' for any but DECIDED)  8 new status  9 new attempt  10 room id
@@ -10,11 +10,12 @@
 --           13 wait_ms: until the deadline of the new status  14 over: 1 for what may happen after
 --           the deadline only
 -- RETURNS   ok stale tournament_not_found tournament_closed match_not_found match_decided
--- INVARIANT a match is decided once; open counts the undecided matches of the round; live has the
---           position of the last event
--- Stale means that it is another attempt, another status or too early, or, with "fence" behind it,
--- that the leader has a successor.
-local tour_key, events_key, matches_key, due_key, fence_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- INVARIANT a match is decided once; open counts the undecided matches of the round; whom staff
+--           names as the winner is not out; live has the position of the last event
+-- Stale means that it is another attempt, another status or too early, that the winner named is
+-- out, or, with "fence" behind it, that the leader has a successor.
+local tour_key, events_key, matches_key, due_key, fence_key, entrants_key =
+  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local publish, nonce, fence, tour_id, match_id, made_for = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local was, new_state, new_attempt, new_room, new_winner = ARGV[7], ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local new_reason, wait_ms, over = ARGV[12], ARGV[13], ARGV[14]
@@ -35,6 +36,10 @@ if state == 'DECIDED' then return {'match_decided', nonce} end
 local now_ms, now = read_clock()
 if attempt ~= made_for or was ~= '' and was ~= state or over == '1' and now_ms < tonumber(deadline) then
   return {'stale', nonce}
+end
+if new_reason == 'resolved' then
+  local named = string.match(redis.call('HGET', entrants_key, new_winner) or '', PATTERN(tour_entrant: state))
+  if named == 'out' or named == 'disqualified' then return {'stale', nonce} end
 end
 
 keep_fence(fence_key, fence)

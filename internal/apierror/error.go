@@ -91,6 +91,15 @@ func (e *Error) WithField(field, code, message string) *Error {
 	return &c
 }
 
+// InField returns an Error about the value of a field with the name of the field. nil and other
+// errors are returned as they are.
+func InField(field string, err error) error {
+	if e, ok := As(err); ok {
+		return e.WithField(field, "format", e.Detail)
+	}
+	return err
+}
+
 // As returns the Error in an error chain.
 func As(err error) (*Error, bool) {
 	var e *Error

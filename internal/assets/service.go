@@ -79,7 +79,7 @@ func (s *Service) Create(ctx context.Context, caller principal.Caller, gameID in
 	}
 	price, err := in.Price.ToUnits(t.Decimals)
 	if err != nil {
-		return Asset{}, err
+		return Asset{}, apierror.InField("price", err)
 	}
 	return s.store.create(ctx, Asset{
 		GameID: gameID, Name: in.Name, TokenCode: t.Code, Price: t.AmountOf(price), PriceUnits: price,
@@ -107,7 +107,7 @@ func (s *Service) Patch(
 	if p.Price != nil {
 		units, err := p.Price.ToUnits(a.Price.Decimals)
 		if err != nil {
-			return Asset{}, err
+			return Asset{}, apierror.InField("price", err)
 		}
 		price = &units
 	}
@@ -240,7 +240,7 @@ func (s *Service) Purchase(
 	case in.ExpectedPrice != "":
 		expected, err := in.ExpectedPrice.ToUnits(call.token.Decimals)
 		if err != nil {
-			return PurchaseResult{}, err
+			return PurchaseResult{}, apierror.InField("expectedPrice", err)
 		}
 		call.expectedPrice = expected.String()
 	}

@@ -402,13 +402,13 @@ func (in CreateInput) prepareMoney(d *Definition, t Terms, errs *apierror.FieldE
 	d.EntryTokenID = &t.Token.ID
 	if in.EntryFee != "" {
 		if d.EntryFeeUnits, amountErr = in.EntryFee.ToUnits(t.Token.Decimals); amountErr != nil {
-			return amountErr
+			return apierror.InField("entryFee", amountErr)
 		}
 	}
 	if p := in.AddedPrize; p != nil {
 		units, err := p.Amount.ToPositiveUnits(t.Token.Decimals)
 		if err != nil {
-			return err
+			return apierror.InField("addedPrize.amount", err)
 		}
 		d.AddedPrize = &PrizeUnits{units, p.From}
 	}

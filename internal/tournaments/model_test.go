@@ -158,7 +158,14 @@ func (m *model) call() {
 		}
 	case "resolve":
 		if one, ok := m.anyMatch(); ok {
-			_, _, err = m.Resolve(ctx, operator, m.gameID, m.id, one.ID, one.Players[0].UserID, none)
+			winner := one.Players[0].UserID
+			_, _, err = m.Resolve(ctx, operator, m.gameID, m.id, one.ID, winner, none)
+			if isOut := m.isOut(winner); isOut && err == nil || !isOut && errors.Is(err, apierror.InvalidRequest) {
+				m.rapid.Fatalf("the winner is out: %t, and resolve returns %v", isOut, err)
+			}
+			if errors.Is(err, apierror.InvalidRequest) {
+				err = nil
+			}
 		}
 	case "cancel":
 		if rapid.IntRange(0, 4).Draw(m.rapid, "really") == 0 {
@@ -166,6 +173,16 @@ func (m *model) call() {
 		}
 	}
 	m.must(kind, err)
+}
+
+// isOut reports whether a player has left or was disqualified.
+func (m *model) isOut(userID int64) bool {
+	list, _, err := m.Entrants(m.rapid.Context(), operator, m.gameID, m.id, "", 100)
+	if err != nil {
+		m.rapid.Fatalf("%v", err)
+	}
+	i := slices.IndexFunc(list, func(e Entrant) bool { return e.User.ID == userID })
+	return i >= 0 && (list[i].Status == EntrantOut || list[i].Status == EntrantDisqualified)
 }
 
 // anyMatch returns an undecided match of the round.

@@ -506,7 +506,7 @@ func (t *tour) potNow() wallet.Units {
 const maxScanned = 200
 
 // List returns tournaments, newest first, and after which one the next page begins, 0 for none.
-// Players see public ones.
+// Players see public ones. One whose added prize could not be set aside is in no list.
 func (s *Service) List(
 	ctx context.Context, caller principal.Caller, q ListQuery,
 ) (items []Tournament, next int64, err error) {
@@ -532,7 +532,8 @@ func (s *Service) List(
 		}
 		for i, t := range list {
 			q.After = t.id
-			isHidden := caller.Role == principal.Player && t.definition.Visibility != Public
+			// Without its added prize it is not open yet, or the request that made it has failed.
+			isHidden := !t.isFunded || caller.Role == principal.Player && t.definition.Visibility != Public
 			if isHidden || q.Status != "" && t.status != q.Status {
 				continue
 			}

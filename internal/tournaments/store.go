@@ -435,7 +435,7 @@ func (s *store) report(ctx context.Context, by lead, t *tour, c matchChange) err
 	reply, err := s.run(ctx, scripts.TourReport, t.gameID,
 		[]string{
 			keys.Tour(t.gameID, t.id), keys.TourEvents(t.gameID, t.id), keys.TourMatches(t.gameID, t.id),
-			keys.ToursDue(t.gameID), keys.ToursFence(t.gameID),
+			keys.ToursDue(t.gameID), keys.ToursFence(t.gameID), keys.TourEntrants(t.gameID, t.id),
 		},
 		s.db.PublishCommand, idempotency.NewNonce(), string(by), t.id, c.id, c.attempt, string(c.was), string(c.status),
 		c.newAttempt, c.roomID, winner, string(c.reason), c.wait.Milliseconds(), formatBool(c.isOver))

@@ -179,10 +179,10 @@ func (s *Service) prepareLimits(ctx context.Context, in LimitsInput, t Token, ch
 		return err
 	}
 	var err error
-	if change.stake, err = limitText(in.MaxStake, t); err != nil {
+	if change.stake, err = limitText("maxStake", in.MaxStake, t); err != nil {
 		return err
 	}
-	change.loss, err = limitText(in.MaxLoss, t)
+	change.loss, err = limitText("maxLoss24h", in.MaxLoss, t)
 	return err
 }
 
@@ -194,7 +194,7 @@ const (
 )
 
 // limitText returns an amount as the script takes it.
-func limitText(in **AmountInput, t Token) (string, error) {
+func limitText(field string, in **AmountInput, t Token) (string, error) {
 	if in == nil {
 		return keepLimit, nil
 	}
@@ -202,5 +202,5 @@ func limitText(in **AmountInput, t Token) (string, error) {
 		return noLimit, nil
 	}
 	units, err := (*in).ToUnits(t.Decimals)
-	return units.String(), err
+	return units.String(), apierror.InField(field, err)
 }

@@ -351,7 +351,7 @@ func (s *Service) change(
 	}
 	units, err := in.Amount.ToPositiveUnits(t.Decimals)
 	if err != nil {
-		return ChangeResult{}, err
+		return ChangeResult{}, apierror.InField("amount", err)
 	}
 	if err := s.CheckMoney(gameID); err != nil {
 		return ChangeResult{}, err

@@ -743,4 +743,8 @@ var mutants = []mutant{
 		"a match is decided before its deadline", "tour_report",
 		" or over == '1' and now_ms < tonumber(deadline) then", " then", scripted,
 	},
+	{
+		"staff makes a player win who is disqualified at that moment", "tour_report",
+		"named == 'out' or named == 'disqualified'", "named == 'out'", scripted,
+	},
 }

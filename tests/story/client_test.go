@@ -244,6 +244,25 @@ func (c *socketClient) read() []socketMessage {
 	return batch
 }
 
+// listen reads all further events at once, so that the node does not find the client too slow. The
+// channel is closed with the connection.
+func (c *socketClient) listen() <-chan socketMessage {
+	events := make(chan socketMessage, 1<<16)
+	go func() {
+		defer close(events)
+		for {
+			batch, err := readFrame(c.conn)
+			if err != nil {
+				return
+			}
+			for _, m := range batch {
+				events <- m
+			}
+		}
+	}()
+	return events
+}
+
 // event returns the next event.
 func (c *socketClient) event() socketMessage {
 	c.t.Helper()
