@@ -95,7 +95,7 @@ func (p *gcPacer) applyLocked() {
 }
 
 // followLoad adapts the headroom to how much is allocated, until ended is closed. When a load has
-// ended, the heap is collected as soon as it is larger than it should be now.
+// ended, the memory that it took goes back.
 func (p *gcPacer) followLoad(every time.Duration, ended <-chan struct{}) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -106,12 +106,22 @@ func (p *gcPacer) followLoad(every time.Duration, ended <-chan struct{}) {
 		case <-ticker.C:
 		}
 		now := allocatedBytes()
-		p.mu.Lock()
-		p.headroomBytes = nextHeadroom(p.headroomBytes, now-before, every)
-		p.applyLocked()
-		p.mu.Unlock()
+		if p.follow(now-before, every) {
+			debug.FreeOSMemory() // what is free may else stay with the process for minutes
+		}
 		before = now
 	}
+}
+
+// follow sets the headroom after a time in which so many bytes were allocated. It reports whether a
+// load that had made it larger has ended.
+func (p *gcPacer) follow(allocated uint64, in time.Duration) (hasEnded bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.headroomBytes
+	p.headroomBytes = nextHeadroom(last, allocated, in)
+	p.applyLocked()
+	return p.headroomBytes < last && p.headroomBytes == minGCHeadroomBytes
 }
 
 // nextHeadroom returns the headroom after a time in which so many bytes were allocated: one of a
