@@ -136,4 +136,25 @@ describe("the tournaments of a real node", () => {
     expect((await bob.client.rooms.join(matches[0].roomId)).roomId).toBe(matches[0].roomId);
     await expect(ada.tournaments.get(id + 1)).rejects.toMatchObject({ code: "tournament_not_found" });
   }, 40_000);
+
+  it("are left, checked into and played for a score", async () => {
+    const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+    const { tournamentId: id } = await node.call(node.adminKey, "POST", "admin/games/1/tournaments", {
+      name: "Race", format: "score", minEntrants: 1, maxEntrants: 2, attempts: 1,
+      checkInOpensAt: inMs(0), startsAt: inMs(3_600_000), endsAt: inMs(7_200_000),
+    });
+    const { tournaments } = await open("ada");
+    await expect(tournaments.leave(id)).rejects.toMatchObject({ code: "not_entrant" });
+    await tournaments.join(id);
+    expect((await tournaments.leave(id)).entrants).toBe(0);
+    expect((await tournaments.join(id)).entrants).toBe(1);
+    await vi.waitFor(async () => expect((await tournaments.get(id)).status).toBe("CHECK_IN"), 10_000);
+    expect((await tournaments.checkIn(id)).checkedIn).toBe(1);
+    await expect(tournaments.startAttempt(id)).rejects.toMatchObject({ code: "tournament_closed" });
+    await node.call(node.adminKey, "POST", `admin/games/1/tournaments/${id}/start`, {});
+    expect(await tournaments.startAttempt(id)).toMatchObject({ playId: expect.any(String), attemptsLeft: 0 });
+    await expect(tournaments.startAttempt(id)).rejects.toMatchObject({ code: "attempts_exhausted" });
+    expect((await tournaments.standings(id)).items).toEqual([]);
+    await expect(tournaments.leave(id + 1)).rejects.toMatchObject({ code: "tournament_not_found" });
+  }, 40_000);
 });
