@@ -133,9 +133,9 @@ func TestFaultsOfANewTournament(t *testing.T) {
 		{swissInput + `,"entryTokenId":1`, "invalid_request entryFee"},
 		{swissInput + `,"entryTokenId":1,"addedPrize":{"amount":1,"from":"x"}`, "invalid_request addedPrize.from"},
 		{swissInput + `,"entryTokenId":9,"entryFee":1`, "token_not_found"},
-		{swissInput + `,"entryTokenId":1,"entryFee":1.001`, "invalid_amount"},
-		{swissInput + `,"entryTokenId":1,"entryFee":-1`, "invalid_amount"},
-		{swissInput + `,"entryTokenId":1,"addedPrize":{"amount":0,"from":"mint"}`, "invalid_amount"},
+		{swissInput + `,"entryTokenId":1,"entryFee":1.001`, "invalid_amount entryFee"},
+		{swissInput + `,"entryTokenId":1,"entryFee":-1`, "invalid_amount entryFee"},
+		{swissInput + `,"entryTokenId":1,"addedPrize":{"amount":0,"from":"mint"}`, "invalid_amount addedPrize.amount"},
 		{swissInput + `,"entryTokenId":1,"entryFee":1407374883553.28`, "invalid_amount"}, // of 64: 2^53
 		{
 			swissInput + `,"entryTokenId":1,"entryFee":1,"addedPrize":{"amount":90071992547345.92,"from":"mint"}`,
