@@ -33,7 +33,7 @@ func (e *Server) newRealtimeEndpoint() *socketEndpoint {
 			"auth.refresh":      {auth.ClassRead, decodeDataThen(replaceToken)},
 			"room.subscribe":    {auth.ClassRead, decodeDataThen(subscribeToRoom)},
 			"room.unsubscribe":  {"", decodeDataThen(unsubscribeFromRoom)},
-			"room.send":         {auth.ClassRead, decodeDataThen(sendMessage)},
+			relayMessageType:    {auth.ClassRead, decodeDataThen(sendMessage)},
 			"room.state.set":    {auth.ClassWrite, decodeDataThen(setStateByMessage)},
 			"room.turn.set":     {auth.ClassWrite, decodeDataThen(setTurnByMessage)},
 			"user.subscribe":    {auth.ClassRead, decodeDataThen(resumeUserEvents)},
@@ -385,15 +385,27 @@ func sendMessage(
 	if payload != nil {
 		input.Payload, input.Bytes = nil, payload
 	}
-	err = s.relay(ctx, client, input, in.Latest)
-	if err == nil && m.ID == "" {
-		return noReply, nil
+	if m.ID == "" {
+		return noReply, s.relay(ctx, client, input, in.Latest, s.relayErrorHandler(client))
 	}
-	return struct{}{}, err
+	return struct{}{}, s.relay(ctx, client, input, in.Latest, nil)
 }
 
-// relay sends a message to the participants that may get it.
-func (s *clientHandler) relay(ctx context.Context, client *realtime.Client, in rooms.MessageInput, latest bool) error {
+// relayErrorHandler returns what tells the client that messages without an id were not published.
+func (s *clientHandler) relayErrorHandler(client *realtime.Client) func(error) {
+	if s.onRelayError == nil {
+		s.onRelayError = func(err error) {
+			_ = client.Send(s.errorReply(&message{Type: relayMessageType}, err).encode())
+		}
+	}
+	return s.onRelayError
+}
+
+// relay sends a message to the participants that may get it. With onError it does not wait for the
+// store, whose error goes there.
+func (s *clientHandler) relay(
+	ctx context.Context, client *realtime.Client, in rooms.MessageInput, latest bool, onError func(error),
+) error {
 	hub := s.server.RealtimeHub
 	memory := eventMemory.Get().(*[]byte)
 	defer eventMemory.Put(memory)
@@ -408,6 +420,7 @@ func (s *clientHandler) relay(ctx context.Context, client *realtime.Client, in r
 	return hub.BroadcastEphemeral(ctx, outgoing.Topic, client, realtime.EphemeralMessage{
 		Recipients: outgoing.Recipients, ExceptUserID: s.caller.UserID, SenderUserID: s.caller.UserID,
 		Text: outgoing.Event, Bytes: in.Bytes, Op: in.Op, Latest: latest,
+		OnError: onError,
 	})
 }
 
@@ -417,8 +430,8 @@ var eventMemory = sync.Pool{New: func() any { return new([]byte) }}
 // maxKeptEventBytes bounds the memory that is kept: most messages are small.
 const maxKeptEventBytes = 4 << 10
 
-// binaryMessageType is the type of a message in a binary frame, for logs.
-const binaryMessageType = "room.send"
+// relayMessageType is the type of a relayed message. A binary frame has none.
+const relayMessageType = "room.send"
 
 // sendBytes is sendMessage for a binary frame. It is acknowledged only by an error.
 func sendBytes(ctx context.Context, s *clientHandler, client *realtime.Client, raw []byte) error {
@@ -431,7 +444,7 @@ func sendBytes(ctx context.Context, s *clientHandler, client *realtime.Client, r
 		return apierror.InvalidRequest.WithReason("the socket is subscribed to no room with the index %d", m.TopicIndex)
 	}
 	input := rooms.MessageInput{RoomID: roomID, Op: strconv.Itoa(int(m.Op)), Bytes: m.Payload}
-	return s.relay(ctx, client, input, m.Latest)
+	return s.relay(ctx, client, input, m.Latest, s.relayErrorHandler(client))
 }
 
 // noteRoomIndex keeps by which index binary frames name a room. It is called by the callbacks of

@@ -460,3 +460,31 @@ func TestUserEventsCannotResumeWithoutTheStore(t *testing.T) {
 		t.Errorf("got %s", got.raw)
 	}
 }
+
+// A message without an id is not acknowledged, and nobody waits for it; that it was not sent is
+// told all the same.
+func TestAMessageWithoutAnIDThatTheStoreDoesNotTakeIsAnError(t *testing.T) {
+	store := redistest.StartFor(t)
+	db, err := redisdb.Open(store.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	f := newFixtureOn(t, db, nil).createGame()
+	ann, bob := f.guest("Ann"), f.guest("Bob")
+	room := f.createRoom(ann)
+	f.expect(200, "POST", "/api/v1/game-session/join", bob.token, roomBody(room))
+	s, other := f.dialRealtime(ann), f.dialRealtime(bob)
+	s.subscribe(room, "")
+	other.subscribe(room, "")
+	send := fmt.Sprintf(`{"type":"room.send","data":{"roomId":%q,"op":"m"}}`, room)
+	s.send(send)
+	if got := other.expectEvent("room.message"); got.Data["op"] != "m" {
+		t.Errorf("got %s", got.raw)
+	}
+	store.Kill()
+	s.send(send)
+	if got := s.nextReply(); got.ReplyTo != nil || got.Error["code"] != "store_unavailable" {
+		t.Errorf("got %s", got.raw)
+	}
+}

@@ -61,6 +61,8 @@ type clientHandler struct {
 	credential auth.Authentication
 	stopWatch  func()            // of the player's session; nil until the socket is open
 	roomIDs    map[uint16]string // by the index of binary frames; nil: none
+	// onRelayError tells the client that messages were not published; nil: it has sent none.
+	onRelayError func(error)
 }
 
 // message is a frame from the client.
@@ -292,7 +294,7 @@ func (s *clientHandler) onBinary(ctx context.Context, client *realtime.Client, r
 		err = s.endpoint.onBinary(ctx, s, client, raw)
 	}
 	if err != nil && !errors.Is(err, realtime.ErrClosed) {
-		_ = client.Send(s.errorReply(&message{Type: binaryMessageType}, err).encode())
+		_ = client.Send(s.errorReply(&message{Type: relayMessageType}, err).encode())
 	}
 }
 

@@ -78,6 +78,7 @@ type Client struct {
 	staleSent         bool          // server.stale was sent, and not yet that the store is heard again
 	expiryTimer       *time.Timer   // nil: the socket does not expire
 	ephemeralSeq      atomic.Uint64 // of the last message that this socket broadcast
+	publishing        atomic.Int32  // messages that it broadcast and that the store has not taken yet
 
 	calls map[*runningCall]struct{} // those under way that wait for the store; under Client.mu; nil for none
 
@@ -90,7 +91,7 @@ type Client struct {
 	inboxCount            int             // of those that wait
 	inboxBytes            int             // of those that wait, and of the one that is handled
 	inboxRunning          bool
-	inboxGroup            sync.WaitGroup
+	inboxGroup            sync.WaitGroup // of runInbox, and of messages that are published
 }
 
 // outboundMessage is a frame for one socket.

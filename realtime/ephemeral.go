@@ -33,15 +33,19 @@ const (
 
 // EphemeralMessage goes to some or all clients of a topic, at most once, and is never stored.
 type EphemeralMessage struct {
-	Recipients     []int64 // user ids, ascending; empty: every client of the topic
-	ExceptUserID   int64   // a user among them who gets nothing; 0: none
-	Text           []byte  // the event, as events.AppendMessage encodes it; nil for bytes
-	Bytes          []byte  // without Text: the payload, which text clients get in base64
-	SenderUserID   int64   // with Bytes
-	Op             string  // the number of the op, with Bytes; with Latest, what a newer message of the sender replaces
-	Latest         bool    // of those that wait in the queue of a slow client, only the newest is kept
-	recipientsText string  // Recipients as they were received
-	senderID       string  // connection id
+	Recipients   []int64 // user ids, ascending; empty: every client of the topic
+	ExceptUserID int64   // a user among them who gets nothing; 0: none
+	Text         []byte  // the event, as events.AppendMessage encodes it; nil for bytes
+	Bytes        []byte  // without Text: the payload, which text clients get in base64
+	SenderUserID int64   // with Bytes
+	Op           string  // the number of the op, with Bytes; with Latest, what a newer message of the sender replaces
+	Latest       bool    // of those that wait in the queue of a slow client, only the newest is kept
+	// OnError is called with the error when the store does not take the message. It must not wait.
+	// nil: BroadcastEphemeral waits for the store, and returns it.
+	OnError func(error)
+
+	recipientsText string // Recipients as they were received
+	senderID       string // connection id
 	isBinary       bool
 	sentAt         time.Time
 	frame          frame // as it is sent to text clients; nil: not encoded yet
@@ -178,33 +182,98 @@ func isEphemeral(payload string) bool { return strings.HasPrefix(payload, epheme
 
 // BroadcastEphemeral sends a message to the other clients of a topic on every node. It is not
 // stored and arrives at most once. Messages of one sender keep their order. The publish shares a
-// round trip with what other goroutines send at the same moment.
+// round trip with what other goroutines send at the same moment. With EphemeralMessage.OnError it
+// does not wait for it: after an error that it returns, OnError is not called.
 func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, m EphemeralMessage) error {
 	m.senderID, m.seq = from.id, from.ephemeralSeq.Add(1)
 	m.isBinary, m.sentAt = m.Text == nil, time.Now()
-	b := publishBuffers.Get().(*publishBuffer)
-	b.payload = m.appendPayload(b.payload[:0])
-	err := h.publishToChannel(ctx, topic, b.payload)
-	if err == nil && cap(b.payload) <= maxPublishBufferBytes { // else it may still have to be sent
-		publishBuffers.Put(b)
+	p := newPublication()
+	p.Channel, p.Message = topic, m.appendPayload(p.Message[:0])
+	p.client, p.onError = from, m.OnError
+	if m.OnError == nil || from.publishing.Load() >= maxPublishing {
+		p.onError = nil
+		return h.publishAndWait(ctx, p)
 	}
-	return err
+	return h.publish(ctx, p)
 }
 
-// publishBuffer is the memory of a payload that is published. It is used again: the payload is else
-// most of what a message allocates before it is in the store.
-type publishBuffer struct{ payload []byte }
-
-var publishBuffers = sync.Pool{New: func() any { return new(publishBuffer) }}
-
-// maxPublishBufferBytes bounds what is kept: most messages are small.
-const maxPublishBufferBytes = 4 << 10
-
-// publishToChannel publishes a message on the topic's channel without adding it to the list. After
-// an error, the payload must not be changed: it may be sent later.
-func (h *Hub) publishToChannel(ctx context.Context, channel string, payload []byte) error {
-	_, err := h.db.Publish(ctx, channel, payload).Result()
+// publish publishes a message of a client.
+func (h *Hub) publish(ctx context.Context, p *publication) error {
+	from := p.client
+	from.publishing.Add(1)
+	from.inboxGroup.Add(1)
+	err := h.db.Publish(ctx, &p.Publication)
+	if err != nil {
+		from.publishing.Add(-1)
+		from.inboxGroup.Done()
+	}
 	return redisdb.WrapError("publish", err)
+}
+
+// publishAndWait publishes a message and waits for the store to take it.
+func (h *Hub) publishAndWait(ctx context.Context, p *publication) error {
+	if err := h.publish(ctx, p); err != nil {
+		return err
+	}
+	select {
+	case err := <-p.result:
+		if err == nil {
+			p.release()
+		}
+		return redisdb.WrapError("publish", err)
+	case <-ctx.Done(): // it may still be sent, so its memory is not used again
+		return redisdb.WrapError("publish", ctx.Err())
+	}
+}
+
+// maxPublishing is how many messages of one client may be on their way to the store. The next one
+// waits, so a client cannot fill the queue of a store that hangs.
+const maxPublishing = 8
+
+// publication is a message of a client on its way to the store. Its memory is used again: it is
+// else most of what a message allocates before it is in the store.
+type publication struct {
+	redisdb.Publication
+	client  *Client
+	onError func(error) // nil: the error goes to result
+	result  chan error
+}
+
+var publications sync.Pool
+
+func newPublication() *publication {
+	if p, ok := publications.Get().(*publication); ok {
+		return p
+	}
+	p := &publication{result: make(chan error, 1)}
+	p.Done = p.done
+	return p
+}
+
+// done is called when the store has taken the message, or has not.
+func (p *publication) done(err error) {
+	from := p.client
+	defer from.inboxGroup.Done()
+	from.publishing.Add(-1)
+	switch {
+	case p.onError == nil:
+		p.result <- err
+	case err != nil:
+		p.onError(redisdb.WrapError("publish", err))
+	default:
+		p.release()
+	}
+}
+
+// maxKeptMessageBytes bounds the memory that a publication keeps: most messages are small.
+const maxKeptMessageBytes = 4 << 10
+
+// release allows the memory to be used again.
+func (p *publication) release() {
+	p.client, p.onError = nil, nil
+	if cap(p.Message) <= maxKeptMessageBytes {
+		publications.Put(p)
+	}
 }
 
 // ephemeralBatch is what a worker has queued at clients and not written yet.

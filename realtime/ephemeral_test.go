@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
+	"github.com/redis/go-redis/v9"
 )
 
 // parseWhole parses a payload with its recipients.
@@ -216,5 +218,79 @@ func TestWhatIsKeptIsNotUsedWithoutTheChannel(t *testing.T) {
 	c.nextEvent()
 	if got := n.Kept(topic); got != nil {
 		t.Errorf("%v is kept, though the room has changed meanwhile", got)
+	}
+}
+
+// A client that does not want to know when a message is stored need not wait for it, but cannot
+// fill the queue of a store that hangs.
+func TestASenderWaitsForTheStoreWhenEightMessagesDo(t *testing.T) {
+	db := redistest.Single(t)
+	const topic, sent = "{r1}:room:relay:events", 20
+	n := startNode(t, db, Options{})
+	sender, other := dial(t, n, "user=1").listen(), dial(t, n, "user=2").listen()
+	other.subscribe(topic, "")
+	held, release := make(chan struct{}, 1), make(chan struct{})
+	redistest.ObserveCommands(db, func(commands []redis.Cmder) {
+		if args := commands[0].Args(); commands[0].Name() == "publish" && isTopic(args[1], topic) {
+			select {
+			case held <- struct{}{}:
+			default:
+			}
+			<-release
+		}
+	})
+	for i := range sent {
+		sender.send(request{Type: "relay", Topic: topic, Payload: fmt.Sprint("m", i)})
+	}
+	<-held
+	waitUntil(t, "eight messages were handled", func() bool { return len(n.notes()) >= maxPublishing })
+	client := n.clientOf(1)
+	waitUntil(t, "the ninth waits", func() bool { return client.publishing.Load() == maxPublishing+1 })
+	if got := len(n.notes()); got != maxPublishing {
+		t.Errorf("%d messages were handled while the store took none, want %d", got, maxPublishing)
+	}
+	close(release)
+	for i := range sent {
+		if got := string(other.next().Data); got != fmt.Sprintf(`"m%d"`, i) {
+			t.Fatalf("got %s, want m%d", got, i)
+		}
+	}
+	waitUntil(t, "nothing is under way", func() bool { return client.publishing.Load() == 0 })
+	for _, note := range n.notes() {
+		if strings.HasPrefix(note, "failed") {
+			t.Error(note)
+		}
+	}
+}
+
+func isTopic(argument any, topic string) bool {
+	channel, ok := argument.(*string)
+	return ok && *channel == topic
+}
+
+func TestASenderLearnsThatTheStoreDidNotTakeAMessage(t *testing.T) {
+	server := redistest.StartFor(t)
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	n := startNode(t, db, Options{})
+	sender := dial(t, n, "user=1").listen()
+	server.Kill()
+	for range 2 {
+		sender.send(request{Type: "relay", Topic: "{r1}:room:relay:events", Payload: "m"})
+	}
+	waitUntil(t, "both failed", func() bool {
+		failed := 0
+		for _, note := range n.notes() {
+			if strings.Contains(note, apierror.StoreUnavailable.Code) {
+				failed++
+			}
+		}
+		return failed == 2
+	})
+	sender.send(request{ID: "e", Payload: "echo"})
+	for sender.next().ReplyTo != "e" { // the socket goes on
 	}
 }

@@ -220,17 +220,27 @@ func (n *testNode) onMessage(ctx context.Context, c *Client, raw []byte) {
 		_ = n.BroadcastEphemeral(ctx, m.Topic, c, EphemeralMessage{
 			Recipients: m.To, Op: "op", Latest: m.Latest, Text: []byte(`{"type":"room.message","data":"` + m.Payload + `"}`),
 		})
+	case "relay":
+		_ = n.BroadcastEphemeral(ctx, m.Topic, c, EphemeralMessage{
+			Op: "op", Text: []byte(`{"type":"room.message","data":"` + m.Payload + `"}`),
+			OnError: func(err error) { n.note("failed: " + err.Error()) },
+		})
+		n.note(m.Payload)
 	case "panic":
 		panic("requested by the test")
 	case "block":
 		<-c.Done()
 	case "note":
-		n.mu.Lock()
-		n.noted = append(n.noted, m.Payload)
-		n.mu.Unlock()
+		n.note(m.Payload)
 	default:
 		_ = c.Send([]byte(`{"replyTo":"` + m.ID + `","ok":true,"data":"` + m.Payload + `"}`))
 	}
+}
+
+func (n *testNode) note(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.noted = append(n.noted, text)
 }
 
 func (n *testNode) subscription(c *Client, m request) Subscription {

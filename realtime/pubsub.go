@@ -418,12 +418,14 @@ func (c *pubsubConn) probeIfSilent(ctx context.Context, now time.Time) bool {
 	}
 	sent := time.Now().UnixNano()
 	c.probeSentNanos.Store(sent)
-	// A PUBLISH that hangs must not delay the next connection.
+	// On a Cluster, it may take a while to find the server.
 	c.manager.probeGroup.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.ProbeTimeout)
 		defer cancel()
 		// An error needs no handling: then the probe does not arrive.
-		_ = c.manager.hub.publishToChannel(ctx, c.probeChannel, strconv.AppendInt(nil, sent, 10))
+		_ = c.manager.hub.db.Publish(ctx, &redisdb.Publication{
+			Channel: c.probeChannel, Message: strconv.AppendInt(nil, sent, 10), Done: func(error) {},
+		})
 	})
 	return true
 }

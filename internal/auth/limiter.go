@@ -15,10 +15,11 @@ import (
 // Redis for each class and caller. It is safe for concurrent use.
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
-// bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, those
-// of all callers each 200 ms in a few pipelines, and those of a quota of a day each 10 s. Reported
-// permits belong to the share again. Only when the share is used up does a request wait for Redis.
-// It then reports what was used and leases permits, more at a time while the caller is busy.
+// bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, in a few
+// pipelines each 200 ms: those of a caller when half of the share is used, and at the latest 2 s
+// after the report before, of a quota of a day 10 s. Reported permits belong to the share again.
+// Only when the share is used up does a request wait for Redis. It then reports what was used and
+// leases permits, more at a time while the caller is busy.
 //
 // A node also computes from each reply when the bucket has its next permit, and refuses by itself
 // until then.
@@ -58,8 +59,9 @@ const (
 	firstLeasePermits    = 4               // permits for a caller that is not busy
 	leaseGrowthFactor    = 4               // factor by which the next lease of a busy caller is larger
 	leaseTimeout         = 250 * time.Millisecond
-	reportInterval       = 200 * time.Millisecond
-	dailyReportInterval  = 10 * time.Second // for quotas of a day: their share lasts for longer
+	reportInterval       = 200 * time.Millisecond // of all callers
+	callerReportInterval = 2 * time.Second        // of a caller who uses little of the share
+	dailyReportInterval  = 10 * time.Second       // of a quota of a day: its share lasts for longer
 	reportTimeout        = time.Second
 	minReports           = 64          // in one pipeline, if there are so many
 	maxPipelines         = 16          // for one report
@@ -79,7 +81,7 @@ type bucket struct {
 	unreported    int64     // permits used from the share, without a reply to their report
 	reporting     int64     // of these, how many are in the report under way
 	listed        bool      // in Limiter.unreported
-	reportFrom    time.Time // before which a quota of a day is not reported
+	reportFrom    time.Time // before which it is only reported when half of the share is used
 }
 
 // usageReport is how many permits of a bucket are reported.
@@ -249,8 +251,8 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// report reports what was used before it was called; quotas of a day only when it is time for them,
-// or for the last report. A report that fails is not repeated, because the script may have run.
+// report reports what was used before it was called, of the buckets for which it is time, and of all
+// in the last report. A report that fails is not repeated, because the script may have run.
 //
 // It takes half of reportInterval if there is much to report: what else the node and the store do
 // would wait some ten milliseconds for a thousand callers at once.
@@ -260,7 +262,7 @@ func (l *Limiter) report(ctx context.Context, isLast bool) {
 	l.unreported = nil
 	l.unreportedMu.Unlock()
 	if !isLast {
-		listed = l.postponeDaily(listed)
+		listed = l.postpone(listed)
 	}
 	first := true
 	for chunk := range slices.Chunk(listed, max(minReports, (len(listed)+maxPipelines-1)/maxPipelines)) {
@@ -306,15 +308,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// postponeDaily lists the buckets of quotas of a day again whose time has not come, and returns the
-// others.
-func (l *Limiter) postponeDaily(listed []*bucket) (now []*bucket) {
+// postpone lists the buckets again whose time has not come, and returns the others.
+func (l *Limiter) postpone(listed []*bucket) (now []*bucket) {
 	var later []*bucket
 	for _, b := range listed {
-		if l.limits[b.key.class].isDaily() && !b.isReportTime() {
-			later = append(later, b)
-		} else {
+		if b.isReportTime(l.limits[b.key.class]) {
 			now = append(now, b)
+		} else {
+			later = append(later, b)
 		}
 	}
 	l.unreportedMu.Lock()
@@ -323,18 +324,24 @@ func (l *Limiter) postponeDaily(listed []*bucket) (now []*bucket) {
 	return now
 }
 
-// isReportTime reports whether the last report was an interval ago, and then begins another one.
-func (b *bucket) isReportTime() bool {
+// isReportTime reports whether half of the share is used, or the last report was an interval ago,
+// and then begins another one.
+func (b *bucket) isReportTime(limit Limit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if b.reportFrom.IsZero() { // the first permit
-		b.reportFrom = now.Add(dailyReportInterval)
+	interval := callerReportInterval
+	if limit.isDaily() {
+		interval = dailyReportInterval
+		if b.reportFrom.IsZero() { // the first permit
+			b.reportFrom = now.Add(interval)
+		}
 	}
-	if now.Before(b.reportFrom) {
+	isHalfUsed := 2*b.unreported >= limit.share(b.key.class) && !limit.isDaily()
+	if now.Before(b.reportFrom) && !isHalfUsed {
 		return false
 	}
-	b.reportFrom = now.Add(dailyReportInterval)
+	b.reportFrom = now.Add(interval)
 	return true
 }
 

@@ -168,7 +168,7 @@ func TestAtHumanPaceNoRequestWaitsForTheStore(t *testing.T) {
 	seen := observeLimiters(db)
 	l := startLimiter(t, db, auth.DefaultLimits())
 	began := time.Now()
-	const players, rounds = 50, 3
+	const players, rounds = 50, 2
 	for round := range rounds {
 		for i := range players {
 			d, err := l.Allow(t.Context(), auth.ClassRead, "u"+strconv.Itoa(i))

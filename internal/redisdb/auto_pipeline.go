@@ -18,6 +18,9 @@ type commandQueue interface {
 	Submit(ctx context.Context, command redis.Cmder) *batch
 	// SubmitTwo is Submit of two commands of one hash tag, which are sent in one round trip.
 	SubmitTwo(ctx context.Context, first, second redis.Cmder) *batch
+	// SubmitPublication queues a message that nobody waits for. It returns an error if it does not.
+	SubmitPublication(ctx context.Context, p *Publication) error
+	close()
 }
 
 // maxQueuedCommands bounds what waits for a store that hangs. Those who queued it have gone by the
@@ -37,6 +40,7 @@ type clusterQueue struct {
 
 	mu     sync.Mutex
 	queues map[string]*batchQueue // by the master's address
+	closed bool
 }
 
 func (q *clusterQueue) Submit(ctx context.Context, command redis.Cmder) *batch {
@@ -45,6 +49,19 @@ func (q *clusterQueue) Submit(ctx context.Context, command redis.Cmder) *batch {
 
 func (q *clusterQueue) SubmitTwo(ctx context.Context, first, second redis.Cmder) *batch {
 	return q.queueOf(ctx, first).SubmitTwo(ctx, first, second)
+}
+
+func (q *clusterQueue) SubmitPublication(ctx context.Context, p *Publication) error {
+	return q.queueOf(ctx, p.command).SubmitPublication(ctx, p)
+}
+
+func (q *clusterQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for _, queue := range q.queues {
+		queue.close()
+	}
 }
 
 // queueOf returns the queue of a command's master. It only keeps apart what waits for different
@@ -58,7 +75,7 @@ func (q *clusterQueue) queueOf(ctx context.Context, command redis.Cmder) *batchQ
 	defer q.mu.Unlock()
 	queue := q.queues[address]
 	if queue == nil {
-		queue = &batchQueue{client: q.cluster}
+		queue = &batchQueue{client: q.cluster, closed: q.closed}
 		q.queues[address] = queue
 	}
 	return queue
@@ -140,18 +157,30 @@ func (p AutoPipeline) HMGet(ctx context.Context, key string, fields ...string) P
 	return Pending[[]any]{ctx, command, p.queue.Submit(ctx, command)}
 }
 
-// publish queues a message to a channel. A sharded command is routed by its channel.
-func (p AutoPipeline) publish(ctx context.Context, name, channel string, message []byte) Pending[int64] {
-	command := redis.NewIntCmd(ctx, name, channel, message)
-	command.SetFirstKeyPos(1)
-	return Pending[int64]{ctx, command, p.queue.Submit(ctx, command)}
+// Publication is a message on its way to a channel, which nobody waits for. It may be published
+// again when Done was called without an error. After an error its memory must not be changed: it
+// may still be sent.
+type Publication struct {
+	Channel string
+	Message []byte
+	// Done is called once with the error of the command, nil when the server has the message. The
+	// commands behind it wait meanwhile, so it must not.
+	Done func(error)
+
+	command *redis.IntCmd // its result is the number of subscribers on the server
+	line    [3]any
 }
 
-// Publish queues a message to a channel, for one round trip with what others have queued. The
-// result is the number of subscribers on the server that got it. The message must not be changed
-// before there is a result, and not after an error either: it may be sent later.
-func (db *DB) Publish(ctx context.Context, channel string, message []byte) Pending[int64] {
-	return db.AutoPipelined.publish(ctx, db.PublishCommand, channel, message)
+// MarshalBinary returns the message. go-redis calls it when it writes the command.
+func (p *Publication) MarshalBinary() ([]byte, error) { return p.Message, nil }
+
+// Publish queues a message to a channel, for one round trip with what others have queued. After an
+// error it is not queued, and Done is not called.
+func (db *DB) Publish(ctx context.Context, p *Publication) error {
+	p.line = [...]any{db.PublishCommand, &p.Channel, p} // pointers are no allocations, as their values are
+	p.command = redis.NewIntCmd(context.Background(), p.line[:]...)
+	p.command.SetFirstKeyPos(1) // a sharded command is routed by its channel
+	return db.AutoPipelined.queue.SubmitPublication(ctx, p)
 }
 
 // Pending is a command that was queued. The zero value is not usable.

@@ -17,15 +17,18 @@ type batchQueue struct {
 	pipeline redis.Pipeliner // of the client, for all batches; owned by send
 
 	mu      sync.Mutex
-	batches []*batch // not sent yet; only the last one may grow
-	queued  int      // commands in batches
-	sending bool     // send runs
+	batches []*batch      // not sent yet; only the last one may grow
+	queued  int           // commands in batches
+	sending bool          // run sends, or is about to
+	wakeup  chan struct{} // for run; nil: it does not run
+	closed  bool
 }
 
 // batch is a list of commands that are sent in one write.
 type batch struct {
-	commands []redis.Cmder
-	done     chan struct{} // closed when each command has its reply or its error
+	commands     []redis.Cmder
+	done         chan struct{}  // closed when each command has its reply or its error
+	publications []*Publication // among the commands, in their order
 }
 
 // maxBatchCommands bounds a batch, so that what was queued while the store was away is not sent at
@@ -62,6 +65,19 @@ func (q *batchQueue) SubmitTwo(_ context.Context, first, second redis.Cmder) *ba
 	return b
 }
 
+// SubmitPublication queues a message. Its Done is called when there is a reply.
+func (q *batchQueue) SubmitPublication(_ context.Context, p *Publication) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := q.lastBatch(1)
+	if b == nil {
+		return redis.ErrAutoPipelineQueueFull
+	}
+	b.commands, b.publications = append(b.commands, p.command), append(b.publications, p)
+	q.start()
+	return nil
+}
+
 // lastBatch returns the batch for some more commands, which it counts; nil when the queue is full.
 func (q *batchQueue) lastBatch(commands int) *batch {
 	if q.queued+commands > maxQueuedCommands {
@@ -76,12 +92,40 @@ func (q *batchQueue) lastBatch(commands int) *batch {
 	return b
 }
 
-// start makes send run.
+// start makes run send. batchQueue.mu must be held.
 func (q *batchQueue) start() {
-	if !q.sending {
-		q.sending = true
-		go q.send()
+	switch {
+	case q.sending:
+		return
+	case q.closed:
+		go q.send() // the client says that it is closed
+	case q.wakeup == nil:
+		q.wakeup = make(chan struct{}, 1)
+		go q.run(q.wakeup)
+		fallthrough
+	default:
+		q.wakeup <- struct{}{} // there is room: run takes it before sending is false again
 	}
+	q.sending = true
+}
+
+// run sends what is queued until the queue is closed. A goroutine for each burst of commands would
+// grow its stack each time, and while garbage is collected each would first mark 64 KiB for what it
+// allocates.
+func (q *batchQueue) run(wakeup <-chan struct{}) {
+	for range wakeup {
+		q.send()
+	}
+}
+
+// close ends run when it has sent what is queued.
+func (q *batchQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed && q.wakeup != nil {
+		close(q.wakeup)
+	}
+	q.closed = true
 }
 
 // send sends batches until none is left. It has no context: a command that was queued may be sent
@@ -95,6 +139,9 @@ func (q *batchQueue) send() {
 		_ = q.pipeline.BatchProcess(ctx, b.commands...) // queues them
 		_, _ = q.pipeline.Exec(ctx)                     // each command has its own error
 		close(b.done)
+		for _, p := range b.publications {
+			p.Done(p.command.Err())
+		}
 	}
 }
 

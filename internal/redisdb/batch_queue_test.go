@@ -3,6 +3,7 @@ package redisdb_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -124,5 +125,98 @@ func TestAWaitEndsBeforeItsCommandIsSent(t *testing.T) {
 	close(held.release)
 	if got, err := sent.Result(); got != "1" || err != nil {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestAPublicationIsDoneWhenTheServerHasIt(t *testing.T) {
+	db, held := openHeld(t)
+	direct := redis.NewClient(db.Client.(*redis.Client).Options()) // its pipelines are not held back
+	defer func() { _ = direct.Close() }()
+	subscription := direct.Subscribe(t.Context(), "{q}:channel")
+	defer func() { _ = subscription.Close() }()
+	if _, err := subscription.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 2)
+	publish := func(message string) {
+		t.Helper()
+		p := &redisdb.Publication{
+			Channel: "{q}:channel", Message: []byte(message), Done: func(err error) { done <- err },
+		}
+		if err := db.Publish(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish("first")
+	<-held.started
+	publish("second")
+	if len(done) != 0 {
+		t.Error("a publication is done before it was sent")
+	}
+	close(held.release)
+	for _, want := range []string{"first", "second"} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if m, err := subscription.ReceiveMessage(t.Context()); err != nil || m.Payload != want {
+			t.Errorf("got %v, %v; want %s", m, err, want)
+		}
+	}
+}
+
+func TestAFullQueueRefusesAPublication(t *testing.T) {
+	db, held := openHeld(t)
+	sent := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1")
+	<-held.started
+	publish := func(done func(error)) error {
+		return db.Publish(t.Context(), &redisdb.Publication{Channel: "{q}:channel", Done: done})
+	}
+	const maxQueued = 20_000
+	done := make(chan error, maxQueued)
+	for range maxQueued {
+		if err := publish(func(err error) { done <- err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := publish(func(error) { t.Error("a publication that was not queued is done") })
+	if !errors.Is(err, redis.ErrAutoPipelineQueueFull) {
+		t.Errorf("one publication too many: %v", err)
+	}
+	close(held.release)
+	for range maxQueued {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := sent.Result(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAClosedQueueSendsWhatWaitsAndRefusesTheRest(t *testing.T) {
+	server, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Remove)
+	db := openServer(t, server.URL())
+	before := runtime.NumGoroutine()
+	if _, err := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1").Result(); !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+	redistest.Eventually(t, "its goroutine has ended", func() bool { return runtime.NumGoroutine() <= before })
+	for range 3 {
+		if _, err := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1").Result(); !errors.Is(err, redis.ErrClosed) {
+			t.Errorf("a command after the end: %v", err)
+		}
+	}
+	done := make(chan error, 1)
+	p := &redisdb.Publication{Channel: "{q}:channel", Done: func(err error) { done <- err }}
+	if err := db.Publish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, redis.ErrClosed) {
+		t.Errorf("a publication after the end: %v", err)
 	}
 }

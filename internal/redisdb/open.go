@@ -304,6 +304,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // Close closes all connections, and the store itself when it is embedded.
 func (db *DB) Close() error {
 	err := db.Client.Close()
+	db.AutoPipelined.queue.close()
 	if db.replicas != nil {
 		err = errors.Join(err, db.replicas.client.Close())
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // allSystems are in the order in which they are measured: the floor of all ratios first.
-var allSystems = []string{floorGorilla, floorRaw, systemEvents, systemRelay, floorCoalescing, floorNaive}
+var allSystems = []string{floorGorilla, floorRaw, systemEvents, systemRelay, floorCoalescing, floorStored, floorNaive}
 
 const (
 	documentBytes      = 200 // of an event
@@ -118,8 +118,11 @@ func (r *realtimeBench) newFloorTarget(system string, s shape) (*target, error) 
 	if err == nil && (system == floorRaw || system == floorGorilla) {
 		t.fanout.sender, err = openFeed(address)
 	} else if err == nil {
-		t.fanout.sender = &channelSender{redis.NewClient(&redis.Options{Network: "unix", Addr: r.redis.Socket})}
-		t.fanout.mayBeLost = true
+		client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.redis.Socket})
+		t.fanout.sender, t.fanout.mayBeLost = &channelSender{client}, true
+		if system == floorStored {
+			t.fanout.sender, err = newStoredSender(context.Background(), client, s.rooms)
+		}
 	}
 	if err != nil {
 		t.stop()
@@ -169,6 +172,22 @@ func (c *channelSender) send(batch []delivery) error {
 	}
 	_, err := pipe.Exec(context.Background())
 	return err
+}
+
+// newStoredSender returns what writes events as eventWriter does for a node, but of rooms that have
+// nothing else, into the channels of the floors.
+func newStoredSender(ctx context.Context, client *redis.Client, rooms int) (*eventWriter, error) {
+	e := &eventWriter{client: client}
+	pipe := client.Pipeline()
+	for room := range rooms {
+		key := "bench:room:" + strconv.Itoa(room)
+		pipe.HSet(ctx, key, "live", "||0|"+eventNonce+"|")
+		e.rooms, e.topics = append(e.rooms, key), append(e.topics, floorChannels+strconv.Itoa(room))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	return e, publishNext.Load(ctx, client).Err()
 }
 
 // measureLoad runs a load for the warm-up and the measured time.
@@ -259,19 +278,24 @@ func (r *realtimeBench) measureDeliveries() error {
 	return nil
 }
 
-// latencySystems are what B2 measures at the rate of -rate, in this order: first what all are
-// compared with, and the floor that has a store in its path, whatever -systems names.
-var latencySystems = []string{floorGorilla, floorCoalescing, floorRaw, floorNaive, systemEvents}
+// latencySystems are what B2 measures at the rate of -rate, in this order. If any of them is in
+// -systems, so are the first three: what all are compared with, and the floors with a store in
+// their path.
+var latencySystems = []string{floorGorilla, floorCoalescing, floorStored, floorRaw, floorNaive, systemEvents}
+
+// storeFloors are the floors that send what a system sends through the store.
+var storeFloors = map[string]string{systemEvents: floorStored, systemRelay: floorCoalescing}
 
 // measureLatency is B2: how late messages are at a fixed rate.
 func (r *realtimeBench) measureLatency() error {
 	r.head("B2", fmt.Sprintf("time from send to receipt at %s deliveries a second; the relay at half of its most",
 		writeNumber(r.options.rate)))
+	always := latencySystems[:3]
 	for _, s := range r.options.shapes {
 		isNamed := func(system string) bool { return slices.Contains(r.options.systems, system) }
 		if slices.ContainsFunc(latencySystems, isNamed) {
 			systems := slices.DeleteFunc(slices.Clone(latencySystems), func(system string) bool {
-				return system != floorGorilla && system != floorCoalescing && !isNamed(system)
+				return !slices.Contains(always, system) && !isNamed(system)
 			})
 			if err := r.measureLatencyAt(s, r.options.rate, systems, ""); err != nil {
 				return err
@@ -308,8 +332,8 @@ func (r *realtimeBench) measureLatencyAt(s shape, rate float64, systems []string
 		p99[system] = m.P99
 		m.Bench, m.Ratio = "B2", m.P99/p99[floorGorilla]
 		notes := []string{text, "", m.Text}
-		if withStore := p99[floorCoalescing]; withStore > 0 && system != floorCoalescing {
-			notes[1] = fmt.Sprintf("p99 %.2f of coalescing", m.P99/withStore)
+		if floor := storeFloors[system]; p99[floor] > 0 {
+			notes[1] = fmt.Sprintf("p99 %.2f of %s", m.P99/p99[floor], floor)
 		}
 		m.Text = strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 		r.add(m)

@@ -26,6 +26,7 @@ import (
 //	raw         a write of a prebuilt frame for each delivery, no Redis
 //	gorilla     a WriteMessage for each delivery, no Redis
 //	coalescing  melody, an index of rooms, and one frame for all that waits; through Redis
+//	stored      coalescing, where the script of the events load stores each message before it is published
 //	naive       gin, melody's BroadcastFilter and PubSub.Channel; through Redis
 //
 // The first two get what to deliver over a connection of their own, at /feed:
@@ -34,6 +35,7 @@ const (
 	floorRaw        = "raw"
 	floorGorilla    = "gorilla"
 	floorCoalescing = "coalescing"
+	floorStored     = "stored"
 	floorNaive      = "naive"
 )
 
@@ -41,6 +43,7 @@ var floors = map[string]func(store *redis.Client) http.Handler{
 	floorRaw:        func(*redis.Client) http.Handler { return newFeed(writeRaw) },
 	floorGorilla:    func(*redis.Client) http.Handler { return newFeed(writeGorilla) },
 	floorCoalescing: newCoalescing,
+	floorStored:     newCoalescing,
 	floorNaive:      newNaive,
 }
 
