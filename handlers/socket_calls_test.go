@@ -461,8 +461,8 @@ func TestUserEventsCannotResumeWithoutTheStore(t *testing.T) {
 	}
 }
 
-// A message without an id is not acknowledged, and nobody waits for it; that it was not sent is
-// told all the same.
+// A message without an id is not acknowledged, and nobody waits for it. If it was not sent, its
+// sender gets an error all the same.
 func TestAMessageWithoutAnIDThatTheStoreDoesNotTakeIsAnError(t *testing.T) {
 	store := redistest.StartFor(t)
 	db, err := redisdb.Open(store.URL())

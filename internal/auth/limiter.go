@@ -15,7 +15,7 @@ import (
 // Redis for each class and caller. It is safe for concurrent use.
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
-// bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, in a few
+// bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, in some
 // pipelines each 200 ms: those of a caller when half of the share is used, and at the latest 2 s
 // after the report before, of a quota of a day 10 s. Reported permits belong to the share again.
 // Only when the share is used up does a request wait for Redis. It then reports what was used and
@@ -251,8 +251,8 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// report reports what was used before it was called, of the buckets for which it is time, and of all
-// in the last report. A report that fails is not repeated, because the script may have run.
+// report reports what was used before it was called, of the buckets for which it is time, in the
+// last report of all. A report that fails is not repeated, because the script may have run.
 //
 // It takes half of reportInterval if there is much to report: what else the node and the store do
 // would wait some ten milliseconds for a thousand callers at once.

@@ -26,7 +26,7 @@ import (
 //	raw         a write of a prebuilt frame for each delivery, no Redis
 //	gorilla     a WriteMessage for each delivery, no Redis
 //	coalescing  melody, an index of rooms, and one frame for all that waits; through Redis
-//	stored      coalescing, where the script of the events load stores each message before it is published
+//	stored      coalescing; the script of the events load stores each message and publishes it
 //	naive       gin, melody's BroadcastFilter and PubSub.Channel; through Redis
 //
 // The first two get what to deliver over a connection of their own, at /feed:
