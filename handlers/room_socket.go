@@ -56,8 +56,7 @@ const userEventsHold = 500 * time.Millisecond
 // subscribeToUserEvents subscribes a connection to the events of its player. It runs before hello
 // is sent, so a client misses no event after hello.
 func subscribeToUserEvents(ctx context.Context, s *clientHandler, client *realtime.Client) {
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
-	defer cancel()
+	ctx = s.server.messageDeadline.context(ctx)
 	for _, subscription := range s.userSubscriptions() {
 		subscription.HoldEvents = userEventsHold
 		if _, err := client.Subscribe(ctx, subscription); err != nil {
@@ -177,13 +176,13 @@ func subscribeToRoom(
 	if in.Rooms != nil {
 		return noReply, s.subscribeToRooms(ctx, client, m, *in.Rooms)
 	}
-	room, err := s.server.Rooms.Get(ctx, s.caller, in.RoomID)
-	if err != nil {
-		return nil, err
+	room := s.server.Rooms.GetHeads(ctx, s.caller, in.RoomID)[0]
+	if room.Err != nil {
+		return nil, room.Err
 	}
-	sub := s.roomSubscription(m.Type, &room, in.AfterPosition)
+	sub := s.roomSubscription(m.Type, room.Head, in.AfterPosition)
 	sub.EncodeReply = func(start realtime.SubscribeResult) []byte {
-		s.noteRoomIndex(start.TopicIndex, room.RoomID)
+		s.noteRoomIndex(start.TopicIndex, room.Head.RoomID)
 		return (&socketReply{ReplyTo: m.replyTo(), OK: true, Data: newSubscribedData(start)}).encode()
 	}
 	if _, err := client.Subscribe(ctx, sub); err != nil {
@@ -194,7 +193,7 @@ func subscribeToRoom(
 
 // roomSubscription returns the subscription to a room that the player may see now. messageType is
 // that of the message that asked for it.
-func (s *clientHandler) roomSubscription(messageType string, room *rooms.Room, after string) realtime.Subscription {
+func (s *clientHandler) roomSubscription(messageType string, room rooms.Head, after string) realtime.Subscription {
 	roomID := strings.Clone(room.RoomID) // what the subscription refers to stays as long as it does
 	topic, _ := s.server.Rooms.EventTopic(roomID)
 	sub := realtime.Subscription{
@@ -205,8 +204,7 @@ func (s *clientHandler) roomSubscription(messageType string, room *rooms.Room, a
 	}
 	if room.Visibility == rooms.Private {
 		sub.Authorize = func(ctx context.Context) error {
-			_, err := s.server.Rooms.Get(ctx, s.caller, roomID)
-			return err
+			return s.server.Rooms.GetHeads(ctx, s.caller, roomID)[0].Err
 		}
 		sub.EncodeRevoked = func(err error) []byte {
 			if apiErr, ok := apierror.As(err); ok {
@@ -246,7 +244,7 @@ func (s *clientHandler) subscribeToRooms(
 	for i := range starts {
 		ids[i] = starts[i].RoomID
 	}
-	reads := s.server.Rooms.GetEach(ctx, s.caller, ids)
+	reads := s.server.Rooms.GetHeads(ctx, s.caller, ids...)
 	asked := map[string]bool{} // topics
 	subscriptions := make([]realtime.Subscription, 0, len(starts))
 	for i := range reads {
@@ -257,7 +255,7 @@ func (s *clientHandler) subscribeToRooms(
 		if r.Err != nil {
 			continue
 		}
-		sub := s.roomSubscription(m.Type, &r.Room, starts[i].AfterPosition)
+		sub := s.roomSubscription(m.Type, r.Head, starts[i].AfterPosition)
 		if asked[sub.Topic] {
 			r.Err = errRoomTwice
 			continue
@@ -273,7 +271,7 @@ func (s *clientHandler) subscribeToRooms(
 			err := reads[i].Err
 			if err == nil {
 				err, one.subscribedData = outcomes[0].Err, newSubscribedData(outcomes[0].SubscribeResult)
-				s.noteRoomIndex(outcomes[0].TopicIndex, reads[i].Room.RoomID)
+				s.noteRoomIndex(outcomes[0].TopicIndex, reads[i].Head.RoomID)
 				outcomes = outcomes[1:]
 			}
 			if err != nil {

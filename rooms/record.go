@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parlor-games/parlor/internal/apierror"
 	"github.com/parlor-games/parlor/internal/events"
 	"github.com/parlor-games/parlor/internal/redisdb"
 	"github.com/parlor-games/parlor/internal/wallet"
@@ -91,6 +92,26 @@ func decodeRoom(roomID string, hash redisdb.Hash) (*Room, error) {
 		r.decodeDocument(hash.Text("document")),
 		r.decodePlayers(hash), r.decodeFields(hash), r.decodeReports(hash),
 	)
+	if err != nil {
+		return nil, fmt.Errorf("room %s: %w", roomID, err)
+	}
+	return r, nil
+}
+
+// decodeHead returns a room that has nothing but its settings, what changes with each event, and
+// the seat of a user, which are the values in this order; nil for those that are not there.
+func decodeHead(roomID string, values []any, userID int64) (*Room, error) {
+	settings, exists := values[0].(string)
+	live, _ := values[1].(string)
+	if !exists {
+		return nil, apierror.RoomNotFound
+	}
+	r := &Room{RoomID: roomID}
+	err := errors.Join(r.decodeSettings(settings), r.decodeLive(live))
+	if text, seated := values[2].(string); seated {
+		seat, seatErr := decodeSeat(userID, text)
+		r.Seats, err = []Seat{seat}, errors.Join(err, seatErr)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("room %s: %w", roomID, err)
 	}

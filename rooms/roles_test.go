@@ -29,6 +29,9 @@ func TestWhichRoleMayCallWhat(t *testing.T) {
 			_, err := f.service.Get(ctx, c, room.RoomID)
 			return err
 		}, []principal.Role{principal.Player, principal.Server, principal.Operator}},
+		"GetHeads": {func(c principal.Caller) error {
+			return f.service.GetHeads(ctx, c, room.RoomID)[0].Err
+		}, []principal.Role{principal.Player, principal.Server, principal.Operator}},
 		"GetByCode": {func(c principal.Caller) error {
 			_, err := f.service.GetByCode(ctx, c, 0, room.Code)
 			return err

@@ -587,6 +587,20 @@ func TestAReplayShowsNoPrivateRoomToWhoMayNotSeeIt(t *testing.T) {
 	})
 }
 
+// requireSameHead requires that GetHeads says of a room what Get does, beside an id that is none.
+func (f *fixture) requireSameHead(p principal.Caller, roomID string) {
+	f.t.Helper()
+	room, err := f.service.Get(f.t.Context(), p, roomID)
+	heads := f.service.GetHeads(f.t.Context(), p, roomID, "x", roomID)
+	if len(heads) != 3 || !errors.Is(heads[1].Err, apierror.InvalidRequest) || heads[0].Head != heads[2].Head {
+		f.t.Fatalf("the heads are %+v", heads)
+	}
+	want := rooms.Head{RoomID: room.RoomID, Visibility: room.Visibility, Position: room.Position}
+	if got := heads[0]; fmt.Sprint(got.Err) != fmt.Sprint(err) || got.Head != want {
+		f.t.Fatalf("%s gets %+v, and by Get %+v, %v", p.ActorID(), got, want, err)
+	}
+}
+
 func TestWhoMaySeeARoom(t *testing.T) {
 	eachStore(t, func(t *testing.T, f *fixture) {
 		ctx := t.Context()
@@ -596,6 +610,7 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		sees := func(p principal.Caller, r rooms.Room, want bool) {
 			t.Helper()
 			byID, err1 := f.service.Get(ctx, p, r.RoomID)
+			f.requireSameHead(p, r.RoomID)
 			byCode, err2 := f.service.GetByCode(ctx, p, p.GameID, strings.ToLower(r.Code))
 			if p.Role == principal.Operator {
 				byCode, err2 = f.service.GetByCode(ctx, p, f.game, strings.ToLower(r.Code))
@@ -642,6 +657,7 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		} {
 			_, err := f.service.Get(ctx, operator, id)
 			apiErr := mustFail(t, want)(rooms.ChangeResult{}, err)
+			f.requireSameHead(operator, id)
 			if want == apierror.InvalidRequest && (len(apiErr.FieldErrors) != 1 || apiErr.FieldErrors[0].Field != "roomId") {
 				t.Fatalf("%q: %+v", id, apiErr)
 			}
@@ -651,7 +667,11 @@ func TestWhoMaySeeARoom(t *testing.T) {
 		if r, err := f.service.Get(ctx, operator, capitals); err != nil || r.RoomID != unlisted.RoomID {
 			t.Fatalf("an id in capitals: %v", err)
 		}
+		f.requireSameHead(operator, capitals)
 		must(t)(f.service.Join(ctx, a, capitals, noKey))
+
+		f.friends.Clear()
+		sees(friend, private, true) // has a seat
 	})
 }
 

@@ -629,34 +629,24 @@ func (st *store) read(ctx context.Context, roomID string) (Room, error) {
 	return *room, nil
 }
 
-// readEach is read for several rooms, in one round trip to each server.
-func (st *store) readEach(ctx context.Context, roomIDs []string) []RoomRead {
-	reads := make([]RoomRead, len(roomIDs))
-	var found []int // places in reads
-	var names []string
+// readHeads begins to read the heads of rooms, which have no players but a user, and returns what
+// waits for each. That returns the codes of locate, and room_not_found.
+func (st *store) readHeads(ctx context.Context, roomIDs []string, userID int64) []func() (*Room, error) {
+	fields := []string{"settings", "live", seatFieldPrefix + strconv.FormatInt(userID, 10)}
+	reads := make([]func() (*Room, error), len(roomIDs))
 	for i, id := range roomIDs {
 		at, err := st.locate(id)
 		if err != nil {
-			reads[i].Err = err
+			reads[i] = func() (*Room, error) { return nil, err }
 			continue
 		}
-		reads[i].Room.RoomID = at.roomID
-		found, names = append(found, i), append(names, at.roomKey)
-	}
-	if len(names) == 0 {
-		return reads
-	}
-	for j, hash := range st.db.ReadHashes(ctx, names) {
-		switch r := &reads[found[j]]; {
-		case hash.Err != nil:
-			r.Err = hash.Err
-		case len(hash.Fields) == 0:
-			r.Err = apierror.RoomNotFound
-		default:
-			var room *Room
-			if room, r.Err = decodeRoom(r.Room.RoomID, hash.Fields); r.Err == nil {
-				r.Room = *room
+		pending := st.db.AutoPipelined.HMGet(ctx, at.roomKey, fields...)
+		reads[i] = func() (*Room, error) {
+			values, err := pending.Result()
+			if err != nil {
+				return nil, redisdb.WrapError("read the head of a room", err)
 			}
+			return decodeHead(at.roomID, values, userID)
 		}
 	}
 	return reads

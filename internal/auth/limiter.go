@@ -16,8 +16,8 @@ import (
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
 // bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, in some
-// pipelines each 200 ms: those of a caller when half of the share is used, and at the latest 2 s
-// after the report before, of a quota of a day 10 s. Reported permits belong to the share again.
+// pipelines each 200 ms: those of a caller when half of the share is used, or 2 s after the first
+// of them, of a quota of a day 10 s. Reported permits belong to the share again.
 // Only when the share is used up does a request wait for Redis. It then reports what was used and
 // leases permits, more at a time while the caller is busy.
 //
@@ -45,8 +45,10 @@ type Limiter struct {
 	currentBuckets  map[bucketKey]*bucket
 	previousBuckets map[bucketKey]*bucket
 
+	// With permits that were used and not reported.
 	unreportedMu sync.Mutex
-	unreported   []*bucket // with permits that were used and not reported; each once
+	waiting      [2][]*bucket // in the order of bucket.reportAt: of usual limits, and of quotas of a day
+	halfUsed     []*bucket    // half of the share is used; they are in waiting, too
 }
 
 type bucketKey struct {
@@ -80,8 +82,9 @@ type bucket struct {
 	fullInRedisAt time.Time // when the bucket in Redis is full, as far as this node knows
 	unreported    int64     // permits used from the share, without a reply to their report
 	reporting     int64     // of these, how many are in the report under way
-	listed        bool      // in Limiter.unreported
-	reportFrom    time.Time // before which it is only reported when half of the share is used
+	listed        bool      // in Limiter.waiting, or in the report under way
+	halfUsed      bool      // the same of Limiter.halfUsed
+	reportAt      time.Time // at the latest; zero: it is not in Limiter.waiting; under Limiter.unreportedMu, too
 }
 
 // usageReport is how many permits of a bucket are reported.
@@ -129,7 +132,7 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 		return b.decide(limit, now, true)
 	case b.unreported < limit.share(class):
 		b.use(limit, now, 1)
-		l.reportLater(b, 1)
+		l.reportLater(b, limit, now, 1)
 		return b.decide(limit, now, true)
 	}
 	if hasLease {
@@ -162,7 +165,7 @@ func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
 	now := time.Now()
 	b.use(limit, now, permits)
 	if !l.isStoreDown(now) {
-		l.reportLater(b, permits)
+		l.reportLater(b, limit, now, permits)
 	}
 	d, _ := b.decide(limit, now, true)
 	return d
@@ -223,16 +226,27 @@ func (l *Limiter) setStoreDown(now time.Time) {
 	l.storeDownUntilUS.Store(now.Add(storeDownPause).UnixMicro())
 }
 
-// reportLater lists permits of a bucket, whose mutex the caller holds, for the next report.
-func (l *Limiter) reportLater(b *bucket, permits int64) {
+// reportLater lists permits of a bucket, whose mutex the caller holds, for a report.
+func (l *Limiter) reportLater(b *bucket, limit Limit, now time.Time, permits int64) {
 	b.unreported += permits
-	if b.listed {
+	isHalfUsed := 2*b.unreported >= limit.share(b.key.class) && !limit.isDaily()
+	if b.listed && (b.halfUsed || !isHalfUsed) {
 		return
 	}
-	b.listed = true
 	l.unreportedMu.Lock()
-	l.unreported = append(l.unreported, b)
-	l.unreportedMu.Unlock()
+	defer l.unreportedMu.Unlock()
+	if !b.listed {
+		list, interval := &l.waiting[0], callerReportInterval
+		if limit.isDaily() {
+			list, interval = &l.waiting[1], dailyReportInterval
+		}
+		*list = append(*list, b)
+		b.listed, b.reportAt = true, now.Add(interval)
+	}
+	if isHalfUsed && !b.halfUsed {
+		l.halfUsed = append(l.halfUsed, b)
+		b.halfUsed = true
+	}
 }
 
 // Run reports used permits to Redis until ctx ends, and then once more. There must be at most one
@@ -257,15 +271,9 @@ func (l *Limiter) Run(ctx context.Context) error {
 // It takes half of reportInterval if there is much to report: what else the node and the store do
 // would wait some ten milliseconds for a thousand callers at once.
 func (l *Limiter) report(ctx context.Context, isLast bool) {
-	l.unreportedMu.Lock()
-	listed := l.unreported
-	l.unreported = nil
-	l.unreportedMu.Unlock()
-	if !isLast {
-		listed = l.postpone(listed)
-	}
+	due := l.takeDue(time.Now(), isLast)
 	first := true
-	for chunk := range slices.Chunk(listed, max(minReports, (len(listed)+maxPipelines-1)/maxPipelines)) {
+	for chunk := range slices.Chunk(due, max(minReports, (len(due)+maxPipelines-1)/maxPipelines)) {
 		if !first && !isLast {
 			pause(ctx, reportInterval/2/maxPipelines)
 		}
@@ -308,49 +316,35 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// postpone lists the buckets again whose time has not come, and returns the others.
-func (l *Limiter) postpone(listed []*bucket) (now []*bucket) {
-	var later []*bucket
-	for _, b := range listed {
-		if b.isReportTime(l.limits[b.key.class]) {
-			now = append(now, b)
-		} else {
-			later = append(later, b)
-		}
-	}
+// takeDue returns the buckets to report at a time, or all: those of waiting first.
+func (l *Limiter) takeDue(now time.Time, all bool) []*bucket {
 	l.unreportedMu.Lock()
-	l.unreported = append(l.unreported, later...)
-	l.unreportedMu.Unlock()
-	return now
-}
-
-// isReportTime reports whether half of the share is used, or the last report was an interval ago,
-// and then begins another one.
-func (b *bucket) isReportTime(limit Limit) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	interval := callerReportInterval
-	if limit.isDaily() {
-		interval = dailyReportInterval
-		if b.reportFrom.IsZero() { // the first permit
-			b.reportFrom = now.Add(interval)
+	defer l.unreportedMu.Unlock()
+	var due []*bucket
+	for i, list := range l.waiting {
+		n := 0
+		for n < len(list) && (all || !list[n].reportAt.After(now)) {
+			list[n].reportAt = time.Time{}
+			n++
 		}
+		due = append(due, list[:n]...)
+		l.waiting[i] = slices.Delete(list, 0, n)
 	}
-	isHalfUsed := 2*b.unreported >= limit.share(b.key.class) && !limit.isDaily()
-	if now.Before(b.reportFrom) && !isHalfUsed {
-		return false
-	}
-	b.reportFrom = now.Add(interval)
-	return true
+	due = append(due, l.halfUsed...)
+	l.halfUsed = nil
+	return due
 }
 
-// startReport returns the permits of a listed bucket to report. There are none when a request has
-// reported them.
+// startReport returns the permits of a bucket to report. There are none when a request, or this
+// report, has reported them.
 func (l *Limiter) startReport(b *bucket) usageReport {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.listed, b.reporting = false, b.unreported
+	if b.reporting > 0 { // it was due, and half used
+		return usageReport{}
+	}
+	b.halfUsed, b.listed = false, !b.reportAt.IsZero()
+	b.reporting = b.unreported
 	return usageReport{bucket: b, limit: l.limits[b.key.class], used: b.reporting}
 }
 
