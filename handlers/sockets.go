@@ -300,16 +300,17 @@ func (s *clientHandler) onBinary(ctx context.Context, client *realtime.Client, r
 
 // handleFrame handles one frame and returns its reply, nil if there is none to send.
 func (s *clientHandler) handleFrame(ctx context.Context, client *realtime.Client, raw []byte) *socketReply {
-	m, err := parseMessage(raw)
+	m := new(message)
+	err := m.parse(raw)
 	var data any
 	if err == nil {
-		data, err = s.dispatch(ctx, client, &m)
+		data, err = s.dispatch(ctx, client, m)
 	}
 	switch {
 	case errors.Is(err, realtime.ErrClosed):
 		return nil
 	case err != nil:
-		return s.errorReply(&m, err)
+		return s.errorReply(m, err)
 	case data == noReply:
 		return nil
 	default:
@@ -372,12 +373,12 @@ func (s *clientHandler) rateLimitKey(class auth.Class) (key string, limited bool
 	}
 }
 
-// parseMessage decodes a frame strictly. If the frame is JSON, the message has its id even if there
-// is an error.
-func parseMessage(raw []byte) (message, error) {
-	var m message
-	if err := wire.UnmarshalStrict(raw, &m); err != nil {
-		return message{ID: idOfInvalidFrame(raw)}, fromDecodeError(err)
+// parse decodes a frame strictly. If the frame is JSON, the message has its id even if there is an
+// error.
+func (m *message) parse(raw []byte) error {
+	if err := wire.UnmarshalStrict(raw, m); err != nil {
+		*m = message{ID: idOfInvalidFrame(raw)}
+		return fromDecodeError(err)
 	}
 	m.dataJSON = m.Data.in(raw)
 	invalid := requireMembers(member{"type", m.Type != ""})
@@ -388,7 +389,7 @@ func parseMessage(raw []byte) (message, error) {
 	if firstJSONByte(raw) != '{' { // null would decode into any struct
 		invalid = apierror.InvalidRequest.WithField("body", "type", "must be an object")
 	}
-	return m, invalid
+	return invalid
 }
 
 // idOfInvalidFrame returns the id of a frame that cannot be decoded strictly, or "".

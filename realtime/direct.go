@@ -20,6 +20,7 @@ import (
 type directConn struct {
 	net.Conn
 	raw    syscall.RawConn
+	fd     int // the file of Conn: it is not closed, and its number not used again, while err is nil
 	client *Client
 
 	// Owned by the goroutine that reads.
@@ -29,9 +30,6 @@ type directConn struct {
 	passedOn int64                        // bytes at the front that gorilla gets
 
 	mu        sync.Mutex
-	writeInto func(fd uintptr) // writes what it can of input; made once, because it is called for every frame
-	input     []byte
-	written   int    // bytes of input
 	unwritten []byte // waits for writeRest
 	control   int    // bytes of control frames in unwritten
 	hasFrame  bool   // unwritten has, or is the end of, a frame of the hub
@@ -56,43 +54,60 @@ func newDirectConn(conn net.Conn, c *Client) *directConn {
 		return nil
 	}
 	d := &directConn{Conn: conn, raw: raw, client: c}
-	d.writeInto, d.readInto = d.writeToFile, d.readFromFile
+	d.readInto = d.readFromFile
+	if err := raw.Control(func(fd uintptr) { d.fd = int(fd) }); err != nil {
+		d.err = err
+	}
 	return d
 }
 
-// writeToFile writes as much of input as the kernel takes.
-func (d *directConn) writeToFile(fd uintptr) {
-	for d.written < len(d.input) {
-		n, err := syscall.Write(int(fd), d.input[d.written:])
+// Close closes the connection. Nobody closes it otherwise, because its file may be written to until
+// then.
+func (d *directConn) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closeFor(net.ErrClosed)
+}
+
+// closeFor closes the connection because of an error. directConn.mu must be held.
+func (d *directConn) closeFor(err error) error {
+	if d.err == nil {
+		d.err = err
+	}
+	return d.Conn.Close()
+}
+
+// writeToFile writes as much of b as the kernel takes, and returns the rest. directConn.mu must be
+// held, and err be nil. RawConn.Write would fail once a write deadline has passed, and wait
+// otherwise; RawConn.Control costs 5 % more for each frame than the file itself.
+func (d *directConn) writeToFile(b []byte) (rest []byte, err error) {
+	for len(b) > 0 {
+		n, err := syscall.Write(d.fd, b)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EAGAIN):
-			return
+			return b, nil
 		case err != nil:
-			d.err = err
-			return
+			return b, err
 		default:
-			d.written += n
+			b = b[n:]
 		}
 	}
+	return nil, nil
 }
 
 // writeNow writes b as far as the kernel takes it, and leaves the rest to writeRest. directConn.mu
-// must be held. RawConn.Write would fail once a write deadline has passed, and wait otherwise:
-// Control does neither.
+// must be held.
 func (d *directConn) writeNow(b []byte) (all bool) {
 	if !d.running && d.err == nil {
-		d.input, d.written = b, 0
-		err := d.raw.Control(d.writeInto)
-		d.input = nil
-		if err != nil {
-			d.err = err
-		}
-		if d.err != nil {
-			_ = d.Conn.Close()
-		} else if b = b[d.written:]; len(b) == 0 {
+		rest, err := d.writeToFile(b)
+		switch {
+		case err != nil:
+			_ = d.closeFor(err)
+		case len(rest) == 0:
 			return true
 		}
+		b = rest
 	}
 	if d.err != nil {
 		return false
@@ -101,8 +116,7 @@ func (d *directConn) writeNow(b []byte) (all bool) {
 	if !d.running {
 		d.running = d.client.hub.startTask(d.writeRest)
 		if !d.running {
-			d.err = net.ErrClosed
-			_ = d.Conn.Close()
+			_ = d.closeFor(net.ErrClosed)
 		}
 	}
 	return false
@@ -138,8 +152,7 @@ func (d *directConn) writeRest() {
 		}
 		d.mu.Lock()
 		if err != nil {
-			d.err = err
-			_ = d.Conn.Close()
+			_ = d.closeFor(err)
 		}
 	}
 	d.unwritten, d.running = nil, false

@@ -157,7 +157,6 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 		s.hub.clientGroup.Done()
 		return apierror.InvalidRequest.WithReason("this connection cannot become a WebSocket: %v", err)
 	}
-	s.hub.setNetConn(c, conn)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		// By default, the kernel buffers megabytes for a slow reader before a write blocks.
 		_ = tcp.SetWriteBuffer(kernelSendBufferBytes)
@@ -165,6 +164,7 @@ func (s *SocketKind) Serve(w http.ResponseWriter, r *http.Request, session Clien
 	if c.directConn = newDirectConn(conn, c); c.directConn != nil {
 		conn = c.directConn
 	}
+	s.hub.setNetConn(c, conn)
 	request := &http.Request{
 		Method: http.MethodGet, Proto: r.Proto, Header: http.Header{}, Host: r.Host, RemoteAddr: r.RemoteAddr,
 	}

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,8 +18,9 @@ import (
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
 // bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, in some
-// pipelines each 200 ms: those of a caller when half of the share is used, or 2 s after the first
-// of them, of a quota of a day 10 s. Reported permits belong to the share again.
+// pipelines each 200 ms: those of a caller when 50 to 75 % of the share are used, and else after 1
+// to 3 s, of a quota of a day after 5 to 15 s: callers who begin at the same time are not reported
+// at the same time. Reported permits belong to the share again.
 // Only when the share is used up does a request wait for Redis. It then reports what was used and
 // leases permits, more at a time while the caller is busy.
 //
@@ -47,8 +50,9 @@ type Limiter struct {
 
 	// With permits that were used and not reported.
 	unreportedMu sync.Mutex
-	waiting      [2][]*bucket // in the order of bucket.reportAt: of usual limits, and of quotas of a day
-	halfUsed     []*bucket    // half of the share is used; they are in waiting, too
+	tick         int64                   // of the next report; it is each reportInterval
+	waiting      [waitingTicks][]*bucket // at the tick, modulo waitingTicks, when each is looked at
+	urgent       []*bucket               // much of the share is used; they are in waiting, too
 }
 
 type bucketKey struct {
@@ -62,8 +66,9 @@ const (
 	leaseGrowthFactor    = 4               // factor by which the next lease of a busy caller is larger
 	leaseTimeout         = 250 * time.Millisecond
 	reportInterval       = 200 * time.Millisecond // of all callers
-	callerReportInterval = 2 * time.Second        // of a caller who uses little of the share
-	dailyReportInterval  = 10 * time.Second       // of a quota of a day: its share lasts for longer
+	callerReportTicks    = 10                     // reports, on average, until a caller is reported
+	dailyReportTicks     = 50                     // the same of a quota of a day: its share lasts for longer
+	waitingTicks         = 3*dailyReportTicks/2 + 1
 	reportTimeout        = time.Second
 	minReports           = 64          // in one pipeline, if there are so many
 	maxPipelines         = 16          // for one report
@@ -83,8 +88,9 @@ type bucket struct {
 	unreported    int64     // permits used from the share, without a reply to their report
 	reporting     int64     // of these, how many are in the report under way
 	listed        bool      // in Limiter.waiting, or in the report under way
-	halfUsed      bool      // the same of Limiter.halfUsed
-	reportAt      time.Time // at the latest; zero: it is not in Limiter.waiting; under Limiter.unreportedMu, too
+	urgent        bool      // the same of Limiter.urgent
+	urgentAbove   int64     // permits that are not reported, of the share
+	reportTick    int64     // when it is reported; 0: it is not in Limiter.waiting; under Limiter.unreportedMu, too
 }
 
 // usageReport is how many permits of a bucket are reported.
@@ -132,7 +138,7 @@ func (l *Limiter) Allow(ctx context.Context, class Class, actor string) (Decisio
 		return b.decide(limit, now, true)
 	case b.unreported < limit.share(class):
 		b.use(limit, now, 1)
-		l.reportLater(b, limit, now, 1)
+		l.reportLater(b, limit, 1)
 		return b.decide(limit, now, true)
 	}
 	if hasLease {
@@ -165,7 +171,7 @@ func (l *Limiter) Charge(class Class, actor string, permits int64) Decision {
 	now := time.Now()
 	b.use(limit, now, permits)
 	if !l.isStoreDown(now) {
-		l.reportLater(b, limit, now, permits)
+		l.reportLater(b, limit, permits)
 	}
 	d, _ := b.decide(limit, now, true)
 	return d
@@ -227,26 +233,50 @@ func (l *Limiter) setStoreDown(now time.Time) {
 }
 
 // reportLater lists permits of a bucket, whose mutex the caller holds, for a report.
-func (l *Limiter) reportLater(b *bucket, limit Limit, now time.Time, permits int64) {
+func (l *Limiter) reportLater(b *bucket, limit Limit, permits int64) {
+	if !b.listed {
+		b.urgentAbove = limit.urgentAbove(b.key.class)
+	}
 	b.unreported += permits
-	isHalfUsed := 2*b.unreported >= limit.share(b.key.class) && !limit.isDaily()
-	if b.listed && (b.halfUsed || !isHalfUsed) {
+	isUrgent := !b.urgent && b.unreported > b.urgentAbove
+	if b.listed && !isUrgent {
 		return
 	}
 	l.unreportedMu.Lock()
 	defer l.unreportedMu.Unlock()
 	if !b.listed {
-		list, interval := &l.waiting[0], callerReportInterval
-		if limit.isDaily() {
-			list, interval = &l.waiting[1], dailyReportInterval
-		}
-		*list = append(*list, b)
-		b.listed, b.reportAt = true, now.Add(interval)
+		b.reportTick = l.tick + limit.ticksUntilReport()
+		l.waitLocked(b)
+		b.listed = true
 	}
-	if isHalfUsed && !b.halfUsed {
-		l.halfUsed = append(l.halfUsed, b)
-		b.halfUsed = true
+	if isUrgent {
+		l.urgent = append(l.urgent, b)
+		b.urgent = true
 	}
+}
+
+// waitLocked lets a bucket wait for its tick. Limiter.unreportedMu must be held.
+func (l *Limiter) waitLocked(b *bucket) {
+	list := &l.waiting[b.reportTick%waitingTicks]
+	*list = append(*list, b)
+}
+
+// urgentAbove returns how many permits of the share of a class need no report.
+func (l Limit) urgentAbove(class Class) int64 {
+	if l.isDaily() {
+		return math.MaxInt64
+	}
+	share := l.share(class)
+	return (share-1)/2 + rand.Int64N(share/4+1)
+}
+
+// ticksUntilReport returns after how many ticks a caller is reported who uses little.
+func (l Limit) ticksUntilReport() int64 {
+	ticks := int64(callerReportTicks)
+	if l.isDaily() {
+		ticks = dailyReportTicks
+	}
+	return ticks/2 + rand.Int64N(ticks+1)
 }
 
 // Run reports used permits to Redis until ctx ends, and then once more. There must be at most one
@@ -271,7 +301,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 // It takes half of reportInterval if there is much to report: what else the node and the store do
 // would wait some ten milliseconds for a thousand callers at once.
 func (l *Limiter) report(ctx context.Context, isLast bool) {
-	due := l.takeDue(time.Now(), isLast)
+	due := l.takeDue(isLast)
 	first := true
 	for chunk := range slices.Chunk(due, max(minReports, (len(due)+maxPipelines-1)/maxPipelines)) {
 		if !first && !isLast {
@@ -316,22 +346,30 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// takeDue returns the buckets to report at a time, or all: those of waiting first.
-func (l *Limiter) takeDue(now time.Time, all bool) []*bucket {
+// takeDue returns the buckets to report at the next tick, or all: those of waiting first.
+func (l *Limiter) takeDue(all bool) []*bucket {
 	l.unreportedMu.Lock()
 	defer l.unreportedMu.Unlock()
-	var due []*bucket
-	for i, list := range l.waiting {
-		n := 0
-		for n < len(list) && (all || !list[n].reportAt.After(now)) {
-			list[n].reportAt = time.Time{}
-			n++
-		}
-		due = append(due, list[:n]...)
-		l.waiting[i] = slices.Delete(list, 0, n)
+	l.tick++
+	first, last := l.tick, l.tick
+	if all {
+		last += waitingTicks - 1
 	}
-	due = append(due, l.halfUsed...)
-	l.halfUsed = nil
+	var due []*bucket
+	for tick := first; tick <= last; tick++ {
+		looked := l.waiting[tick%waitingTicks]
+		l.waiting[tick%waitingTicks] = nil
+		for _, b := range looked {
+			if b.reportTick > l.tick && !all { // it was reported meanwhile
+				l.waitLocked(b)
+				continue
+			}
+			b.reportTick = 0
+			due = append(due, b)
+		}
+	}
+	due = append(due, l.urgent...)
+	l.urgent = nil
 	return due
 }
 
@@ -340,12 +378,19 @@ func (l *Limiter) takeDue(now time.Time, all bool) []*bucket {
 func (l *Limiter) startReport(b *bucket) usageReport {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.reporting > 0 { // it was due, and half used
+	if b.reporting > 0 { // it was due, and urgent
 		return usageReport{}
 	}
-	b.halfUsed, b.listed = false, !b.reportAt.IsZero()
+	limit := l.limits[b.key.class]
+	b.urgent, b.listed = false, b.reportTick > 0
+	if b.listed { // the next report is not needed before
+		b.urgentAbove = limit.urgentAbove(b.key.class)
+		l.unreportedMu.Lock()
+		b.reportTick = l.tick + limit.ticksUntilReport()
+		l.unreportedMu.Unlock()
+	}
 	b.reporting = b.unreported
-	return usageReport{bucket: b, limit: l.limits[b.key.class], used: b.reporting}
+	return usageReport{bucket: b, limit: limit, used: b.reporting}
 }
 
 // bucketOf returns the bucket of a caller and makes it when there is none. A bucket that falls out

@@ -1,83 +1,164 @@
 package auth
 
 import (
-	"slices"
 	"testing"
-	"time"
 )
 
 // A report costs the store a script: a player who sends some messages a second, in a room of
-// thousands, must not make one of each. Nor must a thousand players who come back in one second.
-func TestACallerIsReportedSeldomUnlessHalfOfTheShareIsUsed(t *testing.T) {
-	const class, share = ClassRead, 500
-	limit := Limit{PerSecond: 1, Burst: 4 * share, Scope: ScopeUser}
-	quota := Limit{PerDay: 100, Burst: 100}
-	now := time.Now()
-	for name, c := range map[string]struct {
-		limit Limit
-		uses  []int64
-		after time.Duration
-		want  int // how often the bucket is in the list
-	}{
-		"at once":                          {limit, []int64{1}, 0, 0},
-		"before an interval is over":       {limit, []int64{1, share/2 - 2}, callerReportInterval - 1, 0},
-		"an interval later":                {limit, []int64{1, 1, 1}, callerReportInterval, 1},
-		"half of the share":                {limit, []int64{share/2 - 1, 1, 1}, 0, 1},
-		"both":                             {limit, []int64{share}, callerReportInterval, 2},
-		"half of the share of a day":       {quota, []int64{20}, callerReportInterval, 0},
-		"a quota of a day, later":          {quota, []int64{1}, dailyReportInterval, 1},
-		"a quota of a day, some ms before": {quota, []int64{1}, dailyReportInterval - time.Millisecond, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &Limiter{limits: Limits{class: c.limit}}
-			b := &bucket{key: bucketKey{class: class}}
-			sum := int64(0)
-			for _, n := range c.uses {
-				l.reportLater(b, c.limit, now, n)
-				sum += n
+// thousands, must not make one of each. Nor must thousands who come back in one second, or who send
+// at the same pace, be reported together: all else waits for that.
+
+const (
+	reportedClass = ClassRead
+	reportedShare = 400
+)
+
+var (
+	reportedLimit = Limit{PerSecond: 1, Burst: 4 * reportedShare, Scope: ScopeUser}
+	reportedQuota = Limit{PerDay: 100, Burst: 100, Scope: ScopeUser}
+)
+
+func newReportedBucket(limit Limit) (*Limiter, *bucket) {
+	return &Limiter{limits: Limits{reportedClass: limit}}, &bucket{key: bucketKey{class: reportedClass}}
+}
+
+// reportNext does what report does at a tick, without the store, and returns the permits.
+func (l *Limiter) reportNext(all bool) (permits int64) {
+	var started []usageReport
+	for _, b := range l.takeDue(all) {
+		if r := l.startReport(b); r.used > 0 {
+			permits += r.used
+			started = append(started, r)
+		}
+	}
+	for _, r := range started {
+		r.bucket.unreported -= r.used
+		r.bucket.reporting = 0
+	}
+	return permits
+}
+
+// reportUntil returns at which tick all permits were reported.
+func (l *Limiter) reportUntil(t *testing.T, permits int64) (tick int) {
+	t.Helper()
+	for permits > 0 {
+		if tick++; tick > 10*dailyReportTicks {
+			t.Fatalf("%d permits are never reported", permits)
+		}
+		permits -= l.reportNext(false)
+	}
+	if permits < 0 {
+		t.Fatalf("%d permits are reported twice", -permits)
+	}
+	return tick
+}
+
+func TestWhoUsesLittleIsReportedSomeTicksLater(t *testing.T) {
+	for limit, ticks := range map[Limit]int{reportedLimit: callerReportTicks, reportedQuota: dailyReportTicks} {
+		for range 100 {
+			l, b := newReportedBucket(limit)
+			for range 3 { // each time anew
+				l.reportLater(b, limit, 1)
+				l.reportLater(b, limit, 2)
+				if tick := l.reportUntil(t, 3); tick < ticks/2 || tick > ticks+ticks/2 {
+					t.Fatalf("reported after %d ticks, want about %d", tick, ticks)
+				}
 			}
-			due := l.takeDue(now.Add(c.after), false)
-			if want := slices.Repeat([]*bucket{b}, c.want); !slices.Equal(due, want) {
-				t.Fatalf("%d buckets are due, want %d", len(due), c.want)
-			}
-			reported := int64(0)
-			for _, b := range due {
-				reported += l.startReport(b).used
-			}
-			if want := sum * int64(min(c.want, 1)); reported != want {
-				t.Errorf("%d permits are reported, want %d", reported, want)
-			}
-			// What is used while the report is under way is in the next one, whichever list it was in.
-			l.reportLater(b, c.limit, now, 1)
-			b.unreported -= reported
-			b.reporting = 0
-			last := int64(0)
-			for _, b := range l.takeDue(now, true) {
-				last += l.startReport(b).used
-			}
-			if want := sum - reported + 1; last != want {
-				t.Errorf("%d permits are reported at the end, want %d", last, want)
-			}
-		})
+		}
 	}
 }
 
-// The buckets that are due are found without a look at those that are not.
-func TestBucketsAreDueInTheOrderOfTheirFirstUse(t *testing.T) {
-	limit := Limit{PerSecond: 1, Burst: 100, Scope: ScopeUser}
-	l := &Limiter{limits: Limits{ClassRead: limit}}
-	now := time.Now()
-	buckets := make([]*bucket, 5)
-	for i := range buckets {
-		buckets[i] = &bucket{key: bucketKey{class: ClassRead}}
-		l.reportLater(buckets[i], limit, now.Add(time.Duration(i)*time.Second), 1)
-	}
-	for second, want := range [][]*bucket{
-		2: buckets[:1], 3: buckets[1:2], 4: buckets[2:3], 5: buckets[3:4], 6: buckets[4:],
-	} {
-		due := l.takeDue(now.Add(time.Duration(second)*time.Second), false)
-		if !slices.Equal(due, want) {
-			t.Errorf("after %d seconds %d buckets are due, want %d", second, len(due), len(want))
+func TestWhoUsesMuchOfAShareIsReportedAtTheNextTick(t *testing.T) {
+	for range 100 {
+		l, b := newReportedBucket(reportedLimit)
+		l.reportLater(b, reportedLimit, reportedShare/2-1)
+		if n := l.reportNext(false); n != 0 {
+			t.Fatalf("%d permits of a share of %d are reported at once", n, reportedShare)
 		}
+		l.reportLater(b, reportedLimit, reportedShare/4+1)
+		if tick := l.reportUntil(t, 3*reportedShare/4); tick != 1 {
+			t.Fatalf("reported after %d ticks", tick)
+		}
+		// What is used afterwards waits its full time, though the bucket was in the list already.
+		l.reportLater(b, reportedLimit, 1)
+		if tick := l.reportUntil(t, 1); tick < callerReportTicks/2 {
+			t.Fatalf("reported again after %d ticks", tick)
+		}
+	}
+	l, b := newReportedBucket(reportedQuota)
+	l.reportLater(b, reportedQuota, 100)
+	if n := l.reportNext(false); n != 0 {
+		t.Errorf("%d permits of a quota of a day are reported at once", n)
+	}
+}
+
+func TestABucketThatIsDueAndUrgentIsReportedOnce(t *testing.T) {
+	l, b := newReportedBucket(reportedLimit)
+	l.reportLater(b, reportedLimit, 1)
+	for l.tick+1 < b.reportTick {
+		l.reportNext(false)
+	}
+	l.reportLater(b, reportedLimit, reportedShare)
+	due := l.takeDue(false)
+	if len(due) != 2 {
+		t.Fatalf("%d buckets are due", len(due))
+	}
+	first, second := l.startReport(due[0]), l.startReport(due[1])
+	if first.used != reportedShare+1 || second.used != 0 {
+		t.Errorf("%d and %d permits are reported", first.used, second.used)
+	}
+	// What is used while the report is under way is in the next one.
+	l.reportLater(b, reportedLimit, 5)
+	b.unreported, b.reporting = 5, 0
+	l.reportUntil(t, 5)
+	if n := l.reportNext(true); n != 0 {
+		t.Errorf("%d permits are reported once more", n)
+	}
+}
+
+func TestTheLastReportHasAll(t *testing.T) {
+	l := &Limiter{limits: Limits{reportedClass: reportedLimit}}
+	for i := range 100 {
+		for range i % 40 {
+			l.takeDue(false)
+		}
+		l.reportLater(&bucket{key: bucketKey{class: reportedClass}}, reportedLimit, 1)
+	}
+	waits := int64(0)
+	for _, list := range l.waiting {
+		waits += int64(len(list))
+	}
+	if n := l.reportNext(true); n != waits || n == 0 {
+		t.Errorf("%d of %d permits are reported", n, waits)
+	}
+	if n := l.reportNext(true); n != 0 {
+		t.Errorf("%d permits are reported after the last report", n)
+	}
+}
+
+func TestCallersWhoBeginTogetherAreNotReportedTogether(t *testing.T) {
+	const callers = 1000
+	l := &Limiter{limits: Limits{reportedClass: reportedLimit}}
+	buckets := make([]*bucket, callers)
+	for i := range buckets {
+		buckets[i] = &bucket{key: bucketKey{class: reportedClass}}
+	}
+	most, all := int64(0), int64(0)
+	for range 5 * reportedShare { // so many that each is urgent now and then
+		for _, b := range buckets {
+			l.reportLater(b, reportedLimit, 10)
+		}
+		due := int64(0)
+		for _, b := range l.takeDue(false) {
+			if r := l.startReport(b); r.used > 0 {
+				due++
+				b.unreported, b.reporting = 0, 0
+			}
+		}
+		most, all = max(most, due), all+due
+	}
+	average := all / (5 * reportedShare)
+	if most > 5*average || average == 0 {
+		t.Errorf("%d reports at a tick on average, and up to %d", average, most)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,6 +198,7 @@ func (r *realtimeBench) measureLoad(t *target, load func(stop <-chan struct{})) 
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { defer close(ended); load(stop) }()
 	waitDuring(o.warm)
+	defer collectNoGarbage()()
 	f.latency.reset()
 	deliveries, frames := f.total()
 	messages := f.publishedTotal()
@@ -243,6 +246,20 @@ func (r *realtimeBench) measureLoad(t *target, load func(stop <-chan struct{})) 
 		return m, fmt.Errorf("%s: %w", t.system, *fault)
 	}
 	return m, nil
+}
+
+// loadMemoryBytes is how much memory the load may have before it collects its garbage all the same.
+const loadMemoryBytes = 4 << 30
+
+// collectNoGarbage lets the load collect no garbage until it calls restore: with thousands of
+// sockets on one processor, all that arrives meanwhile looks late, whoever sent it.
+func collectNoGarbage() (restore func()) {
+	runtime.GC()
+	limit, percent := debug.SetMemoryLimit(loadMemoryBytes), debug.SetGCPercent(-1)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // measureDeliveries is B1: how many deliveries a CPU second of the node makes.
