@@ -120,7 +120,7 @@ func (r *realtimeBench) newFloorTarget(system string, s shape) (*target, error) 
 	if err == nil && (system == floorRaw || system == floorGorilla) {
 		t.fanout.sender, err = openFeed(address)
 	} else if err == nil {
-		client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.redis.Socket})
+		client := redis.NewClient(&redis.Options{Network: "unix", Addr: r.redis.Socket, MaxRetries: -1})
 		t.fanout.sender, t.fanout.mayBeLost = &channelSender{client}, true
 		if system == floorStored {
 			t.fanout.sender, err = newStoredSender(context.Background(), client, s.rooms)

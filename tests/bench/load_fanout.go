@@ -46,10 +46,9 @@ func newFanout(s shape, receivers int) *fanout {
 	}
 }
 
-var (
-	eventMark = []byte(`"type":"room.`) // once in each message
-	timeMark  = []byte(`"t":`)          // before the time at which it was sent, in nanoseconds
-)
+// timeMark is once in each message of the load, before the time at which it was sent, in
+// nanoseconds. A frame may have other events of the room, too.
+var timeMark = []byte(`"t":`)
 
 const timeDigits = 19
 
@@ -70,7 +69,7 @@ func (f *fanout) read(sockets [][]*socket) {
 func (f *fanout) count(s *socket, frame []byte) {
 	n := int64(1)
 	if frame[0] == '[' {
-		n = int64(bytes.Count(frame, eventMark))
+		n = int64(bytes.Count(frame, timeMark))
 	}
 	// The first of several has waited longest.
 	if i := bytes.Index(frame, timeMark); i >= 0 {
