@@ -533,9 +533,9 @@ func TestARepetitionWritesNothing(t *testing.T) {
 }
 
 func TestTheGoroutinesOfANodeEndWithIt(t *testing.T) {
-	db := redistest.Single(t)
+	f := newFixture(t, redistest.Single(t))
+	f.startNode(presence.Options{}).stop() // the connections to the store have goroutines of their own
 	before := goleak.IgnoreCurrent()
-	n := newFixture(t, db).startNode(presence.Options{})
-	n.stop()
+	f.startNode(presence.Options{}).stop()
 	goleak.VerifyNone(t, before)
 }
