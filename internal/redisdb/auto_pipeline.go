@@ -177,11 +177,10 @@ func (p *Publication) MarshalBinary() ([]byte, error) { return p.Message, nil }
 // Publish queues a message to a channel, for one round trip with what others have queued. After an
 // error it is not queued, and Done is not called.
 func (db *DB) Publish(ctx context.Context, p *Publication) error {
-	if p.command == nil || p.line[0] != db.PublishCommand {
-		p.line = [...]any{db.PublishCommand, &p.Channel, p} // pointers are no allocations, as their values are
-		p.command = redis.NewIntCmd(context.Background(), p.line[:]...)
-		p.command.SetFirstKeyPos(1) // a sharded command is routed by its channel
-	}
+	p.line = [...]any{db.PublishCommand, &p.Channel, p} // pointers are no allocations, as their values are
+	// A command is not used again: on a Cluster it keeps the slot of its first channel.
+	p.command = redis.NewIntCmd(context.Background(), p.line[:]...)
+	p.command.SetFirstKeyPos(1) // a sharded command is routed by its channel
 	return db.AutoPipelined.queue.SubmitPublication(ctx, p)
 }
 
