@@ -91,7 +91,7 @@ type Client struct {
 	inboxCount            int             // of those that wait
 	inboxBytes            int             // of those that wait, and of the one that is handled
 	inboxRunning          bool
-	inboxGroup            sync.WaitGroup // of runInbox, and of messages that are published
+	inboxGroup            sync.WaitGroup // of runInbox
 }
 
 // outboundMessage is a frame for one socket.

@@ -40,8 +40,9 @@ type EphemeralMessage struct {
 	SenderUserID int64   // with Bytes
 	Op           string  // the number of the op, with Bytes; with Latest, what a newer message of the sender replaces
 	Latest       bool    // of those that wait in the queue of a slow client, only the newest is kept
-	// OnError is called with the error when the store does not take the message. It must not wait.
-	// nil: BroadcastEphemeral waits for the store, and returns it.
+	// OnError is called with the error of a store that does not take the message. It must not wait,
+	// for other messages do meanwhile, and it may be called after the socket has ended. nil:
+	// BroadcastEphemeral waits for the store, and returns its error.
 	OnError func(error)
 
 	recipientsText string // Recipients as they were received
@@ -181,9 +182,11 @@ func (m *EphemeralMessage) isFor(c *Client) bool {
 func isEphemeral(payload string) bool { return strings.HasPrefix(payload, ephemeralPrefix) }
 
 // BroadcastEphemeral sends a message to the other clients of a topic on every node. It is not
-// stored and arrives at most once. Messages of one sender keep their order. The publish shares a
-// round trip with what other goroutines send at the same moment. With EphemeralMessage.OnError it
-// does not wait for it: after an error that it returns, OnError is not called.
+// stored and arrives at most once. Messages of one sender to one topic keep their order; one that
+// another has overtaken, as a Cluster moves the topic, is dropped. The publish shares a round trip
+// with what other goroutines send at the same moment. With EphemeralMessage.OnError it does not
+// wait for the store, unless maxPublishing messages of the sender do: it waits then, and returns
+// the error. After an error that it returns, OnError is not called.
 func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client, m EphemeralMessage) error {
 	m.senderID, m.seq = from.id, from.ephemeralSeq.Add(1)
 	m.isBinary, m.sentAt = m.Text == nil, time.Now()
@@ -201,11 +204,9 @@ func (h *Hub) BroadcastEphemeral(ctx context.Context, topic string, from *Client
 func (h *Hub) publish(ctx context.Context, p *publication) error {
 	from := p.client
 	from.publishing.Add(1)
-	from.inboxGroup.Add(1)
 	err := h.db.Publish(ctx, &p.Publication)
 	if err != nil {
 		from.publishing.Add(-1)
-		from.inboxGroup.Done()
 	}
 	return redisdb.WrapError("publish", err)
 }
@@ -250,16 +251,16 @@ func newPublication() *publication {
 	return p
 }
 
-// done is called when the store has taken the message, or has not.
+// done is called when the store has taken the message, or has not. The socket may have ended: its
+// end does not wait for a store that hangs.
 func (p *publication) done(err error) {
 	from := p.client
-	defer from.inboxGroup.Done()
 	from.publishing.Add(-1)
 	switch {
 	case p.onError == nil:
 		p.result <- err
 	case err != nil:
-		p.onError(redisdb.WrapError("publish", err))
+		from.callHandler(func() { p.onError(redisdb.WrapError("publish", err)) })
 	default:
 		p.release()
 	}

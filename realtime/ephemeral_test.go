@@ -263,6 +263,53 @@ func TestASenderWaitsForTheStoreWhenEightMessagesDo(t *testing.T) {
 	}
 }
 
+// A store that hangs does not keep the place of a client who has gone.
+func TestTheEndOfASocketDoesNotWaitForItsMessages(t *testing.T) {
+	db := redistest.Single(t)
+	const topic = "{r1}:room:left:events"
+	n := startNode(t, db, Options{ConnectionsPerUser: 1})
+	held, release := make(chan struct{}), make(chan struct{})
+	redistest.ObserveCommands(db, func(commands []redis.Cmder) {
+		if args := commands[0].Args(); commands[0].Name() == "publish" && isTopic(args[1], topic) {
+			close(held)
+			<-release
+		}
+	})
+	sender := dial(t, n, "user=1").listen()
+	sender.send(request{Type: "relay", Topic: topic, Payload: "m"})
+	<-held
+	client := n.clientOf(1)
+	_ = sender.conn.Close()
+	waitUntil(t, "the client has gone", func() bool { return n.Stats().Clients == 0 })
+	if got := client.publishing.Load(); got != 1 {
+		t.Errorf("%d messages are under way, want 1", got)
+	}
+	dial(t, n, "user=1")
+	close(release)
+	waitUntil(t, "nothing is under way", func() bool { return client.publishing.Load() == 0 })
+}
+
+func TestAPanicInOnErrorEndsNothingButTheSocket(t *testing.T) {
+	server := redistest.StartFor(t)
+	db, err := redisdb.Open(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	n := startNode(t, db, Options{})
+	sender := dial(t, n, "user=1").listen()
+	sender.send(request{ID: "e", Payload: "echo"})
+	sender.next()
+	server.Kill()
+	m := EphemeralMessage{Text: []byte(`{}`), OnError: func(error) { panic("on purpose") }}
+	if err := n.BroadcastEphemeral(t.Context(), "{r1}:room:panic:events", n.clientOf(1), m); err != nil {
+		t.Fatal(err)
+	}
+	if code := sender.waitCloseCode(); code != CloseInternal {
+		t.Errorf("the socket was closed with %d, want %d", code, CloseInternal)
+	}
+}
+
 func isTopic(argument any, topic string) bool {
 	channel, ok := argument.(*string)
 	return ok && *channel == topic

@@ -526,7 +526,7 @@ type HeadRead struct {
 }
 
 // GetHeads returns what a caller who may see them needs to follow rooms, in the order of the ids.
-// It costs less than Get, which reads all players, and one round trip to each server.
+// It costs less than Get, which reads all players, and at most two round trips to each server.
 func (s *Service) GetHeads(ctx context.Context, caller principal.Caller, roomIDs ...string) []HeadRead {
 	if !caller.HasRole(principal.Player, principal.Server, principal.Operator) {
 		return slices.Repeat([]HeadRead{{Err: apierror.Forbidden}}, len(roomIDs))

@@ -18,9 +18,10 @@ import (
 //
 // A node allows the first requests of a caller without a call of Redis, from its share of the
 // bucket: a quarter of the burst, at least 1, none for SignIn. Run reports them afterwards, in some
-// pipelines each 200 ms: those of a caller when 50 to 75 % of the share are used, and else after 1
-// to 3 s, of a quota of a day after 5 to 15 s: callers who begin at the same time are not reported
-// at the same time. Reported permits belong to the share again.
+// pipelines each 200 ms: those of a caller who has used more than half of the share, or three
+// quarters of it, and else within 3 s, of a quota of a day within 15 s. How much and when is drawn
+// at random, so callers who begin at the same time are not reported at the same time. Reported
+// permits belong to the share again.
 // Only when the share is used up does a request wait for Redis. It then reports what was used and
 // leases permits, more at a time while the caller is busy.
 //

@@ -39,7 +39,7 @@ type clusterQueue struct {
 	cluster *redis.ClusterClient
 
 	mu     sync.Mutex
-	queues map[string]*batchQueue // by the master's address
+	queues map[string]*batchQueue // by the master's address; of one that has gone, too
 	closed bool
 }
 

@@ -200,12 +200,16 @@ func TestAClosedQueueSendsWhatWaitsAndRefusesTheRest(t *testing.T) {
 	}
 	t.Cleanup(server.Remove)
 	db := openServer(t, server.URL())
+	db.RequireReplicas(1)
 	before := runtime.NumGoroutine()
 	if _, err := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1").Result(); !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
+	if err := request(t.Context(), db, "q"); !errors.Is(err, apierror.OutcomeUnknown) { // there is no replica
+		t.Fatal(err)
+	}
 	_ = db.Close()
-	redistest.Eventually(t, "its goroutine has ended", func() bool { return runtime.NumGoroutine() <= before })
+	redistest.Eventually(t, "the goroutines of both queues have ended", func() bool { return runtime.NumGoroutine() <= before })
 	for range 3 {
 		if _, err := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1").Result(); !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("a command after the end: %v", err)

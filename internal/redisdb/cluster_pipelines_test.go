@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -95,5 +96,40 @@ func TestAReadBehindAScriptThatIsSentAgainIsSentAgainToo(t *testing.T) {
 	}
 	if fields, err := read.Result(); redisdb.Hash(fields).Text("seats") != "2" || err != nil {
 		t.Errorf("the read behind it shows %q, %v", fields, err)
+	}
+}
+
+// A command of go-redis keeps the slot that it was sent to first.
+func TestAPublicationGoesToTheMasterOfEachChannel(t *testing.T) {
+	db := openClusterThat(t, func(ctx context.Context, commands []redis.Cmder, next redis.ProcessPipelineHook) error {
+		return next(ctx, commands)
+	})
+	done := make(chan error, 1)
+	p := &redisdb.Publication{Message: []byte("m"), Done: func(err error) { done <- err }}
+	for _, p.Channel = range []string{"{a}:events", "{b}:events", "{c}:events", "{d}:events"} {
+		subscriber := db.Client.SSubscribe(t.Context(), p.Channel)
+		defer func() { _ = subscriber.Close() }()
+		if _, err := subscriber.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Publish(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", p.Channel, err)
+		}
+		if m, err := subscriber.ReceiveMessage(t.Context()); err != nil || m.Channel != p.Channel {
+			t.Errorf("%s got %v, %v", p.Channel, m, err)
+		}
+	}
+	err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, master *redis.Client) error {
+		text, err := master.Info(ctx, "errorstats").Result()
+		if strings.Contains(text, "MOVED") {
+			t.Errorf("a master has sent a publication to another one: %s", text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -307,6 +307,7 @@ func (db *DB) Close() error {
 	db.AutoPipelined.queue.close()
 	if db.replicas != nil {
 		err = errors.Join(err, db.replicas.client.Close())
+		db.replicas.pipeline.queue.close()
 	}
 	if db.embedded != nil {
 		db.embedded.stop()
