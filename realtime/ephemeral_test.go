@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -268,11 +269,13 @@ func TestTheEndOfASocketDoesNotWaitForItsMessages(t *testing.T) {
 	db := redistest.Single(t)
 	const topic = "{r1}:room:left:events"
 	n := startNode(t, db, Options{ConnectionsPerUser: 1})
-	held, release := make(chan struct{}), make(chan struct{})
+	held, released := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	t.Cleanup(release)
 	redistest.ObserveCommands(db, func(commands []redis.Cmder) {
 		if args := commands[0].Args(); commands[0].Name() == "publish" && isTopic(args[1], topic) {
 			close(held)
-			<-release
+			<-released
 		}
 	})
 	sender := dial(t, n, "user=1").listen()
@@ -285,7 +288,7 @@ func TestTheEndOfASocketDoesNotWaitForItsMessages(t *testing.T) {
 		t.Errorf("%d messages are under way, want 1", got)
 	}
 	dial(t, n, "user=1")
-	close(release)
+	release()
 	waitUntil(t, "nothing is under way", func() bool { return client.publishing.Load() == 0 })
 }
 

@@ -209,7 +209,9 @@ func TestAClosedQueueSendsWhatWaitsAndRefusesTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = db.Close()
-	redistest.Eventually(t, "the goroutines of both queues have ended", func() bool { return runtime.NumGoroutine() <= before })
+	redistest.Eventually(t, "the goroutines of both queues have ended", func() bool {
+		return runtime.NumGoroutine() <= before
+	})
 	for range 3 {
 		if _, err := db.AutoPipelined.HGet(t.Context(), "{q}:hash", "1").Result(); !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("a command after the end: %v", err)

@@ -122,7 +122,8 @@ func TestAPublicationGoesToTheMasterOfEachChannel(t *testing.T) {
 			t.Errorf("%s got %v, %v", p.Channel, m, err)
 		}
 	}
-	err := db.Client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, master *redis.Client) error {
+	cluster := db.Client.(*redis.ClusterClient)
+	err := cluster.ForEachMaster(t.Context(), func(ctx context.Context, master *redis.Client) error {
 		text, err := master.Info(ctx, "errorstats").Result()
 		if strings.Contains(text, "MOVED") {
 			t.Errorf("a master has sent a publication to another one: %s", text)
