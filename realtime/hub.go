@@ -307,16 +307,20 @@ func (h *Hub) dispatch(channel, payload string) {
 
 // runWorker handles the messages of some topics, in order.
 func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
-	var changed []*topic
+	var changed []*topic // with events to deliver; those that pause stay
 	var ephemeral ephemeralBatch
+	paused := time.NewTimer(0)
+	defer paused.Stop()
 	for {
 		var m channelMessage
 		select {
 		case <-ctx.Done():
 			return
+		case <-paused.C:
+			changed = notifyTopics(changed, paused)
+			continue
 		case m = <-in:
 		}
-		changed = changed[:0]
 		for n := 1; ; n++ {
 			if isEphemeral(m.payload) {
 				h.handleEphemeral(m, &ephemeral)
@@ -337,12 +341,31 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 			break
 		}
 		ephemeral.flush()
-		for i, t := range changed {
-			replaced := t.mustVerify
-			changed[i], t.mustNotify, t.mustVerify = nil, false, false
-			t.notifyCursors(replaced)
-		}
+		changed = notifyTopics(changed, paused)
 	}
+}
+
+// notifyTopics notifies the cursors of topics. It returns the topics that pause, and sets the timer
+// to the end of the first pause.
+func notifyTopics(topics []*topic, paused *time.Timer) []*topic {
+	kept := topics[:0]
+	var shortest time.Duration
+	for _, t := range topics {
+		if pause := t.pauseLeft(); pause > 0 {
+			if kept = append(kept, t); len(kept) == 1 || pause < shortest {
+				shortest = pause
+			}
+			continue
+		}
+		replaced := t.mustVerify
+		t.mustNotify, t.mustVerify = false, false
+		t.notifyAndPause(replaced)
+	}
+	clear(topics[len(kept):])
+	if len(kept) > 0 {
+		paused.Reset(shortest)
+	}
+	return kept
 }
 
 // handleEphemeral queues an ephemeral message at its clients.

@@ -30,6 +30,7 @@ type topic struct {
 	live atomic.Bool
 	// Owned by the topic's worker: the cursors have to be notified, and the buffer was replaced.
 	mustNotify, mustVerify bool
+	pauseEnd               time.Time // when the cursors may be notified again; zero: now
 
 	mu                sync.RWMutex
 	buffer            ringBuffer
@@ -191,13 +192,41 @@ func (t *topic) encodeBatch(from, to position, following []event) frame {
 	return frame
 }
 
-// notifyCursors notifies every cursor that there may be something new. After the buffer was
-// replaced, replaced makes each cursor check that its position is still there.
-func (t *topic) notifyCursors(replaced bool) {
+// notifyAndPause is notifyCursors, after which a large topic pauses for a quarter of the time that
+// it took. What comes meanwhile shares a frame with what came before. Measured with 1,000 cursors
+// and 16 events under way: 10 events in a frame instead of 8, a quarter more deliveries of the
+// processor's time, and as many in all (docs/decisions/0022-frames-are-written-past-melody.md).
+func (t *topic) notifyAndPause(replaced bool) {
+	begun := time.Now()
+	if t.notifyCursors(replaced) >= minParallelCursors {
+		took := time.Since(begun)
+		t.pauseEnd = begun.Add(took + min(took/4, maxPause))
+	}
+}
+
+// maxPause bounds a pause: what took long may have waited for a processor.
+const maxPause = 20 * time.Millisecond
+
+// pauseLeft returns how long the cursors may not be notified.
+func (t *topic) pauseLeft() time.Duration {
+	if t.pauseEnd.IsZero() {
+		return 0
+	}
+	left := time.Until(t.pauseEnd)
+	if left <= 0 {
+		t.pauseEnd = time.Time{}
+	}
+	return left
+}
+
+// notifyCursors notifies every cursor that there may be something new, and returns how many there
+// are. After the buffer was replaced, replaced makes each cursor check that its position is still
+// there.
+func (t *topic) notifyCursors(replaced bool) int {
 	cursors := t.listCursors()
 	if len(cursors) < minParallelCursors || runtime.GOMAXPROCS(0) == 1 {
 		notifyEach(cursors, replaced)
-		return
+		return len(cursors)
 	}
 	// Each client is written to as it is notified: that is too much for one processor.
 	var others sync.WaitGroup
@@ -206,9 +235,11 @@ func (t *topic) notifyCursors(replaced bool) {
 		t.hub.crew.start(func() { defer others.Done(); notifyEach(part, replaced) })
 	}
 	others.Wait()
+	return len(cursors)
 }
 
-// minParallelCursors is from how many cursors on they are notified by several goroutines.
+// minParallelCursors is from how many cursors on a topic is large: they are notified by several
+// goroutines.
 const minParallelCursors = 512
 
 func notifyEach(cursors []*cursor, replaced bool) {
