@@ -325,10 +325,11 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 			if isEphemeral(m.payload) {
 				h.handleEphemeral(m, &ephemeral)
 			} else if t, replaced := h.handleMessage(m); t != nil {
-				if !t.mustNotify {
+				if t.newEvents == 0 {
 					changed = append(changed, t)
 				}
-				t.mustNotify, t.mustVerify = true, t.mustVerify || replaced
+				t.newEvents++
+				t.mustVerify = t.mustVerify || replaced
 			}
 			if n == workerBatchMessages {
 				break
@@ -357,9 +358,7 @@ func notifyTopics(topics []*topic, paused *time.Timer) []*topic {
 			}
 			continue
 		}
-		replaced := t.mustVerify
-		t.mustNotify, t.mustVerify = false, false
-		t.notifyAndPause(replaced)
+		t.notifyAndPause()
 	}
 	clear(topics[len(kept):])
 	if len(kept) > 0 {

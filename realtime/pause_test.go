@@ -9,17 +9,25 @@ import (
 	"github.com/parlor-games/parlor/internal/redisdb/redistest"
 )
 
-func TestOnlyALargeTopicPauses(t *testing.T) {
-	for cursors, pauses := range map[int]bool{minParallelCursors - 1: false, minParallelCursors: true} {
+func TestOnlyALargeTopicWithManyEventsPauses(t *testing.T) {
+	for _, c := range []struct {
+		cursors, events int
+		pauses          bool
+	}{
+		{minParallelCursors, minEventsToPause, true},
+		{minParallelCursors - 1, minEventsToPause, false},
+		{minParallelCursors, minEventsToPause - 1, false},
+	} {
 		h := New(redistest.Single(t), Options{})
 		t.Cleanup(h.crew.stop)
 		room := newTopic(h, "{r1}:room:pause:events")
-		for range cursors {
+		for range c.cursors {
 			room.addCursor(&cursor{client: &Client{}, topic: room, removed: true})
 		}
-		room.notifyAndPause(false)
-		if got := !room.pauseEnd.IsZero(); got != pauses {
-			t.Errorf("a topic with %d cursors pauses: %v", cursors, got)
+		room.newEvents = c.events
+		room.notifyAndPause()
+		if got := !room.pauseEnd.IsZero(); got != c.pauses || room.newEvents != 0 {
+			t.Errorf("%+v: it pauses: %v", c, got)
 		}
 	}
 }
@@ -49,12 +57,12 @@ func TestWhatComesInAPauseSharesAFrame(t *testing.T) {
 		in <- entry(seq)
 	}
 	end()
-	if s := h.Stats(); s.FramesSent != 0 || !room.mustNotify {
-		t.Errorf("%d frames were sent in a pause", s.FramesSent)
+	if s := h.Stats(); s.FramesSent != 0 || room.newEvents != 3 {
+		t.Errorf("%d frames were sent in a pause, and %d events wait", s.FramesSent, room.newEvents)
 	}
 
 	// One that does: the worker is not called by another event.
-	room.mustNotify, room.pauseEnd = false, time.Now().Add(time.Millisecond)
+	room.newEvents, room.pauseEnd = 0, time.Now().Add(time.Millisecond)
 	in = make(chan channelMessage, 1)
 	in <- entry(4)
 	end = work(in)
