@@ -21,7 +21,8 @@ import (
 func (db *DB) RunAsLeader(
 	ctx context.Context, lock, fence string, lease time.Duration, work func(ctx context.Context, fence int64) error,
 ) (bool, error) {
-	m := redsync.New(lockPool{db}).NewMutex(lock, redsync.WithExpiry(lease), redsync.WithTries(1))
+	m := redsync.New(lockPool{db}).NewMutex(lock, redsync.WithExpiry(lease), redsync.WithTries(1),
+		redsync.WithTimeoutFactor(lockTimeout.Seconds()/lease.Seconds()))
 	if err := m.TryLockContext(ctx); err != nil {
 		var taken *redsync.ErrTaken
 		if errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) {
@@ -47,6 +48,11 @@ func (db *DB) RunAsLeader(
 	defer cancel()
 	return true, work(leased, number)
 }
+
+// lockTimeout is how long an attempt to lock waits: as long as its command may take behind the
+// batch before it. One that was given up would be sent all the same, and lock for nobody when the
+// store is back.
+const lockTimeout = 2 * commandTimeout
 
 // releaseRetryDelay is the time between two attempts to release a lock.
 const releaseRetryDelay = 50 * time.Millisecond

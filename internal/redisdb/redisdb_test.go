@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,6 +214,26 @@ func TestThereIsOneLeaderAndFencesGrow(t *testing.T) {
 }
 
 // A store that takes no writes for a while is what a Cluster in a failover is.
+// In an outage each attempt waits for the store: one that is given up locks for nobody afterwards.
+func TestWhoTriesToLockInAnOutageLeadsAfterIt(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
+		const lease = 2 * time.Second
+		var tries atomic.Int64
+		redistest.ObserveCommands(db, func(commands []redis.Cmder) {
+			if strings.HasPrefix(commands[0].Name(), "eval") && tries.Add(1) == 1 {
+				outage, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				<-outage.Done()
+			}
+		})
+		led, err := db.RunAsLeader(t.Context(), "{l:x}:lock", "{l:x}:fence", lease,
+			func(context.Context, int64) error { return nil })
+		if !led || err != nil {
+			t.Errorf("it leads after the outage: %v, %v", led, err)
+		}
+	})
+}
+
 func TestALockIsReleasedWhenTheStoreIsBack(t *testing.T) {
 	server := redistest.StartFor(t)
 	db, err := redisdb.Open(server.URL())

@@ -124,7 +124,7 @@ func killUnderTurns(t *testing.T, url string, next func(round int, room string) 
 		t.Logf("outages %v", outages)
 		for _, n := range in.nodes {
 			for line := range strings.Lines(n.Log()) {
-				if strings.Contains(line, `"kind":"turns"`) {
+				if strings.Contains(line, "kind=turns") {
 					t.Log(line)
 				}
 			}
