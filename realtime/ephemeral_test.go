@@ -294,12 +294,7 @@ func TestTheEndOfASocketDoesNotWaitForItsMessages(t *testing.T) {
 
 func TestAPanicInOnErrorEndsNothingButTheSocket(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	n := startNode(t, db, Options{})
+	n := startNode(t, openAt(t, server.URL()), Options{})
 	sender := dial(t, n, "user=1").listen()
 	sender.send(request{ID: "e", Payload: "echo"})
 	sender.next()
@@ -320,12 +315,7 @@ func isTopic(argument any, topic string) bool {
 
 func TestASenderLearnsThatTheStoreDidNotTakeAMessage(t *testing.T) {
 	server := redistest.StartFor(t)
-	db, err := redisdb.Open(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	n := startNode(t, db, Options{})
+	n := startNode(t, openAt(t, server.URL()), Options{})
 	sender := dial(t, n, "user=1").listen()
 	server.Kill()
 	for range 2 {
