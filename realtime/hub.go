@@ -350,11 +350,11 @@ func (h *Hub) runWorker(ctx context.Context, in <-chan channelMessage) {
 // to the end of the first pause.
 func notifyTopics(topics []*topic, paused *time.Timer) []*topic {
 	kept := topics[:0]
-	var shortest time.Duration
+	var firstEnd time.Time
 	for _, t := range topics {
-		if pause := t.pauseLeft(); pause > 0 {
-			if kept = append(kept, t); len(kept) == 1 || pause < shortest {
-				shortest = pause
+		if t.pauses() {
+			if kept = append(kept, t); len(kept) == 1 || t.pauseEnd.Before(firstEnd) {
+				firstEnd = t.pauseEnd
 			}
 			continue
 		}
@@ -362,7 +362,7 @@ func notifyTopics(topics []*topic, paused *time.Timer) []*topic {
 	}
 	clear(topics[len(kept):])
 	if len(kept) > 0 {
-		paused.Reset(shortest)
+		paused.Reset(time.Until(firstEnd))
 	}
 	return kept
 }

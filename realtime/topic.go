@@ -213,16 +213,12 @@ const (
 	minEventsToPause = 4
 )
 
-// pauseLeft returns how long the cursors may not be notified.
-func (t *topic) pauseLeft() time.Duration {
-	if t.pauseEnd.IsZero() {
-		return 0
-	}
-	left := time.Until(t.pauseEnd)
-	if left <= 0 {
+// pauses reports whether the cursors may not be notified yet.
+func (t *topic) pauses() bool {
+	if !t.pauseEnd.IsZero() && !time.Now().Before(t.pauseEnd) {
 		t.pauseEnd = time.Time{}
 	}
-	return left
+	return !t.pauseEnd.IsZero()
 }
 
 // notifyCursors notifies every cursor that there may be something new, and returns how many there

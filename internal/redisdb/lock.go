@@ -49,9 +49,8 @@ func (db *DB) RunAsLeader(
 	return true, work(leased, number)
 }
 
-// lockTimeout is how long an attempt to lock waits: as long as its command may take behind the
-// batch before it. One that was given up would be sent all the same, and lock for nobody when the
-// store is back.
+// lockTimeout is how long an attempt to lock waits: as long as its commands may take. One that is
+// given up before may still be sent, and lock for nobody when the store is back.
 const lockTimeout = 2 * commandTimeout
 
 // releaseRetryDelay is the time between two attempts to release a lock.
@@ -102,6 +101,9 @@ type lockConn struct {
 	db  *DB
 }
 
+// SetNX does not queue its command: what waits in a queue is sent also when its caller has gone.
 func (c lockConn) SetNX(name, value string, expiry time.Duration) (bool, error) {
-	return c.db.TryAcquire(c.ctx, name, value, expiry)
+	call := ScriptCall{[]string{name}, []any{value, expiry.Milliseconds()}}
+	result := c.db.RunScriptPipelined(c.ctx, scripts.LockAcquire, []ScriptCall{call})[0]
+	return result.Failure == nil && result.Status == scripts.OK, result.Failure
 }

@@ -213,7 +213,6 @@ func TestThereIsOneLeaderAndFencesGrow(t *testing.T) {
 	})
 }
 
-// A store that takes no writes for a while is what a Cluster in a failover is.
 // In an outage each attempt waits for the store: one that is given up locks for nobody afterwards.
 func TestWhoTriesToLockInAnOutageLeadsAfterIt(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, db *redisdb.DB) {
@@ -234,6 +233,7 @@ func TestWhoTriesToLockInAnOutageLeadsAfterIt(t *testing.T) {
 	})
 }
 
+// A store that takes no writes for a while is what a Cluster in a failover is.
 func TestALockIsReleasedWhenTheStoreIsBack(t *testing.T) {
 	server := redistest.StartFor(t)
 	db, err := redisdb.Open(server.URL())
