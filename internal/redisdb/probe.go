@@ -20,10 +20,26 @@ type Prober struct {
 	db       *DB
 	required Requirements
 	masters  []probedMaster // of a Cluster, as it was read last
+
+	mu     sync.Mutex
+	replay map[string]replayAnswer // by the name of the master
 }
 
+// replayAnswer is what a server said about reading back its append-only file.
+type replayAnswer struct {
+	runID    string // of the process that said it
+	at       time.Time
+	problems []string
+}
+
+// replayInterval is how long an answer is believed: a person may change users at any time, and
+// rarely does.
+const replayInterval = 15 * time.Second
+
 // NewProber returns a prober of the store.
-func (db *DB) NewProber(required Requirements) *Prober { return &Prober{db: db, required: required} }
+func (db *DB) NewProber(required Requirements) *Prober {
+	return &Prober{db: db, required: required, replay: map[string]replayAnswer{}}
+}
 
 // MasterHealth is what a probe found out about one master.
 type MasterHealth struct {
@@ -112,18 +128,41 @@ func (p *Prober) probe(ctx context.Context, server *redis.Client, key, name stri
 	}
 	_, err := pipeline.Exec(ctx)
 	if info == nil || info.Err() != nil {
-		return p.assess(name, err, nil)
+		return p.assess(name, err, nil, nil)
 	}
-	return p.assess(name, write.Err(), parseInfo(info.Val()))
+	read := parseInfo(info.Val())
+	return p.assess(name, write.Err(), read, p.checkReplay(ctx, server, name, read))
 }
 
-// assess returns the health of a master from the result of a write and its INFO, nil when that is
-// not known.
-func (p *Prober) assess(name string, err error, info map[string]string) MasterHealth {
+// checkReplay is the function of that name, asked once in a while and of each new process.
+func (p *Prober) checkReplay(ctx context.Context, server *redis.Client, name string, info map[string]string) []string {
+	p.mu.Lock()
+	last := p.replay[name]
+	p.mu.Unlock()
+	isSame := last.runID == info["run_id"]
+	if isSame && time.Since(last.at) < replayInterval {
+		return last.problems
+	}
+	problems, err := checkReplay(ctx, server, info)
+	if err != nil { // the next probe asks again
+		if isSame {
+			return last.problems
+		}
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replay[name] = replayAnswer{runID: info["run_id"], at: time.Now(), problems: problems}
+	return problems
+}
+
+// assess returns the health of a master from the result of a write, its INFO, nil when that is not
+// known, and what keeps it from reading back its append-only file.
+func (p *Prober) assess(name string, err error, info map[string]string, replay []string) MasterHealth {
 	h := MasterHealth{Name: name, Keeps: KeepsMemory}
 	if h.Reached = info != nil; h.Reached {
 		h.MemoryPercent, h.HasMaxMemory = memoryInUse(info)
-		h.Keeps, h.History = keptPromise(info, p.required), info["master_replid"]+" "+info["run_id"]
+		h.Keeps, h.History = keptPromise(info, p.required, replay), info["master_replid"]+" "+info["run_id"]
 	}
 	// A store that is full still takes what ends, pays back or frees.
 	if err != nil && !redis.HasErrorPrefix(err, "OOM") {
@@ -132,7 +171,7 @@ func (p *Prober) assess(name string, err error, info map[string]string) MasterHe
 		return h
 	}
 	if info != nil {
-		problems := slices.Concat(checkInfo(info, p.required), checkPromise(info, p.required))
+		problems := slices.Concat(checkInfo(info, p.required), checkPromise(info, p.required), replay)
 		if role := info["role"]; role != "master" {
 			problems = append(problems, fmt.Sprintf("is a replica (role %q)", role))
 		}
@@ -158,9 +197,12 @@ func checkPromise(info map[string]string, required Requirements) (problems []str
 	return problems
 }
 
-// keptPromise returns what a change of the server survives, as far as it is required.
-func keptPromise(info map[string]string, required Requirements) Promise {
+// keptPromise returns what a change of the server survives, as far as it is required. A server that
+// cannot read back its file keeps nothing: after a restart its replicas copy what it lost.
+func keptPromise(info map[string]string, required Requirements, replay []string) Promise {
 	switch {
+	case len(replay) > 0:
+		return KeepsMemory
 	case required.Replicas > 0 && countReplicas(info) >= required.Replicas:
 		return KeepsReplica
 	case (required.Replicas > 0 || required.Durable) && info["aof_enabled"] == "1" &&
@@ -181,9 +223,14 @@ func (db *DB) ReadPromise(ctx context.Context, required Requirements) (Promise, 
 		if err != nil {
 			return WrapError("read INFO of "+server.Options().Addr, err)
 		}
+		info := parseInfo(text)
+		replay, err := checkReplay(ctx, server, info)
+		if err != nil {
+			return err
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if kept := keptPromise(parseInfo(text), required); least == "" || kept.IsWeakerThan(least) {
+		if kept := keptPromise(info, required, replay); least == "" || kept.IsWeakerThan(least) {
 			least = kept
 		}
 		return nil

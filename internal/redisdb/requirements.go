@@ -98,13 +98,17 @@ func (db *DB) checkServers(ctx context.Context, required Requirements) (Requirem
 			return WrapError("read INFO of "+server.Options().Addr, err)
 		}
 		info := parseInfo(text)
+		replay, err := checkReplay(ctx, server, info)
+		if err != nil {
+			return err
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if role := info["role"]; role != "master" {
 			waiting = fmt.Errorf("%w (the store %s is a replica (role %q) and accepts no writes until it is promoted; "+
 				"if it never is, set the address of the master)", apierror.StoreUnavailable, server.Options().Addr, role)
 		}
-		for _, problem := range slices.Concat(checkInfo(info, required), checkMode(info, db.kind)) {
+		for _, problem := range slices.Concat(checkInfo(info, required), checkMode(info, db.kind), replay) {
 			unmet = append(unmet, "the store "+server.Options().Addr+" "+problem)
 		}
 		return nil

@@ -147,6 +147,20 @@ func startOn(program []string, listen func(port string) []string, args ...string
 	return s, s.Restart()
 }
 
+// StartWithFile starts a server with the settings in a file and waits until it replies. Its folder
+// is that of the file. Arguments come after the file; only where it listens is added.
+func StartWithFile(file string, args ...string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Dir(file)
+	s := &Server{Dir: dir, Socket: filepath.Join(dir, "redis.sock"), Addr: "127.0.0.1:" + strconv.Itoa(port)}
+	s.args = slices.Concat([]string{file, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", s.Socket},
+		args)
+	return s, s.Restart()
+}
+
 // StartSentinel starts a sentinel with the settings in a file, which it rewrites.
 func StartSentinel(file string) (*Server, error) {
 	return startSentinelOn(file, func(port string) []string { return []string{"--port", port} })
@@ -197,7 +211,7 @@ var (
 	running   = map[*Server]bool{}
 )
 
-// Restart starts the process again, with the same arguments and files, after Kill.
+// Restart starts the process again, with the same arguments and files, after Kill or Terminate.
 func (s *Server) Restart() error {
 	line := slices.Concat(s.program, []string{"redis-server"}, s.args)
 	s.cmd = exec.Command(line[0], line[1:]...)
@@ -241,6 +255,12 @@ func (s *Server) Restart() error {
 
 // Kill ends the process at once, as a power cut would, and waits for its end.
 func (s *Server) Kill() { s.signal(syscall.SIGKILL); <-s.done }
+
+// Terminate sends SIGTERM to the process, as an operator's restart does, and waits for its end.
+func (s *Server) Terminate() { s.signal(syscall.SIGTERM); <-s.done }
+
+// Log returns what the process has printed so far. It must have ended.
+func (s *Server) Log() string { return s.log.String() }
 
 // Pause stops the process without ending it. Resume continues it.
 func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
